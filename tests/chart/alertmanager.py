@@ -73,6 +73,17 @@ CASES = [
         ],
         ["TerminatingPodHeldOnNode KubeletStopped", "TerminatingPodHeldOnNode NestedMount"],
     ),
+    *(
+        (
+            f"what the kubelet says of it in an Event ({cause}) is one more name of it",
+            [
+                {"alertname": "TerminatingStuck", "cause": cause, "root": "01", "node": "node-b"},
+                {"alertname": "TerminatingPodHeldOnNode", "cause": "NestedMount", "node": "node-b"},
+            ],
+            ["TerminatingPodHeldOnNode NestedMount"],
+        )
+        for cause in ("PodKillFails", "PodUnmountFails")
+    ),
     (
         "and not for another node",
         [

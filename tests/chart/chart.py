@@ -66,7 +66,9 @@ SETS = {
                 "priorityClassName": "high",
                 "tolerations": [],
                 "nodeSelector": {"kubernetes.io/os": "linux", "pool": "a"},
-                "extraArgs": ["--log-format=json"],
+                "kubeletRoot": "/data/kubelet",
+                "criEndpoint": "unix:///run/own.sock",
+                "extraArgs": ["--log-format=json", "--scans=3"],
                 "podAnnotations": {"a": "b"},
             },
         },
@@ -112,6 +114,11 @@ REFUSED = [
     {"agent": {"image": {"repository": "a b"}}},
     {"agent": {"metricsPort": 80}},
     {"agent": {"extraArgs": ["; reboot"]}},
+    # The talker looks at no node, so it would end at once.
+    {"agent": {"extraArgs": ["--kubelet-root=/data/kubelet"]}},
+    {"agent": {"extraArgs": ["--scans=3", "--cri-endpoint", "/run/own.sock"]}},
+    {"agent": {"kubeletRoot": "data/kubelet"}},
+    {"agent": {"criEndpoint": "tcp://127.0.0.1:1"}},
     # The DaemonSet would not select its pods.
     {"agent": {"podLabels": {"app.kubernetes.io/component": "a"}}},
     {"aggregator": {"podLabels": {"app.kubernetes.io/name": "a"}}},
@@ -211,6 +218,8 @@ def check_set(name, values, expected):
     assert len(set(names)) == len(names), f"{name}: something is there twice"
     for it in found:
         check_fields(it)
+        # Nothing of ours holds a namespace by being there.
+        assert "finalizers" not in it["metadata"], f"{name}: {it['metadata']['name']} has a finalizer"
     return found
 
 
@@ -238,6 +247,10 @@ def check_details():
     [reader, talker] = stacks["spec"]["template"]["spec"]["containers"]
     assert "SYS_ADMIN" in reader["securityContext"]["capabilities"]["add"]
     assert "add" not in talker["securityContext"]["capabilities"]
+    told = {it["kind"]: it for it in objects(render(SETS["own priority, namespace made, some nodes"][0]))}["DaemonSet"]
+    [reader, talker] = told["spec"]["template"]["spec"]["containers"]
+    assert reader["args"][2:] == ["--kubelet-root=/data/kubelet", "--cri-endpoint=unix:///run/own.sock"], reader["args"]
+    assert talker["args"] == ["run", "--log-format=json", "--scans=3"], talker["args"]
     elsewhere = Chart.load(CHART).render({}, name="x", namespace="elsewhere")
     assert "serviceaccount:elsewhere:why-terminating-agent" in elsewhere[f"{NAME}/templates/agent/event-policy.yaml"]
     # A quota there would count the pods of others.

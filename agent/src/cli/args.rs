@@ -304,6 +304,16 @@ mod tests {
         assert!(listen("9753").is_err() && listen("node-7:9753").is_err() && listen(":9753").is_err());
     }
 
+    /// So they are given to the reader, and the chart has values for it.
+    #[test]
+    fn where_things_are_is_said_to_who_looks() {
+        for flag in ["--kubelet-root=/k", "--cri-endpoint=/run/x.sock", "--host-root=/host"] {
+            Args::try_parse_from(["x", "reader", "--socket=/s", flag]).unwrap();
+            let refused = Args::try_parse_from(["x", "run", "--reader=/s", flag]).unwrap_err();
+            assert_eq!(refused.kind(), clap::error::ErrorKind::ArgumentConflict, "{flag}");
+        }
+    }
+
     #[test]
     fn an_endpoint_with_and_without_its_scheme() {
         assert_eq!(cri_endpoint("unix:///run/x.sock"), Ok(PathBuf::from("/run/x.sock")));

@@ -18,7 +18,8 @@ use serde_json::{Value, json};
 use crate::serve::ended_by_signal;
 
 const USER_AGENT: &str = concat!("why-terminating-test/", env!("CARGO_PKG_VERSION"));
-/// The chart's pod has it, so that it stays when it is deleted.
+/// The pod gets it from the test, so that it stays when it is deleted. Were it the chart's, a test that never runs would
+/// leave a pod, and a namespace, that nobody lets go.
 const FINALIZER: &str = "why-terminating/helm-test";
 /// What must be said of it.
 const CAUSE: &str = "FinalizerOwnerUnknown";
@@ -44,7 +45,7 @@ pub struct HelmTest {
     pub patience: Duration,
 }
 
-/// Deletes the pod, waits until the service says what holds it, and lets it go. Says what was seen.
+/// Holds the pod and deletes it, waits until the service says what holds it, and lets it go. Says what was seen.
 pub async fn helm_test(test: &HelmTest) -> anyhow::Result<String> {
     let connection = Connection {
         kubeconfig: test.kubeconfig.clone(),
@@ -54,13 +55,10 @@ pub async fn helm_test(test: &HelmTest) -> anyhow::Result<String> {
     };
     let (client, _) = connect(&connection).await.context("connect to the API server")?;
     let pods: Api<Pod> = Api::namespaced(client, &test.namespace);
-    let pod = pods.get(&test.pod).await.context("get the pod of the test")?;
-    let finalizers = pod.metadata.finalizers.unwrap_or_default();
-    anyhow::ensure!(finalizers == [FINALIZER], "the pod is held by {finalizers:?}, and not by {FINALIZER} alone");
     let began = Instant::now();
-    pods.delete(&test.pod, &DeleteParams::default()).await.context("delete the pod of the test")?;
+    hold(&pods, &test.pod).await?;
     let told = tokio::select! {
-        told = until_told(test) => told,
+        told = deleted_and_told(&pods, test) => told,
         signal = ended_by_signal() => signal.map_err(anyhow::Error::from).and(Err(anyhow::anyhow!("was ended"))),
     };
     let took = began.elapsed();
@@ -70,6 +68,23 @@ pub async fn helm_test(test: &HelmTest) -> anyhow::Result<String> {
     released?;
     let (namespace, pod) = (&test.namespace, &test.pod);
     Ok(format!("{namespace}/{pod}: {CAUSE}, told after {:.1} s; released, and gone", took.as_secs_f64()))
+}
+
+/// Puts the finalizer on, if nothing else holds the pod.
+async fn hold(pods: &Api<Pod>, name: &str) -> anyhow::Result<()> {
+    let metadata = pods.get(name).await.context("get the pod of the test")?.metadata;
+    let finalizers = metadata.finalizers.unwrap_or_default();
+    let of_others: Vec<&String> = finalizers.iter().filter(|finalizer| *finalizer != FINALIZER).collect();
+    anyhow::ensure!(of_others.is_empty(), "the pod is held by {of_others:?}, which are not the test's");
+    // With the version, so that what another has put on meanwhile is not taken off.
+    let held = json!({"metadata": {"resourceVersion": metadata.resource_version, "finalizers": [FINALIZER]}});
+    let held = pods.patch(name, &PatchParams::default(), &Patch::Merge(held)).await;
+    held.map(drop).context("put the finalizer on the pod of the test")
+}
+
+async fn deleted_and_told(pods: &Api<Pod>, test: &HelmTest) -> anyhow::Result<()> {
+    pods.delete(&test.pod, &DeleteParams::default()).await.context("delete the pod of the test")?;
+    until_told(test).await
 }
 
 /// Asks the service until it names the pod with its cause.

@@ -27,7 +27,7 @@ struct Args {
 enum Command {
     /// Watch the cluster, and serve metrics and an API
     Serve(Serve),
-    /// What `helm test` runs: delete a pod of the chart that a finalizer holds, ask the service what holds it, let it go
+    /// What `helm test` runs: hold a pod of the chart by a finalizer, delete it, ask the service what holds it, let it go
     HelmTest(HelmTest),
 }
 
@@ -65,7 +65,7 @@ struct Serve {
 
 #[derive(Debug, clap::Args)]
 struct HelmTest {
-    /// The pod, which only the finalizer why-terminating/helm-test holds
+    /// The pod, which no finalizer but why-terminating/helm-test may hold
     #[arg(long, value_name = "NAMESPACE/NAME")]
     pod: String,
     /// The service's address

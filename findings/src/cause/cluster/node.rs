@@ -177,7 +177,9 @@ mod tests {
         let outside =
             joined(&[&NODE_UNREACHABLE, &NODE_KUBELET_SILENT, &NODE_SHUT_DOWN, &NODE_NEVER_REPORTED, &NODE_NOT_READY]);
         let inside = joined(NODE_NOT_READY.outranked_by);
-        let only: Vec<&Cause> = crate::cause::all().filter(|cause| cause.only_the_node_knows).collect();
+        let only = crate::cause::all().filter(|cause| cause.only_the_node_knows);
+        // Where the kubelet has an Event about it.
+        let only: Vec<&Cause> = only.chain([&super::super::POD_KILL_FAILS, &super::super::POD_UNMOUNT_FAILS]).collect();
         for names in [&outside, &inside, &format!("{outside}|{inside}"), &joined(&only)] {
             assert!(rules.contains(&format!("'cause=~\"{names}\"'")), "inhibit-rules.yaml has no list {names}");
         }
