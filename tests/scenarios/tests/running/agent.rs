@@ -137,6 +137,12 @@ impl Agent {
         Ok(Metrics::new(answer))
     }
 
+    /// Waits until it knows that an Event was written: one of which it has not heard by its end it writes again.
+    pub fn wait_heard(&self) -> anyhow::Result<()> {
+        let heard = || anyhow::Ok(self.metrics()?.sum_of("why_terminating_events_total", "result=\"written\""));
+        self.wait("it hears that an Event was written", || Ok((heard()? >= 1.0).then_some(())))
+    }
+
     /// Waits until it has looked so many times more.
     pub fn wait_scans(&self, more: u32) -> anyhow::Result<()> {
         let scans = || anyhow::Ok(self.metrics()?.sum("why_terminating_scan_duration_seconds_count"));

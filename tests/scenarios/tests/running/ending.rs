@@ -104,6 +104,7 @@ pub fn restarted(staged: &Staged) -> anyhow::Result<()> {
     let cluster = staged.cluster("restarted")?;
     let agent = staged.agent(&cluster, &[])?;
     staged.wait_told(&cluster, &agent)?;
+    agent.wait_heard()?;
     let before = cluster.events()?.about(&staged.pod.uid).warning()?.clone();
     let ended = agent.terminate()?;
     ensure!(ended.took < END, "it took {:?}", ended.took);

@@ -58,6 +58,7 @@ pub fn other_words(staged: &Staged) -> anyhow::Result<()> {
     let cluster = staged.cluster("other-words")?;
     let agent = staged.agent(&cluster, &[])?;
     staged.wait_told(&cluster, &agent)?;
+    agent.wait_heard()?;
     agent.terminate()?;
     let mut event = cluster.events()?.about(&staged.pod.uid).warning()?.clone();
     let name = event["metadata"]["name"].as_str().context("it has a name")?.to_owned();
