@@ -70,13 +70,12 @@ deny:
 bench: packages kubectl
 	$(CARGO) run -q -p xtask -- image
 	$(CARGO) build -q --release -p why-terminating-aggregator -p why-terminating-aggregator-service -p bench
-	sh tests/bench/run.sh --agent $(AGENT)
-	sh tests/bench/run.sh --agent $(AGENT) growth
+	sh tests/bench/run.sh
+	sh tests/bench/run.sh growth
 	sh tests/bench/run.sh mass
 	sh tests/bench/run.sh cluster --kubectl "$(TARGET)/tools/kubectl"
 	sh tests/bench/run.sh service
-	exporter=$$(sh tests/bench/exporter.sh) && sh tests/bench/run.sh \
-		--agent $(AGENT) idle --minutes 3 --exporter "$$exporter"
+	exporter=$$(sh tests/bench/exporter.sh) && sh tests/bench/run.sh idle --minutes 3 --exporter "$$exporter"
 
 ## Write the generated documents again
 docs:

@@ -123,7 +123,9 @@ def main():
             count = check(program, first, {"amd64": amd64})
             check_bill(xtask, program, folder / "amd64", folder / f"bill-of-{program}", first)
             print(f"image of the {program}: {count} crates, with licences and bill of materials")
-        both = made(xtask, "agent", [folder / "amd64", folder / "arm64"], folder / "both.tar")
+        machines = [folder / "amd64", folder / "arm64"]
+        both = made(xtask, "agent", machines, folder / "both.tar")
+        assert both == made(xtask, "agent", machines, folder / "both-again.tar"), "two images of two programs differ"
         check("agent", both, {"amd64": amd64, "arm64": arm64})
         for name, said in {"heavy": f"has {MOST + 1} bytes", "full": "the image of why-terminating-agent for amd64 has"}.items():
             refused = image(xtask, "agent", [folder / name], folder / f"{name}.tar")

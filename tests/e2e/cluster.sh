@@ -18,7 +18,7 @@ socket=$run/containerd.sock
 bridge=wte2e0
 # What the kubelet, the bridge plugin and containerd set or make on the machine, and nobody takes back.
 settings="kernel/panic kernel/panic_on_oops vm/overcommit_memory vm/panic_on_oom kernel/keys/root_maxkeys
-    kernel/keys/root_maxbytes net/ipv4/ip_forward net/ipv4/conf/all/route_localnet"
+	kernel/keys/root_maxbytes net/ipv4/ip_forward net/ipv4/conf/all/route_localnet"
 directories="/opt/containerd /run/containerd /run/netns /usr/libexec/kubernetes /var/log/pods /var/log/containers"
 PATH="$KUBE_ASSETS:$PATH"
 KUBECONFIG=$pki/admin.kubeconfig
@@ -26,101 +26,101 @@ export PATH KUBECONFIG
 
 # NAME COMMAND...: in the background, until `down`
 start() {
-    name=$1
-    shift
-    setsid nohup "$@" >"$state/log/$name.log" 2>&1 </dev/null &
-    echo $! >"$state/run/$name.pid"
+	name=$1
+	shift
+	setsid nohup "$@" >"$state/log/$name.log" 2>&1 </dev/null &
+	echo $! >"$state/run/$name.pid"
 }
 
 ca() { # NAME
-    openssl req -x509 -newkey rsa:2048 -nodes -days 30 -subj "/CN=$1" -keyout "$pki/$1.key" -out "$pki/$1.crt" 2>/dev/null
+	openssl req -x509 -newkey rsa:2048 -nodes -days 30 -subj "/CN=$1" -keyout "$pki/$1.key" -out "$pki/$1.crt" 2>/dev/null
 }
 
 certificate() { # NAME SUBJECT CA EXTENSIONS
-    openssl req -newkey rsa:2048 -nodes -subj "$2" -keyout "$pki/$1.key" -out "$pki/$1.csr" 2>/dev/null
-    printf '%b\n' "$4" >"$pki/$1.ext"
-    openssl x509 -req -in "$pki/$1.csr" -CA "$pki/$3.crt" -CAkey "$pki/$3.key" -CAcreateserial -days 30 \
-        -extfile "$pki/$1.ext" -out "$pki/$1.crt" 2>/dev/null
+	openssl req -newkey rsa:2048 -nodes -subj "$2" -keyout "$pki/$1.key" -out "$pki/$1.csr" 2>/dev/null
+	printf '%b\n' "$4" >"$pki/$1.ext"
+	openssl x509 -req -in "$pki/$1.csr" -CA "$pki/$3.crt" -CAkey "$pki/$3.key" -CAcreateserial -days 30 \
+		-extfile "$pki/$1.ext" -out "$pki/$1.crt" 2>/dev/null
 }
 
 kubeconfig() { # NAME
-    set -- "$pki/$1" kubectl config --kubeconfig="$pki/$1.kubeconfig"
-    files=$1
-    shift
-    "$@" set-cluster it --server=https://127.0.0.1:6443 --certificate-authority="$pki/ca.crt" --embed-certs >/dev/null
-    "$@" set-credentials it --client-certificate="$files.crt" --client-key="$files.key" --embed-certs >/dev/null
-    "$@" set-context it --cluster=it --user=it >/dev/null
-    "$@" use-context it >/dev/null
+	set -- "$pki/$1" kubectl config --kubeconfig="$pki/$1.kubeconfig"
+	files=$1
+	shift
+	"$@" set-cluster it --server=https://127.0.0.1:6443 --certificate-authority="$pki/ca.crt" --embed-certs >/dev/null
+	"$@" set-credentials it --client-certificate="$files.crt" --client-key="$files.key" --embed-certs >/dev/null
+	"$@" set-context it --cluster=it --user=it >/dev/null
+	"$@" use-context it >/dev/null
 }
 
 kube_chains() {
-    { iptables-save; ip6tables-save; } 2>/dev/null | grep '^:KUBE-' || true
+	{ iptables-save; ip6tables-save; } 2>/dev/null | grep '^:KUBE-' || true
 }
 
 # SETTING VALUE, or DIRECTORY: as they are before `up`
 remember() {
-    for setting in $settings; do
-        [ ! -r "/proc/sys/$setting" ] || echo "$setting $(cat "/proc/sys/$setting")"
-    done >$state/settings
-    for directory in $directories; do
-        [ -e "$directory" ] || echo "$directory"
-    done >$state/directories
+	for setting in $settings; do
+		[ ! -r "/proc/sys/$setting" ] || echo "$setting $(cat "/proc/sys/$setting")"
+	done >$state/settings
+	for directory in $directories; do
+		[ -e "$directory" ] || echo "$directory"
+	done >$state/directories
 }
 
 restore() {
-    # An older `up` wrote neither.
-    touch $state/settings $state/directories
-    # There were none, so these are of pods that a kubelet did not live to take away.
-    for logs in /var/log/pods /var/log/containers; do
-        ! grep -qx $logs $state/directories || rm -rf $logs
-    done
-    while read -r setting value; do
-        [ "$(cat "/proc/sys/$setting")" = "$value" ] || echo "$value" >"/proc/sys/$setting"
-    done <$state/settings
-    while read -r directory; do
-        # What is not empty belongs to somebody else.
-        [ ! -d "$directory" ] || find "$directory" -depth -type d -exec rmdir {} + 2>/dev/null || true
-    done <$state/directories
+	# An older `up` wrote neither.
+	touch $state/settings $state/directories
+	# There were none, so these are of pods that a kubelet did not live to take away.
+	for logs in /var/log/pods /var/log/containers; do
+		! grep -qx $logs $state/directories || rm -rf $logs
+	done
+	while read -r setting value; do
+		[ "$(cat "/proc/sys/$setting")" = "$value" ] || echo "$value" >"/proc/sys/$setting"
+	done <$state/settings
+	while read -r directory; do
+		# What is not empty belongs to somebody else.
+		[ ! -d "$directory" ] || find "$directory" -depth -type d -exec rmdir {} + 2>/dev/null || true
+	done <$state/directories
 }
 
 # Whether DIR has all of it.
 complete() {
-    for program in etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kubectl containerd ctr; do
-        [ -x "$KUBE_ASSETS/$program" ] || { echo "no $program in $KUBE_ASSETS" >&2; exit 1; }
-    done
+	for program in etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kubectl containerd ctr; do
+		[ -x "$KUBE_ASSETS/$program" ] || { echo "no $program in $KUBE_ASSETS" >&2; exit 1; }
+	done
 }
 
 up() {
-    complete
-    # tests/packages.sh installs them where KUBE_ASSETS is set.
-    for program in openssl socat iptables ip runc; do
-        command -v $program >/dev/null || { echo "$program is not installed: sh tests/packages.sh" >&2; exit 1; }
-    done
-    ! pgrep -x kubelet >/dev/null || { echo "a kubelet runs on this machine already" >&2; exit 1; }
-    [ ! -e /var/lib/kubelet ] || { echo "/var/lib/kubelet belongs to somebody" >&2; exit 1; }
-    [ -z "$(kube_chains)" ] || { echo "iptables has chains of somebody's kubelet or kube-proxy" >&2; exit 1; }
-    for cni in /usr/lib/cni /opt/cni/bin; do [ ! -x $cni/bridge ] || break; done
-    mkdir -p $pki $state/log $state/run $state/cni $run /var/lib/kubelet
-    touch /var/lib/kubelet/.why-terminating-e2e
-    remember
+	complete
+	# tests/packages.sh installs them where KUBE_ASSETS is set.
+	for program in openssl socat iptables ip runc; do
+		command -v $program >/dev/null || { echo "$program is not installed: sh tests/packages.sh" >&2; exit 1; }
+	done
+	! pgrep -x kubelet >/dev/null || { echo "a kubelet runs on this machine already" >&2; exit 1; }
+	[ ! -e /var/lib/kubelet ] || { echo "/var/lib/kubelet belongs to somebody" >&2; exit 1; }
+	[ -z "$(kube_chains)" ] || { echo "iptables has chains of somebody's kubelet or kube-proxy" >&2; exit 1; }
+	for cni in /usr/lib/cni /opt/cni/bin; do [ ! -x $cni/bridge ] || break; done
+	mkdir -p $pki $state/log $state/run $state/cni $run /var/lib/kubelet
+	touch /var/lib/kubelet/.why-terminating-e2e
+	remember
 
-    ca ca
-    ca front
-    client='extendedKeyUsage=clientAuth'
-    certificate server /CN=kube-apiserver ca \
-        "subjectAltName=IP:127.0.0.1,IP:10.96.0.1,DNS:kubernetes,DNS:kubernetes.default,DNS:kubernetes.default.svc"
-    certificate admin /O=system:masters/CN=admin ca $client
-    certificate controllers /CN=system:kube-controller-manager ca $client
-    certificate scheduler /CN=system:kube-scheduler ca $client
-    certificate to-kubelet /O=system:masters/CN=apiserver-kubelet ca $client
-    certificate proxy /CN=front-proxy-client front $client
-    certificate kubelet /O=system:nodes/CN=system:node:$node ca \
-        "subjectAltName=IP:10.89.0.1,DNS:$node\nextendedKeyUsage=clientAuth,serverAuth"
-    openssl genrsa -out $pki/accounts.key 2048 2>/dev/null
-    openssl rsa -in $pki/accounts.key -pubout -out $pki/accounts.pub 2>/dev/null
-    for name in admin controllers scheduler kubelet; do kubeconfig $name; done
+	ca ca
+	ca front
+	client='extendedKeyUsage=clientAuth'
+	certificate server /CN=kube-apiserver ca \
+		"subjectAltName=IP:127.0.0.1,IP:10.96.0.1,DNS:kubernetes,DNS:kubernetes.default,DNS:kubernetes.default.svc"
+	certificate admin /O=system:masters/CN=admin ca $client
+	certificate controllers /CN=system:kube-controller-manager ca $client
+	certificate scheduler /CN=system:kube-scheduler ca $client
+	certificate to-kubelet /O=system:masters/CN=apiserver-kubelet ca $client
+	certificate proxy /CN=front-proxy-client front $client
+	certificate kubelet /O=system:nodes/CN=system:node:$node ca \
+		"subjectAltName=IP:10.89.0.1,DNS:$node\nextendedKeyUsage=clientAuth,serverAuth"
+	openssl genrsa -out $pki/accounts.key 2048 2>/dev/null
+	openssl rsa -in $pki/accounts.key -pubout -out $pki/accounts.pub 2>/dev/null
+	for name in admin controllers scheduler kubelet; do kubeconfig $name; done
 
-    cat >$state/containerd.toml <<TOML
+	cat >$state/containerd.toml <<TOML
 version = 3
 root = "$state/containerd"
 state = "$run/containerd"
@@ -138,13 +138,13 @@ state = "$run/containerd"
 [plugins."io.containerd.nri.v1.nri"]
   disable = true
 TOML
-    cat >$state/cni/10-e2e.conflist <<JSON
+	cat >$state/cni/10-e2e.conflist <<JSON
 {"cniVersion": "1.0.0", "name": "e2e", "plugins": [{
   "type": "bridge", "bridge": "$bridge", "isGateway": true, "ipMasq": false,
   "ipam": {"type": "host-local", "dataDir": "$state/addresses", "ranges": [[{"subnet": "10.89.0.0/16"}]], "routes": [{"dst": "0.0.0.0/0"}]}
 }]}
 JSON
-    cat >$state/kubelet.yaml <<YAML
+	cat >$state/kubelet.yaml <<YAML
 apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 cgroupDriver: cgroupfs
@@ -160,122 +160,122 @@ enableSystemLogHandler: true
 evictionHard: {nodefs.available: 1%, imagefs.available: 1%, memory.available: 50Mi}
 imageGCHighThresholdPercent: 100
 YAML
-    ip link add $bridge type bridge
-    ip addr add 10.89.0.1/16 dev $bridge
-    ip link set $bridge up
-    start etcd etcd --data-dir $state/etcd --unsafe-no-fsync --listen-peer-urls http://127.0.0.1:2380 \
-        --listen-client-urls http://127.0.0.1:2379 --advertise-client-urls http://127.0.0.1:2379
-    start containerd containerd -c $state/containerd.toml
-    start apiserver kube-apiserver --etcd-servers=http://127.0.0.1:2379 --bind-address=127.0.0.1 \
-        --advertise-address=127.0.0.1 --endpoint-reconciler-type=none --service-cluster-ip-range=10.96.0.0/16 \
-        --enable-aggregator-routing=true \
-        --tls-cert-file=$pki/server.crt --tls-private-key-file=$pki/server.key --client-ca-file=$pki/ca.crt \
-        --service-account-key-file=$pki/accounts.pub --service-account-signing-key-file=$pki/accounts.key \
-        --service-account-issuer=https://kubernetes.default.svc --authorization-mode=Node,RBAC --allow-privileged=true \
-        --kubelet-client-certificate=$pki/to-kubelet.crt --kubelet-client-key=$pki/to-kubelet.key \
-        --kubelet-preferred-address-types=InternalIP --requestheader-client-ca-file=$pki/front.crt \
-        --requestheader-allowed-names=front-proxy-client --requestheader-username-headers=X-Remote-User \
-        --requestheader-group-headers=X-Remote-Group --requestheader-extra-headers-prefix=X-Remote-Extra- \
-        --proxy-client-cert-file=$pki/proxy.crt --proxy-client-key-file=$pki/proxy.key
-    within 60 kubectl get --raw /readyz
-    start controllers kube-controller-manager --kubeconfig $pki/controllers.kubeconfig \
-        --authentication-kubeconfig $pki/controllers.kubeconfig --authorization-kubeconfig $pki/controllers.kubeconfig \
-        --use-service-account-credentials --service-account-private-key-file $pki/accounts.key \
-        --root-ca-file $pki/ca.crt
-    start scheduler kube-scheduler --kubeconfig $pki/scheduler.kubeconfig --leader-elect=false
-    within 30 ctr -a $socket version
-    # These pass over the field of the configuration, which they do not know.
-    case $(kubelet --version) in *\ v1.2[0-6].*) set -- --container-runtime-endpoint "unix://$socket" ;; esac
-    start kubelet kubelet "$@" --config $state/kubelet.yaml --kubeconfig $pki/kubelet.kubeconfig \
-        --hostname-override $node --node-ip 10.89.0.1 --v=3
-    within 90 kubectl wait --for=condition=Ready node/$node --timeout=1s
-    # Where pods look for the API server.
-    start forward socat TCP-LISTEN:6444,bind=10.89.0.1,fork,reuseaddr TCP:127.0.0.1:6443
-    iptables -t nat -A PREROUTING -i $bridge -d 10.96.0.1 -p tcp --dport 443 -j DNAT --to-destination 10.89.0.1:6444
-    echo "export PATH=$KUBE_ASSETS:\$PATH KUBECONFIG=$KUBECONFIG CRI_SOCK=$socket CNI_CONF_DIR=$state/cni"
+	ip link add $bridge type bridge
+	ip addr add 10.89.0.1/16 dev $bridge
+	ip link set $bridge up
+	start etcd etcd --data-dir $state/etcd --unsafe-no-fsync --listen-peer-urls http://127.0.0.1:2380 \
+		--listen-client-urls http://127.0.0.1:2379 --advertise-client-urls http://127.0.0.1:2379
+	start containerd containerd -c $state/containerd.toml
+	start apiserver kube-apiserver --etcd-servers=http://127.0.0.1:2379 --bind-address=127.0.0.1 \
+		--advertise-address=127.0.0.1 --endpoint-reconciler-type=none --service-cluster-ip-range=10.96.0.0/16 \
+		--enable-aggregator-routing=true \
+		--tls-cert-file=$pki/server.crt --tls-private-key-file=$pki/server.key --client-ca-file=$pki/ca.crt \
+		--service-account-key-file=$pki/accounts.pub --service-account-signing-key-file=$pki/accounts.key \
+		--service-account-issuer=https://kubernetes.default.svc --authorization-mode=Node,RBAC --allow-privileged=true \
+		--kubelet-client-certificate=$pki/to-kubelet.crt --kubelet-client-key=$pki/to-kubelet.key \
+		--kubelet-preferred-address-types=InternalIP --requestheader-client-ca-file=$pki/front.crt \
+		--requestheader-allowed-names=front-proxy-client --requestheader-username-headers=X-Remote-User \
+		--requestheader-group-headers=X-Remote-Group --requestheader-extra-headers-prefix=X-Remote-Extra- \
+		--proxy-client-cert-file=$pki/proxy.crt --proxy-client-key-file=$pki/proxy.key
+	within 60 kubectl get --raw /readyz
+	start controllers kube-controller-manager --kubeconfig $pki/controllers.kubeconfig \
+		--authentication-kubeconfig $pki/controllers.kubeconfig --authorization-kubeconfig $pki/controllers.kubeconfig \
+		--use-service-account-credentials --service-account-private-key-file $pki/accounts.key \
+		--root-ca-file $pki/ca.crt
+	start scheduler kube-scheduler --kubeconfig $pki/scheduler.kubeconfig --leader-elect=false
+	within 30 ctr -a $socket version
+	# These pass over the field of the configuration, which they do not know.
+	case $(kubelet --version) in *\ v1.2[0-6].*) set -- --container-runtime-endpoint "unix://$socket" ;; esac
+	start kubelet kubelet "$@" --config $state/kubelet.yaml --kubeconfig $pki/kubelet.kubeconfig \
+		--hostname-override $node --node-ip 10.89.0.1 --v=3
+	within 90 kubectl wait --for=condition=Ready node/$node --timeout=1s
+	# Where pods look for the API server.
+	start forward socat TCP-LISTEN:6444,bind=10.89.0.1,fork,reuseaddr TCP:127.0.0.1:6443
+	iptables -t nat -A PREROUTING -i $bridge -d 10.96.0.1 -p tcp --dport 443 -j DNAT --to-destination 10.89.0.1:6444
+	echo "export PATH=$KUBE_ASSETS:\$PATH KUBECONFIG=$KUBECONFIG CRI_SOCK=$socket CNI_CONF_DIR=$state/cni"
 }
 
 service() { # NAMESPACE NAME
-    from=$(kubectl -n "$1" get service "$2" -o 'jsonpath={.spec.clusterIP} {.spec.ports[0].port}')
-    to=$(kubectl -n "$1" get endpointslices -l "kubernetes.io/service-name=$2" \
-        -o 'jsonpath={.items[0].endpoints[?(@.conditions.ready==true)].addresses[0]} {.items[0].ports[0].port}')
-    ready=$(echo "$to" | awk '{ print $1 ":" $NF }')
-    stop service
-    start service socat TCP-LISTEN:6445,bind=10.89.0.1,fork,reuseaddr "TCP:$ready"
-    rule="PREROUTING -i $bridge -d ${from% *} -p tcp --dport ${from#* } -j DNAT --to-destination 10.89.0.1:6445"
-    # shellcheck disable=SC2086
-    iptables -t nat -C $rule 2>/dev/null || { iptables -t nat -A $rule && echo "$rule" >>$state/run/rules; }
+	from=$(kubectl -n "$1" get service "$2" -o 'jsonpath={.spec.clusterIP} {.spec.ports[0].port}')
+	to=$(kubectl -n "$1" get endpointslices -l "kubernetes.io/service-name=$2" \
+		-o 'jsonpath={.items[0].endpoints[?(@.conditions.ready==true)].addresses[0]} {.items[0].ports[0].port}')
+	ready=$(echo "$to" | awk '{ print $1 ":" $NF }')
+	stop service
+	start service socat TCP-LISTEN:6445,bind=10.89.0.1,fork,reuseaddr "TCP:$ready"
+	rule="PREROUTING -i $bridge -d ${from% *} -p tcp --dport ${from#* } -j DNAT --to-destination 10.89.0.1:6445"
+	# shellcheck disable=SC2086
+	iptables -t nat -C $rule 2>/dev/null || { iptables -t nat -A $rule && echo "$rule" >>$state/run/rules; }
 }
 
 within() { # SECONDS COMMAND...
-    left=$1
-    shift
-    until "$@" >/dev/null 2>&1; do
-        left=$((left - 1))
-        [ $left -gt 0 ] || { echo "in vain: $*; see $state/log" >&2; exit 1; }
-        sleep 1
-    done
+	left=$1
+	shift
+	until "$@" >/dev/null 2>&1; do
+		left=$((left - 1))
+		[ $left -gt 0 ] || { echo "in vain: $*; see $state/log" >&2; exit 1; }
+		sleep 1
+	done
 }
 
 stop() { # NAME...
-    for name; do
-        pid=$(cat $state/run/"$name".pid 2>/dev/null) || continue
-        kill "$pid" 2>/dev/null || continue
-        for _ in 1 2 3 4 5 6 7 8 9 10; do
-            kill -0 "$pid" 2>/dev/null || break
-            sleep 0.5
-        done
-        kill -9 "$pid" 2>/dev/null || true
-    done
+	for name; do
+		pid=$(cat $state/run/"$name".pid 2>/dev/null) || continue
+		kill "$pid" 2>/dev/null || continue
+		for _ in 1 2 3 4 5 6 7 8 9 10; do
+			kill -0 "$pid" 2>/dev/null || break
+			sleep 0.5
+		done
+		kill -9 "$pid" 2>/dev/null || true
+	done
 }
 
 down() {
-    # Where `up` has refused, all that is here is somebody else's.
-    [ -e /var/lib/kubelet/.why-terminating-e2e ] || return 0
-    kubectl delete pods --all-namespaces --all --force --grace-period=0 >/dev/null 2>&1 || true
-    sleep 5
-    stop kubelet forward service scheduler controllers apiserver
-    for pid in $(pgrep -f "containerd-shim-runc-v2.*$socket"); do kill -9 "$pid" 2>/dev/null || true; done
-    stop containerd etcd
-    # Whose shim has gone goes on.
-    find /sys/fs/cgroup/*/kubepods /sys/fs/cgroup/kubepods -name cgroup.procs -exec cat {} + 2>/dev/null |
-        while read -r pid; do kill -9 "$pid" 2>/dev/null || true; done
-    sleep 1
-    mounts() { awk '{ print $5 }' /proc/self/mountinfo | grep -E "^($run|$state|/var/lib/kubelet)(/|\$)" | sort -r; }
-    for mount in $(mounts); do umount "$mount" 2>/dev/null || true; done
-    for pods in /sys/fs/cgroup/*/kubepods /sys/fs/cgroup/kubepods; do
-        [ ! -d "$pods" ] || find "$pods" -depth -type d -exec rmdir {} + 2>/dev/null || true
-    done
-    iptables -t nat -D PREROUTING -i $bridge -d 10.96.0.1 -p tcp --dport 443 -j DNAT --to-destination 10.89.0.1:6444 \
-        2>/dev/null || true
-    while read -r rule; do
-        # shellcheck disable=SC2086
-        iptables -t nat -D $rule 2>/dev/null || true
-    done 2>/dev/null <$state/run/rules || true
-    # The kubelet's own, which it leaves. There were none before.
-    for family in iptables ip6tables; do
-        $family-save -c 2>/dev/null | grep -v KUBE- | $family-restore -c 2>/dev/null || true
-    done
-    ip link del $bridge 2>/dev/null || true
-    for namespace in $(ip netns list 2>/dev/null | awk '/^cni-/ { print $1 }'); do ip netns del "$namespace" || true; done
-    if [ -n "$(mounts)" ]; then
-        echo "still mounted, so it is left as it is:" >&2
-        mounts >&2
-        exit 1
-    fi
-    restore
-    rm -rf $state $run
-    rm -f /var/lib/cni/results/e2e-*
-    rmdir /var/lib/cni/results /var/lib/cni 2>/dev/null || true
-    rm -rf --one-file-system /var/lib/kubelet
-    left=$({
-        pgrep -f "($state|$run)/"
-        find /sys/fs/cgroup -maxdepth 2 -name kubepods
-        ip -o link show $bridge
-        iptables -t nat -S PREROUTING | grep 10.89.0.1
-        kube_chains
-    } 2>/dev/null || true)
-    [ -z "$left" ] || { echo "left behind: $left" >&2; exit 1; }
+	# Where `up` has refused, all that is here is somebody else's.
+	[ -e /var/lib/kubelet/.why-terminating-e2e ] || return 0
+	kubectl delete pods --all-namespaces --all --force --grace-period=0 >/dev/null 2>&1 || true
+	sleep 5
+	stop kubelet forward service scheduler controllers apiserver
+	for pid in $(pgrep -f "containerd-shim-runc-v2.*$socket"); do kill -9 "$pid" 2>/dev/null || true; done
+	stop containerd etcd
+	# Whose shim has gone goes on.
+	find /sys/fs/cgroup/*/kubepods /sys/fs/cgroup/kubepods -name cgroup.procs -exec cat {} + 2>/dev/null |
+		while read -r pid; do kill -9 "$pid" 2>/dev/null || true; done
+	sleep 1
+	mounts() { awk '{ print $5 }' /proc/self/mountinfo | grep -E "^($run|$state|/var/lib/kubelet)(/|\$)" | sort -r; }
+	for mount in $(mounts); do umount "$mount" 2>/dev/null || true; done
+	for pods in /sys/fs/cgroup/*/kubepods /sys/fs/cgroup/kubepods; do
+		[ ! -d "$pods" ] || find "$pods" -depth -type d -exec rmdir {} + 2>/dev/null || true
+	done
+	iptables -t nat -D PREROUTING -i $bridge -d 10.96.0.1 -p tcp --dport 443 -j DNAT --to-destination 10.89.0.1:6444 \
+		2>/dev/null || true
+	while read -r rule; do
+		# shellcheck disable=SC2086
+		iptables -t nat -D $rule 2>/dev/null || true
+	done 2>/dev/null <$state/run/rules || true
+	# The kubelet's own, which it leaves. There were none before.
+	for family in iptables ip6tables; do
+		$family-save -c 2>/dev/null | grep -v KUBE- | $family-restore -c 2>/dev/null || true
+	done
+	ip link del $bridge 2>/dev/null || true
+	for namespace in $(ip netns list 2>/dev/null | awk '/^cni-/ { print $1 }'); do ip netns del "$namespace" || true; done
+	if [ -n "$(mounts)" ]; then
+		echo "still mounted, so it is left as it is:" >&2
+		mounts >&2
+		exit 1
+	fi
+	restore
+	rm -rf $state $run
+	rm -f /var/lib/cni/results/e2e-*
+	rmdir /var/lib/cni/results /var/lib/cni 2>/dev/null || true
+	rm -rf --one-file-system /var/lib/kubelet
+	left=$({
+		pgrep -f "($state|$run)/"
+		find /sys/fs/cgroup -maxdepth 2 -name kubepods
+		ip -o link show $bridge
+		iptables -t nat -S PREROUTING | grep 10.89.0.1
+		kube_chains
+	} 2>/dev/null || true)
+	[ -z "$left" ] || { echo "left behind: $left" >&2; exit 1; }
 }
 
 "$@"

@@ -4,10 +4,10 @@
 set -eu
 cd "$(dirname "$0")/../.."
 if [ -n "${KUBE_ASSETS-}" ]; then
-    tests/e2e/cluster.sh complete
+	tests/e2e/cluster.sh complete
 elif [ -z "${KUBECONFIG-}" ]; then
-    echo "no cluster: set KUBECONFIG to one whose node is this machine, or KUBE_ASSETS to a directory of release binaries" >&2
-    exit 1
+	echo "no cluster: set KUBECONFIG to one whose node is this machine, or KUBE_ASSETS to a directory of release binaries" >&2
+	exit 1
 fi
 [ "${1-}" != --check ] || exit 0
 export TARGET="${TARGET:-${CARGO_TARGET_DIR:-target}}"
@@ -15,10 +15,10 @@ export TARGET="${TARGET:-${CARGO_TARGET_DIR:-target}}"
 HELM_PYTHON=$(sh tests/chart/python.sh) || HELM_PYTHON=
 export HELM_PYTHON
 if [ -n "${KUBE_ASSETS-}" ]; then
-    trap 'status=$?; tests/e2e/cluster.sh down || status=1; exit $status' EXIT
-    trap 'exit 1' INT TERM
-    exports=$(tests/e2e/cluster.sh up)
-    eval "$exports"
+	trap 'status=$?; tests/e2e/cluster.sh down || status=1; exit $status' EXIT
+	trap 'exit 1' INT TERM
+	exports=$(tests/e2e/cluster.sh up)
+	eval "$exports"
 fi
 COMMIT=$(git describe --always --dirty --abbrev=8 2>/dev/null) || COMMIT=
 export COMMIT

@@ -40,7 +40,7 @@ const OF_THE_CALLER: [(&str, &str, &str); 2] = [
 /// How a line ends of what was asked for in vain.
 const REFUSED: &str = " (refused)";
 
-/// What `tests/fake/rights.rs` tries, to see it refused.
+/// What `tests/apiserver/tests/fake/rights.rs` tries, to see it refused.
 const TRIED: [&str; 2] = ["why-terminating-agent: get secrets", "why-terminating-test: delete pods"];
 
 /// What no test uses on this server, each with the reason.

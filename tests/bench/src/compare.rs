@@ -31,8 +31,8 @@ pub struct Compare {
     /// Runs of each command
     #[arg(long, default_value_t = 10)]
     pub runs: usize,
-    /// The agent
-    #[arg(long, default_value_os_t = agent_beside_us())]
+    /// The agent [default: the one of the image]
+    #[arg(long, default_value_os_t = agent_of_the_image())]
     pub agent: PathBuf,
     /// Where the node is staged
     #[arg(long, default_value = "/run/wt-bench")]
@@ -43,8 +43,10 @@ pub struct Compare {
 }
 
 /// Cargo puts both into one directory.
-fn agent_beside_us() -> PathBuf {
-    std::env::current_exe().unwrap_or_default().with_file_name("why-terminating-agent")
+/// Where `make image` puts it in the target directory that we are in.
+fn agent_of_the_image() -> PathBuf {
+    let path = format!("../static/{}-unknown-linux-gnu/release/why-terminating-agent", std::env::consts::ARCH);
+    std::env::current_exe().unwrap_or_default().with_file_name(path)
 }
 
 /// The commands that are measured.
@@ -58,7 +60,7 @@ pub struct Commands<'a> {
 impl Compare {
     /// Measures, and returns the report.
     pub fn run(&self) -> anyhow::Result<String> {
-        anyhow::ensure!(self.agent.exists(), "{} is missing: build it in release mode first", self.agent.display());
+        anyhow::ensure!(self.agent.exists(), "{} is missing: `make image` builds it", self.agent.display());
         nobody_else()?;
         let crowded = Crowded::up(&self.dir, self.size, STUCK)?;
         let node = &crowded.node;

@@ -38,7 +38,7 @@ pub fn install(cluster: &Cluster) -> anyhow::Result<Installed> {
     match helm() {
         Some(mut helm) => done(helm.arg("install"))?,
         None => {
-            for part in ["deploy", "deploy/aggregator"] {
+            for part in folders(&cluster.version) {
                 cluster.kubectl(&["apply", "-k", &project().join(part).to_string_lossy()])?;
             }
         }
@@ -64,6 +64,16 @@ pub fn install(cluster: &Cluster) -> anyhow::Result<Installed> {
     Ok(Installed { token: token.trim().to_owned() })
 }
 
+/// Those of `deploy/README.md` for the agent and the service of this version of Kubernetes.
+fn folders(version: &str) -> [&'static str; 2] {
+    let minor = version.split('.').nth(1).and_then(|minor| minor.parse().ok()).unwrap_or(u32::MAX);
+    match minor {
+        ..30 => ["deploy/before-1.30", "deploy/aggregator-before-1.30"],
+        30..32 => ["deploy/base", "deploy/aggregator"],
+        32.. => ["deploy", "deploy/aggregator"],
+    }
+}
+
 /// What installs the chart, where Helm's library is there.
 fn helm() -> Option<Command> {
     let python = std::env::var_os("HELM_PYTHON").filter(|python| !python.is_empty())?;
@@ -85,8 +95,9 @@ impl Installed {
         match helm() {
             Some(mut helm) => done(helm.arg("counters"))?,
             None => {
-                let right = project().join("deploy/kubelet-metrics");
-                cluster.kubectl(&["apply", "-k", &right.to_string_lossy()])?;
+                let right = r#"{"apiGroups": [""], "resources": ["nodes/metrics"], "verbs": ["get"]}"#;
+                let patch = format!(r#"[{{"op": "add", "path": "/rules/-", "value": {right}}}]"#);
+                cluster.kubectl(&["patch", "clusterrole", "why-terminating-agent", "--type=json", "-p", &patch])?;
             }
         }
         // Who was refused asks again after ten minutes only.
@@ -121,10 +132,25 @@ impl Installed {
         if let Some(mut helm) = helm() {
             return done(helm.arg("uninstall"));
         }
-        for part in ["deploy/aggregator", "deploy"] {
+        for part in folders(&cluster.version).into_iter().rev() {
             let part = project().join(part);
             cluster.kubectl(&["delete", "-k", &part.to_string_lossy(), "--ignore-not-found", "--timeout=120s"])?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_applied_to_a_version_is_there() {
+        assert_eq!(folders("v1.25.9"), ["deploy/before-1.30", "deploy/aggregator-before-1.30"]);
+        assert_eq!(folders("v1.31.4+k3s1"), ["deploy/base", "deploy/aggregator"]);
+        assert_eq!(folders("v1.36.2"), ["deploy", "deploy/aggregator"]);
+        for folder in ["v1.29.0", "v1.30.0", "v1.32.0"].into_iter().flat_map(folders) {
+            assert!(project().join(folder).join("kustomization.yaml").exists(), "{folder}");
+        }
     }
 }

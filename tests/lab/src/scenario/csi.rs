@@ -139,11 +139,11 @@ fn csi_socket_missing(node: &Node) -> anyhow::Result<Staged> {
 fn csi_block_driver_gone(node: &Node) -> anyhow::Result<Staged> {
     let driver = start_driver(node, Manner::Proper)?;
     let mut spec = PodSpec::sleeping("csi-block-driver-gone");
-    let disk = node.layout().mnt("raw.img");
+    let disk = node.layout().mnt("raw-of-csi.img");
     fs::File::create(&disk).and_then(|file| file.set_len(4 << 20)).context("create the image of a disk")?;
     let device = PathBuf::from(losetup(&disk)?);
-    let bound = node.block_volume(&mut spec, "pvc-raw", &device)?;
-    let target = node.publish_block(&spec, "pvc-raw", &device)?;
+    let bound = node.block_volume(&mut spec, "pvc-raw-of-csi", &device)?;
+    let target = node.publish_block(&spec, "pvc-raw-of-csi", &device)?;
     losetup(&bound)?;
     without_driver(node, driver, spec, vec![CSI_DRIVER.to_owned(), target.display().to_string()])
 }

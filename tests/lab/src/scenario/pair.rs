@@ -14,8 +14,6 @@ const ALONE: &[(&str, &str)] = &[
     ("fuse-without-fusectl", "it takes fusectl away, which another FUSE server's answer needs"),
     ("kubelet-namespace", "what another mounts later does not reach its kubelet, which then has nothing to wait for"),
     ("kubelet-namespace-globalmount", "the same: its kubelet sees nothing that another mounts later"),
-    ("csi-block-driver-gone", "the lab has one CSI driver, and one raw block volume, which another's needs"),
-    ("exec-unkilled", "beside others it was tried in a few pairs only"),
 ];
 
 /// Of each of these one is on a node, and why.
@@ -27,6 +25,7 @@ const ONE_OF: &[(&[&str], &str)] = &[
             "csi-socket-missing",
             "csi-left-mounted",
             "csi-driver-back",
+            "csi-block-driver-gone",
             "dstate-writer",
             "mounted-twice",
             "fuse-dead",
@@ -47,6 +46,10 @@ const ONE_OF: &[(&[&str], &str)] = &[
             "orphan-dir",
         ],
         "both restart the kubelet, which then does not remember the first as it was",
+    ),
+    (
+        &["loop-left", "csi-block-driver-gone"],
+        "the first's kubelet has no losetup, so it detaches no loop device of the second either",
     ),
     (&["cni-del", "cni-config-gone"], "the node has one network"),
     (&["kubelet-namespace", "globalmount-left"], "what the second mounts does not reach the first's kubelet"),
