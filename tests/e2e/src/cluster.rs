@@ -24,6 +24,10 @@ pub struct Cluster {
     programs: PathBuf,
 }
 
+fn minor(version: &str) -> u32 {
+    version.split('.').nth(1).and_then(|minor| minor.parse().ok()).unwrap_or(u32::MAX)
+}
+
 impl Cluster {
     /// The cluster of `KUBECONFIG`, if this machine is its node.
     pub fn connect() -> anyhow::Result<Self> {
@@ -39,6 +43,17 @@ impl Cluster {
         cluster.version = text(&node["status"]["nodeInfo"]["kubeletVersion"]);
         cluster.runtime = text(&node["status"]["nodeInfo"]["containerRuntimeVersion"]);
         Ok(cluster)
+    }
+
+    /// The second number of its version.
+    pub fn minor(&self) -> u32 {
+        minor(&self.version)
+    }
+
+    /// Whether it has the policy that lets only an agent speak as one: where it has none no step of the plugin touches what
+    /// is not the pod's own.
+    pub fn has_event_policy(&self) -> bool {
+        self.minor() >= 32
     }
 
     /// Of everything that has a part in what is seen.
@@ -135,4 +150,14 @@ fn ensure(output: &Output, what: impl Fn() -> String) -> anyhow::Result<()> {
 /// The root of the project.
 pub fn project() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_number_of_a_version() {
+        assert_eq!([minor("v1.25.9"), minor("v1.31.4+k3s1"), minor("v1.36.0-alpha.1")], [25, 31, 36]);
+    }
 }

@@ -38,7 +38,7 @@ pub fn install(cluster: &Cluster) -> anyhow::Result<Installed> {
     match helm() {
         Some(mut helm) => done(helm.arg("install"))?,
         None => {
-            for part in folders(&cluster.version) {
+            for part in folders(cluster.minor()) {
                 cluster.kubectl(&["apply", "-k", &project().join(part).to_string_lossy()])?;
             }
         }
@@ -64,9 +64,8 @@ pub fn install(cluster: &Cluster) -> anyhow::Result<Installed> {
     Ok(Installed { token: token.trim().to_owned() })
 }
 
-/// Those of `deploy/README.md` for the agent and the service of this version of Kubernetes.
-fn folders(version: &str) -> [&'static str; 2] {
-    let minor = version.split('.').nth(1).and_then(|minor| minor.parse().ok()).unwrap_or(u32::MAX);
+/// Those of `deploy/README.md` for the agent and the service of this minor version of Kubernetes.
+fn folders(minor: u32) -> [&'static str; 2] {
     match minor {
         ..30 => ["deploy/before-1.30", "deploy/aggregator-before-1.30"],
         30..32 => ["deploy/base", "deploy/aggregator"],
@@ -132,7 +131,7 @@ impl Installed {
         if let Some(mut helm) = helm() {
             return done(helm.arg("uninstall"));
         }
-        for part in folders(&cluster.version).into_iter().rev() {
+        for part in folders(cluster.minor()).into_iter().rev() {
             let part = project().join(part);
             cluster.kubectl(&["delete", "-k", &part.to_string_lossy(), "--ignore-not-found", "--timeout=120s"])?;
         }
@@ -146,10 +145,10 @@ mod tests {
 
     #[test]
     fn what_is_applied_to_a_version_is_there() {
-        assert_eq!(folders("v1.25.9"), ["deploy/before-1.30", "deploy/aggregator-before-1.30"]);
-        assert_eq!(folders("v1.31.4+k3s1"), ["deploy/base", "deploy/aggregator"]);
-        assert_eq!(folders("v1.36.2"), ["deploy", "deploy/aggregator"]);
-        for folder in ["v1.29.0", "v1.30.0", "v1.32.0"].into_iter().flat_map(folders) {
+        assert_eq!(folders(25), ["deploy/before-1.30", "deploy/aggregator-before-1.30"]);
+        assert_eq!(folders(31), ["deploy/base", "deploy/aggregator"]);
+        assert_eq!(folders(36), ["deploy", "deploy/aggregator"]);
+        for folder in [29, 30, 32].into_iter().flat_map(folders) {
             assert!(project().join(folder).join("kustomization.yaml").exists(), "{folder}");
         }
     }
