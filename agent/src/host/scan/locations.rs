@@ -130,7 +130,7 @@ fn own_runtime(settings: &kubelet::Settings) -> Option<&'static Runtime> {
 }
 
 /// What was only found may be what is left of another runtime, for which this node has no containers. It is believed where
-/// it has a pod whose directory the kubelet has made below `pods`.
+/// it runs a pod whose directory the kubelet has made below `pods`: that of one which has ended may be older than the kubelet.
 pub fn known_by_its_pods(
     runtime: Seen<RuntimeFacts>,
     socket: &HostPath,
@@ -138,11 +138,13 @@ pub fn known_by_its_pods(
     pods: &HostPath,
 ) -> Seen<RuntimeFacts> {
     let Seen::Seen(facts) = runtime else { return runtime };
-    let is_here = |sandbox: &Sandbox| sys::file_facts(&host.at(&pods.join(sandbox.pod.uid.as_str()))).is_ok();
+    let is_here =
+        |sandbox: &Sandbox| sandbox.ready && sys::file_facts(&host.at(&pods.join(sandbox.pod.uid.as_str()))).is_ok();
     if facts.sandboxes.iter().any(is_here) {
         return Seen::Seen(facts);
     }
-    let why = "is not known to be the kubelet's and has none of its pods; name that of the kubelet with --cri-endpoint";
+    let why =
+        "is not known to be the kubelet's and runs none of its pods; name that of the kubelet with --cri-endpoint";
     Seen::Failed(Fault::new(format!("CRI {}", socket.show()), (FaultKind::NotAsked, why)))
 }
 
@@ -279,9 +281,13 @@ mod tests {
         assert!(fault.kind == FaultKind::NotAsked && fault.says.contains("--cri-endpoint"), "{fault:?}");
         std::fs::create_dir_all(dir.path().join("var/lib/kubelet/pods").join(uid.as_str())).unwrap();
         assert_eq!(believed(runtime.clone()), runtime);
-        // A node on which nothing runs would look the same as one of which it knows nothing.
+        // Those from before the kubelet had another runtime; and a node on which nothing runs looks like one that it
+        // does not know.
+        let mut ended = runtime.clone();
+        let Seen::Seen(facts) = &mut ended else { unreachable!() };
+        facts.sandboxes.iter_mut().for_each(|sandbox| sandbox.ready = false);
         let empty = runtime.map(|facts| RuntimeFacts { sandboxes: Vec::new(), ..facts });
-        assert!(believed(empty).fault().is_some());
+        assert!([ended, empty].into_iter().all(|runtime| believed(runtime).fault().is_some()));
     }
 
     #[test]
