@@ -160,11 +160,14 @@ pub fn is_kubelet(comm: &str) -> bool {
     kubelets().any(|kubelet| kubelet.comm == comm)
 }
 
-/// Whether this unit of a kubelet, with or without what systemd adds, contains an API server.
-pub fn has_api_server(unit: &str) -> bool {
-    kubelets().any(|kubelet| {
-        kubelet.has_api_server && (kubelet.unit == unit || kubelet.unit.strip_suffix(".service") == Some(unit))
-    })
+/// Whether this is the name of the unit, with or without what systemd adds.
+pub fn is_unit(name: &str, unit: &str) -> bool {
+    name == unit || unit.strip_suffix(".service") == Some(name)
+}
+
+/// Whether this unit of a kubelet contains an API server.
+pub fn has_api_server(name: &str) -> bool {
+    kubelets().any(|kubelet| kubelet.has_api_server && is_unit(name, kubelet.unit))
 }
 
 impl Distribution {

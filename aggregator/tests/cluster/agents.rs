@@ -454,11 +454,16 @@ fn no_foreign_command_is_told() {
         ("ForceDeletedStillRunning", json!({"container": "306daa1b9c7b", "pid": "4242@7", "grace_seconds": "0"})),
         ("LoopDeviceLeft", json!({"device": "/dev/loop7"})),
         ("VolumeHeldByProcess", json!({"comm": "x", "pid": "42@7"})),
+        ("RuntimeNotResponding", json!({"runtime_unit": "containerd"})),
+        ("KubeletNotRunning", json!({"kubelet_unit": "kubelet"})),
+        ("MountCopiedOnOldKernel", json!({})),
     ] {
-        let told = told_by_anybody(Says::forged(&[POD], cause, values)).commands();
-        let harmless = ["why-terminating-agent check", "kubectl ", "findmnt ", "ls ", "grep "];
+        let harmless = ["why-terminating-agent check", "kubectl ", "findmnt ", "ls ", "grep ", "dmesg ", "journalctl "];
         let is_harmless = |command: &String| harmless.iter().any(|known| command.starts_with(known));
-        assert!(told.iter().all(is_harmless), "{cause}: {told:?}");
+        let told = |look: fn(Says) -> Looked| look(Says::forged(&[POD], cause, values.clone())).commands();
+        let (by_anybody, by_an_agent) = (told(told_by_anybody), told(joined));
+        assert!(by_anybody.iter().all(is_harmless), "{cause}: {by_anybody:?}");
+        assert!(!by_an_agent.iter().all(is_harmless), "{cause}: {by_an_agent:?}");
     }
     // A mount that the finding names may be looked at.
     let told = joined(Says::forged(&[POD], "MountDirectoryLeft", json!({"path": "/mnt/media"}))).commands();

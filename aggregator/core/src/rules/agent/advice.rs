@@ -8,7 +8,7 @@ use crate::state::Pod;
 
 /// These commands look: they may be told for a mount elsewhere that the finding names in its chain, such as that of a
 /// FUSE server.
-const LOOK: &[&str] = &["findmnt", "grep", "ls", "lsattr", "readlink", "systemd-cgls"];
+const LOOK: &[&str] = &["dmesg", "findmnt", "grep", "ls", "lsattr", "readlink", "systemd-cgls"];
 
 /// The one command that is always true, and what the agent says.
 pub fn steps(claim: &Claim, pod: &Pod, by: &ToldBy, is_asked_now: bool) -> Remedy {
@@ -19,8 +19,10 @@ pub fn steps(claim: &Claim, pod: &Pod, by: &ToldBy, is_asked_now: bool) -> Remed
         told = Values::new();
     }
     let uid = PodUid::parse(&pod.metadata.uid);
-    let trusted = Trusted::of(&told, uid.as_ref(), &finding.chain, by.unverified.is_none());
-    let filled = cause.safe.iter().filter_map(|advice| {
+    let is_verified = by.unverified.is_none();
+    let trusted = Trusted::of(&told, uid.as_ref(), &finding.chain, is_verified);
+    let told = cause.safe.iter().filter(|advice| is_verified || !changes_the_node(advice));
+    let filled = told.filter_map(|advice| {
         let values = match program(advice) {
             Some(program) if LOOK.contains(&program) => &trusted.to_look,
             Some("umount") => &trusted.to_unmount,
@@ -48,6 +50,12 @@ fn ask_the_node(pod: &Pod, node: &str, is_asked_now: bool) -> Option<Step> {
         on_the_node: true,
         tested: true,
     })
+}
+
+/// Whether its command names nothing at all, and is more than a look: a setting of the whole node.
+fn changes_the_node(advice: &Advice) -> bool {
+    let is_a_look = program(advice).is_some_and(|program| LOOK.contains(&program));
+    advice.command.is_some_and(|command| !command.contains('{')) && !is_a_look
 }
 
 fn program(advice: &Advice) -> Option<&'static str> {

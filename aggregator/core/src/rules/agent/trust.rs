@@ -4,7 +4,7 @@
 
 use findings::{
     Link, Placeholder, PodUid, Shape, Thing, Values,
-    distribution::{DISTRIBUTIONS, RUNTIMES, kubelets},
+    distribution::{DISTRIBUTIONS, RUNTIMES, is_unit, kubelets},
 };
 
 /// The values for commands that look, that unmount, and for all others.
@@ -18,24 +18,22 @@ impl Trusted {
     /// Of these values of a finding about this pod, whose chain names mounts and paths; verified is one that only an agent
     /// can have written.
     pub(super) fn of(told: &Values, uid: Option<&PodUid>, chain: &[Link], is_verified: bool) -> Self {
-        let [mut to_look, mut to_unmount, mut to_change] = [told.clone(), told.clone(), told.clone()];
         let is_own = |path: &str| uid.is_some_and(|uid| is_own(path, uid));
         // A mount elsewhere, such as that of a FUSE server, is told for the node, and not for whatever process.
         let is_entered = told.get(Placeholder::MountNamespacePid).is_some();
         let is_named = |path: &str| is_in(chain, path) && !is_entered;
-        to_look.retain(|placeholder, value| match placeholder.shape() {
-            Shape::Path => is_own(value) || is_named(value),
-            _ => is_trusted(placeholder, value, uid),
-        });
-        to_unmount.retain(|placeholder, value| match placeholder.shape() {
-            Shape::Path => is_own(value) || (is_named(value) && is_verified),
-            _ => is_trusted(placeholder, value, uid),
-        });
-        to_change.retain(|placeholder, value| match placeholder.shape() {
-            Shape::Path => uid.is_some_and(|uid| is_the_kubelets(value, uid)),
-            Shape::Process | Shape::RuntimeId | Shape::Device | Shape::Map | Shape::Number if !is_verified => false,
-            _ => is_trusted(placeholder, value, uid),
-        });
+        let with_paths = |is_good: &dyn Fn(&str) -> bool| {
+            let mut values = told.clone();
+            values.retain(|placeholder, value| match placeholder.shape() {
+                Shape::Path => is_good(value),
+                _ => is_trusted(placeholder, value, uid),
+            });
+            values
+        };
+        let to_look = with_paths(&|path| is_own(path) || is_named(path));
+        let to_unmount = with_paths(&|path| is_own(path) || (is_named(path) && is_verified));
+        let mut to_change = with_paths(&|path| uid.is_some_and(|uid| is_the_kubelets(path, uid)));
+        to_change.retain(|placeholder, _| is_verified || !is_any_of_the_node(placeholder));
         Trusted { to_look, to_unmount, to_change }
     }
 }
@@ -58,9 +56,11 @@ fn is_trusted(placeholder: Placeholder, value: &str, uid: Option<&PodUid>) -> bo
     }
 }
 
-/// With and without what systemd adds.
-fn is_unit(value: &str, unit: &str) -> bool {
-    value == unit || unit.strip_suffix(".service") == Some(value)
+/// Whether its value is not tied to a pod: any process, container, device or connection, or what all pods of the node need.
+fn is_any_of_the_node(placeholder: Placeholder) -> bool {
+    let of_all = [Placeholder::KubeletUnit, Placeholder::RuntimeUnit].contains(&placeholder);
+    let shape = placeholder.shape();
+    of_all || matches!(shape, Shape::Process | Shape::RuntimeId | Shape::Device | Shape::Map | Shape::Number)
 }
 
 fn is_own_slice(unit: &str, uid: &PodUid) -> bool {
@@ -140,7 +140,7 @@ mod tests {
         let value = value.replace("UID", UID).replace("U_ID", &uid.for_systemd());
         let told = Values::new().with(placeholder, &value);
         assert!(told.get(placeholder).is_some(), "{value}");
-        let trusted = Trusted::of(&told, Some(&uid), &[], false);
+        let trusted = Trusted::of(&told, Some(&uid), &[], true);
         (trusted.to_look.get(placeholder).is_some(), trusted.to_change.get(placeholder).is_some())
     }
 
@@ -210,6 +210,8 @@ mod tests {
             (Placeholder::Device, "/dev/loop7"),
             (Placeholder::Map, "mpatha"),
             (Placeholder::Connection, "41"),
+            (Placeholder::RuntimeUnit, "containerd"),
+            (Placeholder::KubeletUnit, "kubelet"),
         ] {
             let told = Values::new().with(placeholder, value);
             assert!(told.get(placeholder).is_some(), "{value}");
