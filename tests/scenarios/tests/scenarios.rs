@@ -2,6 +2,7 @@
 //! it was printed, and see that the pod goes and the finding with it.
 
 mod accuracy;
+mod again;
 mod ask;
 mod compare;
 mod container;
@@ -23,7 +24,7 @@ use lab::{
     Node,
     scenario::{self, Scenario},
 };
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Arguments, Trial};
 
 /// How long the kubelet stand-in may take to get a cured pod out.
 const GONE: Duration = Duration::from_secs(20);
@@ -74,11 +75,16 @@ fn main() -> ExitCode {
     trials.extend(running::on_a_node_of_its_own());
     let alone = libtest_mimic::run(&arguments, trials);
     let together = running::on_one_node(arguments);
-    if alone.has_failed() { alone.exit_code() } else { together }
+    let too_many = again::tell();
+    match () {
+        () if alone.has_failed() => alone.exit_code(),
+        () if too_many => ExitCode::FAILURE,
+        () => together,
+    }
 }
 
 fn trial(name: &'static str, test: impl Fn() -> anyhow::Result<()> + Send + 'static) -> Trial {
-    Trial::test(name, move || test().map_err(|error| Failed::from(format!("{error:#}"))))
+    Trial::test(name, move || again::run(name, &test))
 }
 
 fn run(scenario: &Scenario) -> anyhow::Result<()> {
