@@ -1,6 +1,6 @@
 //! Whether the controllers act at all.
 
-use crate::cause::cluster::shared::CONTENT_BY_HAND;
+use crate::cause::cluster::shared::{CONTENT_BY_HAND, KUBELET_JOURNAL};
 use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 
 causes! {
@@ -37,9 +37,9 @@ causes! {
         .safe(&[
             step("Compare the times: of the API server, of the nodes, and of the last renewals")
                 .run("kubectl -n kube-node-lease get leases -o yaml").typed(),
-            step("On any node, read why its kubelet does not reach the API server (refused, no route, certificate); k3s, \
-                k0s and MicroK8s have another unit, RKE2 a file")
-                .run("journalctl -u kubelet --since -1h --no-pager"),
+            step("On any node, read why its kubelet does not reach the API server (refused, no route, certificate); that \
+                of RKE2 writes /var/lib/rancher/rke2/agent/logs/kubelet.log")
+                .run(KUBELET_JOURNAL),
             step("Repair that way; the kubelets and controllers then continue automatically"),
         ])
         .danger(Danger::new(

@@ -4,7 +4,7 @@ pub(super) mod drain;
 
 pub use drain::*;
 
-use crate::cause::cluster::shared::FORCE;
+use crate::cause::cluster::shared::{FORCE, KUBELET_JOURNAL};
 use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, step};
 use crate::cause::{
     KUBELET_NOT_RUNNING, KUBELET_STOPPED, KUBELET_SYNC_LOOP_HUNG, NETWORK_NOT_READY, PLEG_STALLED,
@@ -55,8 +55,8 @@ causes! {
         .safe(&[
             SEE_NODE,
             step("On the node, see why the kubelet ended or whom it cannot reach (expired certificate, full disk, a \
-                hanging mount); k3s, k0s and MicroK8s have another unit, RKE2 a file")
-                .run("journalctl -u kubelet --since -1h --no-pager"),
+                hanging mount); that of RKE2 writes /var/lib/rancher/rke2/agent/logs/kubelet.log")
+                .run(KUBELET_JOURNAL),
             step("On the node, ask which process or mount it hangs in").run("why-terminating-agent check").on_the_node(),
             step("Start the kubelet again: running containers are not touched, and it finishes the deletions by \
                 itself"),

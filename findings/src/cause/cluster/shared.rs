@@ -57,3 +57,34 @@ pub(in crate::cause) const FORCE: Danger = Danger::new(
     "It removes the object only. What still runs keeps running and what is mounted stays mounted, and a replacement \
         can write to the same data.",
 );
+
+/// What a kubelet says, on whatever machine: the API does not tell its unit.
+pub(in crate::cause) const KUBELET_JOURNAL: &str =
+    "journalctl -u kubelet -u 'k3s*' -u 'k0s*' -u '*kubelite*' -u microshift -u edgecore --since -1h --no-pager";
+
+#[cfg(test)]
+mod tests {
+    use crate::distribution::{DISTRIBUTIONS, is_unit};
+
+    /// As `journalctl` matches it, which completes a name and no pattern.
+    fn names(pattern: &str, unit: &str) -> bool {
+        let Some(start) = pattern.strip_suffix('*') else { return is_unit(pattern, unit) };
+        start.strip_prefix('*').map_or_else(|| unit.starts_with(start), |part| unit.contains(part))
+    }
+
+    #[test]
+    fn the_journal_of_every_kubelet_is_read() {
+        let patterns: Vec<&str> = super::KUBELET_JOURNAL
+            .split(" -u ")
+            .skip(1)
+            .filter_map(|rest| rest.split(' ').next())
+            .map(|pattern| pattern.trim_matches('\''))
+            .collect();
+        let writes_a_file =
+            |of: &crate::distribution::Distribution| of.rancher.is_some_and(|rancher| rancher.kubelet_log.is_some());
+        for unit in DISTRIBUTIONS.iter().filter(|of| !writes_a_file(of)).flat_map(|of| of.kubelets).map(|one| one.unit)
+        {
+            assert!(patterns.iter().any(|pattern| names(pattern, unit)), "{unit} is not among {patterns:?}");
+        }
+    }
+}
