@@ -3,7 +3,6 @@
 mod embedded;
 mod listener;
 mod outside_pods;
-mod own_root;
 mod verification;
 
 use std::{collections::BTreeSet, io, path::PathBuf};
@@ -12,7 +11,7 @@ pub use listener::{KubeletListener, listener};
 
 use super::{HostRoot, Sockets, child::Prober, healthz, processes};
 use crate::{
-    distribution::{self, Distribution},
+    distribution::{self, DEFAULT_RUNTIME, Distribution, Runtime},
     observation::{
         CgroupDriver, CgroupMount, Disbelief, FalseKubelet, Fault, FaultKind, HostPath, KubeletFacts, Reason, Seen,
     },
@@ -224,11 +223,26 @@ impl Settings {
         HostPath::from(self.flags.root_dir.as_deref().unwrap_or(self.distribution.kubelet_root))
     }
 
-    /// The runtime's socket, when it is set.
+    /// Where its runtime is, as it was told.
+    fn endpoint(&self) -> Option<&str> {
+        self.flags.runtime_endpoint.as_deref().or(self.config.container_runtime_endpoint.as_deref())
+    }
+
+    /// The runtime's socket, when it is set: a URL or a path (`parseEndpoint` in pkg/util of k8s.io/cri-client).
     pub fn runtime_socket(&self) -> Option<HostPath> {
-        let endpoint = self.flags.runtime_endpoint.as_deref().or(self.config.container_runtime_endpoint.as_deref())?;
-        let path = endpoint.strip_prefix("unix://").unwrap_or(endpoint);
+        let endpoint = self.endpoint()?;
+        let path = match endpoint.strip_prefix("unix:") {
+            // `unix:///run/x.sock`, with a host that is empty.
+            Some(url) => url.strip_prefix("//").map_or(Some(url), |rest| rest.get(rest.find('/')?..))?,
+            None => endpoint,
+        };
         path.starts_with('/').then(|| HostPath::from(path))
+    }
+
+    /// The runtime of its distribution, and the default of a kubelet that is known to be told of none.
+    pub fn own_runtime(&self) -> Option<&'static Runtime> {
+        let default = || (self.is_whole && self.endpoint().is_none()).then_some(DEFAULT_RUNTIME);
+        self.distribution.runtime.or_else(default)
     }
 
     /// The cgroup below which `kubepods` lies.
@@ -267,11 +281,8 @@ fn settings_of(
     let distribution = Distribution::of(Some(&found.comm), found.unit.as_deref(), None);
     let unread = faults.len();
     let flags = arguments.map(parse::kubelet_flags).unwrap_or_default();
-    let mut flags = embedded::flags(flags, distribution, host, faults);
+    let flags = embedded::flags(flags, distribution, host, faults);
     let has_own_flags = arguments.is_some() && ["kubelet", "hyperkube"].contains(&found.comm.as_str());
-    if !has_own_flags {
-        flags.root_dir = flags.root_dir.or_else(|| own_root::of(found.pid)?.as_path().to_str().map(str::to_owned));
-    }
     let mut config = config(&flags, host, faults);
     let rancher_agent = embedded::agent_dir(&flags, distribution);
     let written = || embedded::endpoint(rancher_agent.as_ref()?, host, faults);
@@ -468,5 +479,23 @@ mod tests {
         assert_eq!(settings.cgroup_root(), "/lab");
         assert_eq!(settings.runtime_socket(), Some(HostPath::from("/run/crio/crio.sock")));
         assert_eq!(settings.root_dir(), HostPath::from(distribution::DEFAULT_ROOT));
+    }
+
+    #[test]
+    fn an_endpoint_is_a_url_or_a_path() {
+        for (endpoint, socket) in [
+            ("unix:///run/x.sock", Some("/run/x.sock")),
+            ("unix:/run/x.sock", Some("/run/x.sock")),
+            ("unix://host/run/x.sock", Some("/run/x.sock")),
+            ("/run/x.sock", Some("/run/x.sock")),
+            ("tcp://127.0.0.1:10010", None),
+            ("npipe:////./pipe/x", None),
+            ("unix://x", None),
+        ] {
+            let flags = KubeletFlags { runtime_endpoint: Some(endpoint.to_owned()), ..Default::default() };
+            let settings = Settings { flags, is_whole: true, ..Default::default() };
+            assert_eq!(settings.runtime_socket(), socket.map(HostPath::from), "{endpoint}");
+            assert_eq!(settings.own_runtime(), None, "{endpoint}");
+        }
     }
 }

@@ -4,7 +4,7 @@
 use std::io::ErrorKind;
 
 use crate::{
-    distribution::{DEFAULT_ROOT, DEFAULT_RUNTIME, DISTRIBUTIONS, RUNTIMES, Runtime},
+    distribution::{DEFAULT_ROOT, DISTRIBUTIONS, RUNTIMES},
     host::{HostRoot, kubelet},
     observation::{ApiFacts, Fault, FaultKind, HostPath, RuntimeFacts, Sandbox, Seen, Source},
     sys::{self, ProcDir},
@@ -86,7 +86,7 @@ pub fn cri_socket(options: &Options, settings: &kubelet::Settings, host: &HostRo
     if let Some(told) = options.cri_socket.clone().map(HostPath::from).or_else(|| settings.runtime_socket()) {
         return Seen::Seen(host.without_links(told));
     }
-    let own = own_runtime(settings);
+    let own = settings.own_runtime();
     let (mut there, mut refused) = (Vec::new(), Seen::Missing);
     for runtime in own.into_iter().chain(&RUNTIMES) {
         let socket = host.without_links(runtime.socket.into());
@@ -118,15 +118,9 @@ pub fn cri_socket(options: &Options, settings: &kubelet::Settings, host: &HostRo
 /// Whether the socket that is asked is the one the kubelet uses: only then does its silence mean
 /// that the kubelet waits. One that was only found is not known to be.
 pub fn is_kubelets(asked: &Seen<HostPath>, settings: &kubelet::Settings, host: &HostRoot) -> bool {
-    let own = || own_runtime(settings).map(|runtime| HostPath::from(runtime.socket));
+    let own = || settings.own_runtime().map(|runtime| HostPath::from(runtime.socket));
     let known = settings.runtime_socket().or_else(own).map(|socket| host.without_links(socket));
     asked.get().is_none_or(|asked| known.as_ref() == Some(asked))
-}
-
-/// Some distributions bring a runtime of their own, whatever else is installed beside it, and a kubelet that is told of
-/// none has a default.
-fn own_runtime(settings: &kubelet::Settings) -> Option<&'static Runtime> {
-    settings.distribution.runtime.or(settings.is_whole.then_some(DEFAULT_RUNTIME))
 }
 
 /// What was only found may be what is left of another runtime, for which this node has no containers. It is believed where
@@ -182,6 +176,10 @@ pub fn of_this_node(api: Seen<ApiFacts>, runtime: &Seen<RuntimeFacts>, boot_id: 
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd as _;
+
+    use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, bind, socket};
+
     use super::*;
     use crate::{distribution::Distribution, host::Sockets, host::runtime, observation::sample};
 
@@ -208,9 +206,14 @@ mod tests {
         let found = cri_socket(&Options::default(), &settings, &host);
         assert_eq!(found, Seen::Seen(real.clone()));
         assert_eq!(facts(&real).await, Some(FaultKind::Refused), "it is not there");
-        let listener = std::os::unix::net::UnixListener::bind(dir.path().join("run/wt-test/c.sock")).unwrap();
+        let path = dir.path().join("run/wt-test/c.sock");
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
         assert_eq!(facts(&real).await, Some(FaultKind::TimedOut), "it was reached");
         drop(listener);
+        std::fs::remove_file(&path).unwrap();
+        // One that is closed may still be open in a child that another test has just begun.
+        let bound = socket(AddressFamily::Unix, SockType::Stream, SockFlag::SOCK_CLOEXEC, None).unwrap();
+        bind(bound.as_raw_fd(), &UnixAddr::new(&path).unwrap()).unwrap();
         assert_eq!(facts(&real).await, Some(FaultKind::Refused), "nobody listens on it");
     }
 
@@ -257,6 +260,9 @@ mod tests {
             assert!(!is_kubelets(&found(settings), settings, &host), "what is left of a runtime may be silent");
         }
         assert_eq!(found(&whole), at("/run/containerd/containerd.sock"), "its default, with nobody there");
+        let mut elsewhere = whole.clone();
+        elsewhere.flags.runtime_endpoint = Some("tcp://127.0.0.1:1".into());
+        assert_eq!(found(&elsewhere), at("/run/crio/crio.sock"), "it was told of another than the default");
         put("run/containerd/containerd.sock");
         for settings in [&unknown, &k3s] {
             let fault = found(settings).fault().cloned().unwrap();
