@@ -140,9 +140,10 @@ fn said_by(by: &ToldBy) -> String {
     let late =
         if by.overdue { " It should have said it again since: it may be gone, and this may be old." } else { "" };
     let node = clean(&by.node, 253);
-    let unverified = by.unverified.as_ref().map_or(String::new(), |why| {
-        format!(" Unverified: {}; so no step here touches what is not the pod's own.", clean(why, 200))
-    });
+    let unverified = by
+        .unverified
+        .as_ref()
+        .map_or(String::new(), |why| format!(" Unverified: {}; so the steps here only look.", clean(why, 200)));
     let steps = format!("The steps are for {node}, as root; all but the first go by what its agent said.");
     format!("The agent on {node} said so {ago} ago{first}.{late}{unverified} {steps}")
 }

@@ -224,12 +224,29 @@ fn a_machine_that_runs_although_its_cloud_had_stopped_it() {
     }
 }
 
+/// Whoever may write Events is not to take a failover away.
+#[test]
+fn a_machine_does_not_run_on_anybodys_word() {
+    let spoke = silent().agent("node-a", "True").told(Says::fuse(&[POD]).at(60));
+    let looked = look(stopped(spoke), everything());
+    assert!(looked.causes().contains(&"NodeShutDown"), "{:#?}", looked.report);
+    let said = notes(&looked);
+    assert!(
+        said.contains("if that was its agent (whoever may write Events") && said.contains("See whether it is off"),
+        "{said}"
+    );
+}
+
 #[test]
 fn a_machine_that_runs_although_it_was_declared_out_of_service() {
     let tainted = || silent().taint("node-a", OUT_OF_SERVICE, "NoExecute");
     let looked = look(heard(tainted(), 60), everything());
     assert!(looked.causes().contains(&"OutOfServiceNotEffective"), "{:?}", looked.causes());
-    assert!(notes(&looked).contains("its agent has written an Event since: the machine runs"), "{}", notes(&looked));
+    let said = notes(&looked);
+    assert!(
+        said.contains("has written an Event since, 1m ago: then the machine ran. Unless it was switched off"),
+        "{said}"
+    );
     // From before the taint, which `kubectl taint` gives no time; or of somebody else.
     assert!(!notes(&look(heard(tainted(), 820), everything())).contains("declared out of service"));
     let without_time = tainted().change("/api/v1/nodes", "node-a", |node| {

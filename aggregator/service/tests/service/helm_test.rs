@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use apiserver::{Fault, Faults, Rule};
 use serde_json::{Value, json};
 
 use crate::api::Api;
@@ -32,7 +33,11 @@ struct Ended {
 
 /// Runs it beside a service, with the token of somebody.
 fn run(finalizers: &Value, token: &str, patience: &str) -> Ended {
-    let api = Api::start("baseline", |_| {});
+    run_while(&Faults::none(), finalizers, token, patience)
+}
+
+fn run_while(faults: &Faults, finalizers: &Value, token: &str, patience: &str) -> Ended {
+    let api = Api::start("baseline", |store| store.set_faults(faults).unwrap());
     put_pod(&api, finalizers);
     let service = Process::start(&api, &["--no-events"]);
     service.until_ready();
@@ -81,4 +86,14 @@ fn a_pod_of_another_is_not_touched() {
     assert!(!ended.succeeded && ended.error.contains("example.com/other"), "{}", ended.error);
     let metadata = &ended.pod.unwrap()["metadata"];
     assert!(metadata["deletionTimestamp"].is_null() && metadata["finalizers"] == finalizers, "{metadata}");
+}
+
+#[test]
+fn what_may_have_been_put_on_is_taken_off() {
+    let pod = format!("/api/v1/namespaces/{NAMESPACE}/pods/{POD}");
+    let unheard = Rule::new(Fault::Cut).verb("PATCH").path(&pod).times(1);
+    let ended = run_while(&unheard.into(), &json!([]), "admin", "3");
+    assert!(!ended.succeeded && ended.error.contains("put the finalizer on"), "{}", ended.error);
+    let metadata = &ended.pod.unwrap()["metadata"];
+    assert!(metadata["deletionTimestamp"].is_null() && metadata["finalizers"] == json!([]), "{metadata}");
 }

@@ -6,8 +6,8 @@ use findings::{Advice, Cause, PodUid, Remedy, Step, Values, clean, quote_for_she
 use super::{ToldBy, claims::Claim, trust::Trusted};
 use crate::state::Pod;
 
-/// These commands look: they may be told for a mount elsewhere that the finding names in its chain, such as that of a
-/// FUSE server.
+/// These commands look. They, and `umount`, may be told for a mount elsewhere that the finding names in its chain, such as
+/// that of a FUSE server.
 const LOOK: &[&str] = &["dmesg", "findmnt", "grep", "ls", "lsattr", "readlink", "systemd-cgls"];
 
 /// The one command that is always true, and what the agent says.
@@ -20,14 +20,11 @@ pub fn steps(claim: &Claim, pod: &Pod, by: &ToldBy, is_asked_now: bool) -> Remed
     }
     let uid = PodUid::parse(&pod.metadata.uid);
     let is_verified = by.unverified.is_none();
-    let trusted = Trusted::of(&told, uid.as_ref(), &finding.chain, is_verified);
-    let told = cause.safe.iter().filter(|advice| is_verified || !changes_the_node(advice));
+    let trusted = Trusted::of(&told, uid.as_ref(), &finding.chain);
+    let told = cause.safe.iter().filter(|advice| is_verified || looks(advice));
     let filled = told.filter_map(|advice| {
-        let values = match program(advice) {
-            Some(program) if LOOK.contains(&program) => &trusted.to_look,
-            Some("umount") => &trusted.to_unmount,
-            _ => &trusted.to_change,
-        };
+        let values =
+            if looks(advice) || program(advice) == Some("umount") { &trusted.to_look } else { &trusted.to_change };
         advice.fill(values)
     });
     let steps = ask_the_node(pod, &by.node, is_asked_now).into_iter().chain(filled).collect();
@@ -52,10 +49,10 @@ fn ask_the_node(pod: &Pod, node: &str, is_asked_now: bool) -> Option<Step> {
     })
 }
 
-/// Whether its command names nothing at all, and is more than a look: a setting of the whole node.
-fn changes_the_node(advice: &Advice) -> bool {
-    let is_a_look = program(advice).is_some_and(|program| LOOK.contains(&program));
-    advice.command.is_some_and(|command| !command.contains('{')) && !is_a_look
+/// All that is told of what anybody can have written: even a step in words, or one that names what is the pod's, is for a
+/// cause and with values that its writer chose.
+fn looks(advice: &Advice) -> bool {
+    program(advice).is_some_and(|program| LOOK.contains(&program))
 }
 
 fn program(advice: &Advice) -> Option<&'static str> {

@@ -9,7 +9,7 @@ use crate::state::{AgentEvent, Node, Pod};
 
 /// Clocks differ by this much, in seconds: the API server takes tokens that are so much too young. What is
 /// of a later time is not of an agent, whose node could not have joined.
-const SKEW: i64 = 60;
+pub const SKEW: i64 = 60;
 
 /// A finding that an agent says holds a pod.
 pub struct Claim<'a> {

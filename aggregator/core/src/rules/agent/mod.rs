@@ -12,6 +12,7 @@ mod writer;
 use findings::{Confidence, Evidence, Link};
 use jiff::Timestamp;
 
+pub(super) use self::claims::SKEW;
 use self::claims::{Claim, Heard};
 use self::writer::Policy;
 use crate::diagnosis::{AgentFinding, Diagnosis, RootCause, Step, ToldBy};

@@ -1,23 +1,21 @@
-//! Which values of an Event may stand in a command. Whoever may write Events chooses them, and a tenant makes links,
-//! sockets and files; so what is changed, written or asked by root is where only the kubelet and root make any. Where a policy
-//! keeps others from writing them, what is no path may be any of the node's: a process, a container, a device.
+//! Which values of an Event may stand in a command. A tenant makes links, sockets and files, and an agent tells of them; so
+//! what is changed, written or asked by root is where only the kubelet and root make any. Where no policy keeps others from
+//! writing Events they choose all of it: then commands look, and nothing else.
 
 use findings::{
     Link, Placeholder, PodUid, Shape, Thing, Values,
     distribution::{DISTRIBUTIONS, RUNTIMES, is_unit, kubelets},
 };
 
-/// The values for commands that look, that unmount, and for all others.
+/// The values for commands that look or unmount, and for all others.
 pub(super) struct Trusted {
     pub to_look: Values,
-    pub to_unmount: Values,
     pub to_change: Values,
 }
 
 impl Trusted {
-    /// Of these values of a finding about this pod, whose chain names mounts and paths; verified is one that only an agent
-    /// can have written.
-    pub(super) fn of(told: &Values, uid: Option<&PodUid>, chain: &[Link], is_verified: bool) -> Self {
+    /// Of these values of a finding about this pod, whose chain names mounts and paths.
+    pub(super) fn of(told: &Values, uid: Option<&PodUid>, chain: &[Link]) -> Self {
         let is_own = |path: &str| uid.is_some_and(|uid| is_own(path, uid));
         // A mount elsewhere, such as that of a FUSE server, is told for the node, and not for whatever process.
         let is_entered = told.get(Placeholder::MountNamespacePid).is_some();
@@ -31,10 +29,8 @@ impl Trusted {
             values
         };
         let to_look = with_paths(&|path| is_own(path) || is_named(path));
-        let to_unmount = with_paths(&|path| is_own(path) || (is_named(path) && is_verified));
-        let mut to_change = with_paths(&|path| uid.is_some_and(|uid| is_the_kubelets(path, uid)));
-        to_change.retain(|placeholder, _| is_verified || !is_any_of_the_node(placeholder));
-        Trusted { to_look, to_unmount, to_change }
+        let to_change = with_paths(&|path| uid.is_some_and(|uid| is_the_kubelets(path, uid)));
+        Trusted { to_look, to_change }
     }
 }
 
@@ -54,13 +50,6 @@ fn is_trusted(placeholder: Placeholder, value: &str, uid: Option<&PodUid>) -> bo
         (_, Shape::LogFile) => is_known_log(value),
         _ => true,
     }
-}
-
-/// Whether its value is not tied to a pod: any process, container, device or connection, or what all pods of the node need.
-fn is_any_of_the_node(placeholder: Placeholder) -> bool {
-    let of_all = [Placeholder::KubeletUnit, Placeholder::RuntimeUnit].contains(&placeholder);
-    let shape = placeholder.shape();
-    of_all || matches!(shape, Shape::Process | Shape::RuntimeId | Shape::Device | Shape::Map | Shape::Number)
 }
 
 fn is_own_slice(unit: &str, uid: &PodUid) -> bool {
@@ -140,7 +129,7 @@ mod tests {
         let value = value.replace("UID", UID).replace("U_ID", &uid.for_systemd());
         let told = Values::new().with(placeholder, &value);
         assert!(told.get(placeholder).is_some(), "{value}");
-        let trusted = Trusted::of(&told, Some(&uid), &[], true);
+        let trusted = Trusted::of(&told, Some(&uid), &[]);
         (trusted.to_look.get(placeholder).is_some(), trusted.to_change.get(placeholder).is_some())
     }
 
@@ -190,35 +179,9 @@ mod tests {
         let mount = Thing::Mount { path: "/data".into(), device: "0:40".into(), fs_type: "tmpfs".into() };
         let chain = [Link { subject: "mount".into(), state: String::new(), what: Some(mount), root: false }];
         let told = Values::new().with(Placeholder::Path, "/data");
-        let trusted = |told: &Values, is_verified| Trusted::of(told, Some(&uid), &chain, is_verified);
-        let has_path = |values: &Values| values.get(Placeholder::Path).is_some();
-        assert!(has_path(&trusted(&told, false).to_look));
-        // Only an agent says what is to be unmounted elsewhere.
-        assert!(!has_path(&trusted(&told, false).to_unmount) && has_path(&trusted(&told, true).to_unmount));
-        let entered = told.with(Placeholder::MountNamespacePid, 4111);
-        let trusted = trusted(&entered, true);
-        assert!(!has_path(&trusted.to_look) && !has_path(&trusted.to_unmount));
-    }
-
-    #[test]
-    fn what_is_not_the_pods_is_changed_on_the_word_of_an_agent_only() {
-        let uid = PodUid::parse(UID).unwrap();
-        for (placeholder, value) in [
-            (Placeholder::Pid, "4111@77"),
-            (Placeholder::Container, "306daa1b9c7b"),
-            (Placeholder::Sandbox, "306daa1b9c7b"),
-            (Placeholder::Device, "/dev/loop7"),
-            (Placeholder::Map, "mpatha"),
-            (Placeholder::Connection, "41"),
-            (Placeholder::RuntimeUnit, "containerd"),
-            (Placeholder::KubeletUnit, "kubelet"),
-        ] {
-            let told = Values::new().with(placeholder, value);
-            assert!(told.get(placeholder).is_some(), "{value}");
-            let is_changed =
-                |is_verified| Trusted::of(&told, Some(&uid), &[], is_verified).to_change.get(placeholder).is_some();
-            assert!(is_changed(true) && !is_changed(false), "{value}");
-        }
+        let has_path = |told: &Values| Trusted::of(told, Some(&uid), &chain).to_look.get(Placeholder::Path).is_some();
+        assert!(has_path(&told));
+        assert!(!has_path(&told.with(Placeholder::MountNamespacePid, 4111)));
     }
 
     #[test]

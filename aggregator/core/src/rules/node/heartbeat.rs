@@ -12,6 +12,11 @@ use crate::state::*;
 /// missed some of that.
 const MISSED: i64 = 40;
 
+/// Whether one clock's time is after another's, that of somebody else.
+fn is_after(time: Timestamp, others: Timestamp) -> bool {
+    time.as_second() > others.as_second().saturating_add(agent::SKEW)
+}
+
 /// What was last heard of a node.
 pub struct Heartbeat {
     /// Its kubelet's last word: the later of status and Lease.
@@ -57,8 +62,8 @@ impl Heartbeat {
         }
     }
 
-    /// Whether its agent spoke after `then`: the machine ran and reached the API server.
-    pub fn spoke_after(&self, then: Option<Timestamp>) -> bool {
-        self.agent.as_ref().is_some_and(|word| then.is_none_or(|then| word.at > then))
+    /// What its agent said after `then`: the machine ran and reached the API server.
+    pub fn word_after(&self, then: Option<Timestamp>) -> Option<&Word> {
+        self.agent.as_ref().filter(|word| then.is_none_or(|then| is_after(word.at, then)))
     }
 }

@@ -181,9 +181,9 @@ fn judge(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> RootCause {
         Some(_) => Heartbeat { last: None, agent_is_visible: false, agent: None },
         None => Heartbeat::look(lister, case.node, diagnosis),
     };
-    let heard = taint.zip(heartbeat.agent.as_ref());
-    if let Some(words) = heard.and_then(|(taint, word)| runs_all_the_same(lister, case.target, taint, word)) {
-        diagnosis.note(words);
+    let heard = taint.and_then(|taint| Some((taint, heartbeat.word_after(taint.time_added)?)));
+    if let Some((taint, word)) = heard {
+        diagnosis.note(runs_all_the_same(lister, case.target, taint, word));
     }
     let taint = taint.filter(|_| !is_known_empty(lister, case.target));
     if let Some(taint) = taint {
@@ -198,7 +198,20 @@ fn judge(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> RootCause {
         }
     }
     // The cloud's taint stays until the node is Ready, also on a machine that was started again, and mostly has no time.
-    let is_off = case.taint(SHUT_DOWN).filter(|taint| !heartbeat.spoke_after(taint.time_added));
+    let is_off = case.taint(SHUT_DOWN).filter(|taint| match heartbeat.word_after(taint.time_added) {
+        Some(Word { doubt: None, .. }) => false,
+        // Anybody's word does not make it run, nor go unheard.
+        Some(Word { at, doubt: Some(why) }) => {
+            diagnosis.note(format!(
+                "The cloud of {} says that the machine is stopped, and an Event of its agent was written {} ago: if that \
+                 was its agent ({why}), it runs. See whether it is off.",
+                case.target,
+                age(lister, *at)
+            ));
+            true
+        }
+        None => true,
+    });
     let found = match (is_off, kubelet_talks) {
         (_, Some(ready)) => case.found(&cause::NODE_NOT_READY, format!("its kubelet says NotReady: {}", ready.message)),
         (Some(taint), None) => {
@@ -219,26 +232,26 @@ fn judge(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> RootCause {
 }
 
 /// What is to be said of a machine that was declared out of service, and whose agent was heard later than its kubelet.
-fn runs_all_the_same(lister: &Lister, target: &ObjectRef, taint: &Taint, word: &Word) -> Option<String> {
+fn runs_all_the_same(lister: &Lister, target: &ObjectRef, taint: &Taint, word: &Word) -> String {
     let ago = age(lister, word.at);
     let missing = match (taint.time_added, &word.doubt) {
-        (Some(added), _) if word.at <= added => return None,
         (Some(added), None) => {
-            return Some(format!(
-                "{target} was declared out of service, {} ago, and its agent has written an Event since: the machine \
-                 runs. Its pods may run twice now. Remove the taint: kubectl taint node {} {OUT_OF_SERVICE}-",
+            return format!(
+                "{target} was declared out of service, {} ago, and its agent has written an Event since, {ago} ago: then \
+                 the machine ran. Unless it was switched off later, its pods may run twice: see, and if it runs remove \
+                 the taint: kubectl taint node {} {OUT_OF_SERVICE}-",
                 age(lister, added),
                 target.name
-            ));
+            );
         }
         (None, None) => "if that was after the taint, which has no time".to_owned(),
         (None, Some(why)) => format!("if that was after the taint, which has no time, and was its agent ({why})"),
         (Some(_), Some(why)) => format!("if that was its agent ({why})"),
     };
-    Some(format!(
+    format!(
         "{target} is declared out of service, and an Event of its agent was written {ago} ago, later than its kubelet's \
          last word: {missing}, the machine runs, and its pods may run twice now. See whether it is off."
-    ))
+    )
 }
 
 /// Whether it was asked about, and no pod on it is being deleted.
