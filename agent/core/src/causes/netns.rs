@@ -171,6 +171,7 @@ mod tests {
     #[test]
     fn cri_o_with_a_sandbox_that_has_lost_its_namespace() {
         let mut seen = sample::running();
+        seen.processes.clear();
         let Seen::Seen(runtime) = &mut seen.runtime else { unreachable!() };
         runtime.containers[0].state = ContainerState::Exited;
         runtime.sandboxes[0].network = network(false, true);

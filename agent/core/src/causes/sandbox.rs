@@ -14,6 +14,8 @@ use crate::{
 };
 
 const GATE: Option<Gate> = Some(Gate::SandboxStopped);
+/// So many processes are named.
+const MOST_NAMED: usize = 3;
 
 /// What keeps the pod's sandboxes from being stopped.
 pub fn find(view: &PodView) -> Vec<Finding> {
@@ -76,14 +78,39 @@ fn not_stopped(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Finding {
     let parent = pause.and_then(|pause| view.parent(pause));
     let subject = pause.map_or_else(|| "its pause process".into(), words::process);
     let state = pause.map_or("could not be looked at", |pause| words::state(pause.state));
-    of_pod(view, &cause::SANDBOX_NOT_STOPPED, GATE, head)
+    // A shim is that of all containers of the pod, also of one that the runtime does not know any more.
+    let others = others(view, pause);
+    let left = match others.as_deref() {
+        Some([]) => "all containers have ended",
+        Some(_) => "no container is called RUNNING, and other processes of the pod are there",
+        None => "no container is called RUNNING",
+    };
+    let shim = parent.filter(|parent| is_shim(parent) && !is_conmon(parent));
+    let mut found = of_pod(view, &cause::SANDBOX_NOT_STOPPED, GATE, head)
         .probable("why StopPodSandbox does not succeed: that is in the runtime's log only")
-        .blame(subject, format!("{state}; all containers have ended"))
+        .blame(subject, format!("{state}; {left}"))
         .evidence(format!("CRI ListPodSandbox {}", sandbox.id), "READY")
         .name(Placeholder::Sandbox, &sandbox.id)
-        .name_if(Placeholder::ShimPid, parent.filter(|parent| is_shim(parent) && !is_conmon(parent)).map(Process::id))
-        .root(&sandbox.id)
-        .finish()
+        .root(&sandbox.id);
+    match others {
+        Some(others) if others.is_empty() => found = found.name_if(Placeholder::ShimPid, shim.map(Process::id)),
+        Some(others) => {
+            let named = others.iter().take(MOST_NAMED).map(|process| words::process(process).text);
+            found = found.evidence("the pod's cgroup and pid namespaces", named.collect::<Vec<_>>().join(", "));
+        }
+        None => {}
+    }
+    found.finish()
+}
+
+/// The pod's processes beside its pause process; `None` where a cgroup of it could not be read, or the runtime does not
+/// know the state of a container.
+fn others<'a>(view: &PodView<'a>, pause: Option<&Process>) -> Option<Vec<&'a Process>> {
+    let is_pause = |process: &Process| pause.is_some_and(|pause| pause.pid == process.pid);
+    let others: Vec<&Process> =
+        view.processes().into_iter().filter(|process| !is_pause(process) && !is_conmon(process)).collect();
+    let is_read = view.cgroup.is_none_or(|cgroup| cgroup.dirs.iter().all(|dir| dir.tree.get().is_some()));
+    (!others.is_empty() || (is_read && unknown(view).next().is_none())).then_some(others)
 }
 
 /// The runtime removes a network namespace only after CNI DEL has succeeded. What the node's network
@@ -234,6 +261,27 @@ mod tests {
         assert_eq!(causes(&seen), ["SandboxNotStopped"]);
         runtime(&mut seen).containers[0].state = ContainerState::Unknown;
         assert_eq!(causes(&seen), ["SandboxNotStopped", "ContainerStateUnknown"]);
+    }
+
+    /// The shim is that of a container that the runtime could not load again, too.
+    #[test]
+    fn a_shim_with_a_process_below_it_is_not_to_be_killed() {
+        let kills = |seen: &Observation| {
+            let findings = crate::gates::judge(seen).pods.remove(0).findings;
+            let of_sandbox = findings.into_iter().find(|finding| finding.cause.id == "SandboxNotStopped").unwrap();
+            let commands = of_sandbox.remedy.steps.iter().filter_map(|step| step.command.as_deref());
+            (commands.clone().any(|command| command.contains("kill")), serde_json::to_string(&of_sandbox).unwrap())
+        };
+        let mut seen = sample::running();
+        seen.processes.extend([process(310, "pause", 'S', SHIM), process(SHIM, "containerd-shim", 'S', 1)]);
+        runtime(&mut seen).containers[0].state = ContainerState::Exited;
+        runtime(&mut seen).containers[0].pid = Seen::Seen(INIT);
+        let (does, says) = kills(&seen);
+        assert!(!does && says.contains(&format!("pid {INIT}")), "{says}");
+        seen.processes.retain(|process| process.pid != INIT);
+        assert!(kills(&seen).0);
+        runtime(&mut seen).containers[0].state = ContainerState::Unknown;
+        assert!(!kills(&seen).0);
     }
 
     /// It waits for nothing of conmon, which has the exit to record.
