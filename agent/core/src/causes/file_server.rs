@@ -4,7 +4,7 @@ use findings::{Finding, Placeholder, cause};
 
 use super::{
     finding_builder::{Mounted as _, of_pod},
-    waiting::{Waiting, on_host},
+    waiting::{Waiting, distinct, on_host, root_of},
     words,
 };
 use crate::{observation::Mount, view::PodView};
@@ -17,7 +17,7 @@ pub fn not_responding(view: &PodView, waiting: &Waiting, mounts: &[&Mount]) -> F
         .evidence(waiting.syscall(), waiting.call())
         .name(Placeholder::Pid, process.id())
         .name(Placeholder::Tid, thread.tid);
-    match mounts {
+    match distinct(mounts).as_slice() {
         [mount] => found
             .blame(words::mount(mount), format!("{} does not answer", mount.source.show()))
             .evidence("mountinfo of the task", format!("{} of {}", mount.source.show(), mount.fs_type))
@@ -31,7 +31,10 @@ pub fn not_responding(view: &PodView, waiting: &Waiting, mounts: &[&Mount]) -> F
                 .fold(found.probable("which of these file systems the task waits for"), |found, mount| {
                     found.link(words::mount(mount), one_of(mount))
                 });
-            found.blame("a file server", "which of these does not answer cannot be told").root(function).finish()
+            found
+                .blame("a file server", "which of these does not answer cannot be told")
+                .root(root_of(several))
+                .finish()
         }
     }
 }

@@ -6,7 +6,7 @@ use findings::{Finding, FindingBuilder, Gate, Link, Placeholder, cause, clean};
 
 use super::{
     finding_builder::{Mounted as _, of_pod},
-    waiting::on_host,
+    waiting::{on_host, root_of},
     waits, words,
 };
 use crate::{
@@ -43,7 +43,7 @@ pub fn not_responding(
             for mount in several {
                 found = found.link(words::mount(mount), "one of these does not answer");
             }
-            found.root(format!("one-of:{}", several.iter().map(|m| m.dev.to_string()).collect::<Vec<_>>().join(",")))
+            found.root(root_of(several))
         }
     }
 }

@@ -36,6 +36,7 @@ pub mod stray;
 pub mod tracer;
 pub mod tries;
 pub mod uninterruptible;
+pub mod unmounting;
 pub mod volume;
 pub mod waited_for;
 pub mod waiting;

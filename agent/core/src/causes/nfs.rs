@@ -2,9 +2,14 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
-use super::{finding_builder::Mounted as _, waiting::on_host, waits, words};
+use super::{
+    finding_builder::Mounted as _,
+    unmounting,
+    waiting::{distinct, on_host, root_of},
+    waits, words,
+};
 use crate::{
-    observation::{Mount, Process, Question, Thread},
+    observation::{Mount, Process, Thread},
     view::PodView,
 };
 
@@ -23,42 +28,55 @@ pub fn not_responding(
     gate: Option<Gate>,
 ) -> Finding {
     let found = waits::waits(view, &cause::NFS_SERVER_NOT_RESPONDING, process, thread, head, gate);
-    let found = match mounts {
-        [mount] => found
-            .blame(words::mount(mount), format!("{} does not answer", mount.source.show()))
-            .mounted(view.seen, Placeholder::Mount, on_host(view, mount).map(|there| &there.mount_point))
-            .root(mount.source.show()),
+    let mounts = distinct(mounts);
+    let found = match mounts.as_slice() {
+        [mount] => {
+            let source = mount.source.show();
+            let (state, root) = match is_loopback(mount) {
+                // Each file system has a proxy of its own there, and their sources may be the same.
+                true => (
+                    format!("{source} does not answer: a proxy on this node, such as that of a CSI driver"),
+                    format!("{source} {}", mount.dev),
+                ),
+                false => (format!("{source} does not answer"), source),
+            };
+            found
+                .blame(words::mount(mount), state)
+                .mounted(view.seen, Placeholder::Mount, on_host(view, mount).map(|there| &there.mount_point))
+                .root(root)
+        }
+        [] => found
+            .probable("which server the task waits for: it sees no mount of NFS any more")
+            .blame("an NFS server", "does not answer")
+            .root(format!("unknown:{}", process.pid)),
         several => {
             let one_of = |mount: &&Mount| format!("one of these servers does not answer: {}", mount.source.show());
             let found =
                 several.iter().fold(found.probable("which of these NFS mounts the task waits for"), |found, mount| {
                     found.link(words::mount(mount), one_of(mount))
                 });
-            found
-                .blame("an NFS server", "which of these does not answer cannot be told")
-                .root(thread.wchan.get().map_or("", String::as_str))
+            found.blame("an NFS server", "which of these does not answer cannot be told").root(root_of(several))
         }
     };
     found.finish()
 }
 
-/// Between `umount.nfs4` and the kubelet stands the `umount` that has started it (libmount, `context_umount.c`), and
-/// before that perhaps what brings it into the host's mount namespace.
-const MOST_BETWEEN: usize = 2;
+/// Whether the server's address is one of this node.
+fn is_loopback(mount: &Mount) -> bool {
+    mount
+        .source
+        .as_str()
+        .is_some_and(|source| ["127.", "localhost:", "[::1]:"].iter().any(|own| source.starts_with(own)))
+}
 
 /// A volume on NFS whose `umount` waits for the server in D: the kubelet's, or that of a CSI driver.
 pub fn of_volume(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate>) -> Option<Finding> {
     if !mount.is_nfs() {
         return None;
     }
-    view.seen.is_settled(Question::Unmounts);
-    let umounts = view.seen.processes.iter().filter(|process| process.comm.starts_with("umount"));
-    let waits = |process: &Process, thread: &Thread| {
-        thread.state == 'D' && view.is_steady(process, thread) && thread.wchan.get().is_some_and(|w| is_nfs_function(w))
-    };
-    let threads = umounts.flat_map(|process| process.threads.iter().map(move |thread| (process, thread)));
-    let waiting: Vec<(&Process, &Thread)> = threads.filter(|(process, thread)| waits(process, thread)).collect();
-    let of_kubelet = waiting.iter().find(|(process, _)| is_below_kubelet(view, process));
+    let is_nfs = |thread: &Thread| thread.wchan.get().is_some_and(|wchan| is_nfs_function(wchan));
+    let waiting: Vec<(&Process, &Thread)> = unmounting::tasks(view).filter(|(_, thread)| is_nfs(thread)).collect();
+    let of_kubelet = waiting.iter().find(|(process, _)| unmounting::is_below_kubelet(view, process));
     let sees_it = |process: &Process, thread: &Thread| {
         view.table(process, thread).is_none_or(|table| table.mounts.iter().any(|other| other.dev == mount.dev))
     };
@@ -70,22 +88,9 @@ pub fn of_volume(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate
     let nfs: Vec<&Mount> = view.kubelet_mounts().iter().filter(|mount| mount.is_nfs()).collect();
     let mut finding = not_responding(view, &nfs, thread, process, &head, gate);
     if of_kubelet.is_none() {
-        finding.doubt("whether it is this volume that it unmounts: its command line is not read");
+        finding.doubt(unmounting::UNREAD);
     }
     Some(finding)
-}
-
-fn is_below_kubelet<'a>(view: &PodView<'a>, process: &'a Process) -> bool {
-    let Some(kubelet) = view.seen.node.kubelet.get() else { return false };
-    let mut of = process;
-    for _ in 0..MOST_BETWEEN {
-        if of.parent == kubelet.pid {
-            return true;
-        }
-        let Some(parent) = view.parent(of) else { return false };
-        of = parent;
-    }
-    of.parent == kubelet.pid
 }
 
 #[cfg(test)]
@@ -140,6 +145,37 @@ mod tests {
         let finding = judge(&seen).pods[0].findings[0].clone();
         assert_eq!((finding.cause.id, finding.confidence), ("NfsServerNotResponding", Confidence::Proven));
         assert!(finding.chain.last().unwrap().state.contains("other:/export"), "{finding:?}");
+    }
+
+    #[test]
+    fn one_file_system_that_is_mounted_twice_is_one() {
+        let mut seen = sample::running();
+        block(&mut seen, INIT, "rpc_wait_bit_killable");
+        container_table(&mut seen, vec![mount(9, "0:55", "/a", "nfs4"), mount(10, "0:55", "/b", "nfs4")]);
+        let volume = format!("/var/lib/kubelet/pods/{UID}/volumes/kubernetes.io~nfs/pv-1");
+        table(&mut seen).push(mount(50, "0:55", &volume, "nfs4"));
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!((finding.cause.id, finding.confidence), ("NfsServerNotResponding", Confidence::Proven));
+        let steps = serde_json::to_string(&finding.remedy.steps).unwrap();
+        assert!(steps.contains(&format!("umount -f '{volume}'")), "{steps}");
+    }
+
+    /// What waits for one of two may wait for another pair of servers elsewhere, and each proxy of the node serves one.
+    #[test]
+    fn what_is_not_the_same_has_another_root() {
+        let root = |mounts: Vec<Mount>| {
+            let mut seen = sample::running();
+            block(&mut seen, INIT, "rpc_wait_bit_killable");
+            container_table(&mut seen, mounts);
+            judge(&seen).pods.remove(0).findings.remove(0)
+        };
+        let pair = |a: &str, b: &str| root(vec![mount(9, a, "/a", "nfs4"), mount(10, b, "/b", "nfs4")]).root;
+        assert_eq!(pair("0:55", "0:56"), pair("0:56", "0:55"));
+        assert_ne!(pair("0:55", "0:56"), pair("0:57", "0:58"));
+        let proxy =
+            |dev: &str| root(vec![Mount { source: HostPath::from("127.0.0.1:/"), ..mount(9, dev, "/data", "nfs4") }]);
+        assert_ne!(proxy("0:55").root, proxy("0:56").root);
+        assert!(proxy("0:55").chain.last().unwrap().state.contains("a proxy on this node"));
     }
 
     /// `umount` has started `umount.nfs4` and waits for it.

@@ -6,7 +6,7 @@ use super::{
     block,
     csi::{self, Presence},
     finding_builder::{Mounted as _, VOLUMES, of_pod},
-    fuse, holder, in_flight, mount_copy, mounts, multipath, nfs, orphan, stray, tries, words,
+    fuse, holder, in_flight, mount_copy, mounts, multipath, nfs, orphan, stray, tries, unmounting, words,
 };
 use crate::{
     observation::{LoopDevice, Mount, SubPath, VolumeDir},
@@ -149,13 +149,19 @@ fn of_volume(view: &PodView, volume: &VolumeDir) -> Vec<Finding> {
     if found.is_empty() {
         found.extend(match mount {
             Some(mount) => left_mounted(view, volume, mount, &head),
-            None => back(view, volume, &head)
+            None => late_umount(view, volume, &head)
+                .or_else(|| back(view, volume, &head))
                 .or_else(|| csi::unpublish_fails(view, volume, &head))
                 .or_else(|| mounts::directory_left(view, volume, target, &head)),
         });
         found.extend(mounts::automounts(view, target, &head));
     }
     found
+}
+
+/// It is no mount point any more, and has had its time.
+fn late_umount(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<Finding> {
+    if view.is_overdue_by(UNMOUNT_RETRY_MS) { unmounting::detached(view, volume, head) } else { None }
 }
 
 /// Its driver has just come back.

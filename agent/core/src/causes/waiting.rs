@@ -48,6 +48,19 @@ pub enum Sure {
     Perhaps,
 }
 
+/// The different file systems among these mounts, in one order: one that is mounted twice is one.
+pub fn distinct<'a>(mounts: &[&'a Mount]) -> Vec<&'a Mount> {
+    let mut mounts = mounts.to_vec();
+    mounts.sort_by_key(|mount| mount.dev);
+    mounts.dedup_by_key(|mount| mount.dev);
+    mounts
+}
+
+/// Of one of these, which cannot be told: tasks that see the same ones may wait for the same.
+pub fn root_of(distinct: &[&Mount]) -> String {
+    format!("one-of:{}", distinct.iter().map(|mount| mount.dev.to_string()).collect::<Vec<_>>().join(","))
+}
+
 /// Where the kubelet has all of this file system mounted: the place people know, where it can be unmounted.
 pub fn on_host<'a>(view: &PodView<'a>, mount: &Mount) -> Option<&'a Mount> {
     let mounts = view.kubelet_mounts();

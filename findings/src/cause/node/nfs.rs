@@ -16,7 +16,8 @@ causes! {
             CSI driver. A task that exits and waits for a page writes a file back as it closes it: where this is its only \
             mount with a server, that is probable.")
         .safe(&[
-            step("Bring the NFS server, or the network to it, back: the waiting tasks then continue by themselves"),
+            step("Bring the NFS server, or the network to it, back: the waiting tasks then continue by themselves. One at \
+                127.0.0.1 is a proxy on this node, for EFS in the node's pod of its CSI driver: see whether that was restarted"),
             step("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack").if_known(),
             step("If the server will not come back, make the requests of {mount} fail; data in flight is lost")
                 .run("umount -f {mount}").if_known(),

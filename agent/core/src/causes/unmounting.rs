@@ -1,0 +1,106 @@
+//! A `umount` that waits in the kernel: the kubelet's, or that of a CSI driver. Which mount it unmounts stands in its command
+//! line, which is not read.
+
+use findings::{Finding, Link};
+
+use super::{finding_builder::VOLUMES, uninterruptible};
+use crate::{
+    observation::{Process, Question, Thread, VolData, VolumeDir},
+    view::PodView,
+};
+
+/// Said of one that is not known to be that of a volume.
+pub const UNREAD: &str = "whether it is this volume that it unmounts: its command line is not read";
+
+/// Between `umount.nfs4` and the kubelet stands the `umount` that has started it (libmount, `context_umount.c`), and
+/// before that perhaps what brings it into the host's mount namespace.
+const MOST_BETWEEN: usize = 2;
+
+/// The tasks in D that have not run between two looks.
+pub fn tasks<'a>(view: &PodView<'a>) -> impl Iterator<Item = (&'a Process, &'a Thread)> {
+    view.seen.is_settled(Question::Unmounts);
+    let umounts = view.seen.processes.iter().filter(|process| process.comm.starts_with("umount"));
+    let threads = umounts.flat_map(|process| process.threads.iter().map(move |thread| (process, thread)));
+    threads.filter(|(process, thread)| thread.state == 'D' && view.is_steady(process, thread))
+}
+
+/// Whether the kubelet has started it.
+pub fn is_below_kubelet<'a>(view: &PodView<'a>, process: &'a Process) -> bool {
+    let Some(kubelet) = view.seen.node.kubelet.get() else { return false };
+    let mut of = process;
+    for _ in 0..MOST_BETWEEN {
+        if of.parent == kubelet.pid {
+            return true;
+        }
+        let Some(parent) = view.parent(of) else { return false };
+        of = parent;
+    }
+    of.parent == kubelet.pid
+}
+
+/// A volume that is no mount point any more, while whoever unmounts it still waits: the kernel takes a mount out of the table
+/// first, and then writes back what its file system holds (`cleanup_mnt`, fs/namespace.c). Its directory is not to be
+/// removed: then the pod goes, and what is not written yet with it.
+pub fn detached(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<Finding> {
+    let by_kubelet = volume.vol_data == VolData::NotCsi;
+    let (process, thread) = tasks(view).find(|(process, _)| is_below_kubelet(view, process) == by_kubelet)?;
+    let mut finding = uninterruptible::why(view, process, thread, head, VOLUMES);
+    finding.doubt(UNREAD);
+    Some(finding)
+}
+
+#[cfg(test)]
+mod tests {
+    use findings::Confidence;
+
+    use crate::{
+        gates::judge,
+        observation::{
+            sample::{self, causes, process, table},
+            *,
+        },
+    };
+
+    /// A volume that was unmounted a moment ago, as far as the table goes.
+    fn detached(plugin: &str, vol_data: Option<VolData>) -> Observation {
+        let mut seen = sample::mounted("ext4");
+        table(&mut seen).retain(|mount| mount.id != 46);
+        let Seen::Seen(dirs) = &mut seen.pod_dirs else { unreachable!() };
+        let Seen::Seen(volumes) = &mut dirs[0].volumes else { unreachable!() };
+        volumes[0].plugin = plugin.into();
+        (volumes[0].mounted, volumes[0].entries) = (Seen::Seen(false), Some(0));
+        volumes[0].vol_data = vol_data.unwrap_or(volumes[0].vol_data.clone());
+        seen
+    }
+
+    fn commands(seen: &Observation) -> Vec<String> {
+        let steps = judge(seen).pods.remove(0).findings.into_iter().flat_map(|finding| finding.remedy.steps);
+        steps.filter_map(|step| step.command).collect()
+    }
+
+    #[test]
+    fn a_directory_is_not_removed_while_its_umount_waits() {
+        let kubelet = 77;
+        for (plugin, vol_data, parent) in
+            [("kubernetes.io/csi", None, 810), ("kubernetes.io/nfs", Some(VolData::NotCsi), kubelet)]
+        {
+            let mut seen = detached(plugin, vol_data);
+            assert!(commands(&seen).iter().any(|command| command.contains("rmdir")), "{plugin}: {:?}", commands(&seen));
+            let mut umount = process(801, "umount", 'D', parent);
+            umount.threads[0].wchan = Seen::Seen("jbd2_log_wait_commit".into());
+            seen.processes.extend([umount, process(810, "driver", 'S', 1)]);
+            assert_eq!(causes(&seen), ["UninterruptibleTask"], "{plugin}");
+            let finding = judge(&seen).pods[0].findings[0].clone();
+            assert!(finding.chain.iter().any(|link| link.subject.contains("pid 801 umount")), "{finding:?}");
+            assert_eq!(finding.confidence, Confidence::Probable);
+            assert!(!commands(&seen).iter().any(|command| command.contains("rmdir")), "{:?}", commands(&seen));
+            // Whoever unmounts another kind of volume, or has gone on meanwhile.
+            let other = if parent == kubelet { 810 } else { kubelet };
+            let mut of_other = seen.clone();
+            of_other.processes.iter_mut().filter(|one| one.pid == 801).for_each(|one| one.parent = other);
+            assert_ne!(causes(&of_other), ["UninterruptibleTask"], "{plugin}");
+            seen.processes.iter_mut().filter(|one| one.pid == 801).for_each(|one| one.threads[0].steady = false);
+            assert_ne!(causes(&seen), ["UninterruptibleTask"], "{plugin}");
+        }
+    }
+}
