@@ -111,11 +111,7 @@ fn others<'a>(view: &PodView<'a>) -> impl Iterator<Item = OtherPod> + use<'a> {
 fn volume<'a>(view: &PodView<'a>, volume: &VolumeDir) -> Option<(ForcedVolume, &'a Mount)> {
     let mount = view.mount_at(volume.target.get().unwrap_or(&volume.path))?;
     let is_writable = !mount.read_only && !mount.super_read_only;
-    // What is made for the pod alone, nobody else writes.
-    let is_persistent = !matches!(
-        volume.plugin.trim_start_matches("kubernetes.io/"),
-        "configmap" | "secret" | "projected" | "downward-api" | "empty-dir" | "git-repo" | "image"
-    );
+    let is_persistent = !volume.is_made_for_the_pod();
     (is_writable && is_persistent).then(|| {
         let volume = ForcedVolume {
             name: clean(&volume.name, 253),

@@ -4,7 +4,8 @@ use findings::{FaultKind, Finding, FindingBuilder, Link, Placeholder, cause};
 
 use super::{
     finding_builder::{Mounted as _, VOLUMES, of_pod},
-    tries, words,
+    tries::{self, Tries},
+    words,
 };
 use crate::{
     file_system,
@@ -65,8 +66,15 @@ pub fn nested_in_sub_path(view: &PodView, sub_path: &SubPath, head: &[Link]) -> 
 
 /// The volume's directory is no mount point and is still there.
 pub fn directory_left(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link]) -> Option<Finding> {
+    let tries = tries::unmount(view, volume).filter(|_| view.is_overdue_by(UNMOUNT_RETRY_MS));
     let full = volume.entries.is_some_and(|entries| entries > 0);
-    let cause = if full { &cause::VOLUME_DIRECTORY_NOT_EMPTY } else { &cause::MOUNT_DIRECTORY_LEFT };
+    let cause = match (full, volume.is_made_for_the_pod()) {
+        (false, _) => &cause::MOUNT_DIRECTORY_LEFT,
+        (true, false) => &cause::VOLUME_DIRECTORY_NOT_EMPTY,
+        // Its files are the volume: of many the removal takes long, and one of them may refuse it.
+        (true, true) if tries.as_ref().is_some_and(Tries::fails_now) => &cause::FILE_SYSTEM_READ_ONLY,
+        (true, true) => &cause::VOLUME_FILES_NOT_REMOVED,
+    };
     let says = match volume.entries {
         Some(100) => "100 entries or more".to_owned(),
         Some(entries) => format!("{entries} entries"),
@@ -81,7 +89,7 @@ pub fn directory_left(view: &PodView, volume: &VolumeDir, target: &HostPath, hea
     if !view.is_overdue_by(UNMOUNT_RETRY_MS) {
         return Some(found.finish());
     }
-    Some(tries::tell(view, tries::unmount(view, volume).as_ref(), found).finish())
+    Some(tries::tell(view, tries.as_ref(), found).finish())
 }
 
 /// Two mounts on the very same path: whoever unmounts one meets the other.
@@ -291,13 +299,38 @@ mod tests {
         table(&mut seen).clear();
         volume(&mut seen).mounted = Seen::Seen(false);
         volume(&mut seen).vol_data = VolData::NotCsi;
-        volume(&mut seen).plugin = "kubernetes.io/empty-dir".into();
+        volume(&mut seen).plugin = "kubernetes.io/nfs".into();
         volume(&mut seen).entries = Some(3);
         assert_eq!(causes(&seen), ["VolumeDirectoryNotEmpty"]);
         table(&mut seen).push(mount(1, "8:1", "/var/lib/kubelet", "ext4"));
         assert_eq!(causes(&seen), ["VolumeDirectoryNotEmpty"]);
         table(&mut seen)[0].super_read_only = true;
         assert_eq!(causes(&seen), ["FileSystemReadOnly"]);
+    }
+
+    /// Its files are the volume, and the kubelet removes them itself.
+    #[test]
+    fn the_files_of_an_empty_dir_are_not_moved_away() {
+        let mut seen = sample::mounted("ext4");
+        *table(&mut seen) = vec![mount(1, "8:1", "/var/lib/kubelet", "ext4")];
+        (volume(&mut seen).mounted, volume(&mut seen).entries) = (Seen::Seen(false), Some(100));
+        (volume(&mut seen).vol_data, volume(&mut seen).plugin) = (VolData::NotCsi, "kubernetes.io/empty-dir".into());
+        let steps = |seen: &Observation| {
+            let pod = crate::gates::judge(seen).pods.remove(0);
+            let steps = serde_json::to_string(&pod.findings[0].remedy.steps).unwrap();
+            assert!(!steps.contains("rmdir") && !steps.contains("Move"), "{steps}");
+            assert!(steps.contains("lsattr"), "{steps}");
+            (causes(seen).remove(0), pod.verdict)
+        };
+        assert_eq!(steps(&seen), ("VolumeFilesNotRemoved", findings::Verdict::CannotTell));
+        let of = Operation::Storage { plugin: "kubernetes.io/empty-dir".into(), name: "volume_unmount".into() };
+        let read = |at_ms: u64, count: u64| {
+            let outcome = "fail-unknown".to_owned();
+            CounterRead { at_ms, counters: vec![Counter { of: of.clone(), outcome, count }] }
+        };
+        let earlier = Some(read(sample::NOW - 200_000, 40));
+        seen.kubelet_counters = Seen::Seen(KubeletCounters { last: read(sample::NOW, 42), earlier });
+        assert_eq!(steps(&seen), ("FileSystemReadOnly", findings::Verdict::Stuck));
     }
 
     #[test]

@@ -57,6 +57,14 @@ impl VolumeDir {
     pub fn is_only_a_husk(&self) -> bool {
         self.vol_data == VolData::Missing && self.target == Seen::Missing
     }
+
+    /// Whether it is made for the pod alone: nobody else writes it, and the kubelet deletes it with all that is in it.
+    pub fn is_made_for_the_pod(&self) -> bool {
+        matches!(
+            self.plugin.trim_start_matches("kubernetes.io/"),
+            "configmap" | "secret" | "projected" | "downward-api" | "empty-dir" | "git-repo" | "image"
+        )
+    }
 }
 
 /// The file in which the kubelet remembers a CSI volume.

@@ -2,7 +2,7 @@
 
 use super::kubelet::AT_THE_KUBELET;
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
 
 causes! {
     /// Something is mounted below the volume.
@@ -197,6 +197,31 @@ causes! {
         .event_reason("PodVolumeDirectoryNotEmpty")
         .diagnosis(Proven::Observation);
 
+    /// The kubelet deletes what it made for the pod, and has not finished.
+    VOLUME_FILES_NOT_REMOVED = Cause::at(Gate::VolumesUnmounted, "VolumeFilesNotRemoved")
+        .title("The kubelet has not removed the volume's files yet")
+        .meaning("An emptyDir, and what the kubelet writes for a ConfigMap, a Secret or a projected volume, is deleted with \
+            all that is in it. Millions of files take minutes; a file that is immutable, or a file system with an error, \
+            makes each try fail. Which of the two it is does not show from outside.")
+        .proof("The volume's directory is no mount in any namespace and has content, and the kubelet's counters do not say \
+            that its tries fail.")
+        .safe(&[
+            step("Read what the kubelet says: as long as it writes no error it is still at it")
+                .read(log_of!("kubelet", "-15min", "{uid}")),
+            step("For \"operation not permitted\", look for the immutable attribute (i) and take it off with chattr -i")
+                .run("lsattr -R {path}"),
+            step("Else wait, and look again"),
+        ])
+        .danger(Danger::new(
+            "rm -rf of the volume's directory",
+            "The kubelet does that itself. What somebody has mounted below it, and the kubelet stops at, is deleted too.",
+        ))
+        .sources(&["reference: kubelet emptyDir, os.RemoveAll"])
+        .event_reason("PodVolumeFilesNotRemoved")
+        .patience(Patience::NextTry)
+        .outranked_by(AT_THE_KUBELET)
+        .diagnosis(Proven::Observation);
+
     /// The file system below the volume cannot be changed.
     FILE_SYSTEM_READ_ONLY = Cause::at(Gate::VolumesUnmounted, "FileSystemReadOnly")
         .title("The kubelet cannot delete the volume's files")
@@ -204,11 +229,12 @@ causes! {
             it has become read-only or shut down after an error, or a file is marked immutable. The removal fails each \
             time. No issue is known for this; it follows from the source.")
         .proof("mountinfo shows ro, emergency_ro or shutdown in the super options of the file system that holds the volume, or the kubelet says \
-            read-only file system, operation not permitted, or input/output error for a path in the volume.")
+            read-only file system, operation not permitted, or input/output error for a path in the volume. Where only its \
+            counters say that the removal fails, it is probable.")
         .safe(&[
             step("See whether the kernel reports disk or file system errors").run("dmesg -T"),
             step("For \"operation not permitted\", look for the immutable attribute (i) and take it off with chattr -i")
-                .run("lsattr -d {path}"),
+                .run("lsattr -R {path}"),
             step("For a read-only or shut down file system, drain the node and repair the disk and its file system"),
         ])
         .danger(Danger::new(
