@@ -55,6 +55,14 @@ fn a_webhook_hides_nothing_that_the_agent_sees() {
         causes(unmounts.told(Says::held(&[CWD]))).contains(&"VolumeHeldByProcess"),
         "an ended pod holds its volumes"
     );
+    // Who refuses the kubelet's last request is known here, and not there.
+    let pod = |world: World| {
+        let mut says = Says::held(&[CWD]);
+        says.carried.finding.cause = CauseRef(&findings::cause::OBJECT_NOT_DELETED);
+        look(world.told(says), object("pod", "node-scn", "cwd")).causes()
+    };
+    assert_eq!(pod(recording("volumes-busy")), ["ObjectNotDeleted"]);
+    assert_eq!(pod(recording("volumes-busy").webhook("DELETE", "", "pods")), ["WebhookUnavailable"]);
 }
 
 fn notes(looked: &Looked) -> String {

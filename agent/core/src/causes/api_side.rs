@@ -3,7 +3,10 @@
 use findings::{Finding, Gate, Placeholder, cause};
 
 use super::{finding_builder::of_pod, tries};
-use crate::view::{PodView, RETRY_WINDOW_MS};
+use crate::{
+    observation::ApiPod,
+    view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS},
+};
 
 /// The kubelet has not reported the final status: the phase in the API is not terminal.
 pub fn status_not_reported(view: &PodView) -> Option<Finding> {
@@ -86,6 +89,19 @@ pub fn finalizers(view: &PodView, is_alone: bool) -> Option<Finding> {
     let found = found
         .blame("API server", format!("finalizers {}", names.join(", ")))
         .evidence("metadata.finalizers", names.join(", "))
+        .root(view.uid());
+    Some(found.finish())
+}
+
+/// Nothing keeps the object, neither here nor in itself.
+pub fn not_deleted(view: &PodView) -> Option<Finding> {
+    let is_kept = |pod: &&ApiPod| pod.deletion.is_some() && !pod.mirror && pod.finalizers.is_empty();
+    let api = view.api.filter(is_kept).filter(|_| view.is_overdue_by(UNMOUNT_RETRY_MS))?;
+    let found = of_pod(view, &cause::OBJECT_NOT_DELETED, Some(Gate::ObjectRemoved), &[])
+        .probable("who refuses the kubelet's DELETE: that is in its log only")
+        .link("this node", "containers, sandboxes, volumes and cgroup are gone")
+        .blame("API server", "has the object, without a finalizer; the kubelet's DELETE has not been accepted")
+        .evidence("status.phase", findings::clean(&api.phase, 40))
         .root(view.uid());
     Some(found.finish())
 }

@@ -266,8 +266,8 @@ mod tests {
     fn what_is_published_holds_nothing_once_the_cgroup_is_gone() {
         let mut seen = unregistered();
         seen.cgroups = Seen::Seen(Vec::new());
-        let pod = judge(&seen).pods.remove(0);
-        assert_eq!((pod.gate, pod.findings), (Some(findings::Gate::ObjectRemoved), Vec::new()));
+        assert_eq!(judge(&seen).pods[0].gate, Some(findings::Gate::ObjectRemoved));
+        assert_eq!(causes(&seen), ["ObjectNotDeleted"]);
     }
 
     #[test]

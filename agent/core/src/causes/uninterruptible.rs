@@ -255,11 +255,11 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_moved_between_two_looks_is_no_cause() {
+    fn a_task_that_moved_between_two_looks_is_not_stuck() {
         let mut seen = sample::running();
         block(&mut seen, INIT, "io_schedule");
         seen.processes[0].threads[0].steady = false;
-        assert_eq!(causes(&seen), Vec::<&str>::new());
+        assert_eq!(causes(&seen), ["ExitNotFinished"]);
     }
 
     /// A FUSE mount with a request waiting, in the mount namespace of the container.
@@ -419,7 +419,10 @@ mod tests {
         assert_eq!(causes(&seen), Vec::<&str>::new());
         exit_blocked(&mut seen, INIT, 'D', "request_wait_answer");
         seen.processes[0].threads[0].steady = false;
-        assert_eq!(causes(&seen), Vec::<&str>::new(), "it moves");
+        assert_eq!(causes(&seen), ["ExitNotFinished"], "it moves");
+        let pod = judge(&seen).pods.remove(0);
+        assert_eq!(pod.verdict, findings::Verdict::CannotTell);
+        assert!(pod.findings[0].chain.last().unwrap().subject.contains(&INIT.to_string()), "{pod:?}");
     }
 
     /// Its system call, if it shows one, is the one in which the signal met it.

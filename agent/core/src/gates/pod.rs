@@ -303,7 +303,7 @@ fn object<'a>(view: &'a PodView<'a>) -> GateCheck<'a> {
     if view.is_stale() {
         return unknown(Gate::ObjectRemoved, "the API server was not heard of late");
     }
-    let findings = api_side::finalizers(view, true);
+    let findings = api_side::finalizers(view, true).or_else(|| api_side::not_deleted(view));
     check(Gate::ObjectRemoved, view.api.is_some(), String::new(), || findings.into_iter().collect())
 }
 

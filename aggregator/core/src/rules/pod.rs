@@ -1,6 +1,6 @@
 //! Why a pod does not go, as far as the API shows it.
 
-use findings::{Placeholder, cause, clean, duration};
+use findings::{Cause, Placeholder, cause, clean, duration};
 
 use super::said::{self, quoted};
 use super::webhook::Request;
@@ -351,7 +351,13 @@ fn at_healthy_node(lister: &Lister, case: &Case, on: &Node, diagnosis: &mut Diag
     let late = diagnosis.overdue.map_or(String::new(), |seconds| duration(seconds.unsigned_abs()));
     let words = format!("{}; deadline passed {late} ago", remains(pod));
     // It looks at the node itself, so what it says holds the pod beside any webhook.
-    let told = agent::findings(lister, diagnosis, target, pod, on, &words);
+    let mut told = agent::findings(lister, diagnosis, target, pod, on, &words);
+    // Why the kubelet's requests are not accepted the node cannot know.
+    told.retain(|found| {
+        let is = |cause: &Cause| found.draft.cause.id == cause.id;
+        !(is_status_refused && is(&cause::STATUS_NOT_REPORTED))
+            && !(is_deletion_refused && is(&cause::OBJECT_NOT_DELETED))
+    });
     if !told.is_empty() {
         diagnosis.causes.extend(told);
         return;

@@ -67,8 +67,7 @@ causes! {
     FINALIZERS_REMAIN = Cause::at(Gate::ObjectRemoved, "FinalizersRemain")
         .title("The node is done; the API side keeps the object")
         .meaning("The kubelet has released everything and its final status is in the API. What keeps the object is on \
-            the API side: a finalizer that its controller has not removed, or a webhook that refuses the last delete. \
-            Nothing on this node can help.")
+            the API side: a finalizer that its controller has not removed. Nothing on this node can help.")
         .proof("The pod's phase is terminal, metadata.finalizers is not empty, and nothing of the pod is left on the \
             node, or its cgroup is removed (since 1.27 that comes last). While more is left it is told as what the \
             object waits for then.")
@@ -76,7 +75,6 @@ causes! {
             step("Look at metadata.finalizers of the pod, find the controller that owns each, and bring it back; it \
                 removes its own finalizer when its work is done"),
             step("Ask the API side what keeps {pod}: kubectl why-terminating"),
-            step("If there is no finalizer, look for an admission webhook that refuses DELETE of pods"),
         ])
         .danger(Danger::new(
             "Patching the finalizers away",
@@ -84,6 +82,30 @@ causes! {
         ))
         .sources(&["reference: kubelet canBeDeleted, API-side look-alikes"])
         .event_reason("PodFinalizersRemain")
+        .diagnosis(Proven::Observation);
+
+    /// The node is done, nothing of the object keeps it, and it is there.
+    OBJECT_NOT_DELETED = Cause::at(Gate::ObjectRemoved, "ObjectNotDeleted")
+        .title("The kubelet's last delete of the pod has not been accepted")
+        .meaning("The kubelet has released everything, its final status is in the API, and the pod has no finalizer. What \
+            is left is the kubelet's own DELETE, with a grace period of 0, which it tries again every 10 s: most likely \
+            an admission webhook or policy refuses it, or the kubelet is not allowed to.")
+        .proof("The pod's phase is terminal, metadata.finalizers is empty, nothing of the pod is left on the node, and its \
+            object is there minutes after its deadline. Who refuses is in the kubelet's log only.")
+        .safe(&[
+            step("Read the kubelet's reason")
+                .read(log_of!("kubelet", "-15min", "\"status for pod\"")),
+            step("Ask the API side what keeps {pod}: kubectl why-terminating; it knows the webhooks that DELETE of pods is \
+                sent to"),
+            step("Repair that webhook or policy: the kubelet then deletes the object by itself, within 10 s"),
+        ])
+        .danger(Danger::new(
+            "Deleting the webhook's configuration",
+            "What it guards is unguarded for the whole cluster, and its operator may put it back at once.",
+        ))
+        .sources(&["reference: kubelet status manager syncPod, canBeDeleted"])
+        .event_reason("PodObjectNotDeleted")
+        .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
 
     /// The DRA driver of a claim does not answer or is not registered.
