@@ -117,6 +117,16 @@ CASES = [
         ["KubeAPIDown"],
     ),
     (
+        # The rule itself leaves out what the service told before.
+        "what a node alone tells pages all the same",
+        [
+            {"alertname": "KubeAPIDown"},
+            {"alertname": "WhyTerminatingApiSilent"},
+            {"alertname": "TerminatingPodHeldOnNode", "cause": "KubeletNotRunning", "node": "node-b"},
+        ],
+        ["KubeAPIDown", "TerminatingPodHeldOnNode KubeletNotRunning"],
+    ),
+    (
         "a dead API pages once",
         [
             {"alertname": "KubeAggregatedAPIDown", "name": "v1beta1.metrics.k8s.io"},

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tests the alert rules with promtool, and what silences what with Alertmanager.
+# Tests the alert rules and the scrape configurations with promtool, and what silences what with Alertmanager.
 #
 #    alerts.sh PYTHON
 set -eu
@@ -15,4 +15,5 @@ cp tests/chart/alerts.yaml "$cases/alerts.yaml"
 "$promtool" test rules "$cases/alerts.yaml"
 "$python" tests/chart/recorded_alerts.py "$cases/recorded.yaml"
 "$promtool" test rules "$cases/recorded.yaml"
+"$python" tests/chart/scraped.py "$promtool"
 "$python" tests/chart/alertmanager.py "$alertmanager"

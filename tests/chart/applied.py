@@ -10,6 +10,8 @@ serves it in. fields.py has looked at the fields before; `make e2e` has a real s
 import contextlib
 import json
 import pathlib
+import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -100,6 +102,34 @@ def apply(kubectl, what, made):
         assert not lost and stored["metadata"]["uid"], f"{what}: not there as it was given: {lost}"
 
 
+# The fake has no schemas to validate by, and reads JSON alone.
+TYPED = """
+kubectl() {
+	case " $* " in
+		*" create "*) KUBECTL "$@" --dry-run=client -o json | KUBECTL create --validate=false -f - ;;
+		*" apply "*) KUBECTL "$@" --validate=false ;;
+		*) KUBECTL "$@" ;;
+	esac
+}
+NAMESPACE=default ACCOUNT=sees
+set -e
+"""
+
+
+def check_account(command):
+    """What docs/service.md says to type, so that an account sees on the page what the plugin reads."""
+    text = (ROOT / "docs/service.md").read_text()
+    [typed] = re.findall(r"^```sh\n(kubectl get clusterrole .*?)^```", text, re.M | re.S)
+    typed = typed.replace("NAMESPACE", "$NAMESPACE").replace("ACCOUNT", "$ACCOUNT")
+    script = TYPED.replace("KUBECTL", shlex.join(map(str, command))) + typed
+    ended = subprocess.run(["sh", "-c", script], cwd=ROOT, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    asked = [*command, "get", "-o", "json", "clusterrolebinding/sees-sees-what-is-stuck"]
+    binding = json.loads(subprocess.run(asked, capture_output=True, text=True, check=True).stdout)
+    assert [it["name"] for it in binding["subjects"]] == ["sees"], binding
+    subprocess.run([*command, "get", "clusterrole", binding["roleRef"]["name"]], check=True, stdout=subprocess.DEVNULL)
+
+
 def main(kubectl, apiserver):
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAME}}
     taken = 0
@@ -115,6 +145,8 @@ def main(kubectl, apiserver):
             made = kustomize(kubectl, folder)
             apply(command, folder, made)
             taken += len(made)
+    with cluster(kubectl, apiserver) as command:
+        check_account(command)
     print(f"applied: {len(SETS)} sets of values and {len(KUSTOMIZATIONS)} kustomizations, {taken} objects taken and read back")
 
 

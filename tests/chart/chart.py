@@ -97,7 +97,13 @@ SETS = {
         [("ClusterRole", 3), ("ClusterRoleBinding", 2)],
     ),
     "the service alone": ({"agent": {"enabled": False}}, [("DaemonSet", 0), ("ClusterRole", 1)]),
-    "the agent alone": ({"aggregator": {"enabled": False}}, [("Deployment", 0), ("ClusterRole", 1)]),
+    "the agent alone": (
+        {
+            "aggregator": {"enabled": False},
+            "prometheusRule": {"enabled": True, "runbooks": "https://wiki.example.com/PAGE.html"},
+        },
+        [("Deployment", 0), ("ClusterRole", 1), ("PrometheusRule", 1)],
+    ),
 }
 
 # What templates refuse, with words of what they say: no schema sees the version of the cluster or another value.
@@ -142,8 +148,9 @@ REFUSED = [
     {"networkPolicy": {"readersFrom": [{}]}},
 ]
 
-# How the kustomize base is rendered, and which of its files holds which template.
+# How the kustomizations are rendered, and which of their files holds which template.
 BASE = {"namespace": {"create": True}, "eventPolicy": {"enabled": True}, "kubeVersion": "1.36.0"}
+PLUGIN_ROLE = {"plugin": {"clusterRole": True}}
 BASE_FILES = {
     "deploy/base/namespace.yaml": "namespace.yaml",
     "deploy/base/service-account.yaml": "agent/service-account.yaml",
@@ -152,6 +159,7 @@ BASE_FILES = {
     "deploy/base/network-policy.yaml": "agent/network-policy.yaml",
     "deploy/base/daemonset.yaml": "agent/daemonset.yaml",
     "deploy/event-policy/policy.yaml": "agent/event-policy.yaml",
+    "deploy/plugin-role/rbac.yaml": "plugin/rbac.yaml",
     **{
         f"deploy/aggregator/{name}.yaml": f"aggregator/{name}.yaml"
         for name in (
@@ -178,7 +186,7 @@ def objects(rendered):
 
 
 def base():
-    rendered = render(BASE)
+    rendered = render({**BASE, **PLUGIN_ROLE})
     for file, template in BASE_FILES.items():
         text = ONLY_HELM.sub("", rendered[f"{NAME}/templates/{template}"]).strip() + "\n"
         yield file, f"# Made from deploy/chart by tests/chart/run.sh --write.\n{text}"
@@ -190,7 +198,7 @@ def rights():
         "agent": {"kubeletMetrics": True},
         # The fake takes it for the group of any custom resource.
         "aggregator": {"rbac": {"groups": ["own-kinds.example.com"]}},
-        "plugin": {"clusterRole": True},
+        **PLUGIN_ROLE,
     }
     found = objects(render(values))
     roles = {(it["kind"], it["metadata"]["name"]): it for it in found if it["kind"].endswith("Role")}
@@ -321,13 +329,24 @@ def refusal(values):
     sys.exit(f"the chart takes {json.dumps(values)}")
 
 
+def alerts(rendered):
+    [found] = [it for it in objects(rendered) if it["kind"] == "PrometheusRule"]
+    [group] = found["spec"]["groups"]
+    return group["rules"]
+
+
 def check_alerts():
     """The rules survive the chart, and each links to a page that is there."""
     rules = yaml.safe_load((CHART / "files/alerts.yaml").read_text())["groups"][0]["rules"]
-    [rendered] = [it for it in objects(render(SETS["monitored"][0])) if it["kind"] == "PrometheusRule"]
-    [group] = rendered["spec"]["groups"]
-    found = {it["alert"]: it["annotations"]["runbook_url"] for it in group["rules"]}
+    found = {it["alert"]: it["annotations"]["runbook_url"] for it in alerts(render(SETS["monitored"][0]))}
     assert len(found) == len(rules)
+    # Where there is no service, one that fires for want of its metrics would do so for ever.
+    alone = alerts(render(SETS["the agent alone"][0]))
+    assert [it["alert"] for it in alone] == ["TerminatingPodHeldOnNode", "WhyTerminatingSourceSilent"], alone
+    assert all(it in alerts(render({"prometheusRule": SETS["the agent alone"][0]["prometheusRule"]})) for it in alone)
+    # What they say to type is where they are.
+    elsewhere = alerts(Chart.load(CHART).render(SETS["monitored"][0], name="x", namespace="elsewhere"))
+    assert "-n elsewhere exec" in str(elsewhere) and f"-n {NAME}" not in str(elsewhere)
     for rule in rules:
         page, anchor = re.fullmatch(r"RUNBOOK\((.*)\)(#.*)?", rule["annotations"]["runbook_url"]).groups()
         name = rule["alert"]

@@ -7,21 +7,25 @@ import subprocess
 import sys
 
 import yaml
-from chart import BASE, ROOT, objects, render
+from chart import BASE, PLUGIN_ROLE, ROOT, objects, render
 
 # As deploy/base: nobody's Helm, the agent alone, its namespace with it.
 AGENT = {**BASE, "aggregator": {"enabled": False}}
 SERVICE = {**BASE, "agent": {"enabled": False}, "namespace": {"create": False}}
 
+# The folders for 1.29 and older are for all of them, so nothing is in them that the oldest refuses.
+OLDEST = {"eventPolicy": {"enabled": "auto"}, "kubeVersion": "1.24.17"}
+
 # Each kustomization, and the values that say the same.
 KUSTOMIZATIONS = {
     "deploy": AGENT,
     "deploy/base": {**AGENT, "eventPolicy": {"enabled": False}},
-    "deploy/before-1.30": {**AGENT, "eventPolicy": {"enabled": "auto"}, "kubeVersion": "1.29.4"},
+    "deploy/before-1.30": {**AGENT, **OLDEST},
     "deploy/kernel-stacks": {**AGENT, "agent": {"kernelStacks": True}},
     "deploy/kubelet-metrics": {**AGENT, "agent": {"kubeletMetrics": True}},
     "deploy/aggregator": SERVICE,
-    "deploy/aggregator-before-1.30": {**SERVICE, "eventPolicy": {"enabled": "auto"}, "kubeVersion": "1.29.4"},
+    "deploy/aggregator-before-1.30": {**SERVICE, **OLDEST},
+    "deploy/plugin-role": {**SERVICE, "aggregator": {"enabled": False}, **PLUGIN_ROLE},
 }
 # A component, by itself of no use: it is in those above.
 COMPONENTS = {"deploy/event-policy"}

@@ -1,5 +1,5 @@
 """Runs every query of the dashboard and every alert rule in a real Prometheus, which scrapes real agents and services as
-the chart's monitors have it done, while a pod of the lab sticks; and asks that each finds what there is to find.
+deploy/scrape-configs.yaml has it done, while a pod of the lab sticks; and asks that each finds what there is to find.
 
     prometheus.py PROMETHEUS    as root; build the workspace before
 """
@@ -18,6 +18,7 @@ import urllib.request
 import yaml
 
 import record
+import scraped
 
 FILES = record.ROOT / "deploy/chart/files"
 # What Grafana puts in.
@@ -53,19 +54,16 @@ def staged(stack, folder, log):
     ]
     service = record.service(stack, kubeconfig, log, {"pod": "aggregator-0"}, "--no-events")
     other = record.service(stack, unseen, log, {"pod": "aggregator-1"}, "--lease=why-terminating/none")
-    return [job("agent", agents), job("aggregator", [service, other])], service.process
+    return [job("why-terminating-agent", agents), job("why-terminating-aggregator", [service, other])], service.process
 
 
 def job(name, targets):
-    """As the chart's PodMonitor and ServiceMonitor ask for it."""
-    scrape = {
-        "job_name": name,
-        "static_configs": [{"targets": [f"127.0.0.1:{it.port}"], "labels": it.labels} for it in targets],
-    }
-    if targets[0].tls:
-        token = {"authorization": {"credentials": "prometheus"}}
-        scrape |= {"scheme": "https", "tls_config": {"insecure_skip_verify": True}, **token}
-    return scrape
+    """As the file has it, but for how its targets are found and where its token is."""
+    scrape = scraped.jobs()[name]
+    del scrape["relabel_configs"]
+    if "authorization" in scrape:
+        scrape["authorization"] = {"credentials": "prometheus"}
+    return {**scrape, "static_configs": [{"targets": [f"127.0.0.1:{it.port}"], "labels": it.labels} for it in targets]}
 
 
 def prometheus(stack, program, folder, jobs, log):

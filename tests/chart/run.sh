@@ -1,6 +1,6 @@
 #!/bin/sh
 # Checks deploy/chart with Helm's own engine, the dashboard with Grafana's own types, the kustomizations and all that is
-# applied with kubectl and the fake API server, and the alert rules.
+# applied with kubectl and the fake API server, the alert rules and the scrape configurations.
 set -eu
 cd "$(dirname "$0")/../.."
 target=${TARGET:-${CARGO_TARGET_DIR:-target}}

@@ -85,7 +85,8 @@ restore() {
 
 # Whether DIR has all of it.
 complete() {
-	for program in etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kubectl containerd ctr; do
+	for program in etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kubectl containerd \
+		containerd-shim-runc-v2 ctr; do
 		[ -x "$KUBE_ASSETS/$program" ] || { echo "no $program in $KUBE_ASSETS" >&2; exit 1; }
 	done
 }
