@@ -67,6 +67,8 @@ mod storage;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
+mod unverified;
+#[cfg(test)]
 mod versions;
 #[cfg(test)]
 mod youth;

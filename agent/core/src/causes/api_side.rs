@@ -143,6 +143,23 @@ mod tests {
     }
 
     #[test]
+    fn a_delete_that_is_not_accepted() {
+        let mut seen = sample::deleted();
+        assert_eq!(causes(&seen), ["ObjectNotDeleted"]);
+        let finding = crate::gates::judge(&seen).pods.remove(0).findings.remove(0);
+        assert_eq!(finding.confidence, findings::Confidence::Probable);
+        assert!(serde_json::to_string(&finding.remedy.steps).unwrap().contains("webhook"));
+        // The kubelet has a moment for it, and deletes a mirror otherwise.
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.pods[0].mirror = true;
+        assert_eq!(causes(&seen), Vec::<&str>::new());
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.pods[0].mirror = false;
+        api.pods[0].deletion = Some(Deletion { deadline_ms: sample::NOW - 60_000, grace_s: 30 });
+        assert_eq!(causes(&seen), Vec::<&str>::new());
+    }
+
+    #[test]
     fn volumes_that_the_kubelet_has_not_come_to() {
         let mut seen = sample::mounted("ext4");
         sample::set_phase(&mut seen, "Running");

@@ -3,10 +3,11 @@
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
 use super::{
-    api_side, cgroup, finding_builder::of_pod, holder, leftover_shim, pid_namespace, shim, uninterruptible, words,
+    api_side, cgroup, ending, finding_builder::of_pod, holder, leftover_shim, pid_namespace, shim, uninterruptible,
+    words,
 };
 use crate::{
-    observation::{CgroupDir, CgroupNode, Container, ContainerState, Freezer, Process, Question, Seen, Thread},
+    observation::{CgroupDir, CgroupNode, Container, ContainerState, Freezer, Process, Question, Seen},
     view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS, Why},
 };
 
@@ -62,7 +63,7 @@ fn of_container(view: &PodView, container: &Container) -> Vec<Finding> {
     let is_due = view.why != Why::NotInApi || view.overdue_ms().is_some();
     if found.is_empty() && is_due && view.is_overdue_by(RETRY_WINDOW_MS) {
         let known = kill_not_attempted(view, container, &processes, &head);
-        found.extend(known.or_else(|| exit_not_finished(view, &processes, &head)));
+        found.extend(known.or_else(|| ending::exit_not_finished(view, &processes, &head, GATE)));
     }
     found
 }
@@ -200,28 +201,6 @@ fn kill_not_attempted(view: &PodView, container: &Container, processes: &[&Proce
         )
         .name(Placeholder::Container, &container.id)
         .root(&container.id);
-    Some(found.finish())
-}
-
-/// It has been killed, and goes on.
-fn exit_not_finished(view: &PodView, processes: &[&Process], head: &[Link]) -> Option<Finding> {
-    let threads = processes.iter().flat_map(|process| process.threads.iter().map(move |thread| (*process, thread)));
-    let goes_on = |process: &Process, thread: &Thread| {
-        thread.state != 'Z' && process.is_ending(thread) && !view.is_steady(process, thread)
-    };
-    let (process, thread) = threads.into_iter().find(|(process, thread)| goes_on(process, thread))?;
-    let found = of_pod(view, &cause::EXIT_NOT_FINISHED, GATE, head)
-        .probable("whether it ends in the end: it has run between two looks")
-        .blame(
-            words::task(process, thread),
-            format!("{}; killed or exiting, and it goes on", words::state(thread.state)),
-        )
-        .evidence(
-            format!("/proc/{}/task/{}/{{stat,status}}", process.pid, thread.tid),
-            if process.exits(thread) { "it exits" } else { "SIGKILL is pending" },
-        )
-        .name_if(Placeholder::Pid, process.asked())
-        .root(process.pid);
     Some(found.finish())
 }
 

@@ -9,6 +9,7 @@ pub mod completed;
 pub mod container;
 pub mod csi;
 pub mod device_in_use;
+pub mod ending;
 pub mod file_server;
 mod finding_builder;
 pub mod frozen_file_system;

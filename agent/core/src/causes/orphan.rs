@@ -1,6 +1,6 @@
 //! Pods the API server does not know any more, with something of them left here.
 
-use findings::{Cause, Finding, FindingBuilder, Gate, Placeholder, cause};
+use findings::{Cause, Confidence, Finding, FindingBuilder, Gate, Placeholder, cause};
 
 use super::{container, csi, finding_builder::of_pod, kill, stray, tries, words};
 use crate::{
@@ -59,6 +59,13 @@ pub fn directory(view: &PodView) -> Option<Finding> {
         Memory::Forgot => forgotten(view, &volumes, leftover_file(&volumes)),
         Memory::Remembers(..) | Memory::Untold => forgotten(view, &volumes, None),
     })
+}
+
+/// Whether it helps with an orphan's mount as with that of a pod which ends: something really holds it, or its driver has
+/// left it.
+pub fn is_of_mount(finding: &Finding) -> bool {
+    let left = [&cause::CSI_UNPUBLISH_LEFT_MOUNT, &cause::CSI_UNPUBLISH_FAILS];
+    finding.confidence == Confidence::Proven || left.iter().any(|left| left.id == finding.cause.id)
 }
 
 /// The file of a subPath that this kubelet cannot remove of an orphan: up to 1.35 it tries `rmdir`

@@ -1,6 +1,6 @@
 //! One pod through the gates.
 
-use findings::{Confidence, Finding, Gate, GateState, GateView, Patience, PodReport, Unknown, Verdict, cause};
+use findings::{Confidence, Finding, Gate, GateState, GateView, Patience, PodReport, Unknown, Verdict};
 
 use super::missing_rights::Lacking;
 use crate::{
@@ -63,14 +63,8 @@ pub fn judge(view: &PodView<'_>, lacking: &Lacking) -> PodReport {
     findings.extend(orphan::still_running(view));
     if gate == Some(Gate::VolumesUnmounted) {
         // The kubelet has forgotten an orphan's volumes: what would help a terminating pod does not
-        // help here, unless a mount is really held, or was left.
-        let is_of_mount = |finding: &Finding| {
-            finding.confidence == Confidence::Proven
-                || [&cause::CSI_UNPUBLISH_LEFT_MOUNT, &cause::CSI_UNPUBLISH_FAILS]
-                    .iter()
-                    .any(|left| left.id == finding.cause.id)
-        };
-        let held = volume::Left::of(view).mounted > 0 && findings.iter().any(is_of_mount);
+        // help here, unless it is about a mount.
+        let held = volume::Left::of(view).mounted > 0 && findings.iter().any(orphan::is_of_mount);
         if let Some(orphan) = orphan::directory(view).filter(|_| !held) {
             findings = vec![orphan];
         }

@@ -355,8 +355,9 @@ fn at_healthy_node(lister: &Lister, case: &Case, on: &Node, diagnosis: &mut Diag
     // Why the kubelet's requests are not accepted the node cannot know.
     told.retain(|found| {
         let is = |cause: &Cause| found.draft.cause.id == cause.id;
-        !(is_status_refused && is(&cause::STATUS_NOT_REPORTED))
-            && !(is_deletion_refused && is(&cause::OBJECT_NOT_DELETED))
+        let is_known = (is_status_refused && is(&cause::STATUS_NOT_REPORTED))
+            || (is_deletion_refused && is(&cause::OBJECT_NOT_DELETED));
+        !is_known
     });
     if !told.is_empty() {
         diagnosis.causes.extend(told);

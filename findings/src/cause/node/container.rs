@@ -107,31 +107,6 @@ causes! {
         .event_reason("PodRuntimeLostExit")
         .diagnosis(Proven::Observation);
 
-    /// It has been killed, and the kernel is still ending it.
-    EXIT_NOT_FINISHED = Cause::at(Gate::ContainersStopped, "ExitNotFinished")
-        .title("The container has been killed and is still ending")
-        .meaning("A process of the container has been killed or exits, and the kernel is at it: it writes back what the \
-            process has written (to a slow disk or file server), frees its memory (hundreds of GiB, or pages that a \
-            device has pinned), or writes a core dump. It went on between two looks, so it is not stuck as far as was \
-            seen.")
-        .proof("A SIGKILL is pending for a task, or it exits (PF_EXITING), and it has run between two looks at least a \
-            quarter of a second apart. Whether it ends in the end does not show, so this is only probable.")
-        .safe(&[
-            step("Wait, and see whether pid {pid} goes on: its memory becomes less, or it is scheduled again and again")
-                .run("grep -e VmRSS -e ctxt_switches /proc/{pid}/status").if_known(),
-            step("If it stands still, look again: then what it waits for is told"),
-        ])
-        .danger(Danger::new(
-            "Rebooting the node, or kubectl delete pod --force",
-            "What the process has written and the kernel has not stored yet is lost; after the forced delete a \
-                replacement meets the old process still writing.",
-        ))
-        .sources(&["reference: kernel do_exit, exit_mmap, NFS close-to-open"])
-        .event_reason("PodExitNotFinished")
-        .patience(Patience::NextTry)
-        .outranked_by(AT_THE_KUBELET)
-        .diagnosis(Proven::Observation);
-
     /// CRI-O's stop loop for a container makes no progress.
     CRIO_STOP_LOOP_STUCK = Cause::at(Gate::ContainersStopped, "CrioStopLoopStuck")
         .title("The stop loop of CRI-O is stuck")

@@ -8,6 +8,7 @@ mod completed;
 mod container;
 mod csi;
 mod device_in_use;
+mod ending;
 mod file_server;
 mod frozen_file_system;
 mod fuse;
@@ -41,6 +42,7 @@ pub use completed::*;
 pub use container::*;
 pub use csi::*;
 pub use device_in_use::*;
+pub use ending::*;
 pub use file_server::*;
 pub use frozen_file_system::*;
 pub use fuse::*;
@@ -71,6 +73,7 @@ use crate::Cause;
 /// Every cause of these files, in the order of the documents.
 pub(super) static ALL: &[&[&Cause]] = &[
     container::ALL,
+    ending::ALL,
     shim::ALL,
     tracer::ALL,
     fuse::ALL,
