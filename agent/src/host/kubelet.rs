@@ -225,7 +225,9 @@ impl Settings {
 
     /// Where its runtime is, as it was told.
     fn endpoint(&self) -> Option<&str> {
-        self.flags.runtime_endpoint.as_deref().or(self.config.container_runtime_endpoint.as_deref())
+        let told = self.flags.runtime_endpoint.as_deref().or(self.config.container_runtime_endpoint.as_deref());
+        // A configuration that a program has written has every field.
+        told.filter(|endpoint| !endpoint.is_empty())
     }
 
     /// The runtime's socket, when it is set: a URL or a path (`parseEndpoint` in pkg/util of k8s.io/cri-client).
@@ -286,7 +288,8 @@ fn settings_of(
     let mut config = config(&flags, host, faults);
     let rancher_agent = embedded::agent_dir(&flags, distribution);
     let written = || embedded::endpoint(rancher_agent.as_ref()?, host, faults);
-    config.container_runtime_endpoint = config.container_runtime_endpoint.or_else(written);
+    let told = config.container_runtime_endpoint.take().filter(|endpoint| !endpoint.is_empty());
+    config.container_runtime_endpoint = told.or_else(written);
     let is_whole = has_own_flags && faults.len() == unread;
     Settings { distribution, flags, config, is_whole, rancher_agent }
 }
@@ -497,5 +500,8 @@ mod tests {
             assert_eq!(settings.runtime_socket(), socket.map(HostPath::from), "{endpoint}");
             assert_eq!(settings.own_runtime(), None, "{endpoint}");
         }
+        let config = KubeletConfig { container_runtime_endpoint: Some(String::new()), ..Default::default() };
+        let untold = Settings { config, is_whole: true, ..Default::default() };
+        assert_eq!((untold.runtime_socket(), untold.own_runtime()), (None, Some(DEFAULT_RUNTIME)));
     }
 }

@@ -96,7 +96,9 @@ pub fn finalizers(view: &PodView, is_alone: bool) -> Option<Finding> {
 /// Nothing keeps the object, neither here nor in itself.
 pub fn not_deleted(view: &PodView) -> Option<Finding> {
     let is_kept = |pod: &&ApiPod| pod.deletion.is_some() && !pod.mirror && pod.finalizers.is_empty();
-    let api = view.api.filter(is_kept).filter(|_| view.is_overdue_by(UNMOUNT_RETRY_MS))?;
+    // Up to 1.26 the kubelet asks for no deletion before each container's state is reported, which is not read here.
+    let is_reported = view.is_reported_ended() == Some(true) && !view.kubelet.tests_together();
+    let api = view.api.filter(is_kept).filter(|_| is_reported && view.is_overdue_by(UNMOUNT_RETRY_MS))?;
     let found = of_pod(view, &cause::OBJECT_NOT_DELETED, Some(Gate::ObjectRemoved), &[])
         .probable("who refuses the kubelet's DELETE: that is in its log only")
         .link("this node", "containers, sandboxes, volumes and cgroup are gone")

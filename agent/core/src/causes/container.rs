@@ -24,7 +24,7 @@ pub fn find(view: &PodView) -> Vec<Finding> {
         running(view).into_iter().flat_map(|container| of_container(view, container)).collect();
     // A sidecar is stopped only when the other containers have ended, so while one of them is held nobody kills it.
     let is_unkilled = |finding: &Finding| finding.cause.id == cause::KILL_NOT_ATTEMPTED.id;
-    if found.iter().any(|finding| !is_unkilled(finding)) {
+    if found.iter().any(|finding| !is_unkilled(finding) && !ending::is_slow(finding)) {
         found.retain(|finding| !is_unkilled(finding));
     }
     found
@@ -63,7 +63,7 @@ fn of_container(view: &PodView, container: &Container) -> Vec<Finding> {
     let is_due = view.why != Why::NotInApi || view.overdue_ms().is_some();
     if found.is_empty() && is_due && view.is_overdue_by(RETRY_WINDOW_MS) {
         let known = kill_not_attempted(view, container, &processes, &head);
-        found.extend(known.or_else(|| ending::exit_not_finished(view, &processes, &head, GATE)));
+        found.extend(known.or_else(|| ending::exit_not_finished(view, init, &processes, &head, GATE)));
     }
     found
 }

@@ -4,11 +4,12 @@ use findings::{Finding, FindingBuilder, Link, Placeholder, cause};
 
 use super::{
     finding_builder::{Mounted as _, VOLUMES, of_pod},
+    orphan,
     tries::{self, Tries},
     words,
 };
 use crate::{
-    observation::{CsiDriver, FaultKind, Mount, PersistentVolume, Question, Seen, VolData, VolumeDir},
+    observation::{CsiDriver, FaultKind, HostPath, Mount, PersistentVolume, Question, Seen, VolData, VolumeDir},
     view::{PodView, UNMOUNT_RETRY_MS},
 };
 
@@ -272,7 +273,7 @@ pub fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[L
             if mount.needs_server() { Placeholder::Mount } else { Placeholder::Path },
             &mount.mount_point,
         )
-        .name_if(Placeholder::VolData, volume.path.join("vol_data.json").as_str())
+        .name_if(Placeholder::VolData, orphan::note(view, volume).as_ref().and_then(HostPath::as_str))
         .root(mount.mount_point.show());
     Some(tries::tell(view, tries.as_ref(), found).finish())
 }

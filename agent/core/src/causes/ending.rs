@@ -1,6 +1,6 @@
 //! A process that has been killed and goes on: the kernel is still ending it.
 
-use findings::{Finding, Gate, Link, Placeholder, cause};
+use findings::{Finding, Gate, Link, cause};
 
 use super::{finding_builder::of_pod, words};
 use crate::{
@@ -8,33 +8,57 @@ use crate::{
     view::PodView,
 };
 
-/// It has been killed, and goes on.
-pub fn exit_not_finished(view: &PodView, processes: &[&Process], head: &[Link], gate: Option<Gate>) -> Option<Finding> {
+/// The container has been killed, or ends by itself, and goes on with that.
+pub fn exit_not_finished(
+    view: &PodView,
+    init: Option<&Process>,
+    processes: &[&Process],
+    head: &[Link],
+    gate: Option<Gate>,
+) -> Option<Finding> {
+    // Processes and threads of a container that runs end all the time.
+    if !init.map_or_else(|| processes.iter().all(|process| ends(process)), ends) {
+        return None;
+    }
     let threads = processes.iter().flat_map(|process| process.threads.iter().map(move |thread| (*process, thread)));
-    let goes_on = |process: &Process, thread: &Thread| {
-        thread.state != 'Z' && process.is_ending(thread) && !view.is_steady(process, thread)
-    };
-    let (process, thread) = threads.into_iter().find(|(process, thread)| goes_on(process, thread))?;
+    let ending = threads.filter(|(process, thread)| process.is_ending(thread));
+    let (process, thread, says) =
+        ending.filter_map(|(process, thread)| Some((process, thread, goes_on(view, process, thread)?))).next()?;
     let found = of_pod(view, &cause::EXIT_NOT_FINISHED, gate, head)
-        .probable("whether it ends in the end: it has run between two looks")
-        .blame(
-            words::task(process, thread),
-            format!("{}; killed or exiting, and it goes on", words::state(thread.state)),
-        )
+        .probable("whether it ends in the end")
+        .blame(words::task(process, thread), format!("{}; killed or exiting, and {says}", words::state(thread.state)))
         .evidence(
             format!("/proc/{}/task/{}/{{stat,status}}", process.pid, thread.tid),
             if process.exits(thread) { "it exits" } else { "SIGKILL is pending" },
         )
-        .name_if(Placeholder::Pid, process.asked())
         .root(process.pid);
     Some(found.finish())
+}
+
+/// Whether all of it has been told to end.
+fn ends(process: &Process) -> bool {
+    process.kill_pending || process.threads.iter().all(|thread| thread.state == 'Z' || process.is_ending(thread))
+}
+
+/// Only what waits is looked at twice.
+fn goes_on(view: &PodView, process: &Process, thread: &Thread) -> Option<&'static str> {
+    match thread.state {
+        'R' => Some("it runs"),
+        'Z' => None,
+        _ => (thread.may_pass() && !view.is_steady(process, thread)).then_some("it went on between two looks"),
+    }
+}
+
+/// Whether it tells of a container that is most likely only slow.
+pub fn is_slow(finding: &Finding) -> bool {
+    finding.cause.id == cause::EXIT_NOT_FINISHED.id
 }
 
 #[cfg(test)]
 mod tests {
     use crate::{
         gates::judge,
-        observation::sample::{self, INIT, causes},
+        observation::sample::{self, INIT, causes, process},
     };
 
     /// It unmaps a large memory.
@@ -42,11 +66,30 @@ mod tests {
     fn a_process_that_goes_on_ending() {
         let mut seen = sample::running();
         sample::exit_blocked(&mut seen, INIT, 'R', "");
-        seen.processes[0].threads[0].steady = false;
         assert_eq!(causes(&seen), ["ExitNotFinished"]);
         let pod = judge(&seen).pods.remove(0);
         assert_eq!(pod.verdict, findings::Verdict::CannotTell);
-        let steps = serde_json::to_string(&pod.findings[0].remedy.steps).unwrap();
-        assert!(steps.contains(&format!("/proc/{INIT}/status")) && !steps.contains("kill"), "{steps}");
+        assert!(pod.findings[0].chain.last().unwrap().state.ends_with("and it runs"), "{pod:?}");
+        // Nobody has looked at it twice.
+        sample::exit_blocked(&mut seen, INIT, 'S', "pipe_read");
+        seen.processes[0].threads[0].steady = false;
+        assert_eq!(causes(&seen), Vec::<&str>::new());
+        sample::exit_blocked(&mut seen, INIT, 'D', "folio_wait_bit_common");
+        seen.processes[0].threads[0].steady = false;
+        assert_eq!(causes(&seen), ["ExitNotFinished"]);
+        assert!(judge(&seen).pods[0].findings[0].chain.last().unwrap().state.ends_with("between two looks"));
+    }
+
+    /// A shell goes through its loop, and nobody has killed the container.
+    #[test]
+    fn a_child_that_ends_is_nothing() {
+        let mut seen = sample::running();
+        let mut child = process(330, "sleep", 'R', INIT);
+        (child.exiting, child.threads[0].exiting) = (true, true);
+        child.owner = seen.processes[0].owner.clone();
+        (child.pid_ns, child.mount_ns) = (seen.processes[0].pid_ns, seen.processes[0].mount_ns);
+        seen.processes.push(child);
+        seen.cgroups = sample::cgroup(&[INIT, 330]);
+        assert!(!causes(&seen).contains(&"ExitNotFinished"), "{:?}", causes(&seen));
     }
 }

@@ -72,7 +72,7 @@ pub fn directory_left(view: &PodView, volume: &VolumeDir, target: &HostPath, hea
         (false, _) => &cause::MOUNT_DIRECTORY_LEFT,
         (true, false) => &cause::VOLUME_DIRECTORY_NOT_EMPTY,
         // Its files are the volume: of many the removal takes long, and one of them may refuse it.
-        (true, true) if tries.as_ref().is_some_and(Tries::fails_now) => &cause::FILE_SYSTEM_READ_ONLY,
+        (true, true) if tries.as_ref().is_some_and(Tries::proves_failure) => &cause::FILE_SYSTEM_READ_ONLY,
         (true, true) => &cause::VOLUME_FILES_NOT_REMOVED,
     };
     let says = match volume.entries {

@@ -18,6 +18,11 @@ pub fn is_nfs_function(function: &str) -> bool {
     function.starts_with("nfs") || function.starts_with("rpc_") || function.starts_with("__rpc_")
 }
 
+/// Whether a task waits in one of them.
+pub fn is_waited_for(thread: &Thread) -> bool {
+    thread.wchan.get().is_some_and(|wchan| is_nfs_function(wchan))
+}
+
 /// A task waits for an answer of one of these mounts' servers.
 pub fn not_responding(
     view: &PodView,
@@ -46,7 +51,7 @@ pub fn not_responding(
                 .root(root)
         }
         [] => found
-            .probable("which server the task waits for: it sees no mount of NFS any more")
+            .probable("which server the task waits for: no mount of it is seen")
             .blame("an NFS server", "does not answer")
             .root(format!("unknown:{}", process.pid)),
         several => {
@@ -74,8 +79,8 @@ pub fn of_volume(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate
     if !mount.is_nfs() {
         return None;
     }
-    let is_nfs = |thread: &Thread| thread.wchan.get().is_some_and(|wchan| is_nfs_function(wchan));
-    let waiting: Vec<(&Process, &Thread)> = unmounting::tasks(view).filter(|(_, thread)| is_nfs(thread)).collect();
+    let waiting: Vec<(&Process, &Thread)> =
+        unmounting::tasks(view).filter(|(_, thread)| is_waited_for(thread)).collect();
     let of_kubelet = waiting.iter().find(|(process, _)| unmounting::is_below_kubelet(view, process));
     let sees_it = |process: &Process, thread: &Thread| {
         view.table(process, thread).is_none_or(|table| table.mounts.iter().any(|other| other.dev == mount.dev))

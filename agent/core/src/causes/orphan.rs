@@ -63,9 +63,21 @@ pub fn directory(view: &PodView) -> Option<Finding> {
 
 /// Whether it helps with an orphan's mount as with that of a pod which ends: something really holds it, or its driver has
 /// left it.
-pub fn is_of_mount(finding: &Finding) -> bool {
+pub fn is_of_mount(view: &PodView, finding: &Finding) -> bool {
     let left = [&cause::CSI_UNPUBLISH_LEFT_MOUNT, &cause::CSI_UNPUBLISH_FAILS];
-    finding.confidence == Confidence::Proven || left.iter().any(|left| left.id == finding.cause.id)
+    let is_left = left.iter().any(|left| left.id == finding.cause.id);
+    finding.confidence == Confidence::Proven || (is_left && has_had_its_time(view))
+}
+
+/// What is to be moved away when the pod is gone: of one that is gone already the kubelet may remember the volume.
+pub fn note(view: &PodView, volume: &VolumeDir) -> Option<HostPath> {
+    (view.why != Why::NotInApi).then(|| volume.path.join("vol_data.json"))
+}
+
+/// Whether it is known to be forgotten for longer than the kubelet needs for another try.
+fn has_had_its_time(view: &PodView) -> bool {
+    let forgotten_ms = view.seen.api.get().and_then(|api| api.heard.forgotten.get(view.uid()));
+    forgotten_ms.is_some_and(|ms| view.seen.at_ms.saturating_sub(*ms) >= UNMOUNT_RETRY_MS)
 }
 
 /// The file of a subPath that this kubelet cannot remove of an orphan: up to 1.35 it tries `rmdir`
@@ -390,8 +402,11 @@ mod tests {
         let mut seen = sample::mounted("ext4");
         let Seen::Seen(api) = &mut seen.api else { unreachable!() };
         api.pods.clear();
-        // It goes when that is unmounted.
-        assert_eq!(told(&seen), (vec!["CsiUnpublishLeftMount"], true));
+        assert_eq!(told(&seen), (vec!["OrphanedPodDirectory"], false), "the driver may be at it");
+        // It goes when that is unmounted; what the kubelet remembers then shows afterwards.
+        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        api.heard.forgotten.insert(sample::pod().uid, sample::NOW - 600_000);
+        assert_eq!(told(&seen), (vec!["CsiUnpublishLeftMount"], false));
     }
 
     #[test]

@@ -195,7 +195,8 @@ fn in_kernel_function(thread: &Thread, known: impl Fn(&str) -> bool) -> bool {
     wchan || thread.stack.get().is_some_and(|stack| stack.iter().any(|function| known(function)))
 }
 
-fn unknown(view: &PodView, process: &Process, thread: &Thread, head: &[Link], gate: Option<Gate>) -> Finding {
+/// A task of which no more is known than where in the kernel it waits.
+pub fn unknown(view: &PodView, process: &Process, thread: &Thread, head: &[Link], gate: Option<Gate>) -> Finding {
     let function =
         thread.wchan.get().filter(|wchan| !wchan.is_empty()).map_or("an unknown kernel function", String::as_str);
     let call = words::call(thread).unwrap_or_else(|| "no system call is told".to_owned());

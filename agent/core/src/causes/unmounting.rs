@@ -1,9 +1,9 @@
 //! A `umount` that waits in the kernel: the kubelet's, or that of a CSI driver. Which mount it unmounts stands in its command
 //! line, which is not read.
 
-use findings::{Finding, Link};
+use findings::{Finding, Link, Placeholder};
 
-use super::{finding_builder::VOLUMES, uninterruptible};
+use super::{finding_builder::VOLUMES, nfs, uninterruptible, words};
 use crate::{
     observation::{Process, Question, Thread, VolData, VolumeDir},
     view::PodView,
@@ -39,14 +39,31 @@ pub fn is_below_kubelet<'a>(view: &PodView<'a>, process: &'a Process) -> bool {
 }
 
 /// A volume that is no mount point any more, while whoever unmounts it still waits: the kernel takes a mount out of the table
-/// first, and then writes back what its file system holds (`cleanup_mnt`, fs/namespace.c). Its directory is not to be
-/// removed: then the pod goes, and what is not written yet with it.
+/// first, and then writes back what its file system holds (`cleanup_mnt`, fs/namespace.c).
 pub fn detached(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<Finding> {
+    // The kubelet mounts none of what it deletes itself, but in memory; and whoever writes to the place is not at its end.
+    if volume.is_made_for_the_pod() || volume.entries.is_some_and(|entries| entries > 0) {
+        return None;
+    }
     let by_kubelet = volume.vol_data == VolData::NotCsi;
     let (process, thread) = tasks(view).find(|(process, _)| is_below_kubelet(view, process) == by_kubelet)?;
-    let mut finding = uninterruptible::why(view, process, thread, head, VOLUMES);
+    let mut head = head.to_vec();
+    head.push(Link::new(words::task(process, thread), words::waiting(process, thread)));
+    // The mounts that it sees are those for which it does not wait.
+    let mut finding = match nfs::is_waited_for(thread) {
+        true => nfs::not_responding(view, &[], thread, process, &head, VOLUMES),
+        false => uninterruptible::unknown(view, process, thread, &head, VOLUMES),
+    };
     finding.doubt(UNREAD);
     Some(finding)
+}
+
+/// The same finding without the step that removes the volume's directory: with that the pod would go, and what is not written
+/// yet with it.
+pub fn without_removal(mut finding: Finding) -> Finding {
+    finding.remedy.values.retain(|placeholder, _| placeholder != Placeholder::Path);
+    finding.remedy.steps.retain(|step| !step.command.as_ref().is_some_and(|command| command.starts_with("rmdir")));
+    finding
 }
 
 #[cfg(test)]
@@ -56,7 +73,7 @@ mod tests {
     use crate::{
         gates::judge,
         observation::{
-            sample::{self, causes, process, table},
+            sample::{self, causes, mount, process, table},
             *,
         },
     };
@@ -102,5 +119,39 @@ mod tests {
             seen.processes.iter_mut().filter(|one| one.pid == 801).for_each(|one| one.threads[0].steady = false);
             assert_ne!(causes(&seen), ["UninterruptibleTask"], "{plugin}");
         }
+    }
+    /// What it waits for has left the table: what is there is another's.
+    #[test]
+    fn a_server_that_answers_is_not_blamed() {
+        let mut seen = detached("kubernetes.io/nfs", Some(VolData::NotCsi));
+        let of_another = mount(50, "0:55", "/var/lib/kubelet/pods/another/volumes/kubernetes.io~nfs/x", "nfs4");
+        table(&mut seen).push(of_another);
+        let mut umount = process(801, "umount.nfs4", 'D', 77);
+        umount.threads[0].wchan = Seen::Seen("rpc_wait_bit_killable".into());
+        umount.mount_ns = seen.mounts.kubelet.get().map(|table| table.ns);
+        seen.processes.push(umount);
+        assert_eq!(causes(&seen), ["NfsServerNotResponding"]);
+        let text = serde_json::to_string(&judge(&seen).pods[0].findings).unwrap();
+        assert!(text.contains("pid 801") && !text.contains("/pods/another") && !text.contains("umount -f"), "{text}");
+        // The kubelet deletes its files, and there is no umount.
+        let mut seen = detached("kubernetes.io/empty-dir", Some(VolData::NotCsi));
+        seen.processes.push(process(801, "umount", 'D', 77));
+        assert_eq!(causes(&seen), ["MountDirectoryLeft"]);
+    }
+
+    #[test]
+    fn what_is_proven_stays_and_removes_nothing() {
+        let mut seen = detached("kubernetes.io/csi", None);
+        let of = Operation::Csi { driver: "exam.csi".into(), method: "/csi.v1.Node/NodeUnpublishVolume".into() };
+        let read = |at_ms: u64, count: u64| {
+            let outcome = "DeadlineExceeded".to_owned();
+            CounterRead { at_ms, counters: vec![Counter { of: of.clone(), outcome, count }] }
+        };
+        let earlier = Some(read(sample::NOW - 200_000, 40));
+        seen.kubelet_counters = Seen::Seen(KubeletCounters { last: read(sample::NOW, 42), earlier });
+        assert!(commands(&seen).iter().any(|command| command.contains("rmdir")));
+        seen.processes.extend([process(801, "umount", 'D', 810), process(810, "driver", 'S', 1)]);
+        assert_eq!(causes(&seen), ["CsiUnpublishFails"]);
+        assert!(!commands(&seen).iter().any(|command| command.contains("rmdir")), "{:?}", commands(&seen));
     }
 }

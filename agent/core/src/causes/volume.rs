@@ -9,7 +9,7 @@ use super::{
     fuse, holder, in_flight, mount_copy, mounts, multipath, nfs, orphan, stray, tries, unmounting, words,
 };
 use crate::{
-    observation::{LoopDevice, Mount, SubPath, VolumeDir},
+    observation::{HostPath, LoopDevice, Mount, SubPath, VolumeDir},
     view::{PodView, UNMOUNT_RETRY_MS, Why},
 };
 
@@ -149,19 +149,23 @@ fn of_volume(view: &PodView, volume: &VolumeDir) -> Vec<Finding> {
     if found.is_empty() {
         found.extend(match mount {
             Some(mount) => left_mounted(view, volume, mount, &head),
-            None => late_umount(view, volume, &head)
-                .or_else(|| back(view, volume, &head))
-                .or_else(|| csi::unpublish_fails(view, volume, &head))
-                .or_else(|| mounts::directory_left(view, volume, target, &head)),
+            None => not_removed(view, volume, target, &head),
         });
         found.extend(mounts::automounts(view, target, &head));
     }
     found
 }
 
-/// It is no mount point any more, and has had its time.
-fn late_umount(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<Finding> {
-    if view.is_overdue_by(UNMOUNT_RETRY_MS) { unmounting::detached(view, volume, head) } else { None }
+/// It is no mount point, and its directory is there.
+fn not_removed(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link]) -> Option<Finding> {
+    let known = back(view, volume, head)
+        .or_else(|| csi::unpublish_fails(view, volume, head))
+        .or_else(|| mounts::directory_left(view, volume, target, head));
+    let waiting = if view.is_overdue_by(UNMOUNT_RETRY_MS) { unmounting::detached(view, volume, head) } else { None };
+    match (known, waiting) {
+        (Some(known), Some(_)) if known.confidence == Confidence::Proven => Some(unmounting::without_removal(known)),
+        (known, waiting) => waiting.or(known),
+    }
 }
 
 /// Its driver has just come back.

@@ -64,7 +64,7 @@ pub fn judge(view: &PodView<'_>, lacking: &Lacking) -> PodReport {
     if gate == Some(Gate::VolumesUnmounted) {
         // The kubelet has forgotten an orphan's volumes: what would help a terminating pod does not
         // help here, unless it is about a mount.
-        let held = volume::Left::of(view).mounted > 0 && findings.iter().any(orphan::is_of_mount);
+        let held = volume::Left::of(view).mounted > 0 && findings.iter().any(|one| orphan::is_of_mount(view, one));
         if let Some(orphan) = orphan::directory(view).filter(|_| !held) {
             findings = vec![orphan];
         }

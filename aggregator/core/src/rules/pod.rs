@@ -356,7 +356,7 @@ fn at_healthy_node(lister: &Lister, case: &Case, on: &Node, diagnosis: &mut Diag
     told.retain(|found| {
         let is = |cause: &Cause| found.draft.cause.id == cause.id;
         let is_known = (is_status_refused && is(&cause::STATUS_NOT_REPORTED))
-            || (is_deletion_refused && is(&cause::OBJECT_NOT_DELETED));
+            || ((is_status_refused || is_deletion_refused) && is(&cause::OBJECT_NOT_DELETED));
         !is_known
     });
     if !told.is_empty() {

@@ -95,8 +95,8 @@ causes! {
         .safe(&[
             step("Read the kubelet's reason")
                 .read(log_of!("kubelet", "-15min", "\"status for pod\"")),
-            step("Ask the API side what keeps {pod}: kubectl why-terminating; it knows the webhooks that DELETE of pods is \
-                sent to"),
+            step("Ask the API side what keeps {pod}: kubectl why-terminating tells of a webhook that cannot be called; one that \
+                answers and refuses is named in the kubelet's log only"),
             step("Repair that webhook or policy: the kubelet then deletes the object by itself, within 10 s"),
         ])
         .danger(Danger::new(
@@ -105,6 +105,7 @@ causes! {
         ))
         .sources(&["reference: kubelet status manager syncPod, canBeDeleted"])
         .event_reason("PodObjectNotDeleted")
+        .patience(Patience::NextTry)
         .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
 

@@ -101,7 +101,7 @@ causes! {
             step("When the pod is gone from the API, move the kubelet's note out of the way, into a new directory \
                 below /var/tmp: the kubelet has forgotten the volume, and its clean-up refuses to delete files")
                 .run("test -f {vol_data} && mv {vol_data} \"$(mktemp -d /var/tmp/moved.XXXXXX)\"")
-                .lab("csi-left-mounted"),
+                .lab("csi-left-mounted").if_known(),
             step("Report the fault to the CSI driver's authors and upgrade it: it must not say OK before the target is \
                 unmounted"),
         ])

@@ -10,14 +10,13 @@ causes! {
         .title("The container has been killed and is still ending")
         .meaning("A process of the container has been killed or exits, and the kernel is at it: it writes back what the \
             process has written (to a slow disk or file server), frees its memory (hundreds of GiB, or pages that a \
-            device has pinned), or writes a core dump. It went on between two looks, so it is not stuck as far as was \
-            seen.")
-        .proof("A SIGKILL is pending for a task, or it exits (PF_EXITING), and it has run between two looks at least a \
-            quarter of a second apart. Whether it ends in the end does not show, so this is only probable.")
+            device has pinned), or writes a core dump. It runs, or went on between two looks, so it is not stuck as far \
+            as was seen.")
+        .proof("A SIGKILL is pending for the container's init, or all of its threads exit (PF_EXITING), and a task of it runs, or \
+            has run between two looks at least a quarter of a second apart. Whether it ends in the end does not show, so this \
+            is only probable.")
         .safe(&[
-            step("Wait, and see whether pid {pid} goes on: its memory becomes less, or it is scheduled again and again")
-                .run("grep -e VmRSS -e ctxt_switches /proc/{pid}/status").if_known(),
-            step("If it stands still, look again: then what it waits for is told"),
+            step("Wait, and look again: as long as it goes on this is said, and when it stands still, what it waits for"),
         ])
         .danger(Danger::new(
             "Rebooting the node, or kubectl delete pod --force",

@@ -208,8 +208,9 @@ causes! {
         .safe(&[
             step("Read what the kubelet says: as long as it writes no error it is still at it")
                 .read(log_of!("kubelet", "-15min", "{uid}")),
-            step("For \"operation not permitted\", look for the immutable attribute (i) and take it off with chattr -i")
-                .run("lsattr -R {path}"),
+            step("For \"operation not permitted\", look for files that are immutable (i) or append-only (a), and take that \
+                off with chattr -i or -a")
+                .run("lsattr -aR {path} | grep -E '^[^ ]*[ia]'"),
             step("Else wait, and look again"),
         ])
         .danger(Danger::new(
@@ -233,8 +234,9 @@ causes! {
             counters say that the removal fails, it is probable.")
         .safe(&[
             step("See whether the kernel reports disk or file system errors").run("dmesg -T"),
-            step("For \"operation not permitted\", look for the immutable attribute (i) and take it off with chattr -i")
-                .run("lsattr -R {path}"),
+            step("For \"operation not permitted\", look for files that are immutable (i) or append-only (a), and take that \
+                off with chattr -i or -a")
+                .run("lsattr -aR {path} | grep -E '^[^ ]*[ia]'"),
             step("For a read-only or shut down file system, drain the node and repair the disk and its file system"),
         ])
         .danger(Danger::new(
