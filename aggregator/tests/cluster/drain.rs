@@ -380,6 +380,29 @@ fn a_machine_of_another_cluster_is_not_the_node_of_the_same_name() {
     assert!(!is_here(&machine("", json!({"name": "node-a", "uid": ""}), json!({"providerID": ""}))));
 }
 
+/// Cluster API asks for every pod; who is down is nearer than that nobody has asked.
+#[test]
+fn a_machine_does_not_stop_at_an_empty_dir() {
+    let world = cordoned(shop())
+        .with(pod("web-0", "True", |pod| {
+            pod["spec"]["volumes"] = json!([{"name": "cache", "emptyDir": {}}]);
+            pod["metadata"]["ownerReferences"] = json!([]);
+        }))
+        .change(NODES, "node-a", |node| node["metadata"]["uid"] = "n".into())
+        .with_custom("cluster.x-k8s.io", "machines", "Machine")
+        .held("cluster.x-k8s.io/v1", "Machine", "shop", "md-0", &["machine.cluster.x-k8s.io"])
+        .change("/apis/cluster.x-k8s.io/v1/machines", "md-0", |one| {
+            one["status"] = json!({"nodeRef": {"name": "node-a", "uid": "n"}});
+        })
+        .deployment("capi-system", "capi-controller-manager", 1, 0)
+        .may_change("capi-system", "capi-controller-manager", "cluster.x-k8s.io", "machines");
+    let looked = look(world, object("machine", "shop", "md-0"));
+    let mut causes = looked.causes();
+    causes.sort_unstable();
+    assert_eq!(causes, ["DrainNotIssued", "FinalizerControllerNotReady"], "{:#?}", looked.report);
+    assert!(!looked.commands().iter().any(|one| one.contains("delete-emptydir-data")), "{:?}", looked.commands());
+}
+
 const NODE_CLAIMS: &str = "/apis/karpenter.sh/v1/nodeclaims";
 
 /// A budget that never allows an eviction, on a node whose NodeClaim ends so many seconds from now.

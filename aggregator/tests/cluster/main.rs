@@ -41,6 +41,8 @@ mod plugin;
 #[cfg(test)]
 mod pods;
 #[cfg(test)]
+mod products;
+#[cfg(test)]
 mod properties;
 #[cfg(test)]
 mod recordings;

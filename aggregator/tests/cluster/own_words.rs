@@ -104,6 +104,9 @@ fn a_sentence_of_the_status_outside_of_its_conditions_is_read() {
         let looked = asked(widget(status));
         assert!(root(&looked).contains("CleanupFailed: \"bucket is not empty\""), "{:?}", looked.chain(0));
     }
+    // A Challenge of cert-manager has no other field for it.
+    let looked = asked(widget(json!({"reason": "bucket is not empty"})));
+    assert!(root(&looked).contains("\"bucket is not empty\""), "{:?}", looked.chain(0));
     // A status may have any shape.
     let looked = asked(widget(json!({"conditions": {"Ready": "no"}, "message": {"text": "x"}})));
     assert_eq!(looked.causes(), ["FinalizerControllerFailing"], "{:#?}", looked.report);

@@ -56,9 +56,15 @@ fn drains(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) -> boo
     if target.resource.group == "cluster.x-k8s.io" && !is_node_of(claim, found) {
         return false;
     }
-    let causes = node::drain::look(lister, &on, found, diagnosis);
+    let of_cluster_api = target.resource.group == "cluster.x-k8s.io";
+    let causes = match of_cluster_api {
+        true => node::drain::of_machine(lister, &on, found, diagnosis),
+        false => node::drain::look(lister, &on, found, diagnosis),
+    };
+    // Where nothing keeps the pods from being evicted, why its controller does not evict them is nearer.
+    let is_open = of_cluster_api && causes.iter().all(|root| root.draft.cause.id == cause::DRAIN_NOT_ISSUED.id);
     diagnosis.causes.extend(causes);
-    diagnosis.is_explained() || diagnosis.pending
+    (diagnosis.is_explained() && !is_open) || diagnosis.pending
 }
 
 /// The nodes of Cluster API are mostly in another cluster, where each may have the name of one here. A nodeRef has a uid up

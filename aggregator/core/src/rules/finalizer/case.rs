@@ -39,9 +39,13 @@ impl Case<'_> {
         !self.target.resource.is_built_in()
     }
 
-    /// The program that set it, when the server recorded a name that tells.
+    /// The program that takes it off: as it is known, or the one that set it, when the server recorded a name that tells.
     pub fn program(&self) -> Option<&str> {
-        setter::program(self.meta, self.finalizer, &self.target.resource.group)
+        match self.known {
+            Some(known) if !known.program.is_empty() => Some(known.program),
+            Some(known) if known.set_by_another => None,
+            _ => setter::program(self.meta, self.finalizer, &self.target.resource.group),
+        }
     }
 
     /// Whether whoever serves the kind is the one that takes it off: the finalizer has the domain of the kind, and no

@@ -39,7 +39,9 @@ const APPLIERS: &[(&str, &str)] = &[
 /// The name of the program, when it tells it from others.
 pub fn program<'m>(meta: &'m Meta, finalizer: &str, group: &str) -> Option<&'m str> {
     let set = |managed: &&Managed| managed.fields.finalizers.iter().any(|one| one == finalizer);
-    meta.managed_fields.iter().filter(set).map(|managed| managed.manager.as_str()).find(|name| tells(name, group))
+    let names = meta.managed_fields.iter().filter(set).map(|managed| managed.manager.as_str());
+    // Flux's controllers call themselves so where they patch (`StatusManager` in the main.go of each).
+    names.map(|name| name.strip_prefix("gotk-").unwrap_or(name)).find(|name| tells(name, group))
 }
 
 fn tells(name: &str, group: &str) -> bool {

@@ -47,6 +47,21 @@ enum Left {
 pub fn look(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut Diagnosis) -> Vec<RootCause> {
     let assumed = lister.is_before().then_some(Drainer::Somebody);
     let Some(by) = drainer(node).or(assumed) else { return Vec::new() };
+    by_whom(lister, target, node, by, diagnosis)
+}
+
+/// The same of a node whose Machine is being deleted. Cluster API asks for every pod, whatever it has in an emptyDir and
+/// whoever manages it (cluster-api: internal/controllers/machine/drain/drain.go).
+pub fn of_machine(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut Diagnosis) -> Vec<RootCause> {
+    let is_it = drainer(node) == Some(Drainer::Somebody);
+    if is_it {
+        by_whom(lister, target, node, Drainer::ClusterApi, diagnosis)
+    } else {
+        look(lister, target, node, diagnosis)
+    }
+}
+
+fn by_whom(lister: &Lister, target: &ObjectRef, node: &Node, by: Drainer, diagnosis: &mut Diagnosis) -> Vec<RootCause> {
     let answer = pods_on(lister, &target.name);
     let Some(pods) = diagnosis.required(format!("pods of {target}"), "which pods are left on it", answer) else {
         return Vec::new();
@@ -306,6 +321,7 @@ impl Case<'_, '_> {
         let (who, since) = match self.by {
             Drainer::Karpenter => ("Karpenter empties it", added("karpenter.sh/")),
             Drainer::ClusterAutoscaler => ("the cluster autoscaler empties it", added("ToBeDeleted")),
+            Drainer::ClusterApi => ("Cluster API empties it", added(CORDONED)),
             Drainer::Somebody if drainer(self.node).is_none() => ("once it is drained", None),
             Drainer::Somebody => ("cordoned", added(CORDONED)),
         };

@@ -14,7 +14,9 @@ pub enum Drainer {
     Karpenter,
     /// Its taint says so.
     ClusterAutoscaler,
-    /// It is cordoned: by `kubectl drain`, by Cluster API, or by somebody who does no more than that.
+    /// Its Machine is being deleted.
+    ClusterApi,
+    /// It is cordoned: by `kubectl drain`, or by somebody who does no more than that.
     Somebody,
 }
 

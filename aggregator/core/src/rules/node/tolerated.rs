@@ -20,7 +20,7 @@ pub fn is_drained(pod: &Pod, by: Drainer, node: &Node) -> bool {
     let has_ended = matches!(pod.status.phase.as_str(), "Succeeded" | "Failed");
     let is_passed_over = match by {
         Drainer::Karpenter => tolerates_karpenter(pod, node),
-        Drainer::ClusterAutoscaler | Drainer::Somebody => is_of("DaemonSet"),
+        Drainer::ClusterAutoscaler | Drainer::ClusterApi | Drainer::Somebody => is_of("DaemonSet"),
     };
     !is_of("Node") && !is_passed_over && (!has_ended || pod.metadata.deletion_timestamp.is_some())
 }

@@ -169,10 +169,16 @@ impl<'de> Deserialize<'de> for ObjectStatus {
             told => told.to_owned(),
         };
         let first = |fields: &[&str]| fields.iter().map(|field| text(&status, field)).find(|text| !text.is_empty());
+        let reason = first(&["reason", "failureReason", "errorReason"]).unwrap_or_default();
+        // cert-manager's Challenge has its whole sentence there.
+        let (reason, message) = match text(&status, "message") {
+            "" if reason.contains(' ') => ("", reason),
+            message => (reason, message),
+        };
         Ok(ObjectStatus {
             conditions: status["conditions"].as_array().into_iter().flatten().map(loose_condition).collect(),
-            reason: first(&["reason", "failureReason", "errorReason"]).unwrap_or_default().to_owned(),
-            message: text(&status, "message").into(),
+            reason: reason.to_owned(),
+            message: message.into(),
             node_name: of_node("nodeName", "name"),
             node_uid: of_node("nodeUid", "uid"),
             error_message: first(&["errorMessage", "failureMessage"]).unwrap_or_default().into(),

@@ -32,6 +32,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
     .comes_first()
     .on("Application that has such hooks")
     .released_by("Argo CD")
+    .program("argocd-application-controller")
     .when("the hooks before, or after, the deletion of what the Application manages have run and are cleaned up")
     .lost(
         "The hooks are skipped, mostly a backup or a clean-up; with resources-finalizer.argocd.argoproj.io Argo CD then \
@@ -40,24 +41,30 @@ pub static KNOWN: &[KnownFinalizer] = &[
     .source("argoproj/argo-cd: controller/appcontroller.go"),
     KnownFinalizer::of(&[StartsWith("resources-finalizer.argocd.argoproj.io")], &cause::ARGO_CD_FINALIZER)
         .comes_first()
-        .on("Application; ApplicationSet since Argo CD 2.10")
-        .only(&["Application", "ApplicationSet"])
+        .on("Application")
+        .only(&["Application"])
         .released_by("Argo CD")
-        .when(
-            "every object that the Application manages is deleted; of an ApplicationSet, when its Applications are kept \
-                or deleted as its policy says",
-        )
-        .lost(
-            "What the Application manages stays and keeps running; the Applications of an ApplicationSet are deleted, \
-                with all that they manage, even if its policy keeps them",
-        )
+        // The server sets it too, at a deletion in cascade, and an ApplicationSet's controller from the start.
+        .program("argocd-application-controller")
+        .when("every object that the Application manages is deleted")
+        .lost("What the Application manages stays and keeps running")
         .source("argoproj/argo-cd: pkg/apis/application/v1alpha1/application_defaults.go"),
+    KnownFinalizer::of(&[StartsWith("resources-finalizer.argocd.argoproj.io")], &cause::ARGO_CD_FINALIZER)
+        .comes_first()
+        .on("ApplicationSet since Argo CD 2.10")
+        .only(&["ApplicationSet"])
+        .released_by("Argo CD's ApplicationSet controller")
+        .program("argocd-applicationset-controller")
+        .when("its Applications are kept or deleted as its policy says")
+        .lost("Its Applications are deleted, with all that they manage, even if its policy keeps them")
+        .source("argoproj/argo-cd: applicationset/controllers/applicationset_controller.go"),
     // Whatever else waits for Argo CD is deleted once it runs.
     in_use(&[StartsWith("resources-finalizer.argocd.argoproj.io")])
         .comes_first()
         .on("AppProject")
         .only(&["AppProject"])
         .released_by("Argo CD")
+        .program("argocd-application-controller")
         .when("no Application names the project")
         .lost("Applications that name the project can no longer be deleted in cascade: Argo CD finds no project for them")
         .source("argoproj/argo-cd: controller/appcontroller.go"),

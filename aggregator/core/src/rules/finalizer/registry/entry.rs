@@ -23,6 +23,10 @@ pub struct KnownFinalizer {
     pub when: &'static str,
     /// Whether that is another program than the operator of the kinds: who may change these says nothing of it.
     pub by_another: bool,
+    /// The program that takes it off, as its workload or a container of that is called, where others set it too.
+    pub program: &'static str,
+    /// Whether it is set by a program that never takes it off.
+    pub set_by_another: bool,
     /// What is lost when somebody else takes it off.
     pub lost: &'static str,
     /// What in its owner's documents says how to come back from a deletion by mistake.
@@ -85,6 +89,8 @@ impl KnownFinalizer {
             hosted_with: "",
             when: "",
             by_another: false,
+            program: "",
+            set_by_another: false,
             lost: "",
             by_mistake: "",
             source: "",
@@ -110,6 +116,12 @@ impl KnownFinalizer {
     /// See [`KnownFinalizer::by_another`].
     pub const fn by_another(mut self) -> Self {
         self.by_another = true;
+        self
+    }
+
+    /// See [`KnownFinalizer::set_by_another`].
+    pub const fn set_by_another(mut self) -> Self {
+        self.set_by_another = true;
         self
     }
 
@@ -159,7 +171,7 @@ macro_rules! fields {
     };
 }
 
-fields! { on, released_by, runs, hosted_with, when, lost, by_mistake, source }
+fields! { on, released_by, runs, program, hosted_with, when, lost, by_mistake, source }
 
 #[cfg(test)]
 mod tests {

@@ -42,6 +42,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
     known(&[Is("cnpg.io/deleteDatabase"), Is("cnpg.io/deletePublication"), Is("cnpg.io/deleteSubscription"),
         Is("cnpg.io/deleteRole")])
         .on("Database, Publication, Subscription, DatabaseRole of postgresql.cnpg.io")
+        .by_another()
         .released_by("CloudNativePG's instance manager")
         .runs("in the primary pod of the Cluster")
         .when("the object is dropped in PostgreSQL, if its reclaim policy says so")
@@ -55,7 +56,10 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .source("cloudnative-pg/cloudnative-pg: pkg/utils/finalizers.go"),
     known(&[Is("strimzi.io/topic-operator")])
         .on("KafkaTopic")
+        .by_another()
         .released_by("Strimzi's Topic Operator")
+        .program("topic-operator")
+        .runs("in the Entity Operator's pod of the Kafka that the topic's label strimzi.io/cluster names, and goes with that")
         .when("the topic is deleted in Kafka, with its data")
         .lost("The topic and its data stay in Kafka")
         .source("strimzi/strimzi-kafka-operator: topic-operator/src/main/java/io/strimzi/operator/topic/KubernetesHandler.java"),

@@ -7,6 +7,17 @@ use super::{in_use, known, outside};
 
 pub static KNOWN: &[KnownFinalizer] = &[
     KnownFinalizer::of(
+        &[Is("snapshot.storage.kubernetes.io/volumesnapshotcontent-bound-protection")],
+        &cause::SNAPSHOT_FINALIZER,
+    )
+    .by_another()
+    .set_by_another()
+    .on("VolumeSnapshotContent")
+    .released_by("the csi-snapshotter beside the controller of the content's CSI driver")
+    .when("the snapshot controller has marked the content, and the snapshot is deleted in the storage")
+    .lost("The snapshot stays in the storage and costs money")
+    .source("kubernetes-csi/external-snapshotter: pkg/sidecar-controller/snapshot_controller.go"),
+    KnownFinalizer::of(
         &[Domain("snapshot.storage.kubernetes.io"), Domain("groupsnapshot.storage.kubernetes.io")],
         &cause::SNAPSHOT_FINALIZER,
     )

@@ -1,0 +1,112 @@
+//! Products where somebody else sets a finalizer than takes it off.
+
+use findings::Confidence;
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+/// A workload of this account in a namespace, so many of whose one pod are ready, with a role that names the kind.
+fn serves(world: World, kind: &str, (namespace, name): (&str, &str), on: (&str, &str), ready: i64) -> World {
+    let (group, plural) = on;
+    let subjects = json!([{"kind": "ServiceAccount", "namespace": namespace, "name": name}]);
+    let named = [plural.to_owned(), format!("{plural}/status")];
+    let named: Vec<&str> = named.iter().map(String::as_str).collect();
+    world.grants(name, &[group], &named, &["get", "list", "watch", "update", "patch"], subjects).with(json!({
+        "apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name, "namespace": namespace},
+        "spec": {
+            "replicas": 1, "selector": {"matchLabels": {"app": name}},
+            "template": {"spec": {"serviceAccountName": name, "containers": [{"name": name, "image": "x"}]}}
+        },
+        "status": {"replicas": 1, "readyReplicas": ready}
+    }))
+}
+
+/// An object that is being deleted, whose finalizer this manager has set.
+fn held(group: &str, plural: &str, kind: &str, finalizer: &str, manager: &str) -> World {
+    healthy()
+        .with_custom(group, plural, kind)
+        .with(json!({"kind": "Namespace", "metadata": {"name": "shop"}}))
+        .held(&format!("{group}/v1"), kind, "shop", "one", &[finalizer])
+        .set_by(&format!("/apis/{group}/v1/{plural}"), "one", manager)
+}
+
+fn told(looked: &Looked) -> String {
+    format!("{:?} {:?}", looked.report.roots, looked.commands())
+}
+
+/// `argocd app delete` has the server put the finalizer on, and an ApplicationSet its Applications from the start.
+#[test]
+fn an_application_waits_for_the_application_controller() {
+    let (group, finalizer) = ("argoproj.io", "resources-finalizer.argocd.argoproj.io");
+    let on = (group, "applications");
+    let argo = |manager: &str, of_sets: i64, of_applications: i64, status: Value| {
+        let world = held(group, "applications", "Application", finalizer, manager);
+        let world = serves(world, "Deployment", ("argocd", "argocd-server"), on, 1);
+        let world = serves(world, "Deployment", ("argocd", "argocd-applicationset-controller"), on, of_sets);
+        let world = serves(world, "StatefulSet", ("argocd", "argocd-application-controller"), on, of_applications);
+        let world = world.change("/apis/argoproj.io/v1/applications", "one", |one| one["status"] = status);
+        look(world, object("application", "shop", "one"))
+    };
+    let looked = argo("argocd-server", 0, 0, json!({}));
+    let root = looked.chain(0).last().unwrap().clone();
+    assert!(root.starts_with("StatefulSet argocd/argocd-application-controller: 0 of 1"), "{:?}", looked.chain(0));
+    let failed = json!({"conditions": [{"type": "DeletionError", "message": "the cluster is unreachable"}]});
+    let looked = argo("argocd-applicationset-controller", 0, 1, failed);
+    let root = looked.chain(0).last().unwrap().clone();
+    assert!(root.contains("the cluster is unreachable"), "{:?}", looked.chain(0));
+    assert_ne!(looked.report.roots[0].finding.confidence, Confidence::Proven, "{:#?}", looked.report);
+}
+
+/// The Topic Operator goes with its Kafka, and the Cluster Operator has its rights only to hand them on.
+#[test]
+fn a_topic_is_not_released_by_the_cluster_operator() {
+    let on = ("kafka.strimzi.io", "kafkatopics");
+    for ready in [0, 1] {
+        let world = held(on.0, on.1, "KafkaTopic", "strimzi.io/topic-operator", "strimzi-topic-operator");
+        let world = serves(world, "Deployment", ("strimzi", "strimzi-cluster-operator"), on, ready);
+        let looked = look(world, object("kafkatopic", "shop", "one"));
+        assert_eq!(looked.causes(), ["ControllerCleanupPending"], "{:#?}", looked.report);
+        assert!(told(&looked).contains("Topic Operator") && !told(&looked).contains("strimzi-cluster-operator"));
+        assert_eq!(looked.report.roots[0].finding.confidence, Confidence::Probable);
+    }
+    let on = ("postgresql.cnpg.io", "databases");
+    let world = held(on.0, on.1, "Database", "cnpg.io/deleteDatabase", "manager");
+    let looked = look(
+        serves(world, "Deployment", ("cnpg", "cnpg-controller-manager"), on, 1),
+        object("database", "shop", "one"),
+    );
+    assert!(!told(&looked).contains("cnpg-controller-manager"), "{}", told(&looked));
+}
+
+/// All six share one role for all groups of Flux, and each patches by a name of its own.
+#[test]
+fn a_controller_of_flux_is_known_by_what_it_calls_itself() {
+    let (group, plural) = ("kustomize.toolkit.fluxcd.io", "kustomizations");
+    for of_images in [0, 1] {
+        let mut world = held(group, plural, "Kustomization", "finalizers.fluxcd.io", "gotk-kustomize-controller");
+        for (name, ready) in
+            [("helm-controller", 1), ("image-automation-controller", of_images), ("kustomize-controller", 1)]
+        {
+            world = serves(world, "Deployment", ("flux-system", name), (group, plural), ready);
+        }
+        let looked = look(world, object("kustomization", "shop", "one"));
+        let root = looked.chain(0).last().unwrap().clone();
+        assert!(root.starts_with("Deployment flux-system/kustomize-controller"), "{:?}", looked.chain(0));
+    }
+}
+
+/// The snapshot controller puts it on, and the driver's sidecar takes it off.
+#[test]
+fn the_content_of_a_snapshot_waits_for_its_driver() {
+    let on = ("snapshot.storage.k8s.io", "volumesnapshotcontents");
+    let finalizer = "snapshot.storage.kubernetes.io/volumesnapshotcontent-bound-protection";
+    let world = healthy()
+        .with_cluster_wide(on.0, on.1, "VolumeSnapshotContent")
+        .held_cluster_wide("snapshot.storage.k8s.io/v1", "VolumeSnapshotContent", "one", finalizer)
+        .set_by("/apis/snapshot.storage.k8s.io/v1/volumesnapshotcontents", "one", "snapshot-controller");
+    let world = serves(world, "Deployment", ("kube-system", "snapshot-controller"), on, 1);
+    let world = serves(world, "Deployment", ("kube-system", "ebs-csi-controller"), on, 0);
+    let looked = look(world, object("volumesnapshotcontent", "", "one"));
+    let root = looked.chain(0).last().unwrap().clone();
+    assert!(!root.contains("snapshot-controller:") && root.contains("csi-snapshotter"), "{:?}", looked.chain(0));
+}
