@@ -44,8 +44,17 @@ impl Case<'_> {
         match self.known {
             Some(known) if !known.program.is_empty() => Some(known.program),
             Some(known) if known.set_by_another => None,
-            _ => setter::program(self.meta, self.finalizer, &self.target.resource.group),
+            _ => self.setter(),
         }
+    }
+
+    fn setter(&self) -> Option<&str> {
+        setter::program(self.meta, self.finalizer, &self.target.resource.group)
+    }
+
+    /// Whether the server recorded that this program set it: else it is known by its name only.
+    pub fn is_program_recorded(&self) -> bool {
+        self.setter() == self.program()
     }
 
     /// Whether whoever serves the kind is the one that takes it off: the finalizer has the domain of the kind, and no

@@ -214,7 +214,7 @@ fn blamed(
     mut beside: Vec<Says>,
 ) -> Blamed {
     let Some(first) = &found.first else { return Blamed::Nobody };
-    let is_told = first.by == By::Setting || case.is_of_kind();
+    let is_told = (first.by == By::Setting && case.is_program_recorded()) || case.is_of_kind();
     let is_alone = found.is_alone() && is_told && beside.is_empty();
     let likely = found.also.iter().filter(|other| other.by == first.by || other.is_not_ready()).take(MOST_OTHERS);
     beside.extend(likely.map(|other| (ROLES.to_owned(), format!("another that may change it: {}", other.words()))));
