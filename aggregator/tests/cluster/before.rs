@@ -137,8 +137,8 @@ fn a_finalizer_that_is_known_by_its_name_holds_as_any_other_does() {
     let everything = |world: World| world.grants("admin", &["*"], &["*"], &["*"], json!([sa("flux", "flux")]));
     let application = |replicas: i64, ready: i64| {
         known("argoproj.io", "applications", "Application", "resources-finalizer.argocd.argoproj.io")
-            .deployment("argocd", "controller", replicas, ready)
-            .may_change("argocd", "controller", "argoproj.io", "applications")
+            .deployment("argocd", "argocd-application-controller", replicas, ready)
+            .may_change("argocd", "argocd-application-controller", "argoproj.io", "applications")
     };
     let pool = || {
         known("ceph.rook.io", "cephblockpools", "CephBlockPool", "cephblockpool.ceph.rook.io")
@@ -163,8 +163,8 @@ fn a_finalizer_that_is_known_by_its_name_holds_as_any_other_does() {
 fn a_finalizer_whose_controller_works_or_is_not_to_be_seen_holds_nothing_yet() {
     let world = |word: &str| match word {
         "application" => known("argoproj.io", "applications", "Application", "resources-finalizer.argocd.argoproj.io")
-            .deployment("argocd", "controller", 1, 1)
-            .may_change("argocd", "controller", "argoproj.io", "applications"),
+            .deployment("argocd", "argocd-application-controller", 1, 1)
+            .may_change("argocd", "argocd-application-controller", "argoproj.io", "applications"),
         // It runs in the primary pod of its cluster, which is no workload.
         "database" => known("postgresql.cnpg.io", "databases", "Database", "cnpg.io/deleteDatabase"),
         _ => shop().with(json!({"kind": "Service", "metadata": {

@@ -380,27 +380,41 @@ fn a_machine_of_another_cluster_is_not_the_node_of_the_same_name() {
     assert!(!is_here(&machine("", json!({"name": "node-a", "uid": ""}), json!({"providerID": ""}))));
 }
 
-/// Cluster API asks for every pod; who is down is nearer than that nobody has asked.
+/// Cluster API asks for a pod whatever it has in an emptyDir; who is down is nearer than that nobody has asked.
 #[test]
 fn a_machine_does_not_stop_at_an_empty_dir() {
-    let world = cordoned(shop())
-        .with(pod("web-0", "True", |pod| {
-            pod["spec"]["volumes"] = json!([{"name": "cache", "emptyDir": {}}]);
-            pod["metadata"]["ownerReferences"] = json!([]);
-        }))
-        .change(NODES, "node-a", |node| node["metadata"]["uid"] = "n".into())
-        .with_custom("cluster.x-k8s.io", "machines", "Machine")
-        .held("cluster.x-k8s.io/v1", "Machine", "shop", "md-0", &["machine.cluster.x-k8s.io"])
-        .change("/apis/cluster.x-k8s.io/v1/machines", "md-0", |one| {
-            one["status"] = json!({"nodeRef": {"name": "node-a", "uid": "n"}});
-        })
-        .deployment("capi-system", "capi-controller-manager", 1, 0)
-        .may_change("capi-system", "capi-controller-manager", "cluster.x-k8s.io", "machines");
-    let looked = look(world, object("machine", "shop", "md-0"));
-    let mut causes = looked.causes();
-    causes.sort_unstable();
-    assert_eq!(causes, ["DrainNotIssued", "FinalizerControllerNotReady"], "{:#?}", looked.report);
-    assert!(!looked.commands().iter().any(|one| one.contains("delete-emptydir-data")), "{:?}", looked.commands());
+    let causes = |change: fn(&mut Value), ready: i64| {
+        let world = cordoned(shop())
+            .with(pod("web-0", "True", |pod| {
+                pod["spec"]["volumes"] = json!([{"name": "cache", "emptyDir": {}}]);
+                pod["metadata"]["ownerReferences"] = json!([]);
+                change(pod);
+            }))
+            .change(NODES, "node-a", |node| node["metadata"]["uid"] = "n".into())
+            .with_custom("cluster.x-k8s.io", "machines", "Machine")
+            .held("cluster.x-k8s.io/v1", "Machine", "shop", "md-0", &["machine.cluster.x-k8s.io"])
+            .change("/apis/cluster.x-k8s.io/v1/machines", "md-0", |one| {
+                one["status"] = json!({"nodeRef": {"name": "node-a", "uid": "n"}});
+            })
+            .deployment("capi-system", "capi-controller-manager", 1, ready)
+            .may_change("capi-system", "capi-controller-manager", "cluster.x-k8s.io", "machines");
+        let looked = look(world, object("machine", "shop", "md-0"));
+        assert!(!looked.commands().iter().any(|one| one.contains("delete-emptydir-data")), "{:?}", looked.commands());
+        let mut causes = looked.causes();
+        causes.sort_unstable();
+        causes
+    };
+    assert_eq!(causes(|_| {}, 0), ["DrainNotIssued", "FinalizerControllerNotReady"]);
+    // It leaves this one by itself.
+    let label = |pod: &mut Value| pod["metadata"]["labels"]["cluster.x-k8s.io/drain"] = "Skip".into();
+    assert_eq!(causes(label, 0), ["FinalizerControllerNotReady"]);
+    // It waits for a pod that goes, and its controller for that.
+    let going = |pod: &mut Value| {
+        pod["metadata"]["deletionTimestamp"] = "2026-11-20T20:00:00Z".into();
+        pod["metadata"]["deletionGracePeriodSeconds"] = 30.into();
+    };
+    let told = causes(going, 1);
+    assert!(!told.is_empty() && !told.contains(&"ExternalResourceFinalizer"), "{told:?}");
 }
 
 const NODE_CLAIMS: &str = "/apis/karpenter.sh/v1/nodeclaims";

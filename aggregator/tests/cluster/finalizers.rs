@@ -393,11 +393,11 @@ fn nobody_is_told_to_start_argo_cd_again() {
             .with_custom("argoproj.io", "applications", "Application")
             .with(json!({"kind": "Namespace", "metadata": {"name": "a"}}))
             .held("argoproj.io/v1", "Application", "a", "shop", &["resources-finalizer.argocd.argoproj.io"])
-            .deployment("argocd", "argo", replicas, 0)
-            .may_change("argocd", "argo", "argoproj.io", "applications");
+            .deployment("argocd", "argocd-application-controller", replicas, 0)
+            .may_change("argocd", "argocd-application-controller", "argoproj.io", "applications");
         let looked = look(world, object("application", "a", "shop"));
         assert_eq!(looked.causes(), ["ArgoCdFinalizer"], "{:#?}", looked.report);
-        assert!(looked.chain(0).last().unwrap().starts_with("Deployment argocd/argo"), "{:?}", looked.chain(0));
+        assert!(looked.chain(0).last().unwrap().starts_with("Deployment argocd/argocd-app"), "{:?}", looked.chain(0));
         assert!(!looked.commands().iter().any(|one| one.contains("scale") || one.contains("restart")));
     }
 }
@@ -434,8 +434,8 @@ fn each_finalizer_of_argo_cd_has_its_own_steps() {
             .with_custom("argoproj.io", plural, kind)
             .with(json!({"kind": "Namespace", "metadata": {"name": "argocd"}}))
             .held("argoproj.io/v1", kind, "argocd", "shop", finalizers)
-            .deployment("argocd", "argo", 0, 0)
-            .may_change("argocd", "argo", "argoproj.io", plural)
+            .deployment("argocd", "argocd-application-controller", 0, 0)
+            .may_change("argocd", "argocd-application-controller", "argoproj.io", plural)
     };
     let all = ["pre-delete-finalizer.argocd.argoproj.io", "resources-finalizer.argocd.argoproj.io/foreground"];
     let looked = look(world("Application", "applications", &all), object("application", "argocd", "shop"));

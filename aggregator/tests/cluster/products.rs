@@ -57,6 +57,27 @@ fn an_application_waits_for_the_application_controller() {
     assert_ne!(looked.report.roots[0].finding.confidence, Confidence::Proven, "{:#?}", looked.report);
 }
 
+/// Its role is for all there is, and says nothing of the kind; that of the ApplicationSets' controller names it.
+#[test]
+fn an_application_elsewhere_waits_for_the_application_controller_as_well() {
+    let (on, finalizer) = (("argoproj.io", "applications"), "resources-finalizer.argocd.argoproj.io");
+    let world = |name: &str| {
+        let world = held(on.0, on.1, "Application", finalizer, "argocd-server");
+        let world = serves(world, "Deployment", ("argocd", "argocd-applicationset-controller"), on, 0);
+        let subjects = json!([{"kind": "ServiceAccount", "namespace": "argocd", "name": name}]);
+        world.grants(name, &["*"], &["*"], &["*"], subjects).with(json!({
+            "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": name, "namespace": "argocd"},
+            "spec": {"replicas": 1, "template": {"spec": {"serviceAccountName": name}}}, "status": {"readyReplicas": 0}
+        }))
+    };
+    let looked = look(world("argocd-application-controller"), object("application", "shop", "one"));
+    let root = looked.chain(0).last().unwrap().clone();
+    assert!(root.starts_with("StatefulSet argocd/argocd-application-controller: 0 of 1"), "{:?}", looked.chain(0));
+    // Under another name it is not known, and nobody else is it.
+    let looked = look(world("gitops"), object("application", "shop", "one"));
+    assert_eq!(looked.chain(0).len(), 1, "{:?}", looked.chain(0));
+}
+
 /// The Topic Operator goes with its Kafka, and the Cluster Operator has its rights only to hand them on.
 #[test]
 fn a_topic_is_not_released_by_the_cluster_operator() {
@@ -109,4 +130,6 @@ fn the_content_of_a_snapshot_waits_for_its_driver() {
     let looked = look(world, object("volumesnapshotcontent", "", "one"));
     let root = looked.chain(0).last().unwrap().clone();
     assert!(!root.contains("snapshot-controller:") && root.contains("csi-snapshotter"), "{:?}", looked.chain(0));
+    let evidence = format!("{:?}", looked.report.roots[0].finding.evidence);
+    assert!(evidence.contains("Deployment kube-system/ebs-csi-controller: 0 of 1"), "{evidence}");
 }

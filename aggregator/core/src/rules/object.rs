@@ -62,7 +62,9 @@ fn drains(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) -> boo
         false => node::drain::look(lister, &on, found, diagnosis),
     };
     // Where nothing keeps the pods from being evicted, why its controller does not evict them is nearer.
-    let is_open = of_cluster_api && causes.iter().all(|root| root.draft.cause.id == cause::DRAIN_NOT_ISSUED.id);
+    let is_unasked = |root: &RootCause| root.draft.cause.id == cause::DRAIN_NOT_ISSUED.id;
+    let is_open =
+        of_cluster_api && diagnosis.waits_for.is_empty() && !causes.is_empty() && causes.iter().all(is_unasked);
     diagnosis.causes.extend(causes);
     (diagnosis.is_explained() && !is_open) || diagnosis.pending
 }

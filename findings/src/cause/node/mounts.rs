@@ -210,7 +210,7 @@ causes! {
                 .read(log_of!("kubelet", "-15min", "{uid}")),
             step("For \"operation not permitted\", look for files that are immutable (i) or append-only (a), and take that \
                 off with chattr -i or -a")
-                .run("lsattr -aR {path} | grep -E '^[^ ]*[ia]'"),
+                .run("lsattr -aR {path} | grep -E '^[^ /]*[ia]'"),
             step("Else wait, and look again"),
         ])
         .danger(Danger::new(
@@ -236,7 +236,7 @@ causes! {
             step("See whether the kernel reports disk or file system errors").run("dmesg -T"),
             step("For \"operation not permitted\", look for files that are immutable (i) or append-only (a), and take that \
                 off with chattr -i or -a")
-                .run("lsattr -aR {path} | grep -E '^[^ ]*[ia]'"),
+                .run("lsattr -aR {path} | grep -E '^[^ /]*[ia]'"),
             step("For a read-only or shut down file system, drain the node and repair the disk and its file system"),
         ])
         .danger(Danger::new(

@@ -86,8 +86,10 @@ impl Controllers<'_> {
 pub struct Wanted<'w> {
     /// The object.
     pub target: &'w ObjectRef,
-    /// The name of the program that set the finalizer, when it tells.
+    /// The name of the program that set the finalizer, when it tells, or is known to take it off.
     pub program: Option<&'w str>,
+    /// Whether the server recorded that it did: a name by itself is nobody's alone.
+    pub is_recorded: bool,
     /// What a role of whoever takes it off is cut to.
     pub cut: &'w Cut,
 }
@@ -130,24 +132,35 @@ pub fn of<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, wanted: &Wanted) -
     })
 }
 
-/// The Deployment that is called as the program that set the finalizer. It is the one if it may change the object: the
-/// server recorded no more than the first word of a User-Agent.
+/// The workload that is called as the program that set the finalizer. It is the one if it may change the object: the server
+/// recorded no more than the first word of a User-Agent.
 pub fn named<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, wanted: &Wanted) -> Vec<Candidate<'a>> {
     let Some(program) = wanted.program.filter(|name| is_object_name(name)) else { return Vec::new() };
-    let about = Select::Fields(format!("metadata.name={program}"));
-    let answer = lister.select::<Workload>(known::DEPLOYMENTS, Scope::All, about);
-    let adds = "whether the program that set the finalizer runs";
-    let all = diagnosis.optional(format!("deployments called {program}"), adds, answer).unwrap_or_default();
-    let candidate = |one: &'a Workload| {
-        let namespace = one.metadata.namespace.as_deref().unwrap_or_default();
-        let runner = Runner::workload(ObjectRef::namespaced(known::DEPLOYMENTS, namespace, &one.metadata.name), one);
-        let by = match rights::may_change(lister, diagnosis, &runner.account, wanted.target) {
-            May::Change => By::Setting,
-            May::Not(_) | May::NotTold | May::Open => By::Name,
-        };
-        Candidate { by, account: runner.account.clone(), runs: Some(runner) }
-    };
-    all.into_iter().map(candidate).collect()
+    let mut found = Vec::new();
+    // What sets one is a Deployment; of what is known by its name one may be a StatefulSet.
+    let kinds =
+        if wanted.is_recorded { &[known::DEPLOYMENTS][..] } else { &[known::DEPLOYMENTS, known::STATEFUL_SETS] };
+    for kind in kinds {
+        let about = Select::Fields(format!("metadata.name={program}"));
+        let answer = lister.select::<Workload>(*kind, Scope::All, about);
+        let adds = "whether the program that set the finalizer runs";
+        let all = diagnosis.optional(format!("{} called {program}", kind.plural), adds, answer).unwrap_or_default();
+        for one in all {
+            let namespace = one.metadata.namespace.as_deref().unwrap_or_default();
+            let runner = Runner::workload(ObjectRef::namespaced(*kind, namespace, &one.metadata.name), one);
+            let by = by_name(lister, diagnosis, wanted, &runner);
+            found.push(Candidate { by, account: runner.account.clone(), runs: Some(runner) });
+        }
+    }
+    found
+}
+
+/// What is only called like it is the one if it may change the object.
+fn by_name(lister: &Lister, diagnosis: &mut Diagnosis, wanted: &Wanted, runner: &Runner) -> By {
+    match rights::may_change(lister, diagnosis, &runner.account, wanted.target) {
+        May::Change => By::Setting,
+        May::Not(_) | May::NotTold | May::Open => By::Name,
+    }
 }
 
 /// A manager may call itself anything; a selector takes names only.
@@ -192,7 +205,11 @@ fn candidates<'a>(
         let is_meant = |runner: &&Runner| !is_served || runner.stands() != Stands::ScaledDown || is_it(runner);
         let own = all_own().filter(is_meant);
         let candidate = |runner: &Runner<'a>| {
-            let by = if is_it(runner) { By::Setting } else { By::Rights(*fit) };
+            let by = match is_it(runner) {
+                true if wanted.is_recorded => By::Setting,
+                true => by_name(lister, diagnosis, wanted, runner),
+                false => By::Rights(*fit),
+            };
             Candidate { by, account: account.clone(), runs: Some(runner.clone()) }
         };
         let before = all.len();

@@ -4,11 +4,12 @@ use findings::{Placeholder, cause};
 
 use super::account;
 use super::case::{Case, is_down, is_within};
-use super::controller::{self, By, Controllers, Wanted};
+use super::controller::{self, By, Candidate, Controllers, Wanted};
 use super::deadlock;
 use super::held::{refused, setter as setter_words};
 use super::leader::{self, Leader};
 use super::operator::{self, Operator, Says};
+use super::registry::KnownFinalizer;
 use super::related;
 use super::reported::{self, Reported};
 use super::rights::{self, May};
@@ -109,7 +110,8 @@ fn of_domain<'a>(
     let discovery = diagnosis.optional("API discovery", adds, lister.discovery());
     let groups = discovery.map_or(Vec::new(), |discovery| groups_of(case.finalizer, discovery));
     let cut = Cut { groups: groups.clone(), plural: None };
-    let wanted = Wanted { target: case.target, program: case.program(), cut: &cut };
+    let wanted =
+        Wanted { target: case.target, program: case.program(), is_recorded: case.is_program_recorded(), cut: &cut };
     if groups.is_empty() {
         let mut all = controller::named(lister, diagnosis, &wanted).into_iter();
         let found = Controllers { first: all.next(), also: all.collect(), ..Controllers::default() };
@@ -140,17 +142,27 @@ fn groups_of(finalizer: &str, discovery: &Discovery) -> Vec<String> {
 fn custom(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<RootCause> {
     let Resource { group, plural, .. } = &case.target.resource;
     let cut = Cut { groups: vec![group.to_string()], plural: Some(plural.to_string()) };
-    let wanted = Wanted { target: case.target, program: case.program(), cut: &cut };
+    let wanted =
+        Wanted { target: case.target, program: case.program(), is_recorded: case.is_program_recorded(), cut: &cut };
     let found = controller::of(lister, diagnosis, &wanted)?;
-    if let Some(known) = case.known.filter(|known| known.by_another)
-        && found.first.as_ref().is_none_or(|first| first.by != By::Setting)
-    {
+    let is_set = found.first.as_ref().map(|first| first.by == By::Setting);
+    let is_another = |known: &&KnownFinalizer| match is_set {
+        Some(is_set) => !is_set && (known.by_another || !known.program.is_empty()),
+        None => known.by_another,
+    };
+    if let Some(known) = case.known.filter(is_another) {
         let told = reported::tell(lister, case.target, case.meta, diagnosis);
         let setter = setter_words(case.meta, case.finalizer);
         let words = format!("{}{}; {setter}", diagnosis.words, case.released_by());
         let missing =
             format!("whether {} runs: whoever else may change the object does not remove it", known.released_by);
-        let root = unknown(case).at_itself(case.target, words).probable(missing);
+        let mut root = unknown(case).at_itself(case.target, words).probable(missing);
+        root.holds_from_the_start = false;
+        // Whoever takes it off cannot be told from the others by what was recorded.
+        let all = found.first.iter().chain(&found.also).filter(|_| known.set_by_another);
+        let idle = all.filter(|one| one.is_not_ready()).take(MOST_OTHERS);
+        let says = |one: &Candidate| format!("may change it, and does not run as it should: {}", one.words());
+        let root = idle.fold(root, |root, one| root.evidence(ROLES, says(one)));
         return Some(reported::with(root, told));
     }
     match blamed(lister, case, diagnosis, &found, Vec::new()) {

@@ -50,7 +50,7 @@ pub fn look(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut Di
     by_whom(lister, target, node, by, diagnosis)
 }
 
-/// The same of a node whose Machine is being deleted. Cluster API asks for every pod, whatever it has in an emptyDir and
+/// The same of a node whose Machine is being deleted. Cluster API asks for a pod whatever it has in an emptyDir and
 /// whoever manages it (cluster-api: internal/controllers/machine/drain/drain.go).
 pub fn of_machine(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut Diagnosis) -> Vec<RootCause> {
     let is_it = drainer(node) == Some(Drainer::Somebody);
@@ -260,10 +260,16 @@ impl Case<'_, '_> {
                     .below(&cause::DRAIN_NOT_ISSUED, self.target)
                     .step(pods_step("not evicted, although no budget and no annotation forbids it"));
                 let found = said.iter().take(3).fold(found, |found, one| found.evidence(&one.source, &one.says));
-                found.probable(
+                let found = found.probable(
                     "that nobody has requested their eviction: a request leaves no trace until it is \
                     granted",
-                )
+                );
+                match self.by {
+                    Drainer::ClusterApi => {
+                        found.probable("whether a MachineDrainRule leaves these pods, or orders them last")
+                    }
+                    _ => found,
+                }
             }
         }
     }

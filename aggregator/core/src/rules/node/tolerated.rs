@@ -20,9 +20,16 @@ pub fn is_drained(pod: &Pod, by: Drainer, node: &Node) -> bool {
     let has_ended = matches!(pod.status.phase.as_str(), "Succeeded" | "Failed");
     let is_passed_over = match by {
         Drainer::Karpenter => tolerates_karpenter(pod, node),
-        Drainer::ClusterAutoscaler | Drainer::ClusterApi | Drainer::Somebody => is_of("DaemonSet"),
+        Drainer::ClusterApi => is_of("DaemonSet") || is_left_by_cluster_api(pod),
+        Drainer::ClusterAutoscaler | Drainer::Somebody => is_of("DaemonSet"),
     };
     !is_of("Node") && !is_passed_over && (!has_ended || pod.metadata.deletion_timestamp.is_some())
+}
+
+/// Whether it is not to be drained, or to end by itself (cluster-api: `PodDrainLabel`, api/core/v1beta1/machine_types.go).
+fn is_left_by_cluster_api(pod: &Pod) -> bool {
+    let told = pod.metadata.labels.get("cluster.x-k8s.io/drain");
+    told.is_some_and(|told| ["skip", "wait-completed"].iter().any(|left| told.eq_ignore_ascii_case(left)))
 }
 
 /// Seconds past its deadline after which Karpenter no longer waits for a pod (karpenter: pkg/utils/pod/scheduling.go,

@@ -58,7 +58,6 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .on("KafkaTopic")
         .by_another()
         .released_by("Strimzi's Topic Operator")
-        .program("topic-operator")
         .runs("in the Entity Operator's pod of the Kafka that the topic's label strimzi.io/cluster names, and goes with that")
         .when("the topic is deleted in Kafka, with its data")
         .lost("The topic and its data stay in Kafka")

@@ -14,8 +14,8 @@ pub static KNOWN: &[KnownFinalizer] = &[
     .set_by_another()
     .on("VolumeSnapshotContent")
     .released_by("the csi-snapshotter beside the controller of the content's CSI driver")
-    .when("the snapshot controller has marked the content, and the snapshot is deleted in the storage")
-    .lost("The snapshot stays in the storage and costs money")
+    .when("the snapshot controller has marked the content, and the snapshot is deleted if its deletionPolicy says so")
+    .lost("The snapshot may stay in the storage and cost money")
     .source("kubernetes-csi/external-snapshotter: pkg/sidecar-controller/snapshot_controller.go"),
     KnownFinalizer::of(
         &[Domain("snapshot.storage.kubernetes.io"), Domain("groupsnapshot.storage.kubernetes.io")],
