@@ -4,13 +4,12 @@ use findings::{Finding, FindingBuilder, Link, Placeholder, cause};
 
 use super::{
     finding_builder::{Mounted as _, VOLUMES, of_pod},
-    orphan,
     tries::{self, Tries},
     words,
 };
 use crate::{
-    observation::{CsiDriver, FaultKind, HostPath, Mount, PersistentVolume, Question, Seen, VolData, VolumeDir},
-    view::{PodView, UNMOUNT_RETRY_MS},
+    observation::{CsiDriver, FaultKind, Mount, PersistentVolume, Question, Seen, VolData, VolumeDir},
+    view::{PodView, UNMOUNT_RETRY_MS, Why},
 };
 
 /// Whether the kubelet does not even try to unmount this volume: then nobody needs to hold it.
@@ -260,6 +259,7 @@ pub fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[L
             "whether the driver answered OK or fails: the kubelet's counters do not tell",
         ),
     };
+    let vol_data = volume.path.join("vol_data.json");
     let found = of_pod(view, &cause::CSI_UNPUBLISH_LEFT_MOUNT, VOLUMES, head)
         .probable(lacks)
         .link(words::mount(mount), held)
@@ -273,7 +273,8 @@ pub fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[L
             if mount.needs_server() { Placeholder::Mount } else { Placeholder::Path },
             &mount.mount_point,
         )
-        .name_if(Placeholder::VolData, orphan::note(view, volume).as_ref().and_then(HostPath::as_str))
+        // Of a pod that is gone already the kubelet may remember the volume.
+        .name_if(Placeholder::VolData, vol_data.as_str().filter(|_| view.why != Why::NotInApi))
         .root(mount.mount_point.show());
     Some(tries::tell(view, tries.as_ref(), found).finish())
 }

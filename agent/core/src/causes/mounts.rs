@@ -324,12 +324,7 @@ mod tests {
         };
         assert_eq!(steps(&seen), ("VolumeFilesNotRemoved", findings::Verdict::CannotTell));
         let of = Operation::Storage { plugin: "kubernetes.io/empty-dir".into(), name: "volume_unmount".into() };
-        let read = |at_ms: u64, count: u64| {
-            let outcome = "fail-unknown".to_owned();
-            CounterRead { at_ms, counters: vec![Counter { of: of.clone(), outcome, count }] }
-        };
-        let earlier = Some(read(sample::NOW - 200_000, 40));
-        seen.kubelet_counters = Seen::Seen(KubeletCounters { last: read(sample::NOW, 42), earlier });
+        seen.kubelet_counters = sample::failing(of, "fail-unknown");
         assert_eq!(steps(&seen), ("FileSystemReadOnly", findings::Verdict::Stuck));
     }
 

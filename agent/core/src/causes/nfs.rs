@@ -4,7 +4,6 @@ use findings::{Finding, Gate, Link, Placeholder, cause};
 
 use super::{
     finding_builder::Mounted as _,
-    unmounting,
     waiting::{distinct, on_host, root_of},
     waits, words,
 };
@@ -72,30 +71,6 @@ fn is_loopback(mount: &Mount) -> bool {
         .source
         .as_str()
         .is_some_and(|source| ["127.", "localhost:", "[::1]:"].iter().any(|own| source.starts_with(own)))
-}
-
-/// A volume on NFS whose `umount` waits for the server in D: the kubelet's, or that of a CSI driver.
-pub fn of_volume(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate>) -> Option<Finding> {
-    if !mount.is_nfs() {
-        return None;
-    }
-    let waiting: Vec<(&Process, &Thread)> =
-        unmounting::tasks(view).filter(|(_, thread)| is_waited_for(thread)).collect();
-    let of_kubelet = waiting.iter().find(|(process, _)| unmounting::is_below_kubelet(view, process));
-    let sees_it = |process: &Process, thread: &Thread| {
-        view.table(process, thread).is_none_or(|table| table.mounts.iter().any(|other| other.dev == mount.dev))
-    };
-    let (process, thread) = of_kubelet.or_else(|| waiting.iter().find(|(process, thread)| sees_it(process, thread)))?;
-    let mut head = head.to_vec();
-    head.push(Link::new(words::task(process, thread), words::waiting(process, thread)));
-    // Which mount it unmounts stands in its command line, which is not read: with several on NFS
-    // it may be another.
-    let nfs: Vec<&Mount> = view.kubelet_mounts().iter().filter(|mount| mount.is_nfs()).collect();
-    let mut finding = not_responding(view, &nfs, thread, process, &head, gate);
-    if of_kubelet.is_none() {
-        finding.doubt(unmounting::UNREAD);
-    }
-    Some(finding)
 }
 
 #[cfg(test)]

@@ -69,11 +69,6 @@ pub fn is_of_mount(view: &PodView, finding: &Finding) -> bool {
     finding.confidence == Confidence::Proven || (is_left && has_had_its_time(view))
 }
 
-/// What is to be moved away when the pod is gone: of one that is gone already the kubelet may remember the volume.
-pub fn note(view: &PodView, volume: &VolumeDir) -> Option<HostPath> {
-    (view.why != Why::NotInApi).then(|| volume.path.join("vol_data.json"))
-}
-
 /// Whether it is known to be forgotten for longer than the kubelet needs for another try.
 fn has_had_its_time(view: &PodView) -> bool {
     let forgotten_ms = view.seen.api.get().and_then(|api| api.heard.forgotten.get(view.uid()));

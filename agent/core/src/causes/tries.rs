@@ -417,12 +417,7 @@ mod tests {
         let mut seen = sample::mounted("tmpfs");
         (volume(&mut seen).plugin, volume(&mut seen).vol_data) = ("kubernetes.io/empty-dir".into(), VolData::NotCsi);
         let of = Operation::Storage { plugin: "kubernetes.io/empty-dir".into(), name: "volume_unmount".into() };
-        let read = |at_ms: u64, count: u64| {
-            let outcome = "fail-unknown".to_owned();
-            CounterRead { at_ms, counters: vec![Counter { of: of.clone(), outcome, count }] }
-        };
-        let earlier = Some(read(sample::NOW - 200_000, 40));
-        seen.kubelet_counters = Seen::Seen(KubeletCounters { last: read(sample::NOW, 42), earlier });
+        seen.kubelet_counters = sample::failing(of, "fail-unknown");
         assert_eq!(causes(&seen), ["VolumeMountedNoHolder"]);
         assert!(says(&seen).starts_with("volume_unmount of kubernetes.io/empty-dir: fail-unknown 42 times"));
         assert!(finding(&seen).chain.iter().any(|link| link.root && link.state.contains("its unmount fails")));

@@ -1,23 +1,23 @@
 //! A `umount` that waits in the kernel: the kubelet's, or that of a CSI driver. Which mount it unmounts stands in its command
 //! line, which is not read.
 
-use findings::{Finding, Link, Placeholder};
+use findings::{Finding, Gate, Link, Placeholder};
 
 use super::{finding_builder::VOLUMES, nfs, uninterruptible, words};
 use crate::{
-    observation::{Process, Question, Thread, VolData, VolumeDir},
+    observation::{Mount, Process, Question, Thread, VolData, VolumeDir},
     view::PodView,
 };
 
 /// Said of one that is not known to be that of a volume.
-pub const UNREAD: &str = "whether it is this volume that it unmounts: its command line is not read";
+const UNREAD: &str = "whether it is this volume that it unmounts: its command line is not read";
 
 /// Between `umount.nfs4` and the kubelet stands the `umount` that has started it (libmount, `context_umount.c`), and
 /// before that perhaps what brings it into the host's mount namespace.
 const MOST_BETWEEN: usize = 2;
 
 /// The tasks in D that have not run between two looks.
-pub fn tasks<'a>(view: &PodView<'a>) -> impl Iterator<Item = (&'a Process, &'a Thread)> {
+fn tasks<'a>(view: &PodView<'a>) -> impl Iterator<Item = (&'a Process, &'a Thread)> {
     view.seen.is_settled(Question::Unmounts);
     let umounts = view.seen.processes.iter().filter(|process| process.comm.starts_with("umount"));
     let threads = umounts.flat_map(|process| process.threads.iter().map(move |thread| (process, thread)));
@@ -25,7 +25,7 @@ pub fn tasks<'a>(view: &PodView<'a>) -> impl Iterator<Item = (&'a Process, &'a T
 }
 
 /// Whether the kubelet has started it.
-pub fn is_below_kubelet<'a>(view: &PodView<'a>, process: &'a Process) -> bool {
+fn is_below_kubelet<'a>(view: &PodView<'a>, process: &'a Process) -> bool {
     let Some(kubelet) = view.seen.node.kubelet.get() else { return false };
     let mut of = process;
     for _ in 0..MOST_BETWEEN {
@@ -38,10 +38,33 @@ pub fn is_below_kubelet<'a>(view: &PodView<'a>, process: &'a Process) -> bool {
     of.parent == kubelet.pid
 }
 
+/// A volume on NFS whose `umount` waits for the server in D: the kubelet's, or that of a CSI driver.
+pub fn of_nfs(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate>) -> Option<Finding> {
+    if !mount.is_nfs() {
+        return None;
+    }
+    let waiting: Vec<(&Process, &Thread)> = tasks(view).filter(|(_, thread)| nfs::is_waited_for(thread)).collect();
+    let of_kubelet = waiting.iter().find(|(process, _)| is_below_kubelet(view, process));
+    let sees_it = |process: &Process, thread: &Thread| {
+        view.table(process, thread).is_none_or(|table| table.mounts.iter().any(|other| other.dev == mount.dev))
+    };
+    let (process, thread) = of_kubelet.or_else(|| waiting.iter().find(|(process, thread)| sees_it(process, thread)))?;
+    let mut head = head.to_vec();
+    head.push(Link::new(words::task(process, thread), words::waiting(process, thread)));
+    // Which mount it unmounts stands in its command line, which is not read: with several on NFS
+    // it may be another.
+    let all: Vec<&Mount> = view.kubelet_mounts().iter().filter(|mount| mount.is_nfs()).collect();
+    let mut finding = nfs::not_responding(view, &all, thread, process, &head, gate);
+    if of_kubelet.is_none() {
+        finding.doubt(UNREAD);
+    }
+    Some(finding)
+}
+
 /// A volume that is no mount point any more, while whoever unmounts it still waits: the kernel takes a mount out of the table
 /// first, and then writes back what its file system holds (`cleanup_mnt`, fs/namespace.c).
 pub fn detached(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<Finding> {
-    // The kubelet mounts none of what it deletes itself, but in memory; and whoever writes to the place is not at its end.
+    // What the kubelet deletes itself it mounts in memory at most, and files in the place were written after the unmount.
     if volume.is_made_for_the_pod() || volume.entries.is_some_and(|entries| entries > 0) {
         return None;
     }
@@ -120,6 +143,7 @@ mod tests {
             assert_ne!(causes(&seen), ["UninterruptibleTask"], "{plugin}");
         }
     }
+
     /// What it waits for has left the table: what is there is another's.
     #[test]
     fn a_server_that_answers_is_not_blamed() {
@@ -143,12 +167,7 @@ mod tests {
     fn what_is_proven_stays_and_removes_nothing() {
         let mut seen = detached("kubernetes.io/csi", None);
         let of = Operation::Csi { driver: "exam.csi".into(), method: "/csi.v1.Node/NodeUnpublishVolume".into() };
-        let read = |at_ms: u64, count: u64| {
-            let outcome = "DeadlineExceeded".to_owned();
-            CounterRead { at_ms, counters: vec![Counter { of: of.clone(), outcome, count }] }
-        };
-        let earlier = Some(read(sample::NOW - 200_000, 40));
-        seen.kubelet_counters = Seen::Seen(KubeletCounters { last: read(sample::NOW, 42), earlier });
+        seen.kubelet_counters = sample::failing(of, "DeadlineExceeded");
         assert!(commands(&seen).iter().any(|command| command.contains("rmdir")));
         seen.processes.extend([process(801, "umount", 'D', 810), process(810, "driver", 'S', 1)]);
         assert_eq!(causes(&seen), ["CsiUnpublishFails"]);

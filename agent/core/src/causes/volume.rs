@@ -6,7 +6,7 @@ use super::{
     block,
     csi::{self, Presence},
     finding_builder::{Mounted as _, VOLUMES, of_pod},
-    fuse, holder, in_flight, mount_copy, mounts, multipath, nfs, orphan, stray, tries, unmounting, words,
+    fuse, holder, in_flight, mount_copy, mounts, multipath, orphan, stray, tries, unmounting, words,
 };
 use crate::{
     observation::{HostPath, LoopDevice, Mount, SubPath, VolumeDir},
@@ -132,7 +132,7 @@ fn of_volume(view: &PodView, volume: &VolumeDir) -> Vec<Finding> {
     if let Some(mount) = mount {
         found.extend(fuse::gone(view, mount, &head, VOLUMES));
         found.extend(fuse::silent_volume(view, mount, &head, VOLUMES));
-        found.extend(nfs::of_volume(view, mount, &head, VOLUMES));
+        found.extend(unmounting::of_nfs(view, mount, &head, VOLUMES));
         found.extend(multipath::stale(view, mount, &head));
         found.extend(holder::find(view, volume, mount, &head));
     }

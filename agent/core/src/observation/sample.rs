@@ -165,6 +165,15 @@ pub fn running() -> Observation {
     seen
 }
 
+/// The kubelet's counters, where this operation has failed twice between the two looks.
+pub fn failing(of: Operation, outcome: &str) -> Seen<KubeletCounters> {
+    let read = |at_ms: u64, count: u64| {
+        let counter = Counter { of: of.clone(), outcome: outcome.to_owned(), count };
+        CounterRead { at_ms, counters: vec![counter] }
+    };
+    Seen::Seen(KubeletCounters { last: read(NOW, 42), earlier: Some(read(NOW - 200_000, 40)) })
+}
+
 /// The same with everything in the CRI ended, and one CSI volume mounted.
 pub fn mounted(fs_type: &str) -> Observation {
     let mut seen = running();

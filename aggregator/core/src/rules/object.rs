@@ -53,10 +53,10 @@ fn drains(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) -> boo
     };
     let on = ObjectRef::node(&claim.status.node_name);
     let Some(found) = diagnosis.silently(lister.get::<Node>(known::NODES, None, &on.name)) else { return false };
-    if target.resource.group == "cluster.x-k8s.io" && !is_node_of(claim, found) {
+    let of_cluster_api = target.resource.group == "cluster.x-k8s.io";
+    if of_cluster_api && !is_node_of(claim, found) {
         return false;
     }
-    let of_cluster_api = target.resource.group == "cluster.x-k8s.io";
     let causes = match of_cluster_api {
         true => node::drain::of_machine(lister, &on, found, diagnosis),
         false => node::drain::look(lister, &on, found, diagnosis),

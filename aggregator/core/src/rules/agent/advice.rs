@@ -49,8 +49,8 @@ fn ask_the_node(pod: &Pod, node: &str, is_asked_now: bool) -> Option<Step> {
     })
 }
 
-/// All that is told of what anybody can have written: even a step in words, or one that names what is the pod's, is for a
-/// cause and with values that its writer chose.
+/// Whether it only looks. Of what anybody can have written nothing else is told: even a step in words, or one that names
+/// what is the pod's, is for a cause and with values that its writer chose.
 fn looks(advice: &Advice) -> bool {
     program(advice).is_some_and(|program| LOOK.contains(&program))
 }

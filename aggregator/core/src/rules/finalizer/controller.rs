@@ -16,7 +16,8 @@ pub enum By {
     Rights(Fit),
     /// It is called as what the server recorded to have set the finalizer: so are others.
     Name,
-    /// The server recorded that it set the finalizer.
+    /// The server recorded that it set the finalizer; or it is called as what did, or is known to take it off, and may change
+    /// the object.
     Setting,
 }
 
@@ -143,7 +144,7 @@ pub fn named<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, wanted: &Wanted
     for kind in kinds {
         let about = Select::Fields(format!("metadata.name={program}"));
         let answer = lister.select::<Workload>(*kind, Scope::All, about);
-        let adds = "whether the program that set the finalizer runs";
+        let adds = "whether the program that set the finalizer, or takes it off, runs";
         let all = diagnosis.optional(format!("{} called {program}", kind.plural), adds, answer).unwrap_or_default();
         for one in all {
             let namespace = one.metadata.namespace.as_deref().unwrap_or_default();

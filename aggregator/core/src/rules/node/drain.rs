@@ -53,11 +53,9 @@ pub fn look(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut Di
 /// The same of a node whose Machine is being deleted. Cluster API asks for a pod whatever it has in an emptyDir and
 /// whoever manages it (cluster-api: internal/controllers/machine/drain/drain.go).
 pub fn of_machine(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut Diagnosis) -> Vec<RootCause> {
-    let is_it = drainer(node) == Some(Drainer::Somebody);
-    if is_it {
-        by_whom(lister, target, node, Drainer::ClusterApi, diagnosis)
-    } else {
-        look(lister, target, node, diagnosis)
+    match drainer(node) {
+        Some(Drainer::Somebody) => by_whom(lister, target, node, Drainer::ClusterApi, diagnosis),
+        _ => look(lister, target, node, diagnosis),
     }
 }
 
