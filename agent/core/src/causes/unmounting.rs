@@ -51,13 +51,10 @@ pub fn of_nfs(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate>) 
     let (process, thread) = of_kubelet.or_else(|| waiting.iter().find(|(process, thread)| sees_it(process, thread)))?;
     let mut head = head.to_vec();
     head.push(Link::new(words::task(process, thread), words::waiting(process, thread)));
-    // Which mount it unmounts stands in its command line, which is not read: with several on NFS
-    // it may be another.
+    // It may be another, also one that has left the table already.
     let all: Vec<&Mount> = view.kubelet_mounts().iter().filter(|mount| mount.is_nfs()).collect();
     let mut finding = nfs::not_responding(view, &all, thread, process, &head, gate);
-    if of_kubelet.is_none() {
-        finding.doubt(UNREAD);
-    }
+    finding.doubt(UNREAD);
     Some(finding)
 }
 

@@ -10,10 +10,10 @@ causes! {
         .meaning("A task waits inside the NFS client for a server that does not answer. The task is in state D and \
             does not act on SIGKILL, so the container cannot end. An unmount of the same file system waits as well.")
         .proof("A thread waits in an nfs or rpc function, in D with a pending SIGKILL, or exiting (the kernel drops a \
-            SIGKILL sent to a task that exits), or as the kubelet's umount in D (umount.nfs4 below it), and has not run \
-            between two looks at least a quarter of a second apart; mountinfo shows the NFS mount it uses. With several \
-            NFS mounts it is only probable which, and so it is with an umount that is not the kubelet's, as that of a \
-            CSI driver. A task that exits and waits for a page writes a file back as it closes it: where this is its only \
+            SIGKILL sent to a task that exits), or as an umount in D of the kubelet (umount.nfs4 below it) or a CSI driver, \
+            and has not run between two looks at least a quarter of a second apart; mountinfo shows the NFS mount it uses. \
+            With several NFS mounts it is only probable which, and so it always is with an umount, whose command line is \
+            not read and whose mount may have left the table. A task that exits and waits for a page writes a file back as it closes it: where this is its only \
             mount with a server, that is probable.")
         .safe(&[
             step("Bring the NFS server, or the network to it, back: the waiting tasks then continue by themselves. One at \
