@@ -12,7 +12,7 @@ COPY . .
 RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,target=/source/target \
     target="$(rustc -vV | sed -n 's/^host: //p')" \
     && RUSTFLAGS="-C target-feature=+crt-static" cargo build --locked --release --target "$target" \
-        -p why-terminating-agent -p why-terminating-aggregator-service -p why-terminating-aggregator \
+        -p why-terminating-agent -p why-terminating-aggregator -p kubectl-why-terminating \
     && cd "target/$target/release" \
     && mkdir /agent /aggregator /plugin \
     && cp why-terminating-agent /agent && cp why-terminating-aggregator /aggregator && cp kubectl-why_terminating /plugin \

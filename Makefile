@@ -15,7 +15,7 @@ PLATFORMS ?= linux-$(OWN_ARCH)
 
 ## Stage three stuck pods on this machine, explain them, show the page, clean up
 demo: packages
-	$(CARGO) build -q -p why-terminating-agent -p why-terminating-aggregator-service -p lab
+	$(CARGO) build -q -p why-terminating-agent -p why-terminating-aggregator -p lab
 	sh tests/demo.sh
 
 ## Run every test; the scenarios make pods really stuck, so it needs root
@@ -38,7 +38,7 @@ accuracy: packages build
 e2e: cluster packages kubectl
 	$(CARGO) run -q -p xtask -- image --program agent
 	$(CARGO) run -q -p xtask -- image --program aggregator
-	$(CARGO) build -q -p e2e -p why-terminating-agent -p why-terminating-aggregator
+	$(CARGO) build -q -p e2e -p why-terminating-agent -p kubectl-why-terminating
 	sh tests/e2e/run.sh
 
 # Whether there is one to ask, before anything is installed or built.
@@ -69,7 +69,7 @@ deny:
 # The agent is the static one that the image holds, built apart: no feature that only the benchmark asks for.
 bench: packages kubectl
 	$(CARGO) run -q -p xtask -- image
-	$(CARGO) build -q --release -p why-terminating-aggregator -p why-terminating-aggregator-service -p bench
+	$(CARGO) build -q --release -p kubectl-why-terminating -p why-terminating-aggregator -p bench
 	sh tests/bench/run.sh
 	sh tests/bench/run.sh growth
 	sh tests/bench/run.sh mass
@@ -94,7 +94,7 @@ release:
 
 ## Run the plugin of each archive that `make release` has made, for another machine under qemu or wine
 archives:
-	$(CARGO) build -q -p apiserver -p why-terminating-aggregator
+	$(CARGO) build -q -p apiserver -p kubectl-why-terminating
 	sh tests/archive.sh
 
 ## Build the image of PROGRAM=agent a second time as somebody else would, and compare the digests; of several machines with
@@ -105,8 +105,8 @@ reproducible:
 
 ## Run the programs for arm64 under qemu: they must say what this machine's say; PROFILE=release takes the optimised ones
 arm64:
-	$(CARGO) build -q -p xtask -p apiserver -p why-terminating-agent -p why-terminating-aggregator \
-		-p why-terminating-aggregator-service
+	$(CARGO) build -q -p xtask -p apiserver -p why-terminating-agent -p kubectl-why-terminating \
+		-p why-terminating-aggregator
 	sh tests/arm64.sh
 
 ## The signed tag of this version, where its changes are written down and nothing is left to commit

@@ -39,7 +39,7 @@ fi
 
 "$tools/bin/cargo-llvm-cov" llvm-cov --lcov --output-path "$target/coverage.info" -p why-terminating-findings \
 	-p why-terminating-agent-core -p why-terminating-agent-reconcile -p why-terminating-aggregator-core \
-	-p why-terminating-aggregator-incidents -p why-terminating-aggregator
+	-p kubectl-why-terminating
 
 awk -v root="$PWD/" -v least="$least" '
 	# The line at which the tests of a file begin.
@@ -57,7 +57,7 @@ awk -v root="$PWD/" -v least="$least" '
 		path = substr($0, 4)
 		name = index(path, root) == 1 ? substr(path, length(root) + 1) : path
 		crate = name
-		judges = sub(/\/src\/.*/, "", crate) && crate ~ /^(findings|agent\/core|agent\/reconcile|aggregator\/core|aggregator\/incidents)$/ &&
+		judges = sub(/\/src\/.*/, "", crate) && crate ~ /^(findings|agent\/core|agent\/reconcile|aggregator\/core|aggregator\/service)$/ &&
 			name !~ /\/tests(\.rs$|\/)|\/sample\.rs$/
 		if (judges) { tests = tests_of(path); files[++count] = name; crates[crate] = 1 }
 	}

@@ -26,7 +26,7 @@ STAND_IN
 cat >"$work/base/bin/cargo" <<'STAND_IN'
 #!/bin/sh
 set -eu
-words="build --locked --release --target x86_64-unknown-linux-gnu -p why-terminating-agent -p why-terminating-aggregator-service -p why-terminating-aggregator"
+words="build --locked --release --target x86_64-unknown-linux-gnu -p why-terminating-agent -p why-terminating-aggregator -p kubectl-why-terminating"
 case "$*" in
 "run --locked -p xtask -- bill "*)
 	[ -f LICENSE ] || { echo ".dockerignore leaves out LICENSE" >&2; exit 1; }

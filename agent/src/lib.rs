@@ -12,6 +12,7 @@
 //!   disposable child ([`host::child`]).
 
 pub mod cli;
+pub(crate) mod clock;
 mod frame;
 pub mod host;
 

@@ -12,6 +12,8 @@ mod finding;
 mod finding_builder;
 mod force;
 mod gate;
+#[cfg(feature = "golden-answers")]
+pub mod golden_answers;
 mod guard;
 mod ids;
 mod mount_namespace;

@@ -11,8 +11,6 @@ mod manual;
 mod outputs;
 mod trust;
 
-pub use dependencies::named;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;

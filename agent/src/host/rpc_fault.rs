@@ -1,6 +1,6 @@
 //! A gRPC call that failed, as a fault.
 
-use cri_api::RpcError;
+use cri::RpcError;
 use findings::FaultKind;
 
 use crate::observation::Reason;

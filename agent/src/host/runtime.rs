@@ -9,7 +9,7 @@ use std::{
 };
 
 use agent_core::observation::CALL;
-use cri_api::{RpcError, RuntimeReader};
+use cri::{RpcError, RuntimeReader};
 use findings::{PodRef, PodUid};
 use info::{network_of, pid_of};
 
@@ -91,9 +91,9 @@ fn labels(only: &PodFilter) -> HashMap<String, String> {
 }
 
 fn driver(number: i32) -> Option<CgroupDriver> {
-    match cri_api::CgroupDriver::try_from(number).ok()? {
-        cri_api::CgroupDriver::Systemd => Some(CgroupDriver::Systemd),
-        cri_api::CgroupDriver::Cgroupfs => Some(CgroupDriver::Cgroupfs),
+    match cri::CgroupDriver::try_from(number).ok()? {
+        cri::CgroupDriver::Systemd => Some(CgroupDriver::Systemd),
+        cri::CgroupDriver::Cgroupfs => Some(CgroupDriver::Cgroupfs),
     }
 }
 
@@ -101,17 +101,17 @@ fn millis(nanos: i64) -> u64 {
     u64::try_from(nanos / 1_000_000).unwrap_or(0)
 }
 
-fn started_ms(answer: &cri_api::ContainerStatusResponse) -> Option<u64> {
+fn started_ms(answer: &cri::ContainerStatusResponse) -> Option<u64> {
     answer.status.as_ref().map(|status| millis(status.started_at)).filter(|ms| *ms > 0)
 }
 
-fn sandbox(sandbox: cri_api::PodSandbox) -> Option<Sandbox> {
+fn sandbox(sandbox: cri::PodSandbox) -> Option<Sandbox> {
     let metadata = sandbox.metadata?;
     let pod =
         PodRef { uid: PodUid::parse(&metadata.uid)?, namespace: Some(metadata.namespace), name: Some(metadata.name) };
     Some(Sandbox {
         pod,
-        ready: sandbox.state == cri_api::PodSandboxState::Ready as i32,
+        ready: sandbox.state == cri::PodSandboxState::Ready as i32,
         created_ms: millis(sandbox.created_at),
         is_static: sandbox.annotations.get(CONFIG_SOURCE).is_some_and(|source| source != "api"),
         id: sandbox.id,
@@ -121,15 +121,15 @@ fn sandbox(sandbox: cri_api::PodSandbox) -> Option<Sandbox> {
 }
 
 fn state_of(number: i32) -> Option<ContainerState> {
-    Some(match cri_api::ContainerState::try_from(number).ok()? {
-        cri_api::ContainerState::Created => ContainerState::Created,
-        cri_api::ContainerState::Running => ContainerState::Running,
-        cri_api::ContainerState::Exited => ContainerState::Exited,
-        cri_api::ContainerState::Unknown => ContainerState::Unknown,
+    Some(match cri::ContainerState::try_from(number).ok()? {
+        cri::ContainerState::Created => ContainerState::Created,
+        cri::ContainerState::Running => ContainerState::Running,
+        cri::ContainerState::Exited => ContainerState::Exited,
+        cri::ContainerState::Unknown => ContainerState::Unknown,
     })
 }
 
-fn container(container: cri_api::Container) -> Option<Container> {
+fn container(container: cri::Container) -> Option<Container> {
     let mut labels: HashMap<String, String> = container.labels;
     let annotations: HashMap<String, String> = container.annotations;
     // The kubelet, too, knows a container's pod by this label only.
@@ -211,7 +211,7 @@ impl Runtime {
         containers: &[String],
         sandboxes: &[String],
         deadline: Duration,
-    ) -> (Answers<cri_api::ContainerStatusResponse>, Answers<cri_api::PodSandboxStatusResponse>) {
+    ) -> (Answers<cri::ContainerStatusResponse>, Answers<cri::PodSandboxStatusResponse>) {
         use futures::StreamExt;
         let (mut of_containers, mut of_sandboxes) = (HashMap::new(), HashMap::new());
         let asked_containers = async {
@@ -268,8 +268,8 @@ mod tests {
 
     #[test]
     fn a_uid_that_is_none_is_left_out() {
-        let metadata = cri_api::PodSandboxMetadata { uid: "../../etc".into(), ..Default::default() };
-        assert!(sandbox(cri_api::PodSandbox { metadata: Some(metadata), ..Default::default() }).is_none());
+        let metadata = cri::PodSandboxMetadata { uid: "../../etc".into(), ..Default::default() };
+        assert!(sandbox(cri::PodSandbox { metadata: Some(metadata), ..Default::default() }).is_none());
     }
 
     #[test]
@@ -277,8 +277,8 @@ mod tests {
         let is_static = |source: Option<&str>| {
             let uid = "96fb425e-919e-44f9-8b42-b1254a602ba1".into();
             let annotations = source.map(|source| (CONFIG_SOURCE.to_owned(), source.to_owned())).into_iter().collect();
-            let metadata = Some(cri_api::PodSandboxMetadata { uid, ..Default::default() });
-            sandbox(cri_api::PodSandbox { metadata, annotations, ..Default::default() }).unwrap().is_static
+            let metadata = Some(cri::PodSandboxMetadata { uid, ..Default::default() });
+            sandbox(cri::PodSandbox { metadata, annotations, ..Default::default() }).unwrap().is_static
         };
         assert_eq!([Some("file"), Some("http"), Some("api"), None].map(is_static), [true, true, false, false]);
     }
@@ -286,8 +286,8 @@ mod tests {
     #[test]
     fn a_container_that_has_not_started_has_no_time_of_it() {
         let started = |started_at: i64| {
-            let status = Some(cri_api::ContainerStatus { started_at, ..Default::default() });
-            started_ms(&cri_api::ContainerStatusResponse { status, ..Default::default() })
+            let status = Some(cri::ContainerStatus { started_at, ..Default::default() });
+            started_ms(&cri::ContainerStatusResponse { status, ..Default::default() })
         };
         assert_eq!([1_790_000_000_123_456_789, 0].map(started), [Some(1_790_000_000_123), None]);
     }

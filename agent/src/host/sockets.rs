@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use cri_api::{Connection, RpcError};
+use cri::{Connection, RpcError};
 
 use super::{broker::Broker, healthz, rpc_fault::unreachable};
 use crate::{

@@ -7,10 +7,9 @@ use reconcile::tracker::Snapshot;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    gates,
+    clock, gates,
     host::{child::Prober, scan},
     observation::{Fault, Observation, PersistentVolume, Seen},
-    run::clock,
     sys,
 };
 

@@ -20,12 +20,13 @@ use tokio::{
 
 use super::{
     api::{self, Cluster},
-    clock, logs,
+    logs,
     metrics::Metrics,
     scanner::{self, Scanner},
     serve::{self, Health},
 };
 use crate::{
+    clock,
     host::api::Credentials,
     observation::{Fault, FaultKind, Source},
 };

@@ -21,8 +21,9 @@ use prometheus_client::{
 };
 use reconcile::{Instant, Reconciler, tracker::Kind};
 
-use super::{api::Requests, clock};
+use super::api::Requests;
 use crate::{
+    clock,
     host::usage,
     reader::{Judged, SOURCES},
 };

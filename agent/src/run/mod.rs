@@ -6,7 +6,6 @@
 //! ```
 
 pub mod api;
-pub(crate) mod clock;
 mod controller;
 pub mod logs;
 pub mod metrics;

@@ -11,8 +11,9 @@ use std::{
 use reconcile::reconciler::{Input, Scan};
 use tokio::sync::mpsc::Sender;
 
-use super::{clock, metrics::Metrics};
+use super::metrics::Metrics;
 use crate::{
+    clock,
     host::{child::Prober, scan},
     observation::{ApiFacts, Fault, FaultKind, Seen},
     reader::{self, Api, Judged, ToTalker},

@@ -6,9 +6,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use crate::incidents::{Hold, Incident};
 use findings::event::MAX_NOTE;
 use findings::{Verdict, clean, duration};
-use incidents::{Hold, Incident};
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest as _, Sha256};
 
@@ -195,9 +195,9 @@ fn namespaces<'a>(incidents: impl IntoIterator<Item = &'a Incident>) -> impl Ite
 mod tests {
     use std::sync::Arc;
 
+    use crate::incidents::End;
     use aggregator_core::state::{ObjectRef, known};
     use findings::{CauseRef, Confidence, Link, cause};
-    use incidents::End;
 
     use super::*;
 

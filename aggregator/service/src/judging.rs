@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use crate::incidents::{Going, Recorder, Snapshot};
 use aggregator_core::report::{ClusterReport, Root};
 use aggregator_core::state::{Answer, Answered, Question, known};
 use foldhash::{HashMap, HashMapExt as _};
-use incidents::{Going, Recorder, Snapshot};
 use jiff::Timestamp;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 
@@ -181,9 +181,9 @@ fn findings(judge: &Judge, report: &ClusterReport, now: Timestamp) -> Findings {
 
 #[cfg(test)]
 mod tests {
+    use crate::incidents::Limits;
     use aggregator_core::state::{Facts, Fault};
     use findings::FaultKind;
-    use incidents::Limits;
 
     use super::*;
 

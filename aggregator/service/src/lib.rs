@@ -16,6 +16,7 @@ mod cost;
 mod election;
 mod helm_test;
 mod http;
+mod incidents;
 mod judge;
 mod judging;
 mod leader;

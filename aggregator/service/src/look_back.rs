@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use crate::incidents::{LeftBehind, Recorder};
 use aggregator_core::state::{AgentEvent, Kind as _, State};
 use findings::event::Phase;
-use incidents::{LeftBehind, Recorder};
 
 /// By the pod's uid.
 pub type OnNodes = BTreeMap<String, Vec<LeftBehind>>;

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use aggregator::client::Connection;
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
+use client::Connection;
 use service::{Certificate, LeaseName};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::incidents::Incident;
 use aggregator_core::report::ClusterReport;
-use incidents::Incident;
 use jiff::Timestamp;
 
 /// One judgement.

@@ -27,7 +27,7 @@ pub use settings::Settings;
 use settings::VolumeKind;
 
 use crate::{
-    Launch, Node, Pod, PodRef, PodSpec, cri, network,
+    Launch, Node, Pod, PodRef, PodSpec, cri_write, network,
     node::{import, labels, wait_image},
     pod::Container,
     process, scenario, wait_for,
@@ -44,7 +44,7 @@ pub struct AgentPod<'a> {
     image: String,
     spec: PodSpec,
     pod: Pod,
-    sandbox: cri::PodSandboxConfig,
+    sandbox: cri_write::PodSandboxConfig,
 }
 
 /// A command that has ended.
@@ -95,15 +95,15 @@ impl<'a> AgentPod<'a> {
         let name = format!("agent-{}", self.node.runtime().containers()?.len());
         let mut labels = labels(&self.spec.pod);
         labels.insert("io.kubernetes.container.name".to_owned(), name.clone());
-        let mount = |host: &Path, container: &str, readonly| cri::Mount {
+        let mount = |host: &Path, container: &str, readonly| cri_write::Mount {
             container_path: container.to_owned(),
             host_path: host.display().to_string(),
             readonly,
             propagation: 0,
         };
         let mut config = settings.container()?;
-        config.metadata = Some(cri_api::ContainerMetadata { name: name.clone(), attempt: 0 });
-        config.image = Some(cri::ImageSpec { image: self.image.clone() });
+        config.metadata = Some(cri::ContainerMetadata { name: name.clone(), attempt: 0 });
+        config.image = Some(cri_write::ImageSpec { image: self.image.clone() });
         config.labels = labels;
         config.log_path = format!("{name}.log");
         let mut mounts = vec![mount(&self.pod.dir.join("etc-hosts"), "/etc/hosts", false)];

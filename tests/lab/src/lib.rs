@@ -13,7 +13,7 @@
 
 pub mod agent_pod;
 pub mod cgroup;
-mod cri;
+mod cri_write;
 pub mod image;
 mod kubelet;
 mod launch;

@@ -8,7 +8,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{cgroup, cri, image};
+use crate::{cgroup, cri_write, image};
 
 /// The namespace of a second kubelet's pods.
 const OF_SECOND: &str = "lab-second";
@@ -109,7 +109,7 @@ pub struct ContainerSpec {
     /// Program and arguments.
     pub command: Vec<String>,
     /// What of the host it sees.
-    pub mounts: Vec<cri::Mount>,
+    pub mounts: Vec<cri_write::Mount>,
 }
 
 impl PodSpec {
@@ -163,7 +163,7 @@ impl PodSpec {
     /// Shows a directory of the host in every container.
     pub fn mount(mut self, host: &Path, container: &str) -> Self {
         for spec in &mut self.containers {
-            spec.mounts.push(cri::Mount {
+            spec.mounts.push(cri_write::Mount {
                 container_path: container.to_owned(),
                 host_path: host.display().to_string(),
                 readonly: false,

@@ -3,9 +3,9 @@
 use std::{path::Path, time::Duration};
 
 use anyhow::Context as _;
-use cri_api::{Connection, Container, PodSandbox, RpcError, RuntimeReader};
+use cri::{Connection, Container, PodSandbox, RpcError, RuntimeReader};
 
-use crate::cri::{self, method};
+use crate::cri_write::{self, method};
 
 /// Synchronous calls: nothing in the lab does two things at once in one thread.
 pub struct RuntimeClient {
@@ -32,15 +32,16 @@ impl RuntimeClient {
 
     /// Whether the image store knows this image.
     pub fn has_image(&self, name: &str) -> anyhow::Result<bool> {
-        let question = cri::ImageStatusRequest { image: Some(cri::ImageSpec { image: name.to_owned() }) };
-        let answer: cri::ImageStatusResponse = self.call(method::IMAGE_STATUS, question)?;
+        let question = cri_write::ImageStatusRequest { image: Some(cri_write::ImageSpec { image: name.to_owned() }) };
+        let answer: cri_write::ImageStatusResponse = self.call(method::IMAGE_STATUS, question)?;
         Ok(answer.image.is_some())
     }
 
     /// Makes and starts a sandbox.
-    pub fn run_sandbox(&self, config: &cri::PodSandboxConfig) -> anyhow::Result<String> {
-        let question = cri::RunPodSandboxRequest { config: Some(config.clone()) };
-        let answer: cri::SandboxId = self.call(method::RUN_POD_SANDBOX, question).context("run the pod sandbox")?;
+    pub fn run_sandbox(&self, config: &cri_write::PodSandboxConfig) -> anyhow::Result<String> {
+        let question = cri_write::RunPodSandboxRequest { config: Some(config.clone()) };
+        let answer: cri_write::SandboxId =
+            self.call(method::RUN_POD_SANDBOX, question).context("run the pod sandbox")?;
         Ok(answer.pod_sandbox_id)
     }
 
@@ -48,31 +49,31 @@ impl RuntimeClient {
     pub fn run_container(
         &self,
         sandbox: &str,
-        config: cri::ContainerConfig,
-        sandbox_config: &cri::PodSandboxConfig,
+        config: cri_write::ContainerConfig,
+        sandbox_config: &cri_write::PodSandboxConfig,
     ) -> anyhow::Result<String> {
-        let question = cri::CreateContainerRequest {
+        let question = cri_write::CreateContainerRequest {
             pod_sandbox_id: sandbox.to_owned(),
             config: Some(config),
             sandbox_config: Some(sandbox_config.clone()),
         };
-        let created: cri::ContainerId =
+        let created: cri_write::ContainerId =
             self.call(method::CREATE_CONTAINER, question).context("create the container")?;
-        let _: cri::Empty = self.call(method::START_CONTAINER, created.clone()).context("start the container")?;
+        let _: cri_write::Empty = self.call(method::START_CONTAINER, created.clone()).context("start the container")?;
         Ok(created.container_id)
     }
 
     /// Asks a container to stop, and kills it after `grace`.
     pub fn stop_container(&self, id: &str, grace: Duration) -> Result<(), RpcError> {
         let timeout = i64::try_from(grace.as_secs()).unwrap_or(i64::MAX);
-        let question = cri::StopContainerRequest { container_id: id.to_owned(), timeout };
-        self.call(method::STOP_CONTAINER, question).map(|_: cri::Empty| ())
+        let question = cri_write::StopContainerRequest { container_id: id.to_owned(), timeout };
+        self.call(method::STOP_CONTAINER, question).map(|_: cri_write::Empty| ())
     }
 
     /// Ends a sandbox and takes down its network.
     pub fn stop_sandbox(&self, id: &str) -> Result<(), RpcError> {
-        let question = cri::SandboxId { pod_sandbox_id: id.to_owned() };
-        self.call(method::STOP_POD_SANDBOX, question).map(|_: cri::Empty| ())
+        let question = cri_write::SandboxId { pod_sandbox_id: id.to_owned() };
+        self.call(method::STOP_POD_SANDBOX, question).map(|_: cri_write::Empty| ())
     }
 
     /// Whether it can give pods a network.
@@ -92,9 +93,9 @@ impl RuntimeClient {
     }
 
     /// Runs a program in a running container, as `kubectl exec` does.
-    pub fn exec(&self, container: &str, command: &[&str]) -> anyhow::Result<cri::ExecSyncResponse> {
+    pub fn exec(&self, container: &str, command: &[&str]) -> anyhow::Result<cri_write::ExecSyncResponse> {
         let command = command.iter().map(|&word| word.to_owned()).collect();
-        let question = cri::ExecSyncRequest { container_id: container.to_owned(), cmd: command, timeout: 20 };
+        let question = cri_write::ExecSyncRequest { container_id: container.to_owned(), cmd: command, timeout: 20 };
         self.call(method::EXEC_SYNC, question).context("run a program in the container")
     }
 
@@ -102,7 +103,7 @@ impl RuntimeClient {
     pub fn exit_code(&self, id: &str) -> anyhow::Result<Option<i32>> {
         let answer = self.executor.block_on(self.reader.container_status(id)).context("ask for the container")?;
         let status = answer.status.context("the runtime gave no status")?;
-        let ended = status.state == i32::from(cri_api::ContainerState::Exited);
+        let ended = status.state == i32::from(cri::ContainerState::Exited);
         Ok(ended.then_some(status.exit_code))
     }
 

@@ -35,7 +35,7 @@ pub const AGENT: Program = Program {
 pub const AGGREGATOR: Program = Program {
     word: "aggregator",
     name: "why-terminating-aggregator",
-    package: "why-terminating-aggregator-service",
+    package: "why-terminating-aggregator",
     about: "Says, for a cluster, what holds everything that should be gone",
     user: "65532:65532",
     repository: "why-terminating.invalid/aggregator",
@@ -46,7 +46,7 @@ pub const AGGREGATOR: Program = Program {
 pub const PLUGIN: Program = Program {
     word: "plugin",
     name: "kubectl-why_terminating",
-    package: "why-terminating-aggregator",
+    package: "kubectl-why-terminating",
     about: "Says what holds anything stuck in Terminating",
     user: "65532:65532",
     repository: "why-terminating.invalid/kubectl-why-terminating",

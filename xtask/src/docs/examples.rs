@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use findings::{Advice, Area, Cause, Proven, cause};
 
 /// Where the answers to real threads are tested.
-const THREADS: &str = "aggregator/tests/threads";
+const THREADS: &str = "aggregator/plugin/tests/threads";
 
 /// An answer.
 pub struct Example {
@@ -29,7 +29,7 @@ impl Example {
             Proven::Recording(name) => {
                 let made =
                     format!("What the plugin says of what a real API server answered (`tests/recordings/{name}`):");
-                Some((format!("aggregator/tests/golden/{name}.80.txt"), made))
+                Some((format!("aggregator/plugin/tests/golden/{name}.80.txt"), made))
             }
             Proven::Cluster(_) | Proven::Typed | Proven::Observation | Proven::Untested => None,
         };

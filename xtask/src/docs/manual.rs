@@ -9,7 +9,7 @@ use super::Page;
 pub const FOLDER: &str = "docs/man";
 
 pub fn pages() -> Result<Vec<Page>> {
-    let mut pages = of(aggregator::cli::Args::command().name("kubectl-why_terminating"))?;
+    let mut pages = of(plugin::cli::Args::command().name("kubectl-why_terminating"))?;
     pages.extend(of(agent::cli::Args::command().name("why-terminating-agent"))?);
     Ok(pages)
 }

@@ -17,7 +17,7 @@ struct Side {
 }
 
 const AGENT: Side = Side { code: "agent/core/src", tests: "agent" };
-const AGGREGATOR: Side = Side { code: "aggregator/core/src", tests: "aggregator/tests" };
+const AGGREGATOR: Side = Side { code: "aggregator/core/src", tests: "aggregator/plugin/tests" };
 
 pub fn check(sources: &[Source]) -> Vec<String> {
     all().flat_map(|cause| broken_in(cause, sources)).collect()
@@ -97,8 +97,10 @@ mod tests {
     fn a_cause_of_the_cluster_needs_a_test_that_names_it() {
         let made = source("aggregator/core/src/rules/x.rs", "cause::NOBODY_FINDS_IT");
         let seen = cause("An Event.", Proven::Observation);
-        assert!(broken_in(&seen, std::slice::from_ref(&made))[0].contains("no test in aggregator/tests names it"));
-        let named = source("aggregator/tests/cluster/x.rs", "[\"NobodyFindsIt\"]");
+        assert!(
+            broken_in(&seen, std::slice::from_ref(&made))[0].contains("no test in aggregator/plugin/tests names it")
+        );
+        let named = source("aggregator/plugin/tests/cluster/x.rs", "[\"NobodyFindsIt\"]");
         assert!(broken_in(&seen, &[made, named]).is_empty());
     }
 

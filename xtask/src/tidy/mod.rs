@@ -13,7 +13,6 @@ mod size;
 pub mod sources;
 mod threats;
 mod traces;
-mod unused;
 mod version;
 
 use std::path::Path;
@@ -37,7 +36,6 @@ pub fn run(root: &Path) -> Result<()> {
     broken.extend(messages::check(&sources));
     broken.extend(threats::check(&sources));
     broken.extend(traces::check(&sources));
-    broken.extend(unused::check(&sources));
     broken.extend(version::check(&sources));
     if broken.is_empty() {
         return Ok(());

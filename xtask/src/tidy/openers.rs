@@ -4,13 +4,8 @@
 use super::Source;
 
 /// The crates whose manifests name nothing that reads or writes.
-const PURE: &[&str] = &[
-    "findings/Cargo.toml",
-    "agent/core/Cargo.toml",
-    "agent/reconcile/Cargo.toml",
-    "aggregator/core/Cargo.toml",
-    "aggregator/incidents/Cargo.toml",
-];
+const PURE: &[&str] =
+    &["findings/Cargo.toml", "agent/core/Cargo.toml", "agent/reconcile/Cargo.toml", "aggregator/core/Cargo.toml"];
 
 const IMPURE: &[&str] = &["tokio", "kube", "nix", "rustix"];
 

@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use cri_api::{Call, Carried, Carrier, RpcError};
+use cri::{Call, Carried, Carrier, RpcError};
 use tokio::{
     net::{
         UnixStream,

@@ -3,7 +3,7 @@
 use std::{io, time::Duration};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use cri_api::RpcError;
+use cri::RpcError;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 use crate::observation::{Healthz, HostPath, Seen};

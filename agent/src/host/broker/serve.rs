@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use cri_api::*;
+use cri::*;
 use nix::{
     sys::{prctl::set_pdeathsig, signal::Signal},
     unistd::{ForkResult, fork},

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cri_api::RpcError;
+use cri::RpcError;
 
 use crate::{
     host::Sockets,

@@ -14,9 +14,9 @@ use tokio::{
 
 use super::Cluster;
 use crate::{
+    clock,
     host::api::{Freshness, Pod, of_node},
     observation::Fault,
-    run::clock,
 };
 
 /// Between the beginnings of two watches: one may be answered and ended at once, as by a proxy without a

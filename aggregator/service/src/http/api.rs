@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::incidents::{Incident, markdown};
 use aggregator_core::report::{ClusterReport, Held, Root};
 use aggregator_core::state::ObjectRef;
 use axum::Json;
@@ -9,7 +10,6 @@ use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use findings::{Verdict, cause};
-use incidents::{Incident, markdown};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

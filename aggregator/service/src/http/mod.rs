@@ -17,10 +17,10 @@ mod visible;
 
 use std::sync::Arc;
 
-use aggregator::client::Bounds;
 use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::get;
+use client::Bounds;
 use kube::Client;
 use tokio::sync::watch::Receiver;
 

@@ -6,8 +6,8 @@ use std::hash::Hash;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use aggregator::client::Bounds;
 use aggregator_core::state::Name;
+use client::Bounds;
 use futures::StreamExt as _;
 use http::{Request, StatusCode, header};
 use http_body_util::{BodyExt as _, Limited};

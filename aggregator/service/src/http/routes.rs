@@ -1,10 +1,10 @@
 //! Which path is answered by whom, and how it is described.
 
+use crate::incidents::Incident;
 use aggregator_core::report::ClusterReport;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::routing::get;
-use incidents::Incident;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use super::api::{self, Answer, CauseLine, Incidents, NodeAnswer, ObjectAnswer, Roots, tagged};

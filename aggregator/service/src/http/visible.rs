@@ -3,11 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use crate::incidents::Incident;
 use aggregator_core::report::{ClusterReport, Held, Root};
 use aggregator_core::state::{Known, ObjectRef, known};
 use findings::event::NAMESPACE;
 use findings::{Finding, Link, Remedy, Thing, Values, Verdict};
-use incidents::Incident;
 
 use super::review::{Access, NotReviewed, Reviews, User};
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use incidents::{Incident, file};
+use crate::incidents::{Incident, file};
 use tokio::sync::watch::Receiver;
 
 use crate::published::Published;

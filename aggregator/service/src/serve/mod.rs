@@ -10,9 +10,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use aggregator::client::{Bounds, Connection, connect};
+use crate::incidents::{Limits, Recorder};
 use anyhow::Context as _;
-use incidents::{Limits, Recorder};
+use client::{Bounds, Connection, connect};
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub use lease::LeaseName;

@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use aggregator::client::{self, Bounds, Server, reach};
 use aggregator_core::state::{Question, State, Subject};
+use client::{self, Bounds, Server, reach};
 use futures::StreamExt as _;
 use jiff::Timestamp;
 use kube::Client;

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use aggregator::client::{self, Bounds, Connection, Server, Watch, connect, version_to_watch_from};
 use aggregator_core::state::{Answer, Answered, Detail, Facts, Fault, Question, Select};
+use client::{self, Bounds, Connection, Server, Watch, connect, version_to_watch_from};
 use findings::FaultKind;
 use kube::Client;
 use tokio::runtime;

@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use aggregator::client::Connection;
+use ::client::Connection;
 use apiserver::Store;
 
 use crate::api::{Api, until};

@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use k8s_openapi::api::core::v1::{Container, EnvVar, PodSpec, SecurityContext, VolumeMount};
 
 use crate::{
-    cri::{self, NamespaceMode, ProfileType},
+    cri_write::{self, NamespaceMode, ProfileType},
     node::NODE_NAME,
 };
 
@@ -32,11 +32,11 @@ pub const API_PORT: u16 = 6443;
 #[derive(Clone, Debug)]
 pub struct Settings {
     host_pid: bool,
-    pod_seccomp: Option<cri::SecurityProfile>,
-    security: cri::LinuxContainerSecurityContext,
-    resources: cri::LinuxContainerResources,
+    pod_seccomp: Option<cri_write::SecurityProfile>,
+    security: cri_write::LinuxContainerSecurityContext,
+    resources: cri_write::LinuxContainerResources,
     args: Vec<String>,
-    env: Vec<cri::KeyValue>,
+    env: Vec<cri_write::KeyValue>,
     volumes: Vec<Volume>,
 }
 
@@ -87,13 +87,13 @@ impl Settings {
     pub fn with_capabilities(mut self, names: &[&str]) -> Self {
         let drop = vec!["ALL".to_owned()];
         let add = names.iter().map(|&name| name.to_owned()).collect();
-        self.security.capabilities = Some(cri::Capability { add, drop });
+        self.security.capabilities = Some(cri_write::Capability { add, drop });
         self
     }
 
     /// The same with the service account's token and the node's name: one container for both roles.
     pub fn as_one(mut self) -> Self {
-        self.env.push(cri::KeyValue { key: "NODE_NAME".to_owned(), value: NODE_NAME.to_owned() });
+        self.env.push(cri_write::KeyValue { key: "NODE_NAME".to_owned(), value: NODE_NAME.to_owned() });
         self.volumes.push(Volume {
             kind: VolumeKind::ServiceAccount,
             path: SERVICE_ACCOUNT.to_owned(),
@@ -115,14 +115,14 @@ impl Settings {
 
     /// The same as another user.
     pub fn with_user(mut self, id: i64) -> Self {
-        self.security.run_as_user = Some(cri::Int64Value { value: id });
+        self.security.run_as_user = Some(cri_write::Int64Value { value: id });
         self
     }
 
     /// Puts the pod's part into its sandbox.
-    pub(super) fn sandbox(&self, mut sandbox: cri::PodSandboxConfig) -> cri::PodSandboxConfig {
+    pub(super) fn sandbox(&self, mut sandbox: cri_write::PodSandboxConfig) -> cri_write::PodSandboxConfig {
         if let Some(linux) = &mut sandbox.linux {
-            linux.security_context = Some(cri::LinuxSandboxSecurityContext {
+            linux.security_context = Some(cri_write::LinuxSandboxSecurityContext {
                 namespace_options: Some(self.namespaces()),
                 seccomp: self.pod_seccomp,
             });
@@ -131,11 +131,12 @@ impl Settings {
     }
 
     /// The container's part.
-    pub(super) fn container(&self) -> anyhow::Result<cri::ContainerConfig> {
+    pub(super) fn container(&self) -> anyhow::Result<cri_write::ContainerConfig> {
         let mut security = self.security.clone();
         security.namespace_options = Some(self.namespaces());
-        let linux = cri::LinuxContainerConfig { resources: Some(self.resources), security_context: Some(security) };
-        Ok(cri::ContainerConfig {
+        let linux =
+            cri_write::LinuxContainerConfig { resources: Some(self.resources), security_context: Some(security) };
+        Ok(cri_write::ContainerConfig {
             args: self.args.clone(),
             envs: self.env.clone(),
             linux: Some(linux),
@@ -143,9 +144,9 @@ impl Settings {
         })
     }
 
-    fn namespaces(&self) -> cri::NamespaceOption {
+    fn namespaces(&self) -> cri_write::NamespaceOption {
         let pid = if self.host_pid { NamespaceMode::Node } else { NamespaceMode::Container };
-        cri::NamespaceOption {
+        cri_write::NamespaceOption {
             network: i32::from(NamespaceMode::Pod),
             pid: i32::from(pid),
             ipc: i32::from(NamespaceMode::Pod),
@@ -172,8 +173,8 @@ fn volumes(pod: &PodSpec, container: &Container) -> anyhow::Result<Vec<Volume>> 
 
 fn security(
     context: SecurityContext,
-    pod_seccomp: Option<cri::SecurityProfile>,
-) -> anyhow::Result<cri::LinuxContainerSecurityContext> {
+    pod_seccomp: Option<cri_write::SecurityProfile>,
+) -> anyhow::Result<cri_write::LinuxContainerSecurityContext> {
     // Taken apart, so that a field that is added to the type is thought of here.
     let SecurityContext {
         allow_privilege_escalation,
@@ -193,15 +194,15 @@ fn security(
     let foreign = privileged.is_some() || proc_mount.is_some() || (run_as_non_root == Some(true) && is_root);
     anyhow::ensure!(!foreign, "the container's security context has fields that the lab does not play");
     let capabilities = capabilities.unwrap_or_default();
-    let id = |value: i64| cri::Int64Value { value };
-    Ok(cri::LinuxContainerSecurityContext {
-        capabilities: Some(cri::Capability {
+    let id = |value: i64| cri_write::Int64Value { value };
+    Ok(cri_write::LinuxContainerSecurityContext {
+        capabilities: Some(cri_write::Capability {
             add: capabilities.add.unwrap_or_default(),
             drop: capabilities.drop.unwrap_or_default(),
         }),
         namespace_options: None,
         selinux_options: se_linux_options
-            .map(|options| cri::SeLinuxOption { r#type: options.type_.unwrap_or_default() }),
+            .map(|options| cri_write::SeLinuxOption { r#type: options.type_.unwrap_or_default() }),
         run_as_user: run_as_user.map(id),
         run_as_group: run_as_group.map(id),
         readonly_rootfs: read_only_root_filesystem == Some(true),
@@ -213,16 +214,16 @@ fn security(
     })
 }
 
-fn profile(kind: &str) -> anyhow::Result<cri::SecurityProfile> {
+fn profile(kind: &str) -> anyhow::Result<cri_write::SecurityProfile> {
     let kind = match kind {
         "RuntimeDefault" => ProfileType::RuntimeDefault,
         "Unconfined" => ProfileType::Unconfined,
         other => anyhow::bail!("the lab does not know profiles of type {other}"),
     };
-    Ok(cri::SecurityProfile { profile_type: i32::from(kind) })
+    Ok(cri_write::SecurityProfile { profile_type: i32::from(kind) })
 }
 
-fn resources(container: &Container, critical: bool) -> anyhow::Result<cri::LinuxContainerResources> {
+fn resources(container: &Container, critical: bool) -> anyhow::Result<cri_write::LinuxContainerResources> {
     let resources = container.resources.clone().unwrap_or_default();
     let limits = resources.limits.unwrap_or_default();
     anyhow::ensure!(!limits.contains_key("cpu"), "the lab does not play limits of cpu");
@@ -232,7 +233,7 @@ fn resources(container: &Container, critical: bool) -> anyhow::Result<cri::Linux
         number.map(|number| number * size).with_context(|| format!("no {key} is given in {unit}"))
     };
     let cpu = quantity(&resources.requests.unwrap_or_default(), "cpu", "m", 1)?;
-    Ok(cri::LinuxContainerResources {
+    Ok(cri_write::LinuxContainerResources {
         // As the kubelet's MilliCPUToShares.
         cpu_shares: (cpu * 1024 / 1000).max(2),
         memory_limit_in_bytes: quantity(&limits, "memory", "Mi", 1 << 20)?,
@@ -241,7 +242,7 @@ fn resources(container: &Container, critical: bool) -> anyhow::Result<cri::Linux
 }
 
 /// The variables with what the kubelet fills in, and those every pod gets.
-fn environment(variables: &[EnvVar]) -> anyhow::Result<Vec<cri::KeyValue>> {
+fn environment(variables: &[EnvVar]) -> anyhow::Result<Vec<cri_write::KeyValue>> {
     let mut known = vec![
         ("KUBERNETES_SERVICE_HOST".to_owned(), "127.0.0.1".to_owned()),
         ("KUBERNETES_SERVICE_PORT".to_owned(), API_PORT.to_string()),
@@ -259,7 +260,7 @@ fn environment(variables: &[EnvVar]) -> anyhow::Result<Vec<cri::KeyValue>> {
         };
         known.push((variable.name.clone(), value));
     }
-    Ok(known.into_iter().map(|(key, value)| cri::KeyValue { key, value }).collect())
+    Ok(known.into_iter().map(|(key, value)| cri_write::KeyValue { key, value }).collect())
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use cri_api::Connection;
+use cri::Connection;
 use serde::Deserialize;
 
 use super::volumes::is_mount;

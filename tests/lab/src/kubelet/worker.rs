@@ -3,7 +3,7 @@
 use std::{fs, sync::Arc, thread, time::Duration};
 
 use anyhow::{Context as _, bail};
-use cri_api::{ContainerState, PodSandboxState};
+use cri::{ContainerState, PodSandboxState};
 
 use super::{Gate, cgroups, log::Log, volumes::Volumes};
 use crate::{Layout, node::mark_terminal, pod::Record, runtime::RuntimeClient};

@@ -8,7 +8,7 @@ use nix::sys::signal::Signal;
 use super::{Node, api};
 use crate::{
     cgroup,
-    cri::{self, NamespaceMode, NamespaceOption},
+    cri_write::{self, NamespaceMode, NamespaceOption},
     kubelet::Gate,
     pod::{Container, ContainerSpec, Pod, PodRef, PodSpec, Record},
     process, wait_for,
@@ -152,7 +152,7 @@ impl Node {
     pub fn remains(&self, pod: &PodRef) -> anyhow::Result<Vec<String>> {
         let mut left = self.remains_on_disk(pod)?;
         for container in self.runtime.containers()? {
-            let running = container.state == i32::from(cri_api::ContainerState::Running);
+            let running = container.state == i32::from(cri::ContainerState::Running);
             if running && container.labels.get("io.kubernetes.pod.uid") == Some(&pod.uid) {
                 left.push(format!("the running container {}", container.id));
             }
@@ -187,11 +187,11 @@ impl Node {
     }
 
     /// Labels and annotations are the kubelet's: the agent knows pods by them.
-    pub(crate) fn sandbox_config(&self, spec: &PodSpec) -> cri::PodSandboxConfig {
+    pub(crate) fn sandbox_config(&self, spec: &PodSpec) -> cri_write::PodSandboxConfig {
         let pod = &spec.pod;
         let logs = self.layout.pod_logs().join(format!("{}_{}_{}", pod.namespace, pod.name, pod.uid));
-        cri::PodSandboxConfig {
-            metadata: Some(cri_api::PodSandboxMetadata {
+        cri_write::PodSandboxConfig {
+            metadata: Some(cri::PodSandboxMetadata {
                 name: pod.name.clone(),
                 uid: pod.uid.clone(),
                 namespace: pod.namespace.clone(),
@@ -204,9 +204,9 @@ impl Node {
                 ("kubernetes.io/config.source".to_owned(), "api".to_owned()),
                 ("kubernetes.io/config.seen".to_owned(), jiff::Timestamp::now().to_string()),
             ]),
-            linux: Some(cri::LinuxPodSandboxConfig {
+            linux: Some(cri_write::LinuxPodSandboxConfig {
                 cgroup_parent: pod.cgroup(),
-                security_context: Some(cri::LinuxSandboxSecurityContext {
+                security_context: Some(cri_write::LinuxSandboxSecurityContext {
                     namespace_options: Some(namespaces(spec)),
                     seccomp: None,
                 }),
@@ -219,14 +219,14 @@ impl Node {
         spec: &PodSpec,
         container: &ContainerSpec,
         sandbox: &str,
-        sandbox_config: &cri::PodSandboxConfig,
+        sandbox_config: &cri_write::PodSandboxConfig,
     ) -> anyhow::Result<Container> {
         let mut labels = labels(&spec.pod);
         labels.insert("io.kubernetes.container.name".to_owned(), container.name.clone());
         let annotation = |name: &str, value: &str| (format!("io.kubernetes.{name}"), value.to_owned());
-        let config = cri::ContainerConfig {
-            metadata: Some(cri_api::ContainerMetadata { name: container.name.clone(), attempt: 0 }),
-            image: Some(cri::ImageSpec { image: container.image.to_owned() }),
+        let config = cri_write::ContainerConfig {
+            metadata: Some(cri::ContainerMetadata { name: container.name.clone(), attempt: 0 }),
+            image: Some(cri_write::ImageSpec { image: container.image.to_owned() }),
             command: container.command.clone(),
             args: Vec::new(),
             envs: Vec::new(),
@@ -240,9 +240,9 @@ impl Node {
                 annotation("pod.terminationGracePeriod", &spec.grace.as_secs().to_string()),
             ]),
             log_path: format!("{}.log", container.name),
-            linux: Some(cri::LinuxContainerConfig {
+            linux: Some(cri_write::LinuxContainerConfig {
                 resources: None,
-                security_context: Some(cri::LinuxContainerSecurityContext {
+                security_context: Some(cri_write::LinuxContainerSecurityContext {
                     namespace_options: Some(namespaces(spec)),
                     ..Default::default()
                 }),

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use crate::incidents::Incident;
 use aggregator_core::report::Root;
 use aggregator_core::state::ObjectRef;
 use findings::duration;
-use incidents::Incident;
 use jiff::Timestamp;
 use maud::{Markup, html};
 

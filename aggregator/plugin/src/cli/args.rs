@@ -1,0 +1,321 @@
+//! Flags.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::report::Which;
+use client::{Connection, with_scheme};
+
+/// Says what holds whatever is stuck in Terminating, and what to do about it.
+///
+/// Without an argument: everything that is stuck in the cluster. With one: that object, as in
+/// `ns/shop`, `pod/db-0 -n shop`, `pvc/data`, `pv/…`, `crd/…`, `node/…`, or TYPE/NAME of any resource
+/// the server knows; or all of one type, as in `pods`. It reads and explains; it never deletes, patches or evicts.
+#[derive(Debug, Parser)]
+#[command(
+    name = "kubectl-why_terminating",
+    bin_name = "kubectl why-terminating",
+    version,
+    args_conflicts_with_subcommands = true,
+    after_help = findings::render::AFTER_HELP
+)]
+pub struct Args {
+    /// What to do instead of looking at the cluster.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// TYPE/NAME, TYPE NAME, or TYPE
+    #[arg(num_args = 0.., value_name = "TYPE/NAME")]
+    pub object: Vec<String>,
+    /// How to look and how to answer.
+    #[command(flatten)]
+    pub flags: Flags,
+}
+
+/// What to do instead of looking at the cluster.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Explain one cause, or list all of them
+    Causes {
+        /// For example ApiServiceWithoutEndpoints
+        id: Option<String>,
+    },
+    /// Print a completion script for this shell
+    Completion {
+        /// bash, zsh, fish
+        shell: clap_complete::Shell,
+    },
+    /// Wait until an object is deleted, as `kubectl wait --for=delete` does, and say what holds it when time is up
+    Wait {
+        /// TYPE/NAME, or TYPE NAME
+        #[arg(num_args = 1.., required = true, value_name = "TYPE/NAME")]
+        object: Vec<String>,
+        /// How long: 30s, 5m; 0 looks once, a negative time waits for a week
+        #[arg(long, default_value = "30s", value_parser = waiting, allow_hyphen_values = true)]
+        timeout: Duration,
+        /// How to look and how to answer
+        #[command(flatten)]
+        flags: Box<Flags>,
+    },
+    /// Say the versions of the plugin, of the API server, and of the agents and the service in the cluster
+    Version {
+        /// Only the plugin's, without a cluster
+        #[arg(long)]
+        client: bool,
+        /// How to say it
+        #[arg(short, long, value_enum, default_value_t)]
+        output: VersionOutput,
+        /// How to reach the cluster
+        #[command(flatten)]
+        flags: Box<ConnectionFlags>,
+    },
+    /// Judge a saved state, without a cluster
+    Judge {
+        /// What --save-state wrote
+        file: PathBuf,
+        /// How to answer
+        #[command(flatten)]
+        answer: AnswerFlags,
+    },
+}
+
+/// Flags of a look at the cluster.
+#[derive(Debug, clap::Args)]
+pub struct Flags {
+    /// Only this namespace
+    #[arg(short, long)]
+    pub namespace: Option<String>,
+    /// All namespaces (the default, where you may list them)
+    #[arg(short = 'A', long, conflicts_with = "namespace")]
+    pub all_namespaces: bool,
+    /// Look at every kind that the server serves, by its metadata (not at Secrets and Events)
+    #[arg(long)]
+    pub all_kinds: bool,
+    /// Ask kubelets through the API server what they logged about a pod that they do not finish (NodeLogQuery; takes
+    /// your right to get nodes/proxy, which is root on the node: nobody should be given it for this)
+    #[arg(long)]
+    pub kubelet_log: bool,
+    /// Ask the agents of the nodes now, by a command in their pods, instead of reading what they last said; with --before,
+    /// who holds the volumes of running pods now (takes your right to create pods/exec in their namespace, which is root
+    /// on the nodes: nobody should be given it for this)
+    #[arg(long, conflicts_with = "watch")]
+    pub live: bool,
+    /// Say what would hold TYPE/NAME, and what would be lost, if it were deleted (a node: drained) now
+    #[arg(long, conflicts_with = "watch")]
+    pub before: bool,
+    /// How to reach the cluster
+    #[command(flatten)]
+    pub connection: ConnectionFlags,
+    /// Follow what was asked about, and answer again when something changed
+    #[arg(short, long, conflicts_with = "save_state")]
+    pub watch: bool,
+    /// Keep what was asked and answered, for `judge`
+    #[arg(long, value_name = "FILE")]
+    pub save_state: Option<PathBuf>,
+    /// How to answer
+    #[command(flatten)]
+    pub answer: AnswerFlags,
+}
+
+/// How to reach the cluster, in kubectl's words.
+#[derive(Debug, clap::Args)]
+pub struct ConnectionFlags {
+    /// The kubeconfig's context to use
+    #[arg(long)]
+    pub context: Option<String>,
+    /// The kubeconfig to use
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// The kubeconfig's cluster to use
+    #[arg(long)]
+    pub cluster: Option<String>,
+    /// The kubeconfig's user to use
+    #[arg(long)]
+    pub user: Option<String>,
+    /// The API server's address
+    #[arg(short, long, value_name = "URL", value_parser = address)]
+    pub server: Option<String>,
+    /// The certificates that the API server's must come from
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure_skip_tls_verify")]
+    pub certificate_authority: Option<PathBuf>,
+    /// The certificate to show the API server
+    #[arg(long, value_name = "FILE")]
+    pub client_certificate: Option<PathBuf>,
+    /// The key of that certificate
+    #[arg(long, value_name = "FILE")]
+    pub client_key: Option<PathBuf>,
+    /// The name that the API server's certificate must have, instead of that in its address
+    #[arg(long, value_name = "NAME")]
+    pub tls_server_name: Option<String>,
+    /// Do not check the API server's certificate: somebody else may answer
+    #[arg(long)]
+    pub insecure_skip_tls_verify: bool,
+    /// The bearer token to use
+    #[arg(long)]
+    pub token: Option<String>,
+    /// The user to act as
+    #[arg(long = "as", value_name = "USER")]
+    pub impersonate: Option<String>,
+    /// A group to act as a member of; may be given several times
+    #[arg(long = "as-group", value_name = "GROUP", requires = "impersonate")]
+    pub impersonate_groups: Vec<String>,
+    /// The uid to act as
+    #[arg(long = "as-uid", value_name = "UID", requires = "impersonate")]
+    pub impersonate_uid: Option<String>,
+    /// Have the API server send its answers uncompressed
+    #[arg(long)]
+    pub disable_compression: bool,
+    /// How long one request may take: 10s, 1m30s; 0 for as long as it takes
+    #[arg(long, default_value = "10s", value_parser = seconds)]
+    pub request_timeout: Duration,
+}
+
+/// How to answer.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct AnswerFlags {
+    /// The form of the answer; without it a screen of all root causes, or the tree of the object that was named
+    #[arg(short, long, value_enum)]
+    pub output: Option<Output>,
+    /// The whole chain and all steps of one root cause: its number on the first screen, or the eight digits that an alert
+    /// or the service's page calls it
+    #[arg(long, value_name = "N", conflicts_with_all = ["no_headers"])]
+    pub explain: Option<Which>,
+    /// Leave out the table's head
+    #[arg(long)]
+    pub no_headers: bool,
+    /// Whether to use colour
+    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
+    pub color: Colour,
+}
+
+/// How to say versions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum VersionOutput {
+    /// A line for each
+    #[default]
+    Text,
+    /// For scripts
+    Json,
+}
+
+/// The form of the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// A few lines for each root cause, the oldest first
+    Screen,
+    /// What holds it, and what to do
+    Tree,
+    /// One line per root cause
+    Table,
+    /// The tree with its evidence
+    Wide,
+    /// The stable schema
+    Json,
+    /// The stable schema
+    Yaml,
+    /// What is stuck, one name per line
+    Name,
+    /// A drawing for Graphviz
+    Dot,
+    /// A drawing for Markdown
+    Mermaid,
+}
+
+/// Whether to use colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Colour {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// No request takes longer.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// `10s`, `1m30s`, or plain seconds, as kubectl has it; 0 is no limit.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let whole = if text.bytes().all(|byte| byte.is_ascii_digit()) { format!("{text}s") } else { text.to_owned() };
+    let parsed = whole.parse::<jiff::SignedDuration>().ok().and_then(|duration| Duration::try_from(duration).ok());
+    match parsed {
+        Some(Duration::ZERO) => Ok(LONGEST),
+        Some(duration) if duration <= LONGEST => Ok(duration),
+        _ => Err("give up to an hour, for example 10s, 1m30s, or 0 for no limit".to_owned()),
+    }
+}
+
+/// As `kubectl wait` takes it: 0 looks once, less than that waits for a week.
+fn waiting(text: &str) -> Result<Duration, String> {
+    const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
+    let whole = if text.bytes().all(|byte| byte.is_ascii_digit()) { format!("{text}s") } else { text.to_owned() };
+    let Ok(parsed) = whole.parse::<jiff::SignedDuration>() else {
+        return Err("give a time, for example 30s, 5m, or 0 to look once".to_owned());
+    };
+    Ok(if parsed.is_negative() { WEEK } else { Duration::try_from(parsed).unwrap_or(WEEK).min(WEEK) })
+}
+
+/// `https://host:6443`, or without the scheme.
+fn address(text: &str) -> Result<String, String> {
+    let is_one = |uri: http::Uri| uri.host().is_some() && matches!(uri.scheme_str(), Some("http" | "https"));
+    match with_scheme(text, true).is_some_and(is_one) {
+        true => Ok(text.to_owned()),
+        false => Err("give an address, for example https://10.0.0.1:6443".to_owned()),
+    }
+}
+
+impl ConnectionFlags {
+    /// How to reach the cluster.
+    pub fn given(&self) -> Connection {
+        Connection {
+            kubeconfig: self.kubeconfig.clone(),
+            context: self.context.clone(),
+            cluster: self.cluster.clone(),
+            user: self.user.clone(),
+            server: self.server.clone(),
+            certificate_authority: self.certificate_authority.clone(),
+            client_certificate: self.client_certificate.clone(),
+            client_key: self.client_key.clone(),
+            tls_server_name: self.tls_server_name.clone(),
+            insecure_skip_tls_verify: self.insecure_skip_tls_verify,
+            token: self.token.clone(),
+            impersonate: self.impersonate.clone(),
+            impersonate_groups: self.impersonate_groups.clone(),
+            impersonate_uid: self.impersonate_uid.clone(),
+            disable_compression: self.disable_compression,
+            request_timeout: self.request_timeout,
+            user_agent: concat!("kubectl-why_terminating/", env!("CARGO_PKG_VERSION")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_kubectls() {
+        for (text, expected) in [("10s", 10), ("1m30s", 90), ("2m", 120), ("7", 7), ("0", 3600), ("1h", 3600)] {
+            assert_eq!(seconds(text), Ok(Duration::from_secs(expected)), "{text}");
+        }
+        for (text, expected) in [("30s", 30), ("5m", 300), ("0", 0), ("-1s", 604_800), ("2h", 7200)] {
+            assert_eq!(waiting(text), Ok(Duration::from_secs(expected)), "{text}");
+        }
+        assert!(waiting("soon").is_err());
+        for odd in ["", "-1s", "soon", "2h", "10 years"] {
+            assert!(seconds(odd).is_err(), "{odd}");
+        }
+    }
+
+    #[test]
+    fn groups_need_a_user() {
+        assert!(Args::try_parse_from(["x", "--as", "alice", "--as-group", "a", "--as-group", "b"]).is_ok());
+        assert!(Args::try_parse_from(["x", "--as-group", "a"]).is_err());
+        assert!(Args::try_parse_from(["x", "-s", "https://10.0.0.1:6443"]).is_ok());
+        assert!(Args::try_parse_from(["x", "-s", "10.0.0.1:6443"]).is_ok());
+        assert!(Args::try_parse_from(["x", "-s", "two words"]).is_err());
+        assert!(Args::try_parse_from(["x", "--server", "ftp://x"]).is_err());
+    }
+}

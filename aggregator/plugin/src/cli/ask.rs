@@ -1,0 +1,27 @@
+//! Asks the API server what the judgement wants to know.
+
+use std::io::IsTerminal as _;
+use std::time::Instant;
+
+use aggregator_core::state::{State, Subject};
+use jiff::Timestamp;
+
+use super::args::Flags;
+use client::{Bounds, Unreachable, gather, reach};
+
+/// Asks until the judgement has all it needs.
+pub async fn ask(client: &kube::Client, subject: &Subject, flags: &Flags) -> Result<State, Unreachable> {
+    let mut state = State::new(subject.clone(), Timestamp::now());
+    state.kubelet_log = flags.kubelet_log;
+    state.live = flags.live;
+    let bounds = Bounds { request_timeout: flags.connection.request_timeout, ..Bounds::default() };
+    let started = Instant::now();
+    reach(client, &mut state, bounds).await?;
+    gather(client, &mut state, bounds, |round, questions| {
+        if started.elapsed().as_secs() >= 1 && std::io::stderr().is_terminal() {
+            eprintln!("round {}: {questions} questions to the API server", round + 1);
+        }
+    })
+    .await;
+    Ok(state)
+}

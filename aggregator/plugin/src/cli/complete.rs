@@ -1,0 +1,231 @@
+//! What is offered for the word being typed.
+//!
+//! For `kubectl why-terminating …` kubectl (1.26 and newer) runs `kubectl_complete-why_terminating` with the words so
+//! far, and reads one offer per line, then a directive. This program is it, when it is called by that name.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{ArgAction, CommandFactory as _, Parser as _};
+use findings::{cause, clean};
+use kube::api::{Api, ApiResource, DynamicObject, ListParams};
+
+use super::args::Args;
+use client::{Connection, connect};
+
+/// The name by which kubectl calls it.
+pub const NAME: &str = "kubectl_complete-why_terminating";
+/// Who types does not wait longer for names.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Names are taken from one page of a list.
+const PAGE: u32 = 500;
+/// Types that are offered; others can be typed.
+const TYPES: [(&str, Type); 6] = [
+    ("ns", Type { group: "", plural: "namespaces", kind: "Namespace", namespaced: false }),
+    ("pod", Type { group: "", plural: "pods", kind: "Pod", namespaced: true }),
+    ("pvc", Type { group: "", plural: "persistentvolumeclaims", kind: "PersistentVolumeClaim", namespaced: true }),
+    ("pv", Type { group: "", plural: "persistentvolumes", kind: "PersistentVolume", namespaced: false }),
+    ("node", Type { group: "", plural: "nodes", kind: "Node", namespaced: false }),
+    (
+        "crd",
+        Type {
+            group: "apiextensions.k8s.io",
+            plural: "customresourcedefinitions",
+            kind: "CustomResourceDefinition",
+            namespaced: false,
+        },
+    ),
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Type {
+    group: &'static str,
+    plural: &'static str,
+    kind: &'static str,
+    namespaced: bool,
+}
+
+/// What fits the word.
+#[derive(Debug, PartialEq, Eq)]
+enum Offer {
+    /// One of these; each with a few words about it.
+    Words(BTreeMap<String, String>),
+    /// An object of this type.
+    Object { typed: &'static str, of: Type },
+    /// A namespace.
+    Namespace,
+    /// A file.
+    File,
+}
+
+/// Offers what fits the last of `words`.
+pub async fn main(words: &[String]) -> ExitCode {
+    let word = words.last().map(String::as_str).unwrap_or_default();
+    let before = words.split_last().map_or(&[][..], |(_, before)| before);
+    let lines = match offer(before, word) {
+        Offer::File => ":0\n".to_owned(),
+        Offer::Words(all) => print(&all, word),
+        Offer::Object { typed, of } => {
+            let names = names(before, of).await.into_iter();
+            print(&names.map(|name| (format!("{typed}/{name}"), String::new())).collect(), word)
+        }
+        Offer::Namespace => {
+            let (_, of) = TYPES[0];
+            let names = names(before, of).await.into_iter();
+            print(&names.map(|name| (name, String::new())).collect(), word)
+        }
+    };
+    // Whoever asked may have gone.
+    let _ = std::io::stdout().write_all(lines.as_bytes());
+    ExitCode::SUCCESS
+}
+
+fn offer(before: &[String], word: &str) -> Offer {
+    let plugin = Args::command();
+    let command = before.first().and_then(|name| plugin.find_subcommand(name)).unwrap_or(&plugin);
+    let is_named = |arg: &clap::Arg, flag: &str| {
+        arg.get_long().is_some_and(|long| flag == format!("--{long}"))
+            || arg.get_short().is_some_and(|short| flag == format!("-{short}"))
+    };
+    let takes_value = |arg: &&clap::Arg| matches!(arg.get_action(), ArgAction::Set | ArgAction::Append);
+    let open = before.last().and_then(|flag| command.get_arguments().find(|arg| is_named(arg, flag)));
+    if let Some(flag) = open.filter(takes_value) {
+        return value(flag);
+    }
+    if word.starts_with('-') {
+        let flags = command.get_arguments().filter_map(|arg| Some((format!("--{}", arg.get_long()?), help(arg))));
+        return Offer::Words(flags.collect());
+    }
+    match command.get_name() {
+        "causes" => Offer::Words(cause::all().map(|cause| (cause.id.to_owned(), cause.title.to_owned())).collect()),
+        "judge" => Offer::File,
+        "completion" => command.get_positionals().next().map_or_else(|| Offer::Words(BTreeMap::new()), value),
+        _ => object(&plugin, word),
+    }
+}
+
+/// What a flag or an argument takes.
+fn value(arg: &clap::Arg) -> Offer {
+    match arg.get_id().as_str() {
+        "namespace" => Offer::Namespace,
+        "kubeconfig" | "save_state" => Offer::File,
+        _ => {
+            let values = arg.get_possible_values();
+            let about = |value: &clap::builder::PossibleValue| value.get_help().map(ToString::to_string);
+            let words = values.iter().map(|it| (it.get_name().to_owned(), about(it).unwrap_or_default()));
+            Offer::Words(words.collect())
+        }
+    }
+}
+
+fn object(plugin: &clap::Command, word: &str) -> Offer {
+    if let Some((typed, _)) = word.split_once('/') {
+        let known = TYPES.into_iter().find(|(name, _)| *name == typed);
+        return known.map_or_else(|| Offer::Words(BTreeMap::new()), |(typed, of)| Offer::Object { typed, of });
+    }
+    let types = TYPES.iter().map(|(name, of)| (format!("{name}/"), format!("one {}", of.kind)));
+    let commands = plugin.get_subcommands().map(|command| {
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        (command.get_name().to_owned(), about)
+    });
+    Offer::Words(types.chain(commands).collect())
+}
+
+fn help(arg: &clap::Arg) -> String {
+    arg.get_help().map(ToString::to_string).unwrap_or_default()
+}
+
+/// The lines that kubectl reads: its shell completion is cobra's.
+fn print(all: &BTreeMap<String, String>, word: &str) -> String {
+    let fitting: Vec<_> = all.iter().filter(|(offer, _)| offer.starts_with(word)).collect();
+    // 4: do not offer files; 2: go on without a space, because the name follows.
+    let directive = if !fitting.is_empty() && fitting.iter().all(|(offer, _)| offer.ends_with('/')) { 6 } else { 4 };
+    let line = |(offer, about): (&String, &String)| {
+        let about = about.lines().next().unwrap_or_default();
+        if about.is_empty() { format!("{offer}\n") } else { format!("{offer}\t{about}\n") }
+    };
+    fitting.into_iter().map(line).chain([format!(":{directive}\n")]).collect()
+}
+
+/// What is being deleted, with the flags that were typed before; nothing when it cannot be had soon.
+async fn names(before: &[String], of: Type) -> Vec<String> {
+    let typed = std::iter::once("kubectl").chain(before.iter().map(String::as_str));
+    // A flag that waits for its value is no mistake yet.
+    let flags = Args::try_parse_from(typed).map(|args| args.flags).ok();
+    let given = flags.as_ref().map(|flags| flags.connection.given()).unwrap_or_default();
+    let connection = Connection { request_timeout: PATIENCE, ..given };
+    let namespace = flags.and_then(|flags| flags.namespace);
+    tokio::time::timeout(PATIENCE, list(&connection, namespace, of)).await.unwrap_or_default()
+}
+
+async fn list(connection: &Connection, namespace: Option<String>, of: Type) -> Vec<String> {
+    let Ok((client, default)) = connect(connection).await else { return Vec::new() };
+    let Type { group, plural, kind, namespaced } = of;
+    let api_version = if group.is_empty() { "v1".to_owned() } else { format!("{group}/v1") };
+    let resource = ApiResource {
+        group: group.to_owned(),
+        version: "v1".to_owned(),
+        api_version,
+        kind: kind.to_owned(),
+        plural: plural.to_owned(),
+    };
+    let api: Api<DynamicObject> = if namespaced {
+        Api::namespaced_with(client, &namespace.unwrap_or(default), &resource)
+    } else {
+        Api::all_with(client, &resource)
+    };
+    let mut parameters = ListParams::default().limit(PAGE);
+    if plural == "namespaces" {
+        parameters = parameters.fields("status.phase=Terminating");
+    }
+    let Ok(objects) = api.list_metadata(&parameters).await else { return Vec::new() };
+    let deleted = objects.items.into_iter().filter(|object| object.metadata.deletion_timestamp.is_some());
+    deleted.filter_map(|object| object.metadata.name).map(|name| clean(&name, 253)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offered(line: &[&str]) -> Vec<String> {
+        let words: Vec<String> = line.iter().map(|word| (*word).to_owned()).collect();
+        let (word, before) = words.split_last().unwrap();
+        match offer(before, word) {
+            Offer::Words(all) => print(&all, word).lines().map(|line| line.replace('\t', " | ")).collect(),
+            other => vec![format!("{other:?}")],
+        }
+    }
+
+    #[test]
+    fn types_and_commands() {
+        assert_eq!(
+            offered(&["p"]),
+            ["pod/ | one Pod", "pv/ | one PersistentVolume", "pvc/ | one PersistentVolumeClaim", ":6"]
+        );
+        assert_eq!(offered(&["-A", "comp"]), ["completion | Print a completion script for this shell", ":4"]);
+        assert_eq!(offered(&["widgets/"]), [":4"]);
+        assert!(offered(&["-n", "shop", "pod/d"])[0].starts_with("Object"));
+    }
+
+    #[test]
+    fn flags_and_their_values() {
+        assert_eq!(offered(&["--no-h"]), ["--no-headers | Leave out the table's head", ":4"]);
+        assert_eq!(
+            offered(&["-o", "t"]),
+            ["table | One line per root cause", "tree | What holds it, and what to do", ":4"]
+        );
+        assert_eq!(offered(&["--kubeconfig", ""]), ["File"]);
+        assert_eq!(offered(&["-n", ""]), ["Namespace"]);
+        // A switch takes no value.
+        assert!(offered(&["-A", "ns"])[0].starts_with("ns/"));
+    }
+
+    #[test]
+    fn causes() {
+        assert_eq!(offered(&["causes", "NodeUnreach"]), ["NodeUnreachable | The node is silent", ":4"]);
+        assert_eq!(offered(&["judge", ""]), ["File"]);
+        assert!(offered(&["completion", "ba"])[0].starts_with("bash"));
+    }
+}

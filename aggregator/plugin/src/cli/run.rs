@@ -1,0 +1,142 @@
+//! Looks at the cluster, judges, answers.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, bail};
+use clap::{CommandFactory as _, Parser as _};
+use findings::render::{self, Style};
+
+use super::answer::{print, respond};
+use super::args::{Args, Command, Flags};
+use super::ask::ask;
+use super::version::version;
+use super::{complete, watch};
+use aggregator_core::roots::judge;
+use aggregator_core::state::{State, Subject};
+use client::{connect, words};
+
+/// Runs the plugin.
+pub async fn main() -> ExitCode {
+    let mut typed = std::env::args_os();
+    // On Windows the name ends with `.exe`.
+    if typed.next().is_some_and(|name| Path::new(&name).file_stem().is_some_and(|stem| stem == complete::NAME)) {
+        return complete::main(&typed.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>()).await;
+    }
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            // clap's own code for a usage error is 2, which here means "something is stuck".
+            let _ = error.print();
+            return if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+        }
+    };
+    match run(args).await {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {}", render::screened(&words(error.as_ref()), Style::Plain));
+            ExitCode::from(1)
+        }
+    }
+}
+
+async fn run(args: Args) -> Result<ExitCode> {
+    match args.command {
+        Some(Command::Causes { id }) => {
+            print(&render::causes(id.as_deref())?, Style::Plain)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(Command::Completion { shell }) => {
+            clap_complete::generate(shell, &mut Args::command(), "kubectl-why_terminating", &mut std::io::stdout());
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(Command::Version { client, output, flags }) => version(&flags, client, output).await,
+        Some(Command::Judge { file, answer }) => {
+            let text = std::fs::read(&file).with_context(|| format!("reading {}", file.display()))?;
+            let state: State =
+                serde_json::from_slice(&text).with_context(|| format!("{} is no saved state", file.display()))?;
+            respond(&judge(&state), answer)
+        }
+        Some(Command::Wait { object, timeout, flags }) => {
+            let (client, own) = connect(&flags.connection.given()).await?;
+            let namespace = flags.namespace.clone().unwrap_or(own);
+            watch::wait(&client, &subject(&object, namespace, &flags)?, &flags, timeout).await
+        }
+        None => look(&args.object, &args.flags).await,
+    }
+}
+
+async fn look(object: &[String], flags: &Flags) -> Result<ExitCode> {
+    let (client, own) = connect(&flags.connection.given()).await?;
+    let namespace = flags.namespace.clone().unwrap_or_else(|| own.clone());
+    let mut subject = subject(object, namespace, flags)?;
+    if flags.watch {
+        return watch::watch(&client, &subject, flags).await;
+    }
+    let mut state = ask(&client, &subject, flags).await?;
+    if !flags.all_namespaces && narrow(&state, &mut subject, &own) {
+        eprintln!("note: you may not list the pods of all namespaces; this is about namespace {own} (as -n {own})");
+        state = ask(&client, &subject, flags).await?;
+    }
+    if let Some(file) = &flags.save_state {
+        save(&state, file)?;
+    }
+    respond(&judge(&state), flags.answer)
+}
+
+/// kubectl takes several; an answer is about one, or about all of a type.
+const ONE: &str =
+    "give one object, as TYPE/NAME or TYPE NAME, for example pod/db-0 -n shop; or one TYPE, for example pods";
+
+fn subject(object: &[String], namespace: String, flags: &Flags) -> Result<Subject> {
+    let (word, name) = match object {
+        [] if flags.before => bail!("give what would be deleted: TYPE/NAME, for example ns/shop"),
+        [] => return Ok(Subject::Everything { namespace: flags.namespace.clone(), all_kinds: flags.all_kinds }),
+        [one] => match one.split_once('/') {
+            Some(both) => both,
+            None if one.is_empty() => bail!("give TYPE/NAME, TYPE or nothing, for example pod/db-0 -n shop"),
+            None if flags.before => bail!("give what would be deleted: TYPE/NAME, for example ns/shop"),
+            None => return Ok(Subject::Kind { word: one.clone(), namespace: flags.namespace.clone() }),
+        },
+        [word, name] => (word.as_str(), name.as_str()),
+        _ => bail!("{ONE}"),
+    };
+    if word.is_empty() || name.is_empty() {
+        bail!("give TYPE/NAME, for example ns/shop");
+    }
+    if [word, name].iter().any(|part| part.contains('/')) || word.contains(',') {
+        bail!("{ONE}");
+    }
+    let (word, name) = (word.to_owned(), name.to_owned());
+    Ok(if flags.before { Subject::Before { word, namespace, name } } else { Subject::Object { word, namespace, name } })
+}
+
+/// Turns to the caller's own namespace when that is all that may be seen; whether it did.
+fn narrow(state: &State, subject: &mut Subject, own: &str) -> bool {
+    let Subject::Everything { namespace: namespace @ None, .. } = subject else { return false };
+    let is_refused = state.refuses_all_namespaces();
+    if is_refused {
+        *namespace = Some(own.to_owned());
+    }
+    is_refused
+}
+
+/// Only who asked may read it: it tells names and messages that others may not see.
+fn save(state: &State, file: &Path) -> Result<()> {
+    let text = serde_json::to_vec_pretty(state).context("writing the state as JSON")?;
+    let write = || {
+        let mut open = std::fs::OpenOptions::new();
+        open.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut open, 0o600);
+        let mut opened = open.open(file)?;
+        // The mode is for a new file only.
+        #[cfg(unix)]
+        if opened.metadata()?.is_file() {
+            opened.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+        }
+        opened.write_all(&text)
+    };
+    write().with_context(|| format!("writing {}", file.display()))
+}

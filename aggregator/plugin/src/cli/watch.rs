@@ -1,0 +1,182 @@
+//! Looks again whenever something has changed: `--watch`, and `wait` until an object is gone.
+
+use std::collections::HashSet;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use aggregator_core::report::ClusterReport;
+use aggregator_core::roots::judge;
+use aggregator_core::state::{Answer, State, Subject};
+use anyhow::{Result, bail};
+use findings::Verdict;
+use findings::render::{self, Style};
+use kube::Client;
+use tokio::time::Instant;
+
+use super::answer::{print, respond};
+use super::args::Flags;
+use super::ask::ask;
+use client::{Bounds, changed, followed, versions};
+
+/// Between two looks where nothing can be followed.
+const POLL: Duration = Duration::from_secs(5);
+/// Between two looks at most, for time tells too (what goes on may be stuck by now); and at least, however much
+/// changes. One object is few requests.
+const OF_ONE: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(1));
+const OF_MANY: (Duration, Duration) = (Duration::from_secs(60), POLL);
+
+/// Looks, and looks again.
+struct Looking<'a> {
+    client: &'a Client,
+    subject: &'a Subject,
+    flags: &'a Flags,
+    /// What is followed, and the uids of what was met.
+    questions: Vec<aggregator_core::state::Question>,
+    seen: HashSet<String>,
+}
+
+impl<'a> Looking<'a> {
+    fn new(client: &'a Client, subject: &'a Subject, flags: &'a Flags) -> Self {
+        Looking { client, subject, flags, questions: Vec::new(), seen: HashSet::new() }
+    }
+
+    /// The next report: at once the first time, else when something has changed.
+    async fn next(&mut self, last: &mut Option<client::From>) -> Result<ClusterReport> {
+        let bounds = self.bounds();
+        if let Some(from) = last.take() {
+            let began = Instant::now();
+            let (at_least, apart) = match self.subject {
+                Subject::Object { .. } | Subject::Before { .. } => OF_ONE,
+                Subject::Everything { .. } | Subject::Kind { .. } => OF_MANY,
+            };
+            changed(self.client, from, &self.seen, bounds, POLL, at_least).await;
+            tokio::time::sleep_until(began + apart).await;
+        }
+        loop {
+            // Taken before the look: what happens while it lasts is heard afterwards.
+            let from = versions(self.client, &self.questions, bounds).await;
+            let state = ask(self.client, self.subject, self.flags).await?;
+            let report = judge(&state);
+            let questions = followed(&state, &report);
+            self.seen = uids(&state);
+            let is_new = questions != self.questions;
+            self.questions = questions;
+            if !is_new || report.refused.is_some() {
+                *last = Some(from);
+                return Ok(report);
+            }
+        }
+    }
+
+    fn bounds(&self) -> Bounds {
+        Bounds { request_timeout: self.flags.connection.request_timeout, ..Bounds::default() }
+    }
+}
+
+fn uids(state: &State) -> HashSet<String> {
+    let answers = state.answers.values().filter_map(|answered| match &answered.answer {
+        Answer::Seen(facts) => Some(facts.metas()),
+        _ => None,
+    });
+    answers.flatten().map(|meta| meta.uid.clone()).collect()
+}
+
+/// Answers whenever the roots or what they hold have changed; ends with Ctrl-C, or when the object
+/// that was named is gone.
+pub async fn watch(client: &Client, subject: &Subject, flags: &Flags) -> Result<ExitCode> {
+    let mut looking = Looking::new(client, subject, flags);
+    let (mut before, mut from) = (None, None);
+    loop {
+        let report = match looking.next(&mut from).await {
+            Ok(report) => report,
+            // It was there before and may come back.
+            Err(error) if before.is_some() => {
+                eprintln!("warning: {}", render::screened(&error.to_string(), Style::Plain));
+                tokio::time::sleep(POLL).await;
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        if let Some(gone) = report.refused.as_ref().filter(|_| before.is_some()) {
+            print(&format!("\nAt {}\n{gone}\n", report.at), Style::Plain)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let is_same = before.as_ref().is_some_and(|before: &ClusterReport| before.outline().eq(report.outline()));
+        if !is_same {
+            if before.is_some() {
+                print("\n", Style::Plain)?;
+            }
+            print(&format!("At {}\n", report.at), Style::Plain)?;
+            respond(&report, flags.answer)?;
+            before = Some(report);
+        }
+    }
+}
+
+/// Waits until an object is gone, as `kubectl wait --for=delete` does; when time is up, says what holds it.
+pub async fn wait(client: &Client, subject: &Subject, flags: &Flags, most: Duration) -> Result<ExitCode> {
+    let Subject::Object { word, name, .. } = subject else { bail!("give TYPE/NAME, for example pod/db-0 -n shop") };
+    let end = Instant::now() + most;
+    let mut looking = Looking::new(client, subject, flags);
+    let (mut before, mut from) = (None, None);
+    let mut last: Option<ClusterReport> = None;
+    loop {
+        let next = looking.next(&mut from);
+        let report = match &last {
+            // The first look is what the answer comes from, and takes as long as its requests may.
+            None => next.await?,
+            Some(last) => match tokio::time::timeout_at(end, next).await {
+                Ok(report) => report?,
+                Err(_) => return timed_out(last, word, name, flags),
+            },
+        };
+        if report.refused.is_some() {
+            // Of a type that nobody knows nothing is gone.
+            if last.is_none() && !is_gone(&report) {
+                return respond(&report, flags.answer);
+            }
+            print(&format!("{word}/{name} is gone\n"), Style::Plain)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let now: Vec<String> = report.roots.iter().map(|root| root.finding.root.clone()).collect();
+        if before.as_ref().is_some_and(|before| *before != now) {
+            let roots = report::roots(&report);
+            eprintln!("{}: held by something else now: {}", report.at, render::screened(&roots, Style::Plain));
+        }
+        before = Some(now);
+        if Instant::now() >= end {
+            return timed_out(&report, word, name, flags);
+        }
+        last = Some(report);
+    }
+}
+
+/// Whether the server said that there is no such object.
+fn is_gone(report: &ClusterReport) -> bool {
+    report.refused.as_ref().is_some_and(|words| words.ends_with("does not exist"))
+}
+
+fn timed_out(report: &ClusterReport, word: &str, name: &str, flags: &Flags) -> Result<ExitCode> {
+    eprintln!("error: timed out waiting for {word}/{name} to be deleted; what holds it:");
+    let code = respond(report, flags.answer)?;
+    // It is still there, so whoever waits must not go on.
+    Ok(match report.verdict {
+        Verdict::Clear => ExitCode::FAILURE,
+        Verdict::Progressing => ExitCode::from(2),
+        Verdict::CannotTell | Verdict::Stuck => code,
+    })
+}
+
+mod report {
+    use aggregator_core::report::ClusterReport;
+
+    /// The causes and where they are: `NodeUnreachable (Node node-b)`.
+    pub fn roots(report: &ClusterReport) -> String {
+        let all = report.roots.iter().map(|root| {
+            let place = root.finding.chain.last().map_or("", |link| link.subject.as_str());
+            format!("{} ({place})", root.finding.cause.id)
+        });
+        let all: Vec<String> = all.collect();
+        if all.is_empty() { "nothing that is known".to_owned() } else { all.join(", ") }
+    }
+}

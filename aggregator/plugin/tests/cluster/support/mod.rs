@@ -1,0 +1,173 @@
+//! A recorded cluster, asked by the same code as a real one.
+
+mod build;
+mod found;
+mod kept;
+mod pages;
+mod product;
+mod reports;
+mod says;
+mod world;
+
+use std::path::{Path, PathBuf};
+
+use aggregator_core::engine::next_questions;
+use aggregator_core::report::ClusterReport;
+use aggregator_core::roots::judge;
+use aggregator_core::state::{State, Subject};
+use apiserver::Store;
+use client::{Bounds, Server, answer, gather};
+use kube::Client;
+
+pub use build::*;
+pub use found::*;
+pub use product::*;
+pub use says::Says;
+pub use world::World;
+
+/// Whose rights are enforced. The service asks what the plugin asks when nothing is named.
+fn asked_by(subject: &Subject) -> &'static [&'static str] {
+    match subject {
+        Subject::Everything { namespace: None, all_kinds: false } => {
+            &["kubectl-why_terminating", "why-terminating-aggregator"]
+        }
+        _ => &["kubectl-why_terminating"],
+    }
+}
+
+/// The recording of this name.
+pub fn recording(name: &str) -> World {
+    World::load(&folder(name))
+}
+
+/// A healthy cluster without anything stuck.
+pub fn healthy() -> World {
+    recording("baseline")
+}
+
+pub fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/recordings").join(name)
+}
+
+pub fn everything() -> Subject {
+    Subject::Everything { namespace: None, all_kinds: false }
+}
+
+pub fn object(word: &str, namespace: &str, name: &str) -> Subject {
+    Subject::Object { word: word.to_owned(), namespace: namespace.to_owned(), name: name.to_owned() }
+}
+
+/// What was asked, and what came of it.
+#[derive(Debug)]
+pub struct Looked {
+    pub state: State,
+    pub report: ClusterReport,
+    pub requests: Vec<String>,
+}
+
+/// Asks and judges, and finds every step filled that its entry promises.
+pub fn look(world: World, subject: Subject) -> Looked {
+    let looked = look_at_anything(world, subject);
+    // What an agent says is filled by the agent, as far as it can be believed.
+    for finding in looked.report.roots.iter().filter(|root| root.told_by.is_none()).map(|root| &root.finding) {
+        assert_eq!(finding.lacks(), [""; 0], "{}: a step is not filled, and its entry promises it", finding.cause.id);
+    }
+    looked
+}
+
+/// The same in a cluster whose names may have characters that no command takes.
+pub fn look_at_anything(world: World, subject: Subject) -> Looked {
+    look_with(world, subject, |_| {})
+}
+
+/// The same, when the answers come in an order that the seed gives: one is heard, and what it brings up is asked beside
+/// what is still open.
+pub fn look_in_order(world: World, subject: Subject, seed: u64) -> ClusterReport {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let asked_by = asked_by(&subject);
+    let mut state = State::new(subject, world.at);
+    let dir = tempfile::tempdir().unwrap();
+    world.write(dir.path());
+    let store = Store::new(dir.path()).with_recording(dir.path()).asked_by(asked_by);
+    let client = apiserver::service(&store, apiserver::VERSION).unwrap();
+    runtime.block_on(async {
+        let client = Client::new(client, "default");
+        let server = Server::new(&client, Bounds::default());
+        let first = |state: &State| next_questions(state).into_iter().min_by_key(|one| world::seeded(seed, one));
+        while let Some(question) = first(&state) {
+            let answered = answer(&server, question).await;
+            state.add(answered);
+        }
+    });
+    judge(&state)
+}
+
+/// The same, after the state was changed.
+pub fn look_with(world: World, subject: Subject, change: impl FnOnce(&mut State)) -> Looked {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let asked_by = asked_by(&subject);
+    let mut state = State::new(subject, world.at);
+    change(&mut state);
+    let dir = tempfile::tempdir().unwrap();
+    world.write(dir.path());
+    let store = Store::new(dir.path()).with_recording(dir.path()).asked_by(asked_by);
+    let server = apiserver::service(&store, apiserver::VERSION).unwrap();
+    runtime.block_on(async {
+        let client = Client::new(server, "default");
+        gather(&client, &mut state, Bounds::default(), |_, _| {}).await;
+    });
+    let report = judge(&state);
+    kept::is_as_judged_anew(&state, &report);
+    pages::is_as_kept(&report);
+    let looked = Looked { state, report, requests: requests(&store) };
+    for command in looked.commands() {
+        let destroys = ["delete namespace", "delete crd", "--force", "patch", "--grace-period"];
+        assert!(!destroys.iter().any(|word| command.contains(word)), "{command}");
+    }
+    looked
+}
+
+/// What was asked, with the query.
+pub fn requests(store: &Store) -> Vec<String> {
+    let all = store.requests().unwrap();
+    assert!(all.iter().all(|request| matches!(request.verb.as_str(), "get" | "list")), "only reading: {all:#?}");
+    let is_bounded = |request: &&apiserver::Request| request.verb == "get" || request.query.contains("limit=");
+    assert!(all.iter().all(|request| is_bounded(&request)), "a list without a limit: {all:#?}");
+    let query = |query: &str| if query.is_empty() { String::new() } else { format!("?{query}") };
+    all.into_iter().map(|request| request.path + &query(&request.query)).collect()
+}
+
+impl Looked {
+    /// The ids of the causes, in the order of the report.
+    pub fn causes(&self) -> Vec<&'static str> {
+        self.report.roots.iter().map(|root| root.finding.cause.id).collect()
+    }
+
+    /// `subject: state` of each link of a root's chain.
+    pub fn chain(&self, root: usize) -> Vec<String> {
+        let chain = &self.report.roots[root].finding.chain;
+        chain.iter().map(|link| format!("{}: {}", link.subject, link.state)).collect()
+    }
+
+    /// The victims of a root.
+    pub fn victims(&self, root: usize) -> Vec<String> {
+        self.report.roots[root].victims.iter().map(|victim| victim.held.thing.to_string()).collect()
+    }
+
+    /// Every command the remedies name.
+    pub fn commands(&self) -> Vec<String> {
+        let steps = self.report.roots.iter().flat_map(|root| &root.finding.remedy.steps);
+        steps.filter_map(|step| step.command.clone()).collect()
+    }
+}
+
+impl Looked {
+    /// That the chain has these links; each may go on.
+    pub fn assert_chain(&self, root: usize, expected: &[&str]) {
+        let chain = self.chain(root);
+        let fits =
+            chain.len() == expected.len() && chain.iter().zip(expected).all(|(link, start)| link.starts_with(start));
+        assert!(fits, "{chain:#?}");
+        assert!(self.report.roots[root].finding.chain.last().unwrap().root);
+    }
+}

@@ -1,0 +1,326 @@
+//! From one snapshot of the cluster to the next.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use aggregator_core::report::{ClusterReport, Root};
+use aggregator_core::state::ObjectRef;
+use findings::{Confidence, Link, Verdict};
+use foldhash::{HashMap, HashMapExt as _};
+use jiff::{SignedDuration, Timestamp};
+use sha2::{Digest as _, Sha256};
+
+use crate::incidents::{End, Going, Hold, Incident, LeftBehind, Snapshot};
+
+/// What is kept at most.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Incidents that are over.
+    pub ended: usize,
+    /// Incidents that are not; of what is stuck beyond that nothing is kept.
+    pub open: usize,
+    /// How long an incident is kept after its end.
+    pub age: SignedDuration,
+    /// Holds of one incident.
+    pub holds: usize,
+    /// Links of one chain, counted from the root.
+    pub links: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { ended: 500, open: 4_000, age: SignedDuration::from_hours(7 * 24), holds: 32, links: 12 }
+    }
+}
+
+/// How long an agent may take to tell that what it told is over: what it said before says nothing of
+/// after.
+const AGENT_TELLS_WITHIN: SignedDuration = SignedDuration::from_mins(2);
+
+/// Something of which nobody can tell whether it is stuck is remembered after so long.
+const TOLD_BY_THEN: SignedDuration = SignedDuration::from_mins(10);
+
+/// What was not seen for less than this was not looked at rather than over: a list had failed, say.
+const SAME_HOLD: SignedDuration = SignedDuration::from_mins(5);
+
+/// Remembers what was stuck.
+#[derive(Clone, Debug, Default)]
+pub struct Recorder {
+    limits: Limits,
+    /// By uid.
+    open: BTreeMap<String, Arc<Incident>>,
+    /// The earliest end first.
+    ended: VecDeque<Arc<Incident>>,
+    /// Whether the next snapshot is the first: what is gone by then went unseen.
+    is_new: bool,
+}
+
+impl Recorder {
+    /// Goes on with what an earlier run has kept.
+    pub fn new(limits: Limits, kept: Vec<Incident>) -> Self {
+        let (ended, open): (Vec<_>, Vec<_>) =
+            kept.into_iter().map(Arc::new).partition(|incident| incident.end.is_some());
+        let open = open.into_iter().map(|incident| (incident.uid.clone(), incident)).collect();
+        Recorder { limits, open, ended: ended.into(), is_new: true }
+    }
+
+    /// All incidents, what is not over first, then the latest end first. Whoever keeps them keeps them as they are now.
+    pub fn incidents(&self) -> impl Iterator<Item = &Arc<Incident>> {
+        self.open.values().chain(self.ended.iter().rev())
+    }
+
+    /// The uids of what has gone, of which agents may still see something.
+    pub fn gone(&self) -> BTreeSet<&str> {
+        self.ended.iter().map(|incident| incident.uid.as_str()).collect()
+    }
+
+    /// Takes in what the cluster shows. Returns whether anything has changed that is worth writing down.
+    pub fn observe(&mut self, snapshot: &Snapshot) -> bool {
+        let held = Holdings::of(snapshot.report);
+        let unexplained = &snapshot.report.unexplained;
+        let unexplained: HashMap<Key, Verdict> =
+            unexplained.iter().map(|held| (Key::of(&held.thing), held.verdict)).collect();
+        let told_by_then = snapshot.at.checked_sub(TOLD_BY_THEN).unwrap_or(Timestamp::MIN);
+        let mut changed = self.end(snapshot);
+        let (now, limits) = (snapshot.at, self.limits);
+        for (uid, going) in snapshot.going {
+            let key = Key::of_going(going);
+            let holds = held.on(&key);
+            let has_room = self.open.len() < limits.open;
+            let incident = match self.open.get_mut(*uid) {
+                Some(incident) => incident,
+                None => {
+                    let is_stuck = |verdict: &Verdict| match verdict {
+                        Verdict::Stuck => true,
+                        Verdict::CannotTell => going.deletion_timestamp <= told_by_then,
+                        Verdict::Progressing | Verdict::Clear => false,
+                    };
+                    let mut verdicts = holds.clone().map(|held| &held.verdict).chain(unexplained.get(&key));
+                    if !has_room || !verdicts.any(is_stuck) {
+                        continue;
+                    }
+                    changed = true;
+                    self.open.entry((*uid).to_owned()).or_insert_with(|| Arc::new(begin(uid, going, now)))
+                }
+            };
+            if !is_kept(incident, holds.clone(), now, limits) {
+                update(Arc::make_mut(incident), holds, now, limits);
+                changed = true;
+            }
+        }
+        changed |= self.look_back(snapshot);
+        changed |= self.forget(snapshot.at);
+        self.is_new = false;
+        changed
+    }
+
+    /// What does not go any more has gone.
+    fn end(&mut self, snapshot: &Snapshot) -> bool {
+        let gone: Vec<String> =
+            self.open.keys().filter(|uid| !snapshot.going.contains_key(uid.as_str())).cloned().collect();
+        let is_any = !gone.is_empty();
+        for mut incident in gone.into_iter().filter_map(|uid| self.open.remove(&uid)) {
+            Arc::make_mut(&mut incident).end =
+                Some(End { at: snapshot.at, seen: !self.is_new, left_behind: Vec::new() });
+            self.ended.push_back(incident);
+        }
+        is_any
+    }
+
+    /// What agents still see of pods that have gone.
+    fn look_back(&mut self, snapshot: &Snapshot) -> bool {
+        let mut changed = false;
+        for incident in &mut self.ended {
+            let Some(seen) = snapshot.on_nodes.get(&incident.uid) else { continue };
+            let Some(end) = &incident.end else { continue };
+            let after = end.at.checked_add(AGENT_TELLS_WITHIN).unwrap_or(end.at);
+            for left in seen.iter().filter(|left| left.seen > after) {
+                let Some(end) = &incident.end else { continue };
+                let is_told = |one: &LeftBehind| one.cause == left.cause && one.root.subject == left.root.subject;
+                if end.left_behind.iter().any(is_told) || end.left_behind.len() >= self.limits.holds {
+                    continue;
+                }
+                if let Some(end) = &mut Arc::make_mut(incident).end {
+                    end.left_behind.push(left.clone());
+                    changed = true;
+                }
+            }
+        }
+        changed
+    }
+
+    /// Keeps to the limits.
+    fn forget(&mut self, now: Timestamp) -> bool {
+        let before = self.ended.len();
+        let oldest = now.checked_sub(self.limits.age).unwrap_or(Timestamp::MIN);
+        self.ended.retain(|incident| incident.end.as_ref().is_some_and(|end| end.at >= oldest));
+        let excess = self.ended.len().saturating_sub(self.limits.ended);
+        self.ended.drain(..excess);
+        before != self.ended.len()
+    }
+}
+
+/// An object by its names, of which the kind's are told by two.
+#[derive(PartialEq, Eq)]
+struct Key<'a> {
+    group: &'a str,
+    plural: &'a str,
+    namespace: Option<&'a str>,
+    name: &'a str,
+}
+
+/// As of an [`ObjectRef`]: objects of one name are few.
+impl Hash for Key<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.namespace, self.name).hash(state);
+    }
+}
+
+impl<'a> Key<'a> {
+    fn of(object: &'a ObjectRef) -> Self {
+        let ObjectRef { resource, namespace, name, .. } = object;
+        Key { group: &resource.group, plural: &resource.plural, namespace: namespace.as_deref(), name }
+    }
+
+    fn of_going(going: &Going<'a>) -> Self {
+        let Going { known, namespace, name, .. } = *going;
+        Key { group: known.group, plural: known.plural, namespace, name }
+    }
+}
+
+/// What holds an object.
+struct Holding<'r> {
+    root: &'r Root,
+    /// Of the object.
+    verdict: Verdict,
+    /// From it down to the root; none for that of the root itself.
+    chain: Option<&'r [Arc<Link>]>,
+    /// Where what holds the same object besides stands.
+    next: Option<usize>,
+}
+
+/// What holds which object. It is made for each snapshot, of thousands: no object has a list of its own.
+#[derive(Default)]
+struct Holdings<'r> {
+    all: Vec<Holding<'r>>,
+    /// Where the first of each object stands.
+    first: HashMap<Key<'r>, usize>,
+}
+
+impl<'r> Holdings<'r> {
+    fn of(report: &'r ClusterReport) -> Self {
+        let count = report.roots.iter().map(|root| root.victims.len() + root.on_the_way.len()).sum();
+        let mut held = Holdings { all: Vec::with_capacity(count), first: HashMap::with_capacity(count) };
+        // The last first, so that the first root of an object is found first.
+        for root in report.roots.iter().rev() {
+            let verdict = if root.verdict == Verdict::Stuck { Verdict::Stuck } else { Verdict::Clear };
+            for object in root.on_the_way.iter().rev() {
+                held.add(object, root, verdict, None);
+            }
+            for victim in root.victims.iter().rev() {
+                held.add(&victim.held.thing, root, victim.held.verdict, Some(&victim.chain));
+            }
+        }
+        held
+    }
+
+    fn add(&mut self, object: &'r ObjectRef, root: &'r Root, verdict: Verdict, chain: Option<&'r [Arc<Link>]>) {
+        let next = self.first.insert(Key::of(object), self.all.len());
+        self.all.push(Holding { root, verdict, chain, next });
+    }
+
+    /// What holds one, by the order of the roots.
+    fn on(&self, object: &Key) -> impl Iterator<Item = &Holding<'r>> + Clone {
+        let at = |at: usize| self.all.get(at);
+        let first = self.first.get(object).copied().and_then(at);
+        std::iter::successors(first, move |held| held.next.and_then(at))
+    }
+}
+
+/// The last links of a chain.
+fn last(chain: Option<&[Arc<Link>]>, root: &Root, most: usize) -> Vec<Arc<Link>> {
+    let from = |count: usize| count.saturating_sub(most);
+    match chain {
+        Some(chain) => chain[from(chain.len())..].to_vec(),
+        None => root.finding.chain[from(root.finding.chain.len())..].iter().cloned().map(Arc::new).collect(),
+    }
+}
+
+fn begin(uid: &str, going: &Going, now: Timestamp) -> Incident {
+    Incident {
+        id: id(uid),
+        object: going.object(),
+        uid: uid.to_owned(),
+        asked: going.asked(),
+        stuck_since: now,
+        holds: Vec::new(),
+        has_more_holds: false,
+        end: None,
+    }
+}
+
+/// The first half of a SHA-256: uids are the word of the API, and an id stands in a path.
+fn id(uid: &str) -> String {
+    Sha256::digest(uid.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What every judgement may change of a hold.
+fn news(root: &Root) -> (Confidence, Verdict, Option<Timestamp>) {
+    (root.finding.confidence, root.verdict, None)
+}
+
+fn is_same(hold: &Hold, root: &Root, now: Timestamp) -> bool {
+    let recently = now.checked_sub(SAME_HOLD).unwrap_or(Timestamp::MIN);
+    hold.root == root.finding.root && hold.until.is_none_or(|until| until >= recently)
+}
+
+/// Whether all of this is kept already.
+fn is_kept<'h, 'r: 'h>(
+    incident: &Incident,
+    holds: impl Iterator<Item = &'h Holding<'r>> + Clone,
+    now: Timestamp,
+    limits: Limits,
+) -> bool {
+    let is_held = |hold: &Hold| holds.clone().any(|held| held.root.finding.root == hold.root);
+    let is_kept = |root: &Root| match incident.holds.iter().find(|hold| is_same(hold, root, now)) {
+        Some(hold) => (hold.confidence, hold.verdict, hold.until) == news(root),
+        None => incident.has_more_holds && incident.holds.len() >= limits.holds,
+    };
+    incident.last_held_by().all(is_held) && holds.clone().all(|held| is_kept(held.root))
+}
+
+fn update<'h, 'r: 'h>(
+    incident: &mut Incident,
+    holds: impl Iterator<Item = &'h Holding<'r>> + Clone,
+    now: Timestamp,
+    limits: Limits,
+) {
+    for hold in incident.holds.iter_mut().filter(|hold| hold.until.is_none()) {
+        if !holds.clone().any(|held| held.root.finding.root == hold.root) {
+            hold.until = Some(now);
+        }
+    }
+    for Holding { root, chain, .. } in holds {
+        let finding = &root.finding;
+        let is_full = incident.holds.len() >= limits.holds;
+        match incident.holds.iter_mut().find(|hold| is_same(hold, root, now)) {
+            Some(hold) => (hold.confidence, hold.verdict, hold.until) = news(root),
+            None if is_full => incident.has_more_holds = true,
+            None => incident.holds.push(Hold {
+                cause: finding.cause,
+                gate: finding.gate,
+                confidence: finding.confidence,
+                verdict: root.verdict,
+                root: finding.root.clone(),
+                chain: last(*chain, root, limits.links),
+                told_by: root.told_by.as_ref().map(|by| by.node.clone()),
+                since: now,
+                until: None,
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,269 @@
+use std::sync::Arc;
+
+use aggregator_core::report::{Held, Victim};
+use aggregator_core::state::{Subject, known};
+use findings::{CauseRef, Confidence, Evidence, Finding, Link, Remedy, Values};
+use proptest::prelude::*;
+
+use findings::cause::{FUSE_SERVER_NOT_RESPONDING as FUSE, VOLUME_HELD_BY_PROCESS as HELD};
+
+use super::*;
+use crate::incidents::file;
+
+const START: i64 = 1_790_000_000;
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(START + second).unwrap()
+}
+
+fn pod(name: &str) -> ObjectRef {
+    ObjectRef::pod("shop", name)
+}
+
+/// Asked to go at second 0, with 30 seconds to do so.
+fn going<'a>(names: &[&'a str], uids: &'a [String]) -> HashMap<&'a str, Going<'a>> {
+    let one = |name: &'a str| Going {
+        known: known::PODS,
+        namespace: Some("shop"),
+        name,
+        deletion_timestamp: at(30),
+        grace_seconds: 30,
+    };
+    uids.iter().zip(names).map(|(uid, name)| (uid.as_str(), one(name))).collect()
+}
+
+fn uids(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| format!("uid-{name}")).collect()
+}
+
+fn root(cause: &'static findings::Cause, verdict: Verdict, victims: &[&str]) -> Root {
+    let mut last = Link::new("pid 7 s3fs".to_owned(), "sleeping");
+    last.root = true;
+    let finding = Finding {
+        cause: CauseRef(cause),
+        gate: None,
+        confidence: Confidence::Proven,
+        missing: None,
+        root: format!("{}:7", cause.id),
+        chain: vec![last.clone()],
+        evidence: vec![Evidence { source: "x".to_owned(), says: "y".to_owned() }],
+        remedy: Remedy::fill(cause, &Values::new()),
+        must_end_too: None,
+    };
+    let victim = |name: &&str| {
+        let held = Held { thing: pod(name), verdict, overdue_seconds: Some(1), words: String::new() };
+        Victim { held, chain: vec![Arc::new(last.clone())] }
+    };
+    Root {
+        verdict,
+        finding,
+        told_by: None,
+        look_on: None,
+        victims: victims.iter().map(victim).collect(),
+        on_the_way: vec![],
+        behind: vec![],
+    }
+}
+
+fn report(roots: Vec<Root>) -> ClusterReport {
+    ClusterReport {
+        schema: ClusterReport::SCHEMA,
+        at: String::new(),
+        subject: Subject::Everything { namespace: None, all_kinds: false },
+        looked_at: vec![],
+        refused: None,
+        verdict: Verdict::Stuck,
+        roots,
+        unexplained: vec![],
+        unknown: vec![],
+        notes: BTreeSet::new(),
+    }
+}
+
+fn left(cause: &'static findings::Cause, second: i64) -> LeftBehind {
+    LeftBehind {
+        node: "node-a".to_owned(),
+        cause: CauseRef(cause),
+        root: Link::new("pid 7 s3fs".to_owned(), "sleeping"),
+        seen: at(second),
+    }
+}
+
+/// A recorder, shown one snapshot after the other.
+struct Shown(Recorder);
+
+impl Shown {
+    fn new() -> Shown {
+        let mut shown = Shown(Recorder::new(Limits::default(), vec![]));
+        shown.show(-1, &[], vec![], &[]);
+        shown
+    }
+
+    fn show(&mut self, second: i64, names: &[&str], roots: Vec<Root>, on_node: &[(&str, LeftBehind)]) -> bool {
+        let uids = uids(names);
+        let (going, report) = (going(names, &uids), report(roots));
+        let mut on_nodes: BTreeMap<String, Vec<LeftBehind>> = BTreeMap::new();
+        for (name, left) in on_node {
+            on_nodes.entry(format!("uid-{name}")).or_default().push(left.clone());
+        }
+        self.0.observe(&Snapshot { at: at(second), going: &going, report: &report, on_nodes: &on_nodes })
+    }
+
+    fn only(&self) -> &Incident {
+        let all: Vec<&Incident> = self.0.incidents().map(Arc::as_ref).collect();
+        assert_eq!(all.len(), 1, "{all:#?}");
+        all[0]
+    }
+}
+
+#[test]
+fn from_the_question_to_the_end() {
+    let mut shown = Shown::new();
+    assert!(!shown.show(10, &["a"], vec![root(&FUSE, Verdict::Progressing, &["a"])], &[]));
+    assert_eq!(shown.0.incidents().count(), 0, "what goes by itself is no incident");
+    assert!(shown.show(100, &["a"], vec![root(&FUSE, Verdict::Stuck, &["a"])], &[]));
+    assert!(!shown.show(110, &["a"], vec![root(&FUSE, Verdict::Stuck, &["a"])], &[]), "nothing new");
+    assert!(shown.show(200, &["a"], vec![root(&HELD, Verdict::Stuck, &["a"])], &[]));
+    assert!(shown.show(300, &[], vec![], &[]));
+    let incident = shown.only();
+    assert_eq!((incident.asked, incident.stuck_since, incident.seconds(at(999))), (at(0), at(100), 300));
+    let holds: Vec<_> = incident.holds.iter().map(|hold| (hold.cause.id, hold.since, hold.until)).collect();
+    assert_eq!(holds, [(FUSE.id, at(100), Some(at(200))), (HELD.id, at(200), None)]);
+    assert_eq!(incident.end.as_ref().map(|end| (end.at, end.seen)), Some((at(300), true)));
+    assert!(!incident.was_forced());
+    let text = crate::incidents::markdown(incident, at(999));
+    assert!(text.contains("Pod shop/a was Terminating for 5m"), "{text}");
+    assert!(text.contains("taken out of the way: VolumeHeldByProcess"), "{text}");
+}
+
+#[test]
+fn what_the_agent_still_sees_afterwards_was_left_behind() {
+    let mut shown = Shown::new();
+    shown.show(100, &["a"], vec![root(&FUSE, Verdict::Stuck, &["a"])], &[]);
+    shown.show(200, &[], vec![], &[("a", left(&FUSE, 199))]);
+    assert!(!shown.only().was_forced(), "the agent has not looked since");
+    assert!(!shown.show(300, &[], vec![], &[("a", left(&FUSE, 210))]), "it may be about to say that it is over");
+    assert!(shown.show(900, &[], vec![], &[("a", left(&FUSE, 800)), ("b", left(&FUSE, 800))]));
+    assert!(!shown.show(950, &[], vec![], &[("a", left(&FUSE, 900))]), "it is said once");
+    assert!(shown.only().was_forced());
+    let text = crate::incidents::markdown(shown.only(), at(999));
+    assert!(text.contains("deleted by force") && text.contains("node-a still saw FuseServerNotResponding"), "{text}");
+}
+
+#[test]
+fn a_judgement_that_could_not_look_ends_nothing() {
+    let mut shown = Shown::new();
+    shown.show(100, &["a"], vec![root(&FUSE, Verdict::Stuck, &["a"])], &[]);
+    shown.show(110, &["a"], vec![], &[]);
+    shown.show(120, &["a"], vec![root(&FUSE, Verdict::Stuck, &["a"])], &[]);
+    assert_eq!(shown.only().holds.len(), 1, "{:#?}", shown.only());
+    assert_eq!(shown.only().holds[0].until, None);
+}
+
+#[test]
+fn what_holds_it_at_once_is_kept_in_the_order_of_the_report() {
+    for causes in [[&FUSE, &HELD], [&HELD, &FUSE]] {
+        let mut shown = Shown::new();
+        let roots = causes.map(|cause| root(cause, Verdict::Stuck, &["a", "b"]));
+        shown.show(100, &["a"], roots.into(), &[]);
+        let kept: Vec<_> = shown.only().holds.iter().map(|hold| hold.cause.0.id).collect();
+        assert_eq!(kept, causes.map(|cause| cause.id));
+    }
+}
+
+#[test]
+fn another_object_of_the_same_name_is_another_incident() {
+    let mut shown = Shown::new();
+    shown.show(100, &["a"], vec![root(&FUSE, Verdict::Stuck, &["a"])], &[]);
+    let other = ["uid-2".to_owned()];
+    let other = going(&["a"], &other);
+    let report = report(vec![root(&FUSE, Verdict::Stuck, &["a"])]);
+    shown.0.observe(&Snapshot { at: at(200), going: &other, report: &report, on_nodes: &BTreeMap::new() });
+    let ids: BTreeSet<&str> = shown.0.incidents().map(|incident| incident.id.as_str()).collect();
+    assert_eq!(ids.len(), 2);
+}
+
+fn written(recorder: &Recorder) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    file::encode(&mut bytes, recorder.incidents().map(Arc::as_ref)).unwrap();
+    bytes
+}
+
+/// Of too many the last are left out, which are the oldest that are over.
+#[test]
+fn a_file_has_its_limit() {
+    let mut shown = Shown::new();
+    shown.show(100, &["a"], vec![root(&FUSE, Verdict::Stuck, &["a"])], &[]);
+    let one = shown.only();
+    let fits = file::MOST_BYTES / (serde_json::to_vec(one).unwrap().len() + 1);
+    let mut bytes = Vec::new();
+    file::encode(&mut bytes, std::iter::repeat_n(one, fits + 9)).unwrap();
+    assert!(bytes.len() <= file::MOST_BYTES);
+    let read = file::decode(&bytes).unwrap().len();
+    assert!((fits - 9..=fits).contains(&read), "{read} of {fits}");
+}
+
+#[test]
+fn what_went_while_nobody_looked_is_said_to_be_unknown() {
+    let mut shown = Shown::new();
+    shown.show(100, &["a"], vec![root(&FUSE, Verdict::Stuck, &["a"])], &[]);
+    let bytes = written(&shown.0);
+    let mut again = Shown(Recorder::new(Limits::default(), file::decode(&bytes).unwrap()));
+    again.show(4000, &[], vec![], &[]);
+    assert_eq!(again.only().end.as_ref().map(|end| end.seen), Some(false));
+    assert!(crate::incidents::markdown(again.only(), at(5000)).contains("not known"));
+}
+
+#[test]
+fn it_stays_within_its_limits() {
+    let limits = Limits { ended: 3, open: 2, age: SignedDuration::from_hours(1), holds: 1, links: 1 };
+    let mut shown = Shown(Recorder::new(limits, vec![]));
+    shown.show(0, &[], vec![], &[]);
+    for round in 0..5 {
+        let names = [format!("{round}a"), format!("{round}b"), format!("{round}c")];
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        shown.show(100 + round * 10, &names, vec![root(&FUSE, Verdict::Stuck, &names)], &[]);
+        shown.show(105 + round * 10, &names, vec![root(&HELD, Verdict::Stuck, &names)], &[]);
+        let open: Vec<&Incident> =
+            shown.0.incidents().map(Arc::as_ref).filter(|incident| incident.end.is_none()).collect();
+        assert!(open.len() == 2 && open.iter().all(|one| one.holds.len() == 1 && one.has_more_holds), "{open:#?}");
+    }
+    shown.show(200, &[], vec![], &[]);
+    assert_eq!(shown.0.incidents().count(), 3);
+    shown.show(200 + 3601, &[], vec![], &[]);
+    assert_eq!(shown.0.incidents().count(), 0);
+}
+
+#[test]
+fn a_damaged_file_is_told_and_no_more() {
+    let mut shown = Shown::new();
+    shown.show(100, &["a"], vec![root(&FUSE, Verdict::Stuck, &["a"])], &[]);
+    let whole = written(&shown.0);
+    let read = file::decode(&whole).unwrap();
+    assert!(read.iter().eq(shown.0.incidents().map(Arc::as_ref)), "{read:#?}");
+    for cut in 0..whole.len() {
+        assert!(file::decode(&whole[..cut]).is_err(), "{cut}");
+    }
+    let newer = String::from_utf8(whole.clone()).unwrap().replacen(" 1\n", " 2\n", 1);
+    assert!(matches!(file::decode(newer.as_bytes()), Err(file::FileError::Version(2))));
+    assert!(matches!(file::decode(&vec![0; file::MOST_BYTES + 1]), Err(file::FileError::TooLong(_))));
+}
+
+#[test]
+fn words_of_the_cluster_are_no_markdown() {
+    let mut shown = Shown::new();
+    let mut hostile = root(&FUSE, Verdict::Stuck, &["a"]);
+    let evil = "<script>alert(1)</script> | [x](javascript:1) `\u{202e}";
+    hostile.victims[0].chain[0] = Arc::new(Link::new(evil.to_owned(), evil));
+    shown.show(100, &["a"], vec![hostile], &[]);
+    let text = crate::incidents::markdown(shown.only(), at(200));
+    assert!(!text.contains('\u{202e}') && !text.contains("<script"), "{text}");
+    assert!(!text.contains("[x](") && text.contains("\\[x\\]\\("), "{text}");
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        let _ = file::decode(&bytes);
+    }
+}

@@ -1,0 +1,54 @@
+//! What the recorder is shown of the cluster at one moment.
+
+use std::collections::BTreeMap;
+
+use aggregator_core::report::ClusterReport;
+use aggregator_core::state::{Known, ObjectRef};
+use foldhash::HashMap;
+use jiff::Timestamp;
+
+use crate::incidents::LeftBehind;
+
+/// An object with a deletion timestamp. There are thousands, at every judgement: nothing of them is copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Going<'a> {
+    /// Its resource.
+    pub known: Known,
+    /// Its namespace, if it lives in one.
+    pub namespace: Option<&'a str>,
+    /// Its name.
+    pub name: &'a str,
+    /// `metadata.deletionTimestamp`: when it was asked to go plus its grace period.
+    pub deletion_timestamp: Timestamp,
+    /// `metadata.deletionGracePeriodSeconds`, of pods.
+    pub grace_seconds: i64,
+}
+
+impl Going<'_> {
+    /// Which object it is.
+    pub fn object(&self) -> ObjectRef {
+        match self.namespace {
+            Some(namespace) => ObjectRef::namespaced(self.known, namespace, self.name),
+            None => ObjectRef::cluster_wide(self.known, self.name),
+        }
+    }
+
+    /// When its deletion was asked for. A later deletion with a shorter grace period moves it.
+    pub fn asked(&self) -> Timestamp {
+        let grace = jiff::SignedDuration::from_secs(self.grace_seconds.clamp(0, 1 << 31));
+        self.deletion_timestamp.checked_sub(grace).unwrap_or(self.deletion_timestamp)
+    }
+}
+
+/// The cluster at one moment.
+#[derive(Clone, Debug)]
+pub struct Snapshot<'a> {
+    /// When that was, by the API server's clock.
+    pub at: Timestamp,
+    /// All that goes, by uid.
+    pub going: &'a HashMap<&'a str, Going<'a>>,
+    /// What was judged. It may be a little older than `going`.
+    pub report: &'a ClusterReport,
+    /// What agents still see on nodes, by the pod's uid.
+    pub on_nodes: &'a BTreeMap<String, Vec<LeftBehind>>,
+}

@@ -1,8 +1,0 @@
-//! `kubectl why-terminating`.
-
-use std::process::ExitCode;
-
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> ExitCode {
-    aggregator::cli::main().await
-}
