@@ -113,6 +113,9 @@ arm64:
 tag:
 	@grep -q '^## $(VERSION) ' CHANGELOG.md || { echo "CHANGELOG.md has no section '## $(VERSION) (DATE)'" >&2; exit 1; }
 	@[ -z "$$(git status --porcelain)" ] || { echo "something is not committed" >&2; exit 1; }
+	@! git grep -nE '(agent|aggregator|plugin|image|newTag|appVersion|image\.version)(:|=)[ "]*[0-9]+\.[0-9]+\.[0-9]+' \
+		-- Dockerfile deploy '*.md' | grep -vE '[^0-9.]$(subst .,\.,$(VERSION))([^0-9.]|\.?$$)' || \
+		{ echo "these name another version than $(VERSION)" >&2; exit 1; }
 	git tag -s v$(VERSION) -m "why-terminating $(VERSION)"
 
 build:

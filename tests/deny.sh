@@ -1,17 +1,20 @@
 #!/bin/sh
-# Licences, sources and second versions of what the project depends on, and advisories about it, by deny.toml.
-# Installs cargo-deny below the target directory, unoptimised: three minutes on two cores.
+# Dependencies that nothing uses; licences, sources and second versions of the others, and advisories about them, by
+# deny.toml. Installs cargo-machete and cargo-deny below the target directory, unoptimised: four minutes on two cores.
 set -eu
 cd "$(dirname "$0")/.."
 
-version=0.20.2
 tools="${TARGET:-target}/tools"
 deny="$tools/bin/cargo-deny"
-if [ "$("$deny" --version 2>/dev/null)" != "cargo-deny $version" ]; then
-	echo "installing: cargo-deny $version"
-	"${CARGO:-cargo}" install -q --locked --debug --no-default-features --version "$version" --root "$tools" cargo-deny
-fi
+install() { # name, version
+	grep -q "\"$1 $2 " "$tools/.crates2.json" 2>/dev/null && return
+	echo "installing: $1 $2"
+	"${CARGO:-cargo}" install -q --locked --debug --no-default-features --version "$2" --root "$tools" "$1"
+}
+install cargo-machete 0.9.2
+install cargo-deny 0.20.2
 
+"$tools/bin/cargo-machete" --skip-target-dir
 "$deny" check -D unmatched-skip licenses bans sources
 
 # The advisories are a repository on github.com, which not every machine reaches.

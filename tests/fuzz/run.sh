@@ -14,6 +14,9 @@ shift
 # Whether what a target names in its line `// Fuzzes:`, or the target itself, has changed.
 changed() {
 	paths=$(sed -n 's|^// Fuzzes: ||p' "targets/$1.rs")
+	for path in ${paths:-"(nothing)"}; do
+		[ -e "../../$path" ] || { echo "targets/$1.rs: fuzzes $path, which is not there" >&2; exit 1; }
+	done
 	# shellcheck disable=SC2086 # a list
 	! (cd ../.. && git diff --quiet "$2" -- "tests/fuzz/targets/$1.rs" $paths)
 }

@@ -1,15 +1,11 @@
-//! The generated documents: pages of causes, finalizers, dependencies and commands, the description of the service's API,
-//! the book's table of contents, and the output that stands in other pages. And the links of all pages.
+//! The generated documents: pages of causes, finalizers and commands, the description of the service's API, the causes in
+//! the book's table of contents, and the output that stands in other pages.
 
 mod causes;
-mod contents;
-mod dependencies;
 mod examples;
 mod finalizers;
-mod links;
 mod manual;
 mod outputs;
-mod trust;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -36,8 +32,6 @@ impl Page {
 fn pages(root: &Path) -> Result<Vec<Page>> {
     let mut pages = causes::pages(root)?;
     pages.push(Page::new(finalizers::PAGE, finalizers::page()?));
-    pages.push(Page::new(dependencies::PAGE, dependencies::page(root)?));
-    pages.push(Page::new(contents::PAGE, contents::page()?));
     pages.push(Page::new(API, serde_json::to_string_pretty(&service::openapi())? + "\n"));
     pages.extend(manual::pages()?);
     pages.extend(outputs::pages(root)?);
@@ -60,13 +54,12 @@ pub fn write(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Fails when a page is not what it should be, or leads nowhere.
+/// Fails when a page is not what it should be.
 pub fn check(root: &Path) -> Result<()> {
-    fresh(root, &pages(root)?)?;
-    links::check(root)
+    check_pages(root, &pages(root)?)
 }
 
-fn fresh(root: &Path, pages: &[Page]) -> Result<()> {
+fn check_pages(root: &Path, pages: &[Page]) -> Result<()> {
     const AGAIN: &str = "write the documents again with: cargo run -p xtask -- docs";
     for Page { path, text } in pages {
         let stored = fs::read_to_string(root.join(path)).with_context(|| format!("reading {path}; {AGAIN}"))?;
@@ -129,12 +122,12 @@ mod tests {
         fs::create_dir_all(&folder).unwrap();
         let pages = [Page::new("docs/causes/Known.md", "known".to_owned())];
         fs::write(folder.join("Known.md"), "known").unwrap();
-        fresh(root.path(), &pages).unwrap();
+        check_pages(root.path(), &pages).unwrap();
         fs::write(folder.join("Gone.md"), "gone").unwrap();
-        let refused = fresh(root.path(), &pages).unwrap_err().to_string();
+        let refused = check_pages(root.path(), &pages).unwrap_err().to_string();
         assert!(refused.starts_with("docs/causes/Gone.md is of a cause"), "{refused}");
         fs::write(folder.join("Known.md"), "old").unwrap();
-        let refused = fresh(root.path(), &pages).unwrap_err().to_string();
+        let refused = check_pages(root.path(), &pages).unwrap_err().to_string();
         assert!(refused.starts_with("docs/causes/Known.md is stale"), "{refused}");
     }
 

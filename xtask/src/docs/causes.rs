@@ -12,6 +12,10 @@ use super::examples::Example;
 use super::{Page, cell, text};
 
 const INDEX: &str = "docs/causes.md";
+/// The table of contents of the book (`mdbook build`); what is not in it is not in the book.
+const CONTENTS: &str = "docs/SUMMARY.md";
+/// The causes end it, below this line.
+const LISTED_BELOW: &str = "- [Causes](causes.md)\n";
 /// Where the pages lie; nothing else does.
 pub const FOLDER: &str = "docs/causes";
 /// Written by `make e2e`.
@@ -38,7 +42,7 @@ by the time it is typed, its pid may be another's (`{start}` is field 22 of its 
 
 /// The index and the pages.
 pub fn pages(root: &Path) -> Result<Vec<Page>> {
-    let mut pages = vec![Page::new(INDEX, index()?)];
+    let mut pages = vec![Page::new(INDEX, index()?), Page::new(CONTENTS, contents(root)?)];
     let table = std::fs::read_to_string(root.join(SEEN_ON)).context(SEEN_ON)?;
     for cause in listed() {
         let page = page(cause, &Example::of(root, cause)?, &on_clusters(&table, cause.id))?;
@@ -48,7 +52,7 @@ pub fn pages(root: &Path) -> Result<Vec<Page>> {
 }
 
 /// All of them in the order of the index.
-pub fn listed() -> impl Iterator<Item = &'static Cause> {
+fn listed() -> impl Iterator<Item = &'static Cause> {
     areas().flat_map(causes_of)
 }
 
@@ -75,6 +79,17 @@ fn index() -> Result<String> {
     writeln!(page, "| Place | Cause | What it is |\n|---|---|---|")?;
     for Cause { id, area, title, .. } in listed() {
         writeln!(page, "| {} | [{id}](causes/{id}.md) | {} |", name(*area), cell(title))?;
+    }
+    Ok(page)
+}
+
+/// The table of contents with each cause in it; the pages above are listed by hand.
+fn contents(root: &Path) -> Result<String> {
+    let contents = std::fs::read_to_string(root.join(CONTENTS)).context(CONTENTS)?;
+    let (by_hand, _) = contents.split_once(LISTED_BELOW).with_context(|| format!("{CONTENTS} lists no causes"))?;
+    let mut page = format!("{by_hand}{LISTED_BELOW}");
+    for Cause { id, .. } in listed() {
+        writeln!(page, "  - [{id}](causes/{id}.md)")?;
     }
     Ok(page)
 }

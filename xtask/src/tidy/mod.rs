@@ -1,19 +1,14 @@
 //! The repository's own rules.
 
-mod answers;
 mod diagnosis;
 mod finders;
-mod fuzz;
 mod messages;
 mod openers;
 mod parity;
 mod registry;
 mod scenarios;
-mod size;
-pub mod sources;
+mod sources;
 mod threats;
-mod traces;
-mod version;
 
 use std::path::Path;
 
@@ -26,17 +21,12 @@ pub fn run(root: &Path) -> Result<()> {
     let sources = sources::tracked(root)?;
     let mut broken = openers::check(&sources);
     broken.extend(finders::check(&sources));
-    broken.extend(fuzz::check(&sources));
     broken.extend(parity::check(&sources));
-    broken.extend(size::check(&sources));
     broken.extend(registry::check());
     broken.extend(scenarios::check(&sources));
-    broken.extend(answers::check(&sources));
     broken.extend(diagnosis::check(&sources));
     broken.extend(messages::check(&sources));
     broken.extend(threats::check(&sources));
-    broken.extend(traces::check(&sources));
-    broken.extend(version::check(&sources));
     if broken.is_empty() {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! Each test that the table of threats names is there.
+//! Each threat in the table names a test, and each test that it names is there.
 
 use super::Source;
 
@@ -6,72 +6,58 @@ const DOCUMENT: &str = "docs/security.md";
 const HEADING: &str = "## Threats";
 
 pub fn check(sources: &[Source]) -> Vec<String> {
-    let Some(document) = sources.iter().find(|source| source.path == DOCUMENT) else {
-        return vec![format!("{DOCUMENT}: not there")];
-    };
-    let rows = rows(&document.text);
+    let document = sources.iter().find(|source| source.path == DOCUMENT);
+    let table = document.and_then(|document| document.text.split_once(HEADING)).map_or("", |(_, below)| below);
+    let rows = table.lines().take_while(|line| !line.starts_with("## ")).filter(|line| line.starts_with("| "));
+    // The first is the head.
+    let rows: Vec<&str> = rows.skip(1).collect();
     if rows.is_empty() {
         return vec![format!("{DOCUMENT}: no table below {HEADING:?}")];
     }
-    let mut broken = Vec::new();
-    for (number, row) in rows {
-        let tests: Vec<&str> = tests(row).collect();
-        if tests.is_empty() {
-            broken.push(format!("{DOCUMENT}:{number}: a threat without a test"));
-        }
-        let missing = tests.into_iter().filter(|test| !sources.iter().any(|source| source.has_test(test)));
-        broken.extend(missing.map(|test| format!("{DOCUMENT}:{number}: there is no test {test}")));
-    }
-    broken
+    rows.into_iter().flat_map(|row| broken_in(row, sources)).collect()
 }
 
-/// The lines of the table with their numbers, without its head.
-fn rows(text: &str) -> Vec<(usize, &str)> {
-    let below = (1..).zip(text.lines()).skip_while(|(_, line)| *line != HEADING).skip(1);
-    let lines = below.take_while(|(_, line)| !line.starts_with("## ")).filter(|(_, line)| line.starts_with('|'));
-    lines.skip(2).collect()
-}
-
-/// What stands in backquotes in the last column.
-fn tests(row: &str) -> impl Iterator<Item = &str> {
+fn broken_in(row: &str, sources: &[Source]) -> Vec<String> {
     let last = row.trim_end_matches('|').rsplit('|').next().unwrap_or_default();
-    last.split('`').skip(1).step_by(2)
+    let tests: Vec<&str> = last.split('`').skip(1).step_by(2).collect();
+    if tests.is_empty() {
+        return vec![format!("{DOCUMENT}: a threat without a test: {row}")];
+    }
+    let missing = tests.into_iter().filter(|test| !sources.iter().any(|source| has_test(source, test)));
+    missing.map(|test| format!("{DOCUMENT}: there is no test {test}")).collect()
 }
 
-impl Source {
-    /// A function that is a test, or a scenario of this name.
-    pub fn has_test(&self, name: &str) -> bool {
-        let is_test = |attributes: &str| {
-            // The last thing before it but for other attributes.
-            let end = attributes.rfind('}').map_or(0, |end| end + 1);
-            attributes[end..].contains("#[test]") || attributes[end..].contains("#[tokio::test")
-        };
-        let is_scenario = || self.is_in("tests") && self.text.contains(&format!("\"{name}\""));
-        let function = format!("fn {name}(");
-        self.is_rust() && (self.text.split_once(&function).is_some_and(|(before, _)| is_test(before)) || is_scenario())
-    }
+/// Whether it has a function that is a test, or a scenario, of this name.
+fn has_test(source: &Source, name: &str) -> bool {
+    let is_test = |before: &str| {
+        // The last thing before it but for other attributes.
+        let end = before.rfind('}').map_or(0, |end| end + 1);
+        before[end..].contains("#[test]") || before[end..].contains("#[tokio::test")
+    };
+    let function = source.text.split_once(&format!("fn {name}("));
+    source.is_rust()
+        && (function.is_some_and(|(before, _)| is_test(before))
+            || (source.is_in("tests") && source.text.contains(&format!("\"{name}\""))))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn broken(row: &str, code: &str) -> Vec<String> {
+    fn broken(row: &str, code: &str) -> usize {
         let text = format!("# Security\n{HEADING}\n\n| Who | test |\n|---|---|\n{row}\n");
         let source = |path: &str, text: String| Source { path: path.to_owned(), text };
-        check(&[source(DOCUMENT, text), source("tests/scenarios/tests/a.rs", code.to_owned())])
+        check(&[source(DOCUMENT, text), source("tests/scenarios/tests/a.rs", code.to_owned())]).len()
     }
 
     #[test]
-    fn a_test_that_is_gone_or_was_never_named_is_told() {
+    fn a_test_that_is_gone_or_was_never_named_is_reported() {
         let row = "| a tenant | `one_test`, `a-scenario` |";
-        let code = "#[test]\nfn one_test() {}\nfn no_test() {}\nconst A: &str = \"a-scenario\";";
-        assert_eq!(broken(row, code), [""; 0]);
-        assert_eq!(broken(row, "#[tokio::test(flavor = \"x\")]\nasync fn one_test() {} \"a-scenario\""), [""; 0]);
-        assert_eq!(broken(row, "").len(), 2);
-        assert_eq!(broken("| a tenant | `no_test` |", code).len(), 1, "a function is not yet a test");
-        assert_eq!(broken("| `a tenant` | nothing |", code).len(), 1);
-        assert_eq!(broken("", code).len(), 1, "an empty table");
-        assert_eq!(check(&[]).len(), 1, "no document");
+        assert_eq!(broken(row, "#[test]\nfn one_test() {}\nconst A: &str = \"a-scenario\";"), 0);
+        assert_eq!(broken(row, "#[tokio::test(flavor = \"x\")]\nasync fn one_test() {} \"a-scenario\""), 0);
+        assert_eq!(broken(row, ""), 2);
+        assert_eq!(broken("| a tenant | `no_test` |", "fn no_test() {}"), 1, "a function is not yet a test");
+        assert_eq!(broken("| `a tenant` | nothing |", ""), 1);
+        assert_eq!(broken("", ""), 1, "an empty table");
     }
 }
