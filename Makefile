@@ -28,10 +28,10 @@ test: packages kubectl build
 	$(CARGO) test --workspace --test scenarios
 	$(TARGET)/debug/rights $(RIGHTS_USED)
 
-## Try every two stuck pods on one node, odd nodes, and each alone, and write docs/accuracy.md; takes hours, fewer with
+## Try every two stuck pods on one node, odd nodes, and each alone, and write docs/evidence/accuracy.md; takes hours, fewer with
 ## ACCURACY_MINUTES
 accuracy: packages build
-	ACCURACY=$(CURDIR)/docs/accuracy.md $(CARGO) test --workspace --test scenarios
+	COMMIT=$$(git describe --always --dirty --abbrev=8) ACCURACY=$(CURDIR)/docs/evidence/accuracy.md $(CARGO) test --workspace --test scenarios
 
 ## Try it on a real cluster: that of KUBECONFIG, or one made of the binaries in KUBE_ASSETS
 # Images of this machine's kind: the node is this machine. The plugin's is not installed.
@@ -71,8 +71,6 @@ bench: packages kubectl
 	$(CARGO) run -q -p xtask -- image
 	$(CARGO) build -q --release -p kubectl-why-terminating -p why-terminating-aggregator -p bench
 	sh tests/bench/run.sh
-	sh tests/bench/run.sh growth
-	sh tests/bench/run.sh mass
 	sh tests/bench/run.sh cluster --kubectl "$(TARGET)/tools/kubectl"
 	sh tests/bench/run.sh service
 	exporter=$$(sh tests/bench/exporter.sh) && sh tests/bench/run.sh idle --minutes 3 --exporter "$$exporter"

@@ -1,17 +1,15 @@
-//! Measures `check` on a crowded node, beside `lsof` and `fuser`; what `run` costs when nothing is stuck; what
-//! thousands of agents write when everything is; and the plugin on a large cluster.
+//! Measures `check` on a crowded node, beside `lsof` and `fuser`; what `run` costs when nothing is stuck; and the plugin
+//! and the service on a large cluster.
 
 mod cluster;
 mod compare;
 mod crowd;
 mod floor;
 mod fork;
-mod growth;
 mod hold;
 mod idle;
 mod interrupt;
 mod machine;
-mod mass;
 mod measure;
 mod overlooked;
 mod report;
@@ -35,12 +33,8 @@ struct Args {
 /// What else is measured, and the parts of this program's own processes.
 #[derive(Debug, Subcommand)]
 enum Part {
-    /// How what `check` costs grows with the node
-    Growth(growth::Growth),
     /// What `run` costs on a full node of which no pod is to go, beside prometheus-node-exporter
     Idle(idle::Idle),
-    /// What thousands of agents write when all their nodes get into the same trouble at once
-    Mass(mass::Mass),
     /// What the plugin costs on a large cluster, beside the loop of kubectl that people use
     Cluster(cluster::Cluster),
     /// What the service costs in a large cluster in which much goes on
@@ -72,20 +66,11 @@ fn main() -> anyhow::Result<()> {
             print!("{}", compare.run()?);
             Ok(())
         }
-        Some(Part::Growth(part)) => {
-            interrupt::watch(compare.dir.clone())?;
-            print!("{}", part.run(&compare)?);
-            Ok(())
-        }
         Some(Part::Idle(part)) => {
             interrupt::watch(compare.dir.clone())?;
             let (report, met) = part.run(&compare.dir, &compare.agent, compare.size)?;
             print!("{report}");
             anyhow::ensure!(met, "a target is missed: see the last column of the table");
-            Ok(())
-        }
-        Some(Part::Mass(part)) => {
-            print!("{}", part.run()?);
             Ok(())
         }
         Some(Part::Cluster(part)) => {

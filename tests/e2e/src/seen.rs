@@ -10,7 +10,7 @@ use crate::situation::Seen;
 
 const HEAD: &str = "# What was seen on which versions
 
-Written by `SEEN_ON=docs/seen-on.md make e2e`. Each situation was made on a real cluster; the plugin, an agent started
+Written by `SEEN_ON=docs/evidence/seen-on.md make e2e`. Each situation was made on a real cluster; the plugin, an agent started
 then (where the node holds it) and the service named this cause and no other; the step of the answer was taken, and
 everything went. Where none is named it went by itself, as it does. *Told* counts from the deletion of the namespace to the
 plugin's answer (pods have a grace of 2 s), *gone* from the step to the end of the namespace, both as the machine was busy then.
@@ -40,7 +40,7 @@ fn merged(old: &str, on: &str, commit: &str, all: &[Seen]) -> String {
         let (told, gone) = (told.as_secs(), gone.as_secs());
         let row = match cause.is_empty() {
             true => format!("| `{name}` | {on} | none: it goes by itself | | {gone} s | {commit} |"),
-            false => format!("| `{name}` | {on} | [{cause}](causes/{cause}.md) | {told} s | {gone} s | {commit} |"),
+            false => format!("| `{name}` | {on} | [{cause}](../causes/{cause}.md) | {told} s | {gone} s | {commit} |"),
         };
         rows.insert(key, row);
     }
@@ -62,8 +62,7 @@ mod tests {
             vec![Seen { name: "shim", cause, told, gone }]
         };
         let once = merged("", "Kubernetes 1.36.2", "1a2b", &seen("ShimNotResponding", 12));
-        let row =
-            "| `shim` | Kubernetes 1.36.2 | [ShimNotResponding](causes/ShimNotResponding.md) | 5 s | 12 s | 1a2b |\n";
+        let row = "| `shim` | Kubernetes 1.36.2 | [ShimNotResponding](../causes/ShimNotResponding.md) | 5 s | 12 s | 1a2b |\n";
         assert_eq!(once, format!("{HEAD}{row}"));
         let twice = merged(&once, "Kubernetes 1.36.2", "1a2b", &seen("ShimNotResponding", 13));
         assert_eq!(twice, once.replace("12 s", "13 s"));

@@ -61,7 +61,7 @@ pub fn pairs() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Everything, written to `docs/accuracy.md`. Only when it is asked for: it takes hours.
+/// Everything, written to `docs/evidence/accuracy.md`. Only when it is asked for: it takes hours.
 pub fn all(path: &str) -> anyhow::Result<()> {
     let minutes = number("ACCURACY_MINUTES")?.map_or(Duration::MAX, |minutes| Duration::from_secs(60 * minutes));
     let seed = number("ACCURACY_SEED")?.unwrap_or_else(today);
@@ -70,35 +70,27 @@ pub fn all(path: &str) -> anyhow::Result<()> {
     possible().for_each(|scenario| alone.note(&[scenario]));
     scenario::ODD.iter().for_each(|scenario| odd.note(&[scenario]));
     let (count, of) = some_pairs(&mut pairs, seed, minutes);
+    print!("alone:\n{}in pairs:\n{}", alone.table(), pairs.table());
+    let possible = possible().count();
     let mut text = format!(
-        "# Accuracy\n\n\
-         What `check` says, beside what is so, on a lab node whose pods are really stuck. Written by `make accuracy`, on \
-         Linux {}. What was seen on clusters with a real kubelet [stands apart](seen-on.md).\n\n\
+        "# Accuracy\n\n```sh\nsudo make accuracy                        # hours; writes this page\n\
+         sudo make accuracy ACCURACY_MINUTES=30    # pairs for half an hour only\n```\n\n\
+         What `check` says, beside what is so, on a lab node whose pods are really stuck. Which pairs do not fit on one node, \
+         and why, stands in `tests/lab/src/scenario/pair.rs`; of what is odd on a healthy node (`odd.rs`) nothing is to be \
+         said. What was seen on clusters with a real kubelet: [seen-on.md](seen-on.md).\n\n\
+         ## Result\n\n{}, commit {}, Linux {}.\n\n\
          | | tried | right |\n|---|---|---|\n\
-         | scenarios, each alone | {} | {} |\n| pairs on one node (of {of} that fit; seed {seed}) | {count} | {} |\n\
+         | scenarios, each alone | {possible} | {} |\n\
+         | pairs on one node (of {of} that fit; seed {seed}) | {count} | {} |\n\
          | healthy nodes on which something is odd | {} | {} |\n",
+        jiff::Zoned::now().date(),
+        std::env::var("COMMIT").unwrap_or_default(),
         kernel(),
-        possible().count(),
-        possible().count() - alone.wrong.len(),
+        possible - alone.wrong.len(),
         count - pairs.wrong.len(),
         scenario::ODD.len(),
         scenario::ODD.len() - odd.wrong.len(),
     );
-    for (title, matrix) in [("Each alone", &alone), ("In pairs", &pairs)] {
-        write!(text, "\n## {title}\n\n{}", matrix.table())?;
-    }
-    text.push_str("\n## Healthy and odd\n\nNothing is to be said of these.\n\n");
-    scenario::ODD.iter().try_for_each(|odd| writeln!(text, "* `{}`: {}", odd.name, odd.about))?;
-    text.push_str("\n## Not in pairs\n\n");
-    pair::alone().try_for_each(|(name, why)| writeln!(text, "* `{name}`: {why}"))?;
-    for (names, why) in pair::one_of() {
-        writeln!(text, "* one of `{}`: {why}", names.join("`, `"))?;
-    }
-    for scenario in scenario::ALL {
-        if let Some(why) = scenario.obstacle() {
-            writeln!(text, "* `{}`, on this machine: {why}", scenario.name)?;
-        }
-    }
     let wrong: Vec<&String> = alone.wrong.iter().chain(&odd.wrong).chain(&pairs.wrong).collect();
     if !wrong.is_empty() {
         text.push_str("\n## Wrong\n\n");

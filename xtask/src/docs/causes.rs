@@ -19,7 +19,7 @@ const LISTED_BELOW: &str = "- [Causes](causes.md)\n";
 /// Where the pages lie; nothing else does.
 pub const FOLDER: &str = "docs/causes";
 /// Written by `make e2e`.
-const SEEN_ON: &str = "docs/seen-on.md";
+const SEEN_ON: &str = "docs/evidence/seen-on.md";
 
 const MADE: &str =
     "<!-- Written by `cargo run -p xtask -- docs` from the cause registry (findings/src/cause). Do not edit. -->";
@@ -201,7 +201,7 @@ fn on_clusters(table: &str, id: &str) -> String {
     }
     let versions = |of: &BTreeSet<&str>| of.iter().copied().collect::<Vec<_>>().join(", ");
     let all: Vec<String> = seen.iter().map(|(name, of)| format!("{name} ({})", versions(of))).collect();
-    format!(" [Seen on real clusters](../seen-on.md), Kubernetes: {}.", all.join(", "))
+    format!(" Seen on real clusters (`docs/evidence/seen-on.md`), Kubernetes: {}.", all.join(", "))
 }
 
 #[cfg(test)]
@@ -228,7 +228,7 @@ mod tests {
             | `b` | Kubernetes 1.36.2, Linux 6 | [AB](causes/AB.md) | 1 s | 1 s |\n";
         assert_eq!(
             on_clusters(table, "A"),
-            " [Seen on real clusters](../seen-on.md), Kubernetes: `cni` (1.25.9, 1.36.2)."
+            " Seen on real clusters (`docs/evidence/seen-on.md`), Kubernetes: `cni` (1.25.9, 1.36.2)."
         );
         assert_eq!(on_clusters(table, "C"), "");
     }
