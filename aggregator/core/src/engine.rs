@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use findings::FaultKind;
 
-use crate::circle;
+use crate::deletion_cycle;
 use crate::diagnosis::Diagnosis;
+use crate::explanation_cache::Kept;
 use crate::graph::Graph;
-use crate::kept::Kept;
 use crate::lister::{CameUp, Changes, Lister};
 use crate::rules;
 use crate::state::{Fault, ObjectRef, Question, Scope, State, known};
@@ -35,7 +35,7 @@ pub fn build(state: &State, kept: &mut Kept, changes: &Changes) -> (Graph, BTree
     }
     graph.about = about;
     let questions = lister.questions(came_up);
-    circle::mark(&mut graph);
+    deletion_cycle::mark(&mut graph);
     (graph, questions)
 }
 

@@ -8,15 +8,15 @@
 //! The rules ask a [`lister::Lister`] for what they need. What the state does not have yet becomes the next
 //! [`state::Question`]s, so that the plan of what to ask and the judgement are the same code.
 
-mod circle;
+mod deletion_cycle;
 pub mod diagnosis;
 pub mod engine;
+pub mod explanation_cache;
 mod graph;
-pub mod kept;
+pub mod judgement;
 pub mod lister;
 pub mod messages;
 pub mod report;
-pub mod roots;
 mod rules;
 pub mod state;
 

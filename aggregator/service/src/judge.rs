@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use aggregator_core::kept::Kept;
+use aggregator_core::explanation_cache::Kept;
+use aggregator_core::judgement::judge_again;
 use aggregator_core::lister::{Changes, Rest};
 use aggregator_core::report::ClusterReport;
-use aggregator_core::roots::judge_again;
 use aggregator_core::state::{
     AgentEvent, Answer, Answered, Detail, Facts, Fault, Kind as _, Known, Meta, ObjectRef, Pod, Question, Scope,
     Select, State, Subject, known,

@@ -5,7 +5,8 @@ use findings::cause::all;
 use super::{Source, diagnosis::screaming};
 
 /// Where causes are found.
-const FINDERS: &[&str] = &["agent/core/src/causes", "aggregator/core/src/rules", "aggregator/core/src/circle.rs"];
+const FINDERS: &[&str] =
+    &["agent/core/src/causes", "aggregator/core/src/rules", "aggregator/core/src/deletion_cycle.rs"];
 
 /// The registry itself.
 const REGISTRY: &str = "findings/src/cause";

@@ -2,8 +2,8 @@
 //! not have becomes a question.
 
 mod agent_events;
-mod one_by_one;
-mod rests;
+mod inputs;
+mod named_volumes;
 mod rights;
 
 use std::cell::{OnceCell, RefCell};
@@ -14,7 +14,7 @@ use foldhash::HashMap;
 use jiff::Timestamp;
 
 use agent_events::ByNode;
-pub use rests::{CameUp, Changes, Rest};
+pub use inputs::{CameUp, Changes, Rest};
 
 use crate::messages::Message;
 use crate::state::{
@@ -84,7 +84,7 @@ impl<'a> Lister<'a> {
         let all = self.state.answers.get(&agent_events::question(None));
         let all_are_cut = all.is_some_and(|answered| answered.cut);
         questions.extend(agent_events::questions(&silent_nodes, all_are_cut));
-        one_by_one::limit(self.state, &mut questions);
+        named_volumes::limit(self.state, &mut questions);
         questions
     }
 

@@ -8,12 +8,12 @@ pub(crate) mod api_service;
 pub(crate) mod errors;
 pub(crate) mod kubelet;
 pub(crate) mod namespace;
-mod normal;
+mod normalise;
 
 use std::fmt;
 
 pub use errors::Refusal;
-pub(crate) use normal::normalised;
+pub(crate) use normalise::normalised;
 
 use serde::{Deserialize, Serialize};
 

@@ -8,7 +8,7 @@ use self::neighbours::Neighbour;
 use super::backend::{self, Backend};
 use super::ca_bundle;
 use super::node;
-use super::words::{lasting, said};
+use super::phrases::{condition_text, lasting};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::messages::api_service::{Failure, address, failure};
@@ -79,7 +79,7 @@ fn unavailable(
             .name(Placeholder::Namespace, &reference.namespace)
             .name(Placeholder::Service, reference)
             .name(Placeholder::ServiceName, &reference.name)
-            .evidence(format!("status of {target}"), said(available))
+            .evidence(format!("status of {target}"), condition_text(available))
     };
     let shown = ObjectRef::namespaced(known::SERVICES, &reference.namespace, &reference.name);
     match backend::look(lister, diagnosis, reference) {
@@ -185,11 +185,11 @@ fn by_message(
         };
     }
     if let Some(down) = on.filter(|_| is_ready).and_then(node::network_down) {
-        let words = format!("Ready, and its pod network is not available: {}", said(down));
+        let words = format!("Ready, and its pod network is not available: {}", condition_text(down));
         return unreachable()
             .step(Step::about(service, path))
             .step(Step::about(&ObjectRef::node(&name), words))
-            .evidence(format!("status of Node {name}"), said(down))
+            .evidence(format!("status of Node {name}"), condition_text(down))
             .probable("whether that is what cuts the way: the log of its network plugin has more");
     }
     if !is_ready {

@@ -3,9 +3,9 @@
 use findings::{Placeholder, cause};
 
 use super::finalizer;
-use super::said::quoted;
+use super::object_reports::quoted;
+use super::phrases::{lasting, overdue};
 use super::sidecar::{self, Sidecar};
-use super::words::{lasting, overdue};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::messages::errors;
@@ -142,7 +142,7 @@ fn idle(lister: &Lister, target: &ObjectRef, attachment: &Attachment, diagnosis:
         return;
     }
     let state = if attachment.status.attached { "" } else { "; attached: false" };
-    let words = format!("{}{state}", super::words::held_by(lister, &attachment.metadata));
+    let words = format!("{}{state}", super::phrases::held_by(lister, &attachment.metadata));
     let driver = &attachment.spec.attacher;
     let base = base(&cause::VOLUME_ATTACHER_GONE, target, attachment)
         .evidence(target.to_string(), "no detachError, and the finalizer is left");

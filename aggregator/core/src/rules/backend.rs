@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use findings::clean;
 
-use super::words::{count, some, within};
+use super::phrases::{count, some, within};
 use crate::diagnosis::{Diagnosis, Step};
 use crate::lister::Lister;
 use crate::state::*;

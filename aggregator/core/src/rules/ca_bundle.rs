@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::words::age;
+use super::phrases::age;
 use crate::lister::Lister;
 use crate::state::CaBundle;
 

@@ -2,8 +2,8 @@
 
 use findings::{Cause, Placeholder, cause};
 
-use super::words::held_by;
-use super::words::{overdue, some, within};
+use super::phrases::held_by;
+use super::phrases::{overdue, some, within};
 use super::{control_plane, finalizer, invalid_owner, node};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;

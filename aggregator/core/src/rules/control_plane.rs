@@ -5,7 +5,7 @@ use findings::{Cause, Unknown, cause, duration};
 use crate::diagnosis::{Diagnosis, NotSeen, RootCause, Step};
 use crate::lister::Lister;
 use crate::messages::errors::{self, Etcd};
-use crate::rules::words::{age, within};
+use crate::rules::phrases::{age, within};
 use crate::state::*;
 
 const MANAGER: &str = "kube-controller-manager";

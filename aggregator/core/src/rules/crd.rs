@@ -6,7 +6,7 @@ use findings::{Cause, FaultKind, Placeholder, cause};
 
 use super::backend::{self, Backend};
 use super::ca_bundle;
-use super::words::{count, overdue, said, some, terminating};
+use super::phrases::{condition_text, count, overdue, some, terminating};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::state::*;
@@ -165,7 +165,7 @@ fn deletion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Diag
             0 => "instances remain that cannot be listed by us".to_owned(),
             free => format!("{free} instances remain that are not being deleted"),
         };
-        let words = says.map_or(words.clone(), |says| format!("{words}; the server says: {}", said(says)));
+        let words = says.map_or(words.clone(), |says| format!("{words}; the server says: {}", condition_text(says)));
         diagnosis
             .causes
             .push(RootCause::here(&cause::CRD_INSTANCES_REMAIN, target, words).name(Placeholder::Crd, &target.name));

@@ -4,7 +4,7 @@
 
 use findings::{Cause, cause};
 
-use super::words::within;
+use super::phrases::within;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::state::*;

@@ -3,7 +3,7 @@
 
 use findings::{cause, clean};
 
-use super::words::{age, within};
+use super::phrases::{age, within};
 use super::{invalid_owner, node};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;

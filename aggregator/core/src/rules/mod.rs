@@ -4,7 +4,6 @@ mod agent;
 mod api_service;
 mod attachment;
 mod backend;
-mod before;
 mod ca_bundle;
 mod claim;
 mod control_plane;
@@ -12,19 +11,20 @@ mod crd;
 mod finalizer;
 mod invalid_owner;
 mod live_pod;
+mod minimum_age;
 mod namespace;
 mod node;
 mod object;
+mod object_reports;
 mod owner;
+mod phrases;
 mod pod;
+mod preview;
 mod replacement;
-mod said;
 mod sidecar;
 mod subject;
 mod volume;
 mod webhook;
-mod words;
-mod youth;
 
 pub use finalizer::{KnownFinalizer, known as known_finalizers};
 pub use subject::{looked_at, victims};
@@ -36,10 +36,10 @@ use crate::state::{ObjectRef, known};
 /// What is known of an object.
 pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     if lister.is_before() {
-        return before::explain(lister, target, look);
+        return preview::explain(lister, target, look);
     }
     let mut diagnosis = look(lister, target);
-    youth::spare(&mut diagnosis);
+    minimum_age::spare(&mut diagnosis);
     diagnosis
 }
 

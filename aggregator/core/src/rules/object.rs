@@ -2,7 +2,7 @@
 
 use findings::{Placeholder, cause};
 
-use super::words::{held_by, overdue};
+use super::phrases::{held_by, overdue};
 use super::{finalizer, invalid_owner, node, subject};
 use crate::diagnosis::{Diagnosis, RootCause};
 use crate::lister::Lister;

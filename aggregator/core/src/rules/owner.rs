@@ -3,8 +3,8 @@
 use findings::cause;
 
 use super::finalizer::controller_manager::by_controller_manager;
+use super::phrases::{count, some, within};
 use super::webhook::Request;
-use super::words::{count, some, within};
 use super::{control_plane, invalid_owner, webhook};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;

@@ -2,9 +2,9 @@
 
 use findings::{Cause, Placeholder, cause, clean, duration};
 
-use super::said::{self, quoted};
+use super::object_reports::{self, quoted};
+use super::phrases::{age, overdue, some, within};
 use super::webhook::Request;
-use super::words::{age, overdue, some, within};
 use super::{agent, control_plane, finalizer, live_pod, node, owner, replacement, webhook};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
@@ -309,7 +309,7 @@ fn kubelet_says(lister: &Lister, case: &Case, words: &str, diagnosis: &mut Diagn
     let Case { target, pod } = *case;
     let reasons = [("FailedKillPod", &cause::POD_KILL_FAILS), ("FailedUnMount", &cause::POD_UNMOUNT_FAILS)];
     let said = reasons.map(|(reason, cause)| {
-        let events = said::events_of(lister, target, &pod.metadata, reason, diagnosis);
+        let events = object_reports::events_of(lister, target, &pod.metadata, reason, diagnosis);
         (events.into_iter().next(), cause)
     });
     // It unmounts when it has stopped all: what it said last is where it is.
@@ -378,7 +378,7 @@ fn at_healthy_node(lister: &Lister, case: &Case, on: &Node, diagnosis: &mut Diag
     let not_ready = condition(&on.status.conditions, "Ready").filter(|ready| ready.status != "True");
     let (is, says) = match not_ready {
         None => ("is Ready", "Ready=True".to_owned()),
-        Some(ready) => ("lacks a network and nothing else", super::words::said(ready)),
+        Some(ready) => ("lacks a network and nothing else", super::phrases::condition_text(ready)),
     };
     let found = case
         .found(by_phase(pod), format!("{words}; node {name} {is}"))

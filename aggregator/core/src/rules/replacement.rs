@@ -1,6 +1,6 @@
 //! Whether somebody does the work of a pod already: what a forced deletion would let run beside it.
 
-use super::words::{some, within};
+use super::phrases::{some, within};
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::state::*;

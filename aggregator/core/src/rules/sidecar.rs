@@ -2,7 +2,7 @@
 
 use findings::duration;
 
-use super::words::age;
+use super::phrases::age;
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::state::*;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use findings::FaultKind;
 
-use super::words::{some, within};
+use super::phrases::{some, within};
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::state::*;

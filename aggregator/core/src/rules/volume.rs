@@ -2,10 +2,10 @@
 
 use findings::{Placeholder, cause};
 
-use super::said::quoted;
+use super::object_reports::quoted;
+use super::phrases::held_by;
+use super::phrases::{overdue, within};
 use super::sidecar::{self, Sidecar};
-use super::words::held_by;
-use super::words::{overdue, within};
 use super::{control_plane, finalizer, invalid_owner};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;

@@ -4,7 +4,7 @@
 //! environment, no command line and no annotation but a few named ones.
 
 mod answer;
-mod assumed;
+mod assumed_deletion;
 mod discovery;
 mod facts;
 mod fault;
@@ -118,7 +118,7 @@ impl State {
 
     /// Adds an answer.
     pub fn add(&mut self, mut answered: Answered) {
-        assumed::mark(self, &mut answered);
+        assumed_deletion::mark(self, &mut answered);
         if let Answer::Seen(facts) = &mut answered.answer {
             facts.shrink();
         }

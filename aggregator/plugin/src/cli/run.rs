@@ -13,7 +13,7 @@ use super::args::{Args, Command, Flags};
 use super::ask::ask;
 use super::version::version;
 use super::{complete, watch};
-use aggregator_core::roots::judge;
+use aggregator_core::judgement::judge;
 use aggregator_core::state::{State, Subject};
 use client::{connect, words};
 

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use aggregator_core::judgement::judge;
 use aggregator_core::report::ClusterReport;
-use aggregator_core::roots::judge;
 use aggregator_core::state::{Answer, State, Subject};
 use anyhow::{Result, bail};
 use findings::Verdict;

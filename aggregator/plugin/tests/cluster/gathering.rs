@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use aggregator_core::roots::judge;
+use aggregator_core::judgement::judge;
 use aggregator_core::state::State;
 use client::{Bounds, gather, reach};
 use findings::{FaultKind, Verdict};

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use aggregator_core::roots::judge;
+use aggregator_core::judgement::judge;
 use aggregator_core::state::State;
 use findings::is_visible;
 use findings::render::{self, Detail, Style};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use aggregator_core::judgement::judge;
 use aggregator_core::report::ClusterReport;
-use aggregator_core::roots::judge;
 use aggregator_core::state::{Answer, State};
 use findings::render::{Detail, Style};
 use findings::{FaultKind, Verdict};

@@ -1,6 +1,6 @@
 //! When a deletion is young, and when it is no longer.
 
-use aggregator_core::roots::judge;
+use aggregator_core::judgement::judge;
 use aggregator_core::state::{Answer, Facts, Question};
 use findings::{Confidence, Verdict};
 use serde_json::json;

@@ -1,14 +1,14 @@
 //! Finalizers: who must take one off, and whether that program lives.
 
-pub(super) mod foreign;
+pub(super) mod controller_reports;
+pub(super) mod ineffective_removal;
 pub(super) mod registry;
-pub(super) mod repeated;
-pub(super) mod reported;
+pub(super) mod third_party;
 
-pub use foreign::*;
+pub use controller_reports::*;
+pub use ineffective_removal::*;
 pub use registry::*;
-pub use repeated::*;
-pub use reported::*;
+pub use third_party::*;
 
 use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 

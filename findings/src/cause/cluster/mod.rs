@@ -2,11 +2,10 @@
 
 mod api_service;
 mod attachment;
-mod before;
-mod circle;
 mod claim;
 mod control_plane;
 mod crd;
+mod deletion_cycle;
 mod finalizer;
 mod invalid_owner;
 mod live_pod;
@@ -15,17 +14,17 @@ mod node;
 mod object;
 mod owner;
 mod pod;
+mod preview;
 mod shared;
 mod volume;
 mod webhook;
 
 pub use api_service::*;
 pub use attachment::*;
-pub use before::*;
-pub use circle::*;
 pub use claim::*;
 pub use control_plane::*;
 pub use crd::*;
+pub use deletion_cycle::*;
 pub use finalizer::*;
 pub use invalid_owner::*;
 pub use live_pod::*;
@@ -34,6 +33,7 @@ pub use node::*;
 pub use object::*;
 pub use owner::*;
 pub use pod::*;
+pub use preview::*;
 pub use volume::*;
 pub use webhook::*;
 
@@ -43,20 +43,20 @@ use crate::Cause;
 pub(super) static ALL: &[&[&Cause]] = &[
     api_service::ALL,
     control_plane::ALL,
-    namespace::pointers::ALL,
+    namespace::conditions::ALL,
     namespace::finish::ALL,
-    namespace::unseen::ALL,
-    before::ALL,
+    namespace::unlisted::ALL,
+    preview::ALL,
     webhook::ALL,
     crd::ALL,
     object::ALL,
     finalizer::ALL,
-    finalizer::foreign::ALL,
-    finalizer::reported::ALL,
+    finalizer::third_party::ALL,
+    finalizer::controller_reports::ALL,
     finalizer::registry::ALL,
-    finalizer::repeated::ALL,
+    finalizer::ineffective_removal::ALL,
     owner::ALL,
-    circle::ALL,
+    deletion_cycle::ALL,
     pod::ALL,
     live_pod::ALL,
     node::ALL,

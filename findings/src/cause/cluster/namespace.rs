@@ -1,9 +1,9 @@
 //! Why a namespace is not empty, or does not go when it is.
 
+pub(super) mod conditions;
 pub(super) mod finish;
-pub(super) mod pointers;
-pub(super) mod unseen;
+pub(super) mod unlisted;
 
+pub use conditions::*;
 pub use finish::*;
-pub use pointers::*;
-pub use unseen::*;
+pub use unlisted::*;

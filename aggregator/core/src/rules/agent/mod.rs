@@ -3,21 +3,21 @@
 
 mod advice;
 mod claims;
+mod event_policy;
 mod link;
-mod live;
-mod silence;
+mod live_query;
+mod missing_agent;
 mod trust;
-mod writer;
 
 use findings::{Confidence, Evidence, Link};
 use jiff::Timestamp;
 
 pub(super) use self::claims::SKEW;
 use self::claims::{Claim, Heard};
-use self::writer::Policy;
+use self::event_policy::Policy;
 use crate::diagnosis::{AgentFinding, Diagnosis, RootCause, Step, ToldBy};
 use crate::lister::Lister;
-use crate::rules::words::count;
+use crate::rules::phrases::count;
 use crate::state::*;
 
 /// An agent says again every half an hour what holds; after this it is late.
@@ -42,7 +42,7 @@ pub fn findings(
     words: &str,
 ) -> Vec<RootCause> {
     let name = on.metadata.name.as_str();
-    if let Some(said) = live::ask(lister, diagnosis, pod, on, live::About::Terminating) {
+    if let Some(said) = live_query::ask(lister, diagnosis, pod, on, live_query::About::Terminating) {
         let claims = claims::now(&said, pod);
         let at = At { lister, policy: None, target, pod, on };
         return claims.iter().take(MOST).map(|claim| found(&at, claim, words)).collect();
@@ -59,7 +59,7 @@ pub fn findings(
         None if is_missing => Vec::new(),
         None => {
             if !is_open {
-                silence::not_visible(diagnosis);
+                missing_agent::not_visible(diagnosis);
             }
             return Vec::new();
         }
@@ -71,7 +71,7 @@ pub fn findings(
     claims.retain(|claim| {
         let age = lister.state.seconds_since(claim.written);
         if age > EXPIRED {
-            diagnosis.note(silence::expired(claim, name, age));
+            diagnosis.note(missing_agent::expired(claim, name, age));
         }
         age <= EXPIRED
     });
@@ -79,9 +79,9 @@ pub fn findings(
         // The API shows the pod, whatever is said.
         Some(over) => {
             let doubt = Policy::of(lister, diagnosis).doubts(over.event);
-            diagnosis.note(silence::over(&over, pod, name, lister.state.seconds_since(over.written), doubt));
+            diagnosis.note(missing_agent::over(&over, pod, name, lister.state.seconds_since(over.written), doubt));
         }
-        None if claims.is_empty() => silence::explain(lister, diagnosis, on),
+        None if claims.is_empty() => missing_agent::explain(lister, diagnosis, on),
         None => {}
     }
     if claims.is_empty() {
@@ -107,7 +107,9 @@ pub enum Held {
 pub fn would_hold(lister: &Lister, diagnosis: &mut Diagnosis, pod: &Pod) -> Held {
     let answer = lister.get::<Node>(known::NODES, None, &pod.spec.node_name);
     let Some(on) = diagnosis.silently(answer) else { return Held::NotTold };
-    let Some(said) = live::ask(lister, diagnosis, pod, on, live::About::Running) else { return Held::NotTold };
+    let Some(said) = live_query::ask(lister, diagnosis, pod, on, live_query::About::Running) else {
+        return Held::NotTold;
+    };
     let target = ObjectRef::pod(pod.metadata.namespace.as_deref().unwrap_or_default(), &pod.metadata.name);
     let at = At { lister, policy: None, target: &target, pod, on };
     let words = format!("{} on {}", pod.status.phase, on.metadata.name);

@@ -2,8 +2,8 @@
 
 use findings::{Cause, cause};
 
-use super::held::{held, refused};
-use super::related;
+use super::finalizer_cause::{finalizer_cause, refused};
+use super::referenced_objects;
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::rules::webhook::Request;
@@ -29,7 +29,7 @@ pub fn by_controller_manager(
     let mut words = format!("{}, which kube-controller-manager removes", diagnosis.words);
     let mut beside = Vec::new();
     if cause.id == cause::JOB_TRACKING_FINALIZER.id {
-        beside.extend(related::job(lister, target, meta, diagnosis));
+        beside.extend(referenced_objects::job(lister, target, meta, diagnosis));
         for (source, says) in &beside {
             words.push_str(&format!("; {source}: {says}"));
         }
@@ -38,7 +38,7 @@ pub fn by_controller_manager(
         beside
             .extend(changers.into_iter().map(|name| (format!("MutatingWebhookConfiguration {name}"), says.to_owned())));
     }
-    let found = held(target, meta, finalizer, cause).at_itself(target, words);
+    let found = finalizer_cause(target, meta, finalizer, cause).at_itself(target, words);
     let found = match cause.id == cause::GARBAGE_COLLECTOR_NOT_WORKING.id {
         // Every kind but one was looked at, where it may be.
         true => {

@@ -2,7 +2,7 @@
 
 use findings::{Placeholder, cause};
 
-use super::case::Case;
+use super::blocking_finalizer::Case;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::state::*;

@@ -4,7 +4,7 @@ use findings::duration;
 
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
-use crate::rules::words::{age, within};
+use crate::rules::phrases::{age, within};
 use crate::state::*;
 
 /// Who leads among the pods of a workload.

@@ -1,27 +1,27 @@
 //! Finalizers: who must take one off, and whether that program lives.
 
 mod account;
-mod case;
+mod blocking_finalizer;
 mod controller;
 pub mod controller_manager;
+mod controller_reports;
 mod deadlock;
-mod foreign;
-mod held;
+mod finalizer_cause;
+mod grouping;
+mod ineffective_removal;
 mod leader;
 mod operator;
+mod referenced_objects;
 mod registry;
-mod related;
-mod repeated;
-mod reported;
 mod rights;
 mod runner;
-mod same;
 mod setter;
+mod third_party;
 
 use findings::cause;
 
 use controller_manager::by_controller_manager;
-pub use held::refused;
+pub use finalizer_cause::refused;
 pub use registry::{KnownFinalizer, all as known};
 
 use super::owner;
@@ -58,8 +58,8 @@ pub fn one(lister: &Lister, target: &ObjectRef, meta: &Meta, finalizer: &str, di
             }
             known => {
                 let first = diagnosis.causes.len();
-                foreign::explain(lister, &case::Case { target, meta, finalizer, known }, diagnosis);
-                repeated::look(lister, target, meta, finalizer, first, diagnosis);
+                third_party::explain(lister, &blocking_finalizer::Case { target, meta, finalizer, known }, diagnosis);
+                ineffective_removal::look(lister, target, meta, finalizer, first, diagnosis);
             }
         },
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
-use crate::rules::words::within;
+use crate::rules::phrases::within;
 use crate::state::*;
 
 /// More Services, and more namespaces, are not looked into.

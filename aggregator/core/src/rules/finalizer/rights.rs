@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
-use crate::rules::words::within;
+use crate::rules::phrases::within;
 use crate::state::*;
 
 const HIDES: &str = "who may remove the finalizer";

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
-use super::held::SLOW;
+use super::finalizer_cause::SLOW;
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::state::*;

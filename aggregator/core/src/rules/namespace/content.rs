@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 
 use findings::FaultKind;
 
-use super::case::Case;
+use super::terminating_namespace::Case;
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::messages::namespace::{Obstacle, content_failure, finalizers_remaining, remaining};
-use crate::rules::words::{count, within};
+use crate::rules::phrases::{count, within};
 use crate::state::*;
 
 /// The two times of an object and of its namespace may be of two API servers, and a request that was let in before the

@@ -2,14 +2,14 @@
 
 use findings::{Placeholder, cause};
 
-use super::case::Case;
+use super::conditions::Answering;
 use super::content::Left;
-use super::pointers::Answering;
+use super::terminating_namespace::Case;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
+use crate::rules::minimum_age::YOUNG;
+use crate::rules::phrases::{age, count, some};
 use crate::rules::webhook::Request;
-use crate::rules::words::{age, count, some};
-use crate::rules::youth::YOUNG;
 use crate::rules::{control_plane, finalizer, webhook};
 use crate::state::*;
 

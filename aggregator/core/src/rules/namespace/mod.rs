@@ -4,15 +4,15 @@
 //! removed while pods remain, and before 1.16 there are none. So its pods and claims are always
 //! listed, and what the conditions do not explain is swept.
 
-mod case;
+mod conditions;
 mod content;
 mod finish;
-mod pointers;
-mod unseen;
+mod terminating_namespace;
+mod unlisted;
 
-use case::Case;
+use terminating_namespace::Case;
 
-use super::words::{overdue, said, terminating};
+use super::phrases::{condition_text, overdue, terminating};
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::state::*;
@@ -40,11 +40,11 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     diagnosis.words = terminating(lister, &namespace.metadata);
     let case = Case { target, namespace, name: &target.name };
     for failing in namespace.status.conditions.iter().filter(|condition| condition.status == "True") {
-        diagnosis.evidence(format!("status of {target}"), said(failing));
+        diagnosis.evidence(format!("status of {target}"), condition_text(failing));
     }
-    let answering = pointers::follow(lister, &case, &mut diagnosis);
+    let answering = conditions::follow(lister, &case, &mut diagnosis);
     let mut left = content::look(lister, &case, &mut diagnosis);
-    unseen::explain(&case, &left, &mut diagnosis);
+    unlisted::explain(&case, &left, &mut diagnosis);
     // What they point to is looked at first.
     let points_nowhere = !diagnosis.is_explained() && !diagnosis.pending;
     let says_nothing = namespace.status.conditions.is_empty() || points_nowhere;

@@ -5,7 +5,7 @@ use findings::duration;
 
 use crate::diagnosis::{Diagnosis, RootCause};
 use crate::lister::Lister;
-use crate::rules::words::{count, within};
+use crate::rules::phrases::{count, within};
 use crate::state::taint::UNREACHABLE;
 use crate::state::*;
 

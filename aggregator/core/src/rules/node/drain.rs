@@ -9,11 +9,11 @@ use super::termination::Termination;
 use super::tolerated::{came_back, evicted_at, is_drained, is_given_up};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
+use crate::rules::minimum_age::YOUNG;
+use crate::rules::phrases::{count, lasting, some, within};
 use crate::rules::subject::pods_on;
 use crate::rules::webhook::Request;
-use crate::rules::words::{count, lasting, some, within};
-use crate::rules::youth::YOUNG;
-use crate::rules::{control_plane, said, webhook};
+use crate::rules::{control_plane, object_reports, webhook};
 use crate::state::*;
 
 /// More namespaces than these are cheaper to list all at once.
@@ -253,7 +253,7 @@ impl Case<'_, '_> {
                 "data in an emptyDir would be lost; kubectl drain stops there without --delete-emptydir-data",
             )),
             Left::NotAsked => {
-                let said = said::of(self.lister, self.target, &self.node.metadata, diagnosis);
+                let said = object_reports::of(self.lister, self.target, &self.node.metadata, diagnosis);
                 let found = self
                     .below(&cause::DRAIN_NOT_ISSUED, self.target)
                     .step(pods_step("not evicted, although no budget and no annotation forbids it"));
@@ -341,7 +341,7 @@ impl Case<'_, '_> {
         let BudgetStatus { current_healthy, desired_healthy, expected_pods, conditions, .. } = &budget.status;
         let failed = condition(conditions, "DisruptionAllowed").filter(|one| one.reason == "SyncFailed");
         if let Some(failed) = failed {
-            return format!("allows 0 disruptions: {}", said::quoted(&failed.message, 200));
+            return format!("allows 0 disruptions: {}", object_reports::quoted(&failed.message, 200));
         }
         if !budget.is_counted() {
             let since = if budget.is_outdated() { "since it was changed" } else { "yet" };

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::rules::agent;
-use crate::rules::words::age;
+use crate::rules::phrases::age;
 use crate::state::*;
 
 /// A kubelet renews its Lease every ten seconds; one that others were heard after for so long has

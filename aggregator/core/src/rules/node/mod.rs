@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 use findings::{Placeholder, cause};
 
-use super::words::{age, said};
+use super::phrases::{age, condition_text};
 use super::{agent, control_plane, finalizer, subject};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
@@ -43,7 +43,7 @@ impl Case<'_> {
     fn found(&self, cause: &'static findings::Cause, words: impl AsRef<str>) -> RootCause {
         let found = RootCause::here(cause, self.target, words).name(Placeholder::Node, &self.target.name);
         match self.ready {
-            Some(ready) => found.evidence(format!("status of {}", self.target), said(ready)),
+            Some(ready) => found.evidence(format!("status of {}", self.target), condition_text(ready)),
             None => found,
         }
     }
@@ -75,8 +75,8 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     };
     if node.metadata.deletion_timestamp.is_some() {
         diagnosis.terminating = true;
-        diagnosis.overdue = super::words::overdue(lister, &node.metadata);
-        diagnosis.words = format!("{}; {}", super::words::held_by(lister, &node.metadata), diagnosis.words);
+        diagnosis.overdue = super::phrases::overdue(lister, &node.metadata);
+        diagnosis.words = format!("{}; {}", super::phrases::held_by(lister, &node.metadata), diagnosis.words);
     }
     if diagnosis.terminating || subject::is_named(lister, target) {
         let left = drain::look(lister, target, node, &mut diagnosis);
@@ -409,7 +409,7 @@ fn local_volumes(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis)
             "Local to {}: PersistentVolume {}. This data exists on that machine only; it survives if the machine comes \
              back, and is lost if the claim is given up.",
             target.name,
-            super::words::some(&local, 5)
+            super::phrases::some(&local, 5)
         ));
     }
 }

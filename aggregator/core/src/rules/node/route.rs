@@ -1,7 +1,7 @@
 //! The route to a node's pods, as the route controller of its cloud tells.
 
-use super::super::said::{self, quoted};
-use super::super::words::said as condition_says;
+use super::super::object_reports::{self, quoted};
+use super::super::phrases::condition_text;
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::state::*;
@@ -36,10 +36,10 @@ pub fn down(on: &Node) -> Option<&Condition> {
 pub fn missing(lister: &Lister, on: &Node, diagnosis: &mut Diagnosis) -> Option<NoRoute> {
     let target = ObjectRef::node(&on.metadata.name);
     let condition = unavailable(on).filter(|it| it.reason == NO_ROUTE);
-    let events = said::events(lister, &target, &on.metadata, diagnosis);
+    let events = object_reports::events(lister, &target, &on.metadata, diagnosis);
     let event = events.into_iter().find(|event| event.reason == "FailedToCreateRoute");
     let mut evidence: Vec<Says> =
-        condition.iter().map(|one| (format!("status of {target}"), condition_says(one))).collect();
+        condition.iter().map(|one| (format!("status of {target}"), condition_text(one))).collect();
     evidence.extend(event.map(|event| (format!("Event {} about {target}", event.reason), quoted(&event.message, 400))));
     let refusal = event.map(|event| quoted(&event.message, 300));
     (!evidence.is_empty()).then_some(NoRoute { evidence, refusal, is_proven: condition.is_some() })

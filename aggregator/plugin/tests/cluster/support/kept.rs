@@ -1,10 +1,10 @@
 //! Whoever judges all the time judges of what was judged before only what has changed: to every cluster of these tests it
 //! gives the same answer as a look at everything.
 
-use aggregator_core::kept::Kept;
+use aggregator_core::explanation_cache::Kept;
+use aggregator_core::judgement::{judge, judge_again};
 use aggregator_core::lister::Changes;
 use aggregator_core::report::ClusterReport;
-use aggregator_core::roots::{judge, judge_again};
 use aggregator_core::state::{Answer, Answered, Facts, Question, Scope, State};
 
 use super::world::seeded;

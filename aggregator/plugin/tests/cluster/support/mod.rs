@@ -12,8 +12,8 @@ mod world;
 use std::path::{Path, PathBuf};
 
 use aggregator_core::engine::next_questions;
+use aggregator_core::judgement::judge;
 use aggregator_core::report::ClusterReport;
-use aggregator_core::roots::judge;
 use aggregator_core::state::{State, Subject};
 use apiserver::Store;
 use client::{Bounds, Server, answer, gather};

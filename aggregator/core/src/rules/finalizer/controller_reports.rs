@@ -5,7 +5,7 @@ use findings::{Cause, cause, clean};
 use crate::diagnosis::{Diagnosis, RootCause};
 use crate::lister::Lister;
 use crate::messages::{Message, errors};
-use crate::rules::said::{self, Said, Weight};
+use crate::rules::object_reports::{self, Said, Weight};
 use crate::state::*;
 
 /// More words than these are not told.
@@ -27,7 +27,7 @@ pub struct Reported {
 
 /// Reads the object's own words.
 pub fn of(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) -> Reported {
-    let said = said::of(lister, target, meta, diagnosis);
+    let said = object_reports::of(lister, target, meta, diagnosis);
     let first = |is_it: &dyn Fn(&Message) -> bool| said.iter().find(|said| is_it(said.message));
     let (cause, found) = if let Some(found) = first(&errors::is_namespace_terminating) {
         (&cause::FINALIZER_CONTROLLER_BLOCKED, Some(found))
@@ -45,7 +45,7 @@ pub fn of(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diag
 /// Keeps the object's own words as evidence; the nearest to why it stays comes back.
 pub fn tell(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) -> Option<String> {
     // What is reported of pods is mostly about their start.
-    let said = if target.is(known::PODS) { Vec::new() } else { said::of(lister, target, meta, diagnosis) };
+    let said = if target.is(known::PODS) { Vec::new() } else { object_reports::of(lister, target, meta, diagnosis) };
     said.iter().take(MOST).for_each(|said| diagnosis.evidence(&said.source, &said.says));
     said.first().map(brief)
 }
@@ -74,7 +74,7 @@ pub fn invalid(
     meta: &Meta,
     diagnosis: &mut Diagnosis,
 ) -> Option<(String, String)> {
-    let all = said::of(lister, target, meta, diagnosis);
+    let all = object_reports::of(lister, target, meta, diagnosis);
     let found = all.into_iter().find(|said| errors::is_invalid(said.message, target))?;
     Some((found.source, found.says))
 }

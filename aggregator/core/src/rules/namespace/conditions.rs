@@ -3,11 +3,11 @@
 use findings::{Placeholder, cause};
 use jiff::Timestamp;
 
-use super::case::Case;
+use super::terminating_namespace::Case;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::messages::namespace::{DiscoveryFailure, Obstacle, content_failure, discovery_failure};
-use crate::rules::words::{said, some};
+use crate::rules::phrases::{condition_text, some};
 use crate::rules::{control_plane, crd, webhook};
 use crate::state::*;
 
@@ -22,7 +22,7 @@ pub fn follow(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Vec<An
             RootCause::below(&cause::GROUP_VERSION_MALFORMED, case.target)
                 .same_as(&failure.message)
                 .step(Step::named("API discovery", failure.message.to_string()))
-                .evidence(status_of(case), said(failure)),
+                .evidence(status_of(case), condition_text(failure)),
         );
     }
     if let Some(failure) = case.failing("NamespaceDeletionContentFailure") {
@@ -61,7 +61,7 @@ fn discovery(lister: &Lister, case: &Case, failure: &Condition, diagnosis: &mut 
             RootCause::below(&cause::API_DISCOVERY_FAILED, case.target)
                 .same_as("")
                 .step(Step::named("API discovery", format!("fails for the namespace controller: {message}")))
-                .evidence(status_of(case), said(failure)),
+                .evidence(status_of(case), condition_text(failure)),
         ),
     }
     answering
@@ -100,7 +100,7 @@ fn content(lister: &Lister, case: &Case, failure: &Condition, obstacle: Obstacle
             .same_as(subject)
             .name(Placeholder::Namespace, case.name)
             .step(Step::named(subject, words))
-            .evidence(status_of(case), said(failure))
+            .evidence(status_of(case), condition_text(failure))
     };
     let cause = match obstacle {
         // They are listed anyway, or follow from the resource's name.

@@ -8,8 +8,8 @@ use foldhash::{HashMap, HashSet, HashSetExt as _};
 
 use crate::diagnosis::{Diagnosis, Explained, Found, NotSeen, RootCause};
 use crate::engine::{build, to_ask};
+use crate::explanation_cache::Kept;
 use crate::graph::{Graph, Marks, Node};
-use crate::kept::Kept;
 use crate::lister::Changes;
 use crate::messages::Refusal;
 use crate::report::{ClusterReport, Held, Root, Victim};

@@ -2,7 +2,7 @@
 
 use findings::{Cause, cause};
 
-use super::held::{SLOW, held};
+use super::finalizer_cause::{SLOW, finalizer_cause};
 use super::registry::KnownFinalizer;
 use super::setter;
 use crate::diagnosis::{Diagnosis, RootCause};
@@ -91,7 +91,7 @@ impl Case<'_> {
     }
 
     pub fn start(&self, cause: &'static Cause) -> RootCause {
-        let found = held(self.target, self.meta, self.finalizer, cause);
+        let found = finalizer_cause(self.target, self.meta, self.finalizer, cause);
         let found = self.known.iter().fold(found, |found, known| found.loses(known.lost).goes_on(known.goes_on()));
         found.same_as(self.target.resource.for_kubectl())
     }

@@ -136,7 +136,7 @@ impl Kept {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::roots::judge_again;
+    use crate::judgement::judge_again;
     use crate::state::{Answer, Answered, Detail, Page, Scope, Select, Subject, known};
 
     fn at(second: i64) -> Timestamp {

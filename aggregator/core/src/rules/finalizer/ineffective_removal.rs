@@ -6,8 +6,8 @@ use findings::{Cause, cause};
 use super::registry::{self, KnownFinalizer};
 use crate::diagnosis::{Diagnosis, RootCause};
 use crate::lister::Lister;
+use crate::rules::phrases::some;
 use crate::rules::webhook::{self, Request};
-use crate::rules::words::some;
 use crate::state::*;
 
 /// What is told of a finalizer that stays for no reason that can be seen; beside them, what it is known for.

@@ -1,6 +1,6 @@
 //! A namespace that is being deleted.
 
-use crate::rules::youth::YOUNG;
+use crate::rules::minimum_age::YOUNG;
 use crate::state::*;
 
 /// A namespace that is being deleted, under explanation.

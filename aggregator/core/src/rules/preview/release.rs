@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::{Going, MOST_NAMES, lost_claims, refused};
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
-use crate::rules::words::{some, within};
+use crate::rules::phrases::{some, within};
 use crate::state::*;
 
 /// From a Deployment to its pods there are two owners, from a CronJob three.

@@ -30,7 +30,7 @@ pub fn overdue(lister: &Lister, meta: &Meta) -> Option<i64> {
 }
 
 /// A condition as evidence: `Available=False MissingEndpoints: …`.
-pub fn said(condition: &Condition) -> String {
+pub fn condition_text(condition: &Condition) -> String {
     let Condition { kind, status, reason, message, .. } = condition;
     let reason = if reason.is_empty() { String::new() } else { format!(" {reason}") };
     let message = if message.is_empty() { String::new() } else { format!(": {message}") };

@@ -4,15 +4,15 @@ use findings::{Cause, Placeholder};
 
 use crate::diagnosis::{Diagnosis, RootCause};
 use crate::lister::Lister;
+use crate::rules::minimum_age::YOUNG;
 use crate::rules::webhook::{self, Request};
-use crate::rules::youth::YOUNG;
 use crate::state::*;
 
 /// A controller that has not answered for so long is not merely slow.
 pub const SLOW: i64 = YOUNG;
 
 /// A cause for which a finalizer stays.
-pub fn held(target: &ObjectRef, meta: &Meta, finalizer: &str, cause: &'static Cause) -> RootCause {
+pub fn finalizer_cause(target: &ObjectRef, meta: &Meta, finalizer: &str, cause: &'static Cause) -> RootCause {
     RootCause::below(cause, target)
         .name(Placeholder::Finalizer, finalizer)
         .evidence(target.to_string(), format!("finalizer {finalizer}; {}", setter(meta, finalizer)))

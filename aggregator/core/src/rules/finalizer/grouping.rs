@@ -2,7 +2,7 @@
 
 use findings::cause;
 
-use super::case::Case;
+use super::blocking_finalizer::Case;
 use crate::diagnosis::RootCause;
 use crate::messages::normalised;
 use crate::state::*;

@@ -7,7 +7,7 @@ mod condition;
 
 use findings::clean;
 
-use super::words::within;
+use super::phrases::within;
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::messages::Message;

@@ -3,8 +3,8 @@
 use super::MOST_NAMES;
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
+use crate::rules::phrases::{count, some, within};
 use crate::rules::subject::pods_on;
-use crate::rules::words::{count, some, within};
 use crate::rules::{agent, agent::Held};
 use crate::state::*;
 

@@ -3,22 +3,22 @@
 use findings::{Placeholder, cause};
 
 use super::account;
-use super::case::{Case, is_down, is_within};
+use super::blocking_finalizer::{Case, is_down, is_within};
 use super::controller::{self, By, Candidate, Controllers, Wanted};
+use super::controller_reports::{self, Reported};
 use super::deadlock;
-use super::held::{refused, setter as setter_words};
+use super::finalizer_cause::{refused, setter as setter_words};
+use super::grouping;
 use super::leader::{self, Leader};
 use super::operator::{self, Operator, Says};
+use super::referenced_objects;
 use super::registry::KnownFinalizer;
-use super::related;
-use super::reported::{self, Reported};
 use super::rights::{self, May};
 use super::runner::{Runner, Stands};
-use super::same;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
+use crate::rules::phrases::some;
 use crate::rules::webhook;
-use crate::rules::words::some;
 use crate::state::*;
 
 /// Who may take it off, and why it is thought to be the one.
@@ -57,15 +57,15 @@ pub fn explain(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
     let found = if case.is_custom() { custom(lister, case, diagnosis) } else { built_in(lister, case, diagnosis) };
     // One that runs may fail at the webhook; one that is down is not hidden by it.
     let found = found.filter(|found| !is_refused || is_down(found.draft.cause));
-    diagnosis.causes.extend(found.map(|found| same::keyed(case, found).in_place_of_own()));
+    diagnosis.causes.extend(found.map(|found| grouping::keyed(case, found).in_place_of_own()));
 }
 
 fn built_in(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<RootCause> {
-    let told = reported::tell(lister, case.target, case.meta, diagnosis);
+    let told = controller_reports::tell(lister, case.target, case.meta, diagnosis);
     let is_said = diagnosis.words.contains(case.finalizer);
     let held = if is_said { case.released_by() } else { format!("; {}", case.words()) };
     let words = format!("{}{held}; {}", diagnosis.words, setter_words(case.meta, case.finalizer));
-    if let Some((source, says)) = reported::invalid(lister, case.target, case.meta, diagnosis) {
+    if let Some((source, says)) = controller_reports::invalid(lister, case.target, case.meta, diagnosis) {
         return Some(
             case.start(&cause::UPDATE_FAILS_VALIDATION)
                 .same_as(case.target)
@@ -74,7 +74,7 @@ fn built_in(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<R
                 .probable("whether the latest update failed the same way: not every try has an Event"),
         );
     }
-    if let Some((source, says)) = related::ingress_class(lister, case.target, case.finalizer, diagnosis) {
+    if let Some((source, says)) = referenced_objects::ingress_class(lister, case.target, case.finalizer, diagnosis) {
         return Some(
             unknown(case)
                 .step(Step::about(case.target, words))
@@ -96,7 +96,7 @@ fn built_in(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<R
             beside.into_iter().chain(users(&found)).fold(root, |root, (source, says)| root.evidence(source, says))
         }
     };
-    Some(reported::with(root.same_as(case.finalizer), told))
+    Some(controller_reports::with(root.same_as(case.finalizer), told))
 }
 
 /// Of a built-in kind hundreds of programs may change every object. What tells is who set the finalizer, and
@@ -151,7 +151,7 @@ fn custom(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<Roo
         None => known.by_another,
     };
     if let Some(known) = case.known.filter(is_another) {
-        let told = reported::tell(lister, case.target, case.meta, diagnosis);
+        let told = controller_reports::tell(lister, case.target, case.meta, diagnosis);
         let setter = setter_words(case.meta, case.finalizer);
         let words = format!("{}{}; {setter}", diagnosis.words, case.released_by());
         let missing =
@@ -163,7 +163,7 @@ fn custom(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<Roo
         let idle = all.filter(|one| one.is_not_ready()).take(MOST_OTHERS);
         let says = |one: &Candidate| format!("may change it, and does not run as it should: {}", one.words());
         let root = idle.fold(root, |root, one| root.evidence(ROLES, says(one)));
-        return Some(reported::with(root, told));
+        return Some(controller_reports::with(root, told));
     }
     match blamed(lister, case, diagnosis, &found, Vec::new()) {
         Blamed::Open => return None,
@@ -175,9 +175,9 @@ fn custom(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<Roo
         Ok(told) => return told,
         Err(hints) => hints,
     };
-    let told = reported::tell(lister, case.target, case.meta, diagnosis);
+    let told = controller_reports::tell(lister, case.target, case.meta, diagnosis);
     let root = nobody(lister, case, diagnosis, &found, &case.target.resource.for_kubectl());
-    let root = reported::with(root, told);
+    let root = controller_reports::with(root, told);
     Some(hints.into_iter().chain(users(&found)).fold(root, |root, (source, says)| root.evidence(source, says)))
 }
 
@@ -418,7 +418,8 @@ fn served(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, by: Serving) 
         }
         May::Change | May::NotTold => {}
     }
-    let Reported { cause, words, evidence, refused } = reported::of(lister, case.target, case.meta, diagnosis);
+    let Reported { cause, words, evidence, refused } =
+        controller_reports::of(lister, case.target, case.meta, diagnosis);
     let is_general = cause.id == cause::FINALIZER_CONTROLLER_FAILING.id;
     let new_since = runner.new_since(lister);
     let young = case.is_young(diagnosis) || new_since.is_some();

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 
 use findings::{Cause, Placeholder, Verdict, cause};
 
-mod live;
 mod release;
 mod stateful_set;
+mod volume_users;
 
+use super::phrases::{some, within};
 use super::webhook::{self, Request};
-use super::words::{some, within};
-use super::{control_plane, finalizer, subject, youth};
+use super::{control_plane, finalizer, minimum_age, subject};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::state::*;
@@ -25,7 +25,7 @@ const MOST_NAMES: usize = 5;
 pub fn explain(lister: &Lister, target: &ObjectRef, look: fn(&Lister, &ObjectRef) -> Diagnosis) -> Diagnosis {
     if is_going(lister, target) {
         let mut diagnosis = look(lister, target);
-        youth::spare(&mut diagnosis);
+        minimum_age::spare(&mut diagnosis);
         return diagnosis;
     }
     let release = Release::of(&lister.state.subject);
@@ -60,7 +60,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef, look: fn(&Lister, &ObjectRef
     }
     diagnosis.causes.retain(|found| found.holds_from_the_start && found.verdict != Verdict::Progressing);
     if subject::is_named(lister, target) || release.is_some_and(|release| release.target() == *target) {
-        live::look(lister, target, &mut diagnosis);
+        volume_users::look(lister, target, &mut diagnosis);
     }
     diagnosis
 }

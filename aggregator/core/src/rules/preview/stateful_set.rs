@@ -5,7 +5,7 @@
 use super::MOST_NAMES;
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
-use crate::rules::words::{some, within};
+use crate::rules::phrases::{some, within};
 use crate::state::*;
 
 const DELETE: &str = "Delete";

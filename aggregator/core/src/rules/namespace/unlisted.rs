@@ -2,12 +2,12 @@
 
 use findings::{Placeholder, cause};
 
-use super::case::Case;
 use super::content::Left;
+use super::terminating_namespace::Case;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::messages::namespace::{finalizers_remaining, remaining};
 use crate::rules::finalizer;
-use crate::rules::words::{count, said, some};
+use crate::rules::phrases::{condition_text, count, some};
 use crate::state::*;
 
 /// Names each finalizer that holds something unseen. Of several kinds nobody knows which of them has it.
@@ -35,7 +35,7 @@ pub fn explain(case: &Case, left: &Left, diagnosis: &mut Diagnosis) {
             .name(Placeholder::Finalizer, &held_by)
             .name_if(Placeholder::Type, first.as_ref())
             .step(Step::named(some(&kinds, 4), words))
-            .evidence(format!("status of {}", case.target), said(condition));
+            .evidence(format!("status of {}", case.target), condition_text(condition));
         let found = known.iter().fold(found, |found, known| found.loses(known.lost).goes_on(known.goes_on()));
         let found = match kinds.len() {
             1 => found,
