@@ -8,12 +8,17 @@ use crate::diagnosis::{RootCause, Step};
 use crate::graph::{Graph, Marks, Node};
 use crate::state::ObjectRef;
 
+/// Of a longer circle the middle is left out.
+const MAX_STEPS: usize = 20;
+
 /// Names each circle of waiting that no other cause explains, once, at its first object.
 pub fn mark(graph: &mut Graph) {
     let explained = explained(graph);
     let mut told = graph.marks(false);
     let mut found = Vec::new();
-    let is_open = |node: &Node| !graph.waits_for(*node).is_empty() && !explained[*node];
+    let circles = graph.circles();
+    let is_in_circle = |node: Node| graph.waits_for(node).iter().any(|next| circles[*next] == circles[node]);
+    let is_open = |node: &Node| is_in_circle(*node) && !explained[*node];
     let mut open: Vec<Node> = graph.nodes().filter(is_open).collect();
     open.sort_by_key(|node| graph.object(*node));
     for node in open {
@@ -76,7 +81,14 @@ fn name(graph: &Graph, start: Node, circle: &[Node]) -> RootCause {
     let start = graph.object(start);
     let objects: Vec<&ObjectRef> = circle.iter().map(|node| graph.object(*node)).collect();
     let mut found = RootCause::below(&cause::DELETIONS_WAIT_FOR_EACH_OTHER, start);
+    let left_out = circle.len().saturating_sub(MAX_STEPS);
     for (index, (node, object)) in circle.iter().zip(&objects).enumerate() {
+        if index == MAX_STEPS / 2 && left_out > 0 {
+            found = found.step(Step::left_out(left_out));
+        }
+        if (MAX_STEPS / 2..MAX_STEPS / 2 + left_out).contains(&index) {
+            continue;
+        }
         let words = &graph.diagnosis(*node).words;
         let words = match circle.get(index + 1) {
             Some(_) => words.to_owned(),

@@ -1,6 +1,6 @@
 //! Follows what waits for what, from what should be gone down to the root causes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use findings::FaultKind;
@@ -8,13 +8,16 @@ use findings::FaultKind;
 use crate::deletion_cycle;
 use crate::diagnosis::Diagnosis;
 use crate::explanation_cache::Kept;
-use crate::graph::Graph;
+use crate::graph::{Graph, Node};
 use crate::lister::{CameUp, Changes, Lister};
 use crate::rules;
+use crate::shares::Shares;
 use crate::state::{Fault, ObjectRef, Question, Scope, State, known};
 
 /// More than this is not looked into; the report says so.
 const MOST_OBJECTS: usize = 4000;
+/// Nor so much that what is known of it takes more memory, shared out per namespace.
+const MAX_BYTES: usize = 24 << 20;
 
 /// Judges the state; of what was judged before only what may be otherwise now. The questions are what should be asked
 /// before the judgement is final.
@@ -27,7 +30,7 @@ pub fn build(state: &State, kept: &mut Kept, changes: &Changes) -> (Graph, BTree
     kept.begin(state.at, &came_up);
     let mut graph = Graph::with_capacity(kept.len());
     graph.looked_at = looked_at;
-    graph.cut = explain(&lister, victims, kept, changes, &mut came_up, &mut graph);
+    graph.cut = explain(&lister, &victims, kept, changes, &mut came_up, &mut graph);
     kept.end();
     for list in &came_up.cut {
         let fault = Fault::new(FaultKind::TooLarge, "");
@@ -40,32 +43,54 @@ pub fn build(state: &State, kept: &mut Kept, changes: &Changes) -> (Graph, BTree
 }
 
 /// Explains objects and all that they wait for. Returns whether there was more.
-fn explain(
+fn explain<'v>(
     lister: &Lister,
-    victims: Vec<ObjectRef>,
+    victims: &'v [ObjectRef],
     kept: &mut Kept,
     changes: &Changes,
     came_up: &mut CameUp,
     graph: &mut Graph,
 ) -> bool {
-    let mut is_cut = false;
-    let mut place = |graph: &mut Graph, object: &ObjectRef| {
+    let mut shares = Shares::new(MAX_BYTES, victims.iter());
+    let mut place = |shares: &mut Shares<'v>, graph: &mut Graph, victim: &'v ObjectRef, object: &ObjectRef| {
         let known = graph.find(object);
-        if known.is_some() || graph.len() == MOST_OBJECTS {
-            is_cut |= known.is_none();
+        if known.is_some() || graph.len() == MOST_OBJECTS || !shares.has_room(victim) {
             return known;
         }
-        Some(graph.add(kept.explained(lister, object, changes, came_up)))
+        let explained = kept.explained(lister, object, changes, came_up);
+        shares.charge(victim, explained.diagnosis.size_bytes());
+        Some(graph.add(explained))
     };
-    graph.victims = victims.iter().filter_map(|victim| place(graph, victim)).collect();
-    let mut last = None;
-    while let Some(node) = graph.after(last) {
-        let explained = Arc::clone(graph.explained(node));
-        let waits_for = explained.diagnosis.waits_for.iter().filter_map(|next| place(graph, next)).collect();
-        graph.connect(node, waits_for);
-        last = Some(node);
+    // Of whom something was left out for want of room, and where the search stopped.
+    let mut left_out: Vec<(&'v ObjectRef, Option<Node>)> = victims.iter().map(|victim| (victim, None)).collect();
+    for is_last in [false, true] {
+        for (victim, stopped) in std::mem::take(&mut left_out) {
+            let Some(first) = stopped.or_else(|| place(&mut shares, graph, victim, victim)) else {
+                left_out.push((victim, None));
+                continue;
+            };
+            if stopped.is_none() {
+                graph.victims.push(first);
+            }
+            let mut waiting = VecDeque::from([first]);
+            while let Some(node) = waiting.pop_front() {
+                let explained = Arc::clone(graph.explained(node));
+                let before = graph.len();
+                let objects = &explained.diagnosis.waits_for;
+                let next: Vec<Node> =
+                    objects.iter().filter_map(|object| place(&mut shares, graph, victim, object)).collect();
+                if next.len() < objects.len() {
+                    left_out.push((victim, Some(node)));
+                }
+                waiting.extend(graph.nodes_from(before));
+                graph.connect(node, next);
+            }
+        }
+        if !is_last {
+            shares.open();
+        }
     }
-    is_cut
+    !left_out.is_empty()
 }
 
 /// What to ask next; nothing when the judgement is final.

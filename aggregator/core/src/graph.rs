@@ -93,10 +93,9 @@ impl Graph {
         (0..self.objects.len()).map(Node)
     }
 
-    /// One more than this one was added, perhaps.
-    pub fn after(&self, node: Option<Node>) -> Option<Node> {
-        let next = node.map_or(0, |Node(at)| at + 1);
-        (next < self.objects.len()).then_some(Node(next))
+    /// Those that were added after so many.
+    pub fn nodes_from(&self, count: usize) -> impl Iterator<Item = Node> + use<> {
+        (count..self.objects.len()).map(Node)
     }
 
     /// Its name.
@@ -133,9 +132,44 @@ impl Graph {
         above
     }
 
-    /// The same objects, with what is known of them.
-    pub fn way(&self, nodes: &[Node]) -> Vec<&Explained> {
-        nodes.iter().map(|node| self.explained(*node).as_ref()).collect()
+    /// The circles of waiting: each object is in one with all that it waits for, near or far, and that waits for it. They are
+    /// counted so that an object waits only for those of the same or of an earlier one.
+    pub fn circles(&self) -> Marks<usize> {
+        let (mut found, above) = (self.marks(usize::MAX), self.above());
+        let mut count = 0;
+        // Kosaraju's algorithm, without recursion: a tenant may make a chain of thousands.
+        for start in self.finished_last_first(&above) {
+            if found[start] != usize::MAX {
+                continue;
+            }
+            let mut waiting = vec![start];
+            while let Some(node) = waiting.pop() {
+                if std::mem::replace(&mut found[node], count) == usize::MAX {
+                    waiting.extend(self.waits_for(node).iter().filter(|next| found[**next] == usize::MAX));
+                }
+            }
+            count += 1;
+        }
+        found
+    }
+
+    /// All objects in the reverse of the order in which a depth-first search along `next` leaves them.
+    fn finished_last_first(&self, next: &Marks<Vec<Node>>) -> Vec<Node> {
+        let (mut known, mut finished) = (self.marks(false), Vec::with_capacity(self.len()));
+        for start in self.nodes() {
+            let mut stack = vec![(start, 0)];
+            while let Some((node, at)) = stack.pop() {
+                if at == 0 && std::mem::replace(&mut known[node], true) {
+                    continue;
+                }
+                match next[node].get(at) {
+                    Some(below) => stack.extend([(node, at + 1), (*below, 0)]),
+                    None => finished.push(node),
+                }
+            }
+        }
+        finished.reverse();
+        finished
     }
 
     /// Room for something of each object.

@@ -1,22 +1,30 @@
 //! From the graph to the answer: each root cause once, with all it holds.
 
-use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use findings::{Confidence, Evidence, FaultKind, Unknown, Verdict, clean};
-use foldhash::{HashMap, HashSet, HashSetExt as _};
+use foldhash::{HashMap, HashSet};
 
-use crate::diagnosis::{Diagnosis, Explained, Found, NotSeen, RootCause};
+use crate::diagnosis::{Diagnosis, Explained, Found, NotSeen, Way};
 use crate::engine::{build, to_ask};
 use crate::explanation_cache::Kept;
 use crate::graph::{Graph, Marks, Node};
 use crate::lister::Changes;
 use crate::messages::Refusal;
 use crate::report::{ClusterReport, Held, Root, Victim};
+use crate::shares::Shares;
 use crate::state::{Question, State, Subject};
 
 /// More evidence for one root is not kept.
 const MOST_EVIDENCE: usize = 24;
+/// An answer is about as long at the most, shared out per namespace.
+const MAX_BYTES: usize = 6 << 20;
+/// Of a longer way from an object to its root the middle is left out.
+const MAX_WAY: usize = 24;
+/// More sources that could not be read are counted.
+const MAX_UNKNOWN: usize = 100;
+/// More notes are not kept: they only add to an answer.
+const MAX_NOTES: usize = 200;
 
 /// Judges a state; what it does not know yet makes the verdict "cannot tell".
 pub fn judge(state: &State) -> ClusterReport {
@@ -30,12 +38,22 @@ pub fn judge_again(state: &State, kept: &mut Kept, changes: &Changes) -> (Cluste
 }
 
 fn report(state: &State, graph: &Graph, has_questions: bool) -> ClusterReport {
-    let mut draft = Draft { taken: graph.marks(false), ..Draft::default() };
+    let mut draft = Draft::default();
     draft.take(&graph.about);
+    graph.nodes().for_each(|node| draft.take(graph.diagnosis(node)));
     let inner = inner(graph);
-    for victim in &graph.victims {
-        tell(graph, *victim, inner[*victim], &state.subject, &mut draft);
+    // What is inner is told with what waits for it.
+    let outer = || graph.victims.iter().copied().filter(|victim| !inner[*victim]);
+    let mut shares = Shares::new(MAX_BYTES, outer().map(|victim| graph.object(victim)));
+    let mut more = Vec::new();
+    for victim in outer() {
+        let told = tell(graph, victim, 0, &state.subject, &mut shares, &mut draft);
+        more.extend(told.map(|told| (victim, told)));
     }
+    shares.open();
+    more.retain(|(victim, told)| tell(graph, *victim, *told, &state.subject, &mut shares, &mut draft).is_some());
+    draft.leave_out(more.len(), "objects with more root causes than one answer holds", "what else holds them");
+    draft.leave_out(draft.unknown_left_out, "more sources that could not be read", "what they hide");
     if graph.cut {
         draft.unknown.push(Unknown {
             kind: Some(FaultKind::TooLarge),
@@ -44,7 +62,7 @@ fn report(state: &State, graph: &Graph, has_questions: bool) -> ClusterReport {
             hides: "what the rest waits for; name one object to look at it alone".to_owned(),
         });
     }
-    let is_blind = graph.cut || graph.about.is_blind() || has_questions;
+    let is_blind = graph.cut || !more.is_empty() || graph.about.is_blind() || has_questions;
     let verdict = draft.verdict.max(if is_blind { Verdict::CannotTell } else { Verdict::Clear });
     draft.notes.extend(draft.without_rights());
     draft.roots.sort_by_key(|root| std::cmp::Reverse((root.verdict, root.oldest(), root.victims.len())));
@@ -76,8 +94,6 @@ fn refused(graph: &Graph, subject: &Subject) -> Option<String> {
 /// A report in the making.
 #[derive(Default)]
 struct Draft<'g> {
-    /// Objects of which all has been said that belongs to no root.
-    taken: Marks<bool>,
     verdict: Verdict,
     roots: Vec<Root>,
     by_key: HashMap<&'g str, usize>,
@@ -90,6 +106,7 @@ struct Draft<'g> {
     offered: HashSet<(usize, *const Evidence)>,
     unexplained: Vec<Held>,
     unknown: Vec<Unknown>,
+    unknown_left_out: usize,
     notes: BTreeSet<String>,
     forbidden: BTreeSet<(String, String)>,
     refusals: BTreeSet<Refusal>,
@@ -99,13 +116,23 @@ impl<'g> Draft<'g> {
     /// What could not be seen, and what is worth knowing.
     fn take(&mut self, diagnosis: &Diagnosis) {
         for unknown in diagnosis.unknown.iter().map(NotSeen::unknown) {
-            if !self.unknown.contains(&unknown) {
-                self.unknown.push(unknown);
+            match (self.unknown.contains(&unknown), self.unknown.len() < MAX_UNKNOWN) {
+                (true, _) => {}
+                (false, true) => self.unknown.push(unknown),
+                (false, false) => self.unknown_left_out += 1,
             }
         }
-        self.notes.extend(diagnosis.notes.iter().cloned());
-        self.forbidden.extend(diagnosis.forbidden.iter().cloned());
+        self.notes.extend(diagnosis.notes.iter().take(MAX_NOTES.saturating_sub(self.notes.len())).cloned());
+        self.forbidden.extend(diagnosis.forbidden.iter().take(MAX_NOTES.saturating_sub(self.forbidden.len())).cloned());
         self.refusals.extend(diagnosis.refusals.iter().cloned());
+    }
+
+    /// Says that there is more of something.
+    fn leave_out(&mut self, count: usize, what: &str, hides: &str) {
+        if count > 0 {
+            let (source, why) = ("the cluster".to_owned(), format!("{count} {what}"));
+            self.unknown.push(Unknown { kind: Some(FaultKind::TooLarge), source, why, hides: hides.to_owned() });
+        }
     }
 
     /// What may not be seen and is not needed is said once.
@@ -153,18 +180,25 @@ impl<'g> Draft<'g> {
         index
     }
 
-    /// One more object that a root holds.
-    fn add(&mut self, found: Found<'g, '_>, nodes: &[Node], held: Cow<Held>) {
+    /// One more object that a root holds. Returns about how many bytes of the answer that takes.
+    fn add(&mut self, found: Found<'g, '_>, nodes: &[Node], held: &Held) -> usize {
+        /// As measured.
+        const ROOT_BYTES: usize = 4096;
+        const LINK_BYTES: usize = 250;
         let Found { cause, way, .. } = found;
+        let before = self.roots.len();
         let index = self.root(found);
-        let Some(root) = self.roots.get_mut(index) else { return };
+        let is_new = self.roots.len() > before;
+        let Some(root) = self.roots.get_mut(index) else { return 0 };
         // What one object proves is so, however little another shows of it; that one is merely young proves nothing.
         if cause.draft.confidence == Confidence::Proven && cause.verdict == root.verdict {
             root.finding.confidence = Confidence::Proven;
             root.finding.missing = None;
         }
         let known = &mut root.finding.evidence;
-        for evidence in way.iter().flat_map(|explained| &explained.diagnosis.evidence).chain(&cause.draft.evidence) {
+        for evidence in
+            way.objects.iter().flat_map(|explained| &explained.diagnosis.evidence).chain(&cause.draft.evidence)
+        {
             if known.len() >= MOST_EVIDENCE {
                 break;
             }
@@ -173,9 +207,9 @@ impl<'g> Draft<'g> {
             }
         }
         if nodes.first().is_some_and(|victim| self.known.insert((index, *victim))) {
-            root.victims.push(Victim { held: held.into_owned(), chain: found.chain() });
+            root.victims.push(Victim { held: held.clone(), chain: found.chain() });
         }
-        for (node, Explained { object, diagnosis, .. }) in nodes.iter().zip(way) {
+        for (node, Explained { object, diagnosis, .. }) in nodes.iter().zip(&way.objects) {
             let behind: Vec<String> =
                 diagnosis.waiting.iter().filter(|one| !root.behind.contains(one)).cloned().collect();
             root.behind.extend(behind);
@@ -183,29 +217,32 @@ impl<'g> Draft<'g> {
                 root.on_the_way.push(object.clone());
             }
         }
+        // The victim has the chain, and a new root as well; what stands on the way is named once more.
+        let links = nodes.len() + cause.steps.len() + 1;
+        let root_bytes = if is_new { ROOT_BYTES + links * LINK_BYTES } else { 0 };
+        root_bytes + 2 * links * LINK_BYTES
     }
 }
 
-fn tell<'g>(graph: &'g Graph, victim: Node, is_inner: bool, subject: &Subject, draft: &mut Draft<'g>) {
+/// Tells of one victim what there is room for. Returns how many of its causes were told before or now, where there are more.
+fn tell<'g>(
+    graph: &'g Graph,
+    victim: Node,
+    told: usize,
+    subject: &Subject,
+    shares: &mut Shares<'g>,
+    draft: &mut Draft<'g>,
+) -> Option<usize> {
     let diagnosis = graph.diagnosis(victim);
-    let ways = reach(graph, victim);
-    let reached = ways.iter().filter_map(|way| Some((way.as_slice(), *way.last()?)));
-    for (_, node) in reached.clone() {
-        if !std::mem::replace(&mut draft.taken[node], true) {
-            draft.take(graph.diagnosis(node));
-        }
-    }
-    if is_inner {
-        // It is told with what waits for it.
-        return;
-    }
-    let causes_at = |node| graph.diagnosis(node).causes.iter().enumerate();
-    let found = reached.clone().flat_map(|(way, node)| causes_at(node).map(move |found| (way, found)));
-    let found: Vec<(&[Node], (usize, &'g RootCause))> = found.collect();
+    let reach = Reach::new(graph, victim);
+    let reached = reach.nodes.iter().map(|(node, _)| graph.diagnosis(*node));
+    let causes = reach.nodes.iter().enumerate().flat_map(|(at, (node, _))| {
+        graph.diagnosis(*node).causes.iter().enumerate().map(move |(index, cause)| (at, index, cause))
+    });
     let is_before = matches!(subject, Subject::Before { .. });
     let unexplained = if diagnosis.terminating && !is_before { Verdict::CannotTell } else { Verdict::Clear };
-    let worst = found.iter().map(|(_, (_, cause))| cause.verdict).max().unwrap_or(unexplained);
-    let is_blind = reached.map(|(_, node)| graph.diagnosis(node)).any(Diagnosis::is_blind);
+    let worst = causes.clone().map(|(_, _, cause)| cause.verdict).max().unwrap_or(unexplained);
+    let is_blind = reached.clone().any(Diagnosis::is_blind);
     let held = Held {
         thing: graph.object(victim).clone(),
         verdict: worst.max(if is_blind { Verdict::CannotTell } else { Verdict::Clear }),
@@ -213,62 +250,82 @@ fn tell<'g>(graph: &'g Graph, victim: Node, is_inner: bool, subject: &Subject, d
         words: clean(&diagnosis.words, 400),
     };
     draft.verdict = draft.verdict.max(held.verdict);
-    let Some((last, others)) = found.split_last() else {
+    if causes.clone().next().is_none() {
         if diagnosis.terminating || matches!(subject, Subject::Object { .. } | Subject::Before { .. }) {
             draft.unexplained.push(held);
         }
-        return;
-    };
-    for (nodes, (index, cause)) in others {
-        draft.add(Found { cause, index: *index, way: &graph.way(nodes) }, nodes, Cow::Borrowed(&held));
+        return None;
     }
-    let (nodes, (index, cause)) = last;
-    draft.add(Found { cause, index: *index, way: &graph.way(nodes) }, nodes, Cow::Owned(held));
+    for (count, (at, index, cause)) in causes.enumerate().skip(told) {
+        if !shares.has_room(graph.object(victim)) {
+            return Some(count);
+        }
+        let (nodes, way) = reach.way(at);
+        let bytes = draft.add(Found { cause, index, way: &way }, &nodes, &held);
+        shares.charge(graph.object(victim), bytes);
+    }
+    None
 }
 
-/// The way to everything that an object waits for, nearest first. A circle ends where it would begin again.
-fn reach(graph: &Graph, from: Node) -> Vec<Vec<Node>> {
-    let mut reached = Vec::new();
-    let mut known = vec![from];
-    let mut waiting = VecDeque::from([(from, Vec::new())]);
-    while let Some((node, mut way)) = waiting.pop_front() {
-        way.push(node);
-        for next in graph.waits_for(node) {
-            if !known.contains(next) {
-                known.push(*next);
-                waiting.push_back((*next, way.clone()));
-            }
+/// Everything that an object waits for, nearest first, and how each was come to.
+struct Reach<'g> {
+    graph: &'g Graph,
+    /// The object itself is the first. Where each was come from is a place in this list.
+    nodes: Vec<(Node, Option<usize>)>,
+}
+
+impl<'g> Reach<'g> {
+    /// A circle ends where it would begin again.
+    fn new(graph: &'g Graph, from: Node) -> Self {
+        let (mut nodes, mut known) = (vec![(from, None)], HashSet::from_iter([from]));
+        let mut next = 0;
+        while let Some((node, _)) = nodes.get(next).copied() {
+            let below = graph.waits_for(node).iter().filter(|below| known.insert(**below));
+            nodes.extend(below.map(|below| (*below, Some(next))));
+            next += 1;
         }
-        reached.push(way);
+        Reach { graph, nodes }
     }
-    reached
+
+    /// The way to one of them. Of a long one the middle is left out.
+    fn way(&self, to: usize) -> (Vec<Node>, Way<'g>) {
+        let come_from = |at: &usize| self.nodes[*at].1;
+        let mut nodes: Vec<Node> = std::iter::successors(Some(to), come_from).map(|at| self.nodes[at].0).collect();
+        nodes.reverse();
+        let gap = nodes.len().checked_sub(MAX_WAY).filter(|left_out| *left_out > 0);
+        let gap = gap.map(|left_out| (MAX_WAY / 2, left_out));
+        if let Some((at, left_out)) = gap {
+            nodes.drain(at..at + left_out);
+        }
+        let objects = nodes.iter().map(|node| self.graph.explained(*node).as_ref()).collect();
+        (nodes, Way { objects, gap })
+    }
 }
 
 /// Victims that another victim waits for. Of victims that wait for each other, the first is told.
 fn inner(graph: &Graph) -> Marks<bool> {
-    let (mut inner, mut is_victim) = (graph.marks(false), graph.marks(false));
-    graph.victims.iter().for_each(|victim| is_victim[*victim] = true);
-    let above = graph.above();
+    let circles = graph.circles();
+    let mut nodes: Vec<Node> = graph.nodes().collect();
+    nodes.sort_by_key(|node| std::cmp::Reverse(circles[*node]));
+    let mut first_victim: Vec<Option<Node>> = vec![None; graph.len()];
     for victim in &graph.victims {
-        if above[*victim].is_empty() {
-            continue;
+        let first = &mut first_victim[circles[*victim]];
+        if first.is_none_or(|first| graph.object(*victim) < graph.object(first)) {
+            *first = Some(*victim);
         }
-        let waited_for = reached(*victim, |node| graph.waits_for(node));
-        let waits = reached(*victim, |node| &above[node]);
-        inner[*victim] = waits
-            .iter()
-            .filter(|other| is_victim[**other] && *other != victim)
-            .any(|other| !waited_for.contains(other) || graph.object(*other) < graph.object(*victim));
+    }
+    // Whether a victim of another circle waits for those of a circle. Who waits comes before what it waits for.
+    let mut has_above = vec![false; graph.len()];
+    for node in nodes {
+        let own = circles[node];
+        for below in graph.waits_for(node).iter().map(|next| circles[*next]).filter(|below| *below != own) {
+            has_above[below] |= has_above[own] || first_victim[own].is_some();
+        }
+    }
+    let mut inner = graph.marks(false);
+    for victim in &graph.victims {
+        let own = circles[*victim];
+        inner[*victim] = has_above[own] || first_victim[own] != Some(*victim);
     }
     inner
-}
-
-/// What is reached from an object, itself only if it is in a circle.
-fn reached<'g>(from: Node, next: impl Fn(Node) -> &'g [Node]) -> HashSet<Node> {
-    let mut known = HashSet::new();
-    let mut waiting = vec![from];
-    while let Some(at) = waiting.pop() {
-        waiting.extend(next(at).iter().filter(|next| known.insert(**next)));
-    }
-    known
 }

@@ -18,6 +18,7 @@ pub mod lister;
 pub mod messages;
 pub mod report;
 mod rules;
+mod shares;
 pub mod state;
 
 pub use rules::{KnownFinalizer, known_finalizers};

@@ -7,8 +7,15 @@ use findings::{Finding, Link};
 use super::{Diagnosis, RootCause, Step};
 use crate::state::ObjectRef;
 
-/// What leads from a victim to the object that a cause was found at, which is the last of them.
-pub type Way<'g> = [&'g Explained];
+/// What leads from a victim to the object that a cause was found at, which is the last of them. Of a long way the middle is
+/// left out.
+#[derive(Debug)]
+pub struct Way<'g> {
+    /// What is kept of it: its begin and its end.
+    pub objects: Vec<&'g Explained>,
+    /// How many objects are left out, after how many.
+    pub gap: Option<(usize, usize)>,
+}
 
 /// An object and what is known of it.
 #[derive(Debug)]
@@ -64,8 +71,13 @@ pub struct Found<'g, 'w> {
 impl Found<'_, '_> {
     /// From the victim to the root.
     pub fn chain(&self) -> Vec<Arc<Link>> {
-        let Some((last, above)) = self.way.split_last() else { return Vec::new() };
-        above.iter().map(|explained| explained.link()).chain(last.down(self.index)).map(Arc::clone).collect()
+        let Some((last, above)) = self.way.objects.split_last() else { return Vec::new() };
+        let chain = above.iter().map(|explained| explained.link()).chain(last.down(self.index));
+        let mut chain: Vec<Arc<Link>> = chain.map(Arc::clone).collect();
+        if let Some((at, left_out)) = self.way.gap {
+            chain.insert(at, Arc::new(Step::left_out(left_out).link(false)));
+        }
+        chain
     }
 
     /// The finding for the victim.

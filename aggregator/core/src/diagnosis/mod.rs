@@ -131,6 +131,15 @@ impl Diagnosis {
         self.pending || !self.unknown.is_empty()
     }
 
+    /// About how much memory it takes: what a tenant can make many or long.
+    pub fn size_bytes(&self) -> usize {
+        /// Of a cause with its evidence, values and steps, as measured; and of what names an object or is said of it.
+        const CAUSE_BYTES: usize = 4096;
+        const NAME_BYTES: usize = 256;
+        let names = self.waits_for.len() + self.evidence.len() + self.waiting.len() + self.notes.len();
+        2 * NAME_BYTES + CAUSE_BYTES * self.causes.len() + NAME_BYTES * names
+    }
+
     /// Whether there is something that holds it.
     pub fn is_explained(&self) -> bool {
         !self.causes.is_empty() || !self.waits_for.is_empty()

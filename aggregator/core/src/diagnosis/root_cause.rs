@@ -49,6 +49,11 @@ impl Step {
         Step { subject: clean(subject.as_ref(), 200), words: clean(words.as_ref(), 400), object: None, what: None }
     }
 
+    /// In place of so many objects that each wait for the next.
+    pub fn left_out(count: usize) -> Self {
+        Step::named(format!("{count} more objects"), "each waits for the next")
+    }
+
     /// Says as data what it is about.
     pub fn what(mut self, what: Option<findings::Thing>) -> Self {
         self.what = what;

@@ -34,7 +34,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     diagnosis.terminating = true;
     diagnosis.overdue = overdue(lister, &claim.metadata);
     diagnosis.words = held_by(lister, &claim.metadata);
-    for finalizer in claim.metadata.each_finalizer() {
+    for finalizer in claim.metadata.finalizers.distinct() {
         match finalizer {
             PROTECTION => protection(lister, target, claim, &mut diagnosis),
             other => finalizer::one(lister, target, &claim.metadata, other, &mut diagnosis),

@@ -59,7 +59,7 @@ pub fn within(namespace: &str) -> Scope {
 /// `Terminating for 2h, held by finalizer example.com/hold`.
 pub fn held_by(lister: &Lister, meta: &Meta) -> String {
     let terminating = terminating(lister, meta);
-    match meta.finalizers.as_slice() {
+    match &*meta.finalizers {
         [] => format!("{terminating}, no finalizer left"),
         [one] => format!("{terminating}, held by finalizer {one}"),
         several => format!("{terminating}, held by finalizers {}", several.join(", ")),

@@ -9,7 +9,7 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::{MIRROR, TERMINATES_AT, Texts, release};
+use super::{Finalizers, MIRROR, TERMINATES_AT, Texts, release};
 
 /// The API writes `null` for empty lists and unset fields alike.
 pub fn or_default<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
@@ -58,8 +58,8 @@ pub struct Meta {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_grace_period_seconds: Option<i64>,
     /// What must be taken away before it may go.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "exactly")]
-    pub finalizers: Vec<String>,
+    #[serde(skip_serializing_if = "Finalizers::is_unset")]
+    pub finalizers: Finalizers,
     /// Labels.
     #[serde(skip_serializing_if = "Texts::is_empty", deserialize_with = "or_default")]
     pub labels: Texts,
@@ -88,12 +88,6 @@ impl Meta {
     pub fn asked_to_go_at(&self) -> Option<Timestamp> {
         let grace = jiff::SignedDuration::from_secs(self.deletion_grace_period_seconds.unwrap_or(0));
         self.deletion_timestamp?.checked_sub(grace).ok()
-    }
-
-    /// Each finalizer once: the API server takes a list that has one twice.
-    pub fn each_finalizer(&self) -> impl Iterator<Item = &str> {
-        let all = self.finalizers.iter().enumerate();
-        all.filter(|(index, one)| !self.finalizers[..*index].contains(one)).map(|(_, one)| one.as_str())
     }
 
     /// Who set `finalizer`, and when, as the server recorded it.
@@ -220,6 +214,9 @@ mod finalizers_only {
     use serde::Serializer;
     use serde::de::DeserializeSeed;
 
+    /// Of more that one writer has set, it is not known who set them.
+    const MAX_SET_FINALIZERS: usize = 64;
+
     const WAY: &[&str] = &["f:metadata", "f:finalizers"];
 
     /// Follows these keys; thousands of fields are passed over.
@@ -255,6 +252,7 @@ mod finalizers_only {
                         continue;
                     }
                     Some(_) => has_more = true,
+                    None if finalizers.len() >= MAX_SET_FINALIZERS => {}
                     None => finalizers.extend(key.strip_prefix("v:").and_then(|name| serde_json::from_str(name).ok())),
                 }
                 map.next_value::<IgnoredAny>()?;

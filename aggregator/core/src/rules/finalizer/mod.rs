@@ -18,7 +18,7 @@ mod runner;
 mod setter;
 mod third_party;
 
-use findings::cause;
+use findings::{FaultKind, cause};
 
 use controller_manager::by_controller_manager;
 pub use finalizer_cause::refused;
@@ -36,8 +36,13 @@ pub fn known_as(finalizer: &str) -> Option<&'static KnownFinalizer> {
 
 /// Explains every finalizer of an object.
 pub fn explain(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) {
-    for finalizer in meta.each_finalizer() {
+    for finalizer in meta.finalizers.distinct() {
         one(lister, target, meta, finalizer, diagnosis);
+    }
+    let left_out = meta.finalizers.left_out();
+    if left_out > 0 {
+        let hides = format!("what {left_out} more finalizers of it wait for");
+        diagnosis.hidden(target.to_string(), Fault::new(FaultKind::TooLarge, ""), &hides);
     }
     if meta.finalizers.is_empty() && !lister.is_before() {
         diagnosis.note(format!(

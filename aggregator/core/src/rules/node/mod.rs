@@ -114,7 +114,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
 /// Karpenter ends the machine when the node is empty, and takes its finalizer off when that is done (karpenter:
 /// pkg/controllers/node/termination/controller.go): a kubelet that is silent meanwhile holds nothing.
 fn is_machine_ending(lister: &Lister, case: &Case) -> bool {
-    let is_karpenters = case.node.metadata.each_finalizer().any(drain::waits_for_drain);
+    let is_karpenters = case.node.metadata.finalizers.distinct().any(drain::waits_for_drain);
     is_karpenters && !case.is_ready() && is_empty(lister, case.target)
 }
 
@@ -123,7 +123,7 @@ fn deletion(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut Di
     if !diagnosis.is_explained() && !diagnosis.pending {
         return finalizer::explain(lister, target, &node.metadata, diagnosis);
     }
-    for finalizer in node.metadata.each_finalizer().filter(|one| !drain::waits_for_drain(one)) {
+    for finalizer in node.metadata.finalizers.distinct().filter(|one| !drain::waits_for_drain(one)) {
         finalizer::one(lister, target, &node.metadata, finalizer, diagnosis);
     }
 }

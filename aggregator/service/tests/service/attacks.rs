@@ -1,0 +1,83 @@
+//! What a tenant can do who may only make and delete pods in one namespace: none of it costs the service more than a bounded
+//! amount of memory and time, and none of it hides what is stuck in another namespace.
+//!
+//! [`Process`] itself fails the test when the service takes more memory than it may.
+
+use std::time::{Duration, Instant};
+
+use apiserver::Store;
+use serde_json::{Value, json};
+
+use crate::api::Api;
+use crate::cluster::{stuck_pod, stuck_pod_of};
+use crate::process::Process;
+
+/// The answer for everything that is stuck, compressed or not, is no longer.
+const MAX_ANSWER_BYTES: usize = 8 << 20;
+/// Until the service is ready and has answered. A debug build, on a busy machine.
+const MAX_DURATION: Duration = Duration::from_secs(30);
+
+/// Makes the attack, and sees the pod of another tenant in the first answer.
+fn survives(attack: impl FnOnce(&Store)) {
+    let begin = Instant::now();
+    let api = Api::start("baseline", |store| {
+        attack(store);
+        stuck_pod(store, "victim", "v");
+    });
+    let process = Process::start(&api, &[]);
+    process.until_ready();
+    let (status, body) = process.get("/api/v1/stuck", "admin");
+    assert_eq!(status, 200, "{body:.300}");
+    assert!(body.len() <= MAX_ANSWER_BYTES, "{} bytes", body.len());
+    let report: Value = serde_json::from_str(&body).unwrap();
+    let roots = report["roots"].as_array().unwrap();
+    let holds_victim = |root: &Value| root["victims"].to_string().contains(r#""namespace":"victim""#);
+    assert!(roots.iter().any(holds_victim), "{} roots, and none holds the victim", roots.len());
+    assert!(begin.elapsed() <= MAX_DURATION, "{:?}", begin.elapsed());
+}
+
+/// A pod of the tenant with these finalizers.
+fn pod_with(store: &Store, name: &str, finalizers: Vec<String>) {
+    let mut pod = stuck_pod_of("tenant", name);
+    pod["metadata"]["finalizers"] = json!(finalizers);
+    store.put_pod("tenant", name, &pod).unwrap();
+}
+
+#[test]
+fn fifteen_thousand_finalizers() {
+    survives(|store| {
+        for pod in 0..4 {
+            let finalizers = (0..15_000).map(|number| format!("tenant{number}.example.com/hold-{pod}")).collect();
+            pod_with(store, &format!("p{pod}"), finalizers);
+        }
+    });
+}
+
+#[test]
+fn a_hundred_long_finalizers_on_each_of_many_pods() {
+    survives(|store| {
+        for pod in 0..2000 {
+            let long = "x".repeat(60);
+            let finalizers = (0..100).map(|number| format!("d{number}.{long}.example.com/{long}-{pod}")).collect();
+            pod_with(store, &format!("p{pod}"), finalizers);
+        }
+    });
+}
+
+#[test]
+fn a_chain_of_owners() {
+    survives(|store| {
+        for pod in 0..1500_u32 {
+            let name = format!("p{pod}");
+            let mut object = stuck_pod_of("tenant", &name);
+            object["metadata"]["finalizers"] = json!(["foregroundDeletion", format!("own{pod}.example.com/hold")]);
+            if let Some(owner) = pod.checked_sub(1) {
+                object["metadata"]["ownerReferences"] = json!([{
+                    "apiVersion": "v1", "kind": "Pod", "name": format!("p{owner}"), "uid": format!("uid-of-tenant-p{owner}"),
+                    "blockOwnerDeletion": true
+                }]);
+            }
+            store.put_pod("tenant", &name, &object).unwrap();
+        }
+    });
+}
