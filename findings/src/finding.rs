@@ -28,11 +28,21 @@ pub struct Finding {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub missing: Option<String>,
     /// From what the user knows (a container, a volume) down to the root cause, which is last.
+    #[serde(default)]
+    #[schemars(!default)]
     pub chain: Vec<Link>,
     /// Which source said what.
+    #[serde(default)]
+    #[schemars(!default)]
     pub evidence: Vec<Evidence>,
     /// What to do and what not to do.
+    #[serde(skip_serializing_if = "Remedy::is_empty", default)]
+    #[schemars(!skip_serializing_if, !default)]
     pub remedy: Remedy,
+    /// What its steps are filled with. Public JSON leaves it out: there the steps have it in words.
+    #[serde(skip_serializing_if = "Values::is_empty", default)]
+    #[schemars(skip)]
+    pub values: Values,
     /// Equal for findings with the same root, so that many victims show one root.
     pub root: String,
     /// What must end beside its roots before the gate is met, judged again without them; empty when they are enough.
@@ -68,7 +78,7 @@ impl Finding {
     /// One finding of several about the same thing with the same cause: the roots stand side by side below the
     /// chain of the first, and each has its steps.
     pub fn together(mut all: Vec<Finding>) -> Option<Finding> {
-        let values: Vec<Values> = all.iter().take(MOST_STEPS).map(|one| one.remedy.values.clone()).collect();
+        let values: Vec<Values> = all.iter().take(MOST_STEPS).map(|one| one.values.clone()).collect();
         let others = all.split_off(all.len().min(1));
         let mut first = all.pop()?;
         let mut left = 0;
@@ -170,7 +180,7 @@ impl Evidence {
 }
 
 /// What to do and what not to do.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Remedy {
     /// Safest first.
     pub steps: Vec<Step>,
@@ -178,9 +188,6 @@ pub struct Remedy {
     pub dont: String,
     /// What it breaks.
     pub breaks: String,
-    /// What the steps were filled with. Not part of the JSON of a report, where the steps have it in words.
-    #[serde(skip)]
-    pub values: Values,
 }
 
 /// One thing to do.
@@ -203,7 +210,12 @@ impl Remedy {
     pub fn fill(cause: &'static Cause, values: &Values) -> Remedy {
         let steps = Remedy::steps(cause, std::slice::from_ref(values));
         let (dont, breaks) = (cause.danger.action.to_owned(), cause.danger.breaks.to_owned());
-        Remedy { steps, dont, breaks, values: values.clone() }
+        Remedy { steps, dont, breaks }
+    }
+
+    /// Whether it is left out. Every cause has something that must not be done.
+    fn is_empty(&self) -> bool {
+        *self == Remedy::default()
     }
 
     /// The cause's steps, each for all of these.

@@ -112,6 +112,7 @@ impl FindingBuilder {
             missing: self.missing,
             chain: self.chain,
             evidence: self.evidence,
+            values: self.names,
             root: self.root,
             must_end_too: None,
         }

@@ -210,13 +210,14 @@ fn answer_of(seen: &Observation, kubelets: usize, only: Option<&PodFilter>, outp
         anstream::ColorChoice::Never => Style::Plain,
         _ => Style::Coloured,
     };
+    let verdict = report.verdict;
     let text = match output {
         Output::Table => report::tree(&report, Detail::Short, style),
         Output::Wide => report::tree(&report, Detail::Wide, style),
-        Output::Json => render::json(&report).context("writing JSON")?,
+        Output::Json => render::json(&report.without_values()).context("writing JSON")?,
     };
     print(&text, style)?;
-    Ok(report.verdict)
+    Ok(verdict)
 }
 
 /// Leaves one pod and what holds it.

@@ -23,7 +23,6 @@ const READER: &str = "reader";
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Judged {
     /// What holds what.
-    #[serde(with = "whole")]
     pub report: NodeReport,
     /// See [`Snapshot::complete`].
     pub complete: bool,
@@ -37,24 +36,6 @@ pub struct Judged {
     pub cpu_ms: u64,
     /// Disposable children that hang.
     pub helpers_hung: usize,
-}
-
-/// A report with what its steps were filled with, which its own JSON leaves out.
-mod whole {
-    use findings::{NodeReport, Values};
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub fn serialize<S: Serializer>(report: &NodeReport, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut report = report.clone();
-        let values: Vec<Values> = report.findings_mut().map(|finding| finding.remedy.values.clone()).collect();
-        (report, values).serialize(serializer)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<NodeReport, D::Error> {
-        let (mut report, values) = <(NodeReport, Vec<Values>)>::deserialize(deserializer)?;
-        report.findings_mut().zip(values).for_each(|(finding, values)| finding.remedy.values = values);
-        Ok(report)
-    }
 }
 
 impl Judged {
@@ -147,7 +128,7 @@ mod tests {
         seen.processes[1].state = 'T';
         let fault = Fault::new("reader", (FaultKind::Refused, "nobody listens"));
         let said = Judged { report: gates::judge(&seen), ..Judged::nothing("node-7", &fault) };
-        assert_ne!(said.report.pods[0].findings[0].remedy.values, findings::Values::new());
+        assert_ne!(said.report.pods[0].findings[0].values, findings::Values::new());
         let hears = |said: &Judged| -> Judged { serde_json::from_slice(&serde_json::to_vec(said).unwrap()).unwrap() };
         assert_eq!(hears(&said).report, said.report);
         // Where the paths are, too, if that is not where the steps are typed.
@@ -156,7 +137,7 @@ mod tests {
         let nested = sample::table(&mut seen)[0].mount_point.join("inner");
         sample::table(&mut seen).push(sample::mount(51, "0:60", nested.as_str().unwrap(), "tmpfs"));
         let said = Judged { report: gates::judge(&seen), ..Judged::nothing("node-7", &fault) };
-        let heard = hears(&said).report.pods.remove(0).findings.remove(0).remedy.values;
+        let heard = hears(&said).report.pods.remove(0).findings.remove(0).values;
         assert_eq!(heard.get(findings::Placeholder::MountNamespacePid), Some("77"));
     }
 

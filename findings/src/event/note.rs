@@ -106,6 +106,7 @@ pub(super) mod tests {
             chain: vec![Link::new("volume data", "mounted"), root],
             evidence: Vec::new(),
             remedy: Remedy::fill(&cause::FUSE_SERVER_NOT_RESPONDING, &values),
+            values,
             must_end_too: None,
             root: "FuseServerNotResponding:4242".to_owned(),
         }

@@ -54,6 +54,11 @@ impl Values {
         self.0.get(&placeholder).map(String::as_str)
     }
 
+    /// Whether no placeholder has a value.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Drops what does not pass.
     pub fn retain(&mut self, mut passes: impl FnMut(Placeholder, &str) -> bool) {
         self.0.retain(|placeholder, value| passes(*placeholder, value));

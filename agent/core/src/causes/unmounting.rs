@@ -81,7 +81,7 @@ pub fn detached(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<Fin
 /// The same finding without the step that removes the volume's directory: with that the pod would go, and what is not written
 /// yet with it.
 pub fn without_removal(mut finding: Finding) -> Finding {
-    finding.remedy.values.retain(|placeholder, _| placeholder != Placeholder::Path);
+    finding.values.retain(|placeholder, _| placeholder != Placeholder::Path);
     finding.remedy.steps.retain(|step| !step.command.as_ref().is_some_and(|command| command.starts_with("rmdir")));
     finding
 }

@@ -252,8 +252,7 @@ impl RootCause {
         if let (true, Some(first), Some(words)) = (cause.begins_with_decision(), steps.first_mut(), &self.goes_on) {
             first.text.extend([": ", words]);
         }
-        // The chain and the steps have the values in words.
-        Remedy { steps, values: Values::new(), breaks, ..general }
+        Remedy { steps, breaks, ..general }
     }
 
     /// From the object to the root, without what stands for the object itself if the first takes its place.
@@ -266,6 +265,7 @@ impl RootCause {
     pub(super) fn finding(&self, chain: &[Link]) -> Finding {
         let gate = self.agent.as_ref().and_then(|agent| agent.gate);
         let found = self.draft.clone().at(gate).below(chain).finish();
-        Finding { remedy: self.remedy(found.remedy.clone()), ..found }
+        // The chain and the steps have the values in words.
+        Finding { remedy: self.remedy(found.remedy.clone()), values: Values::new(), ..found }
     }
 }

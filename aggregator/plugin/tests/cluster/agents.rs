@@ -211,7 +211,7 @@ fn what_cannot_be_read_is_said() {
     for (garbage, why) in [
         ("{".to_owned(), "another version"),
         ("x".repeat(100_000), "more than an agent writes"),
-        (Says::fuse(&[POD]).carried.to_annotation().replace("\"schema\":2", "\"schema\":9"), "schema 9"),
+        (Says::fuse(&[POD]).carried.to_annotation().replace("\"schema\":3", "\"schema\":9"), "schema 9"),
         (Says::fuse(&[POD]).carried.to_annotation().replace("FuseServerNotResponding", "NodeUnreachable"), "no agent"),
     ] {
         let mut says = Says::fuse(&[POD]);

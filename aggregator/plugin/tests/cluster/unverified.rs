@@ -31,7 +31,7 @@ fn of_what_anybody_can_have_written_the_steps_look() {
     for cause in findings::cause::all() {
         let mut says = Says::held(&[CWD]);
         says.carried.finding.cause = CauseRef(cause);
-        says.carried.finding.remedy.values = values.clone();
+        says.carried.finding.values = values.clone();
         let looked = look(recording("volumes-busy").told(says), object("pod", "node-scn", "cwd"));
         let told = looked.report.roots.iter().filter(|root| root.told_by.is_some());
         for step in told.flat_map(|root| root.finding.remedy.steps.iter().skip(1)) {

@@ -204,7 +204,18 @@ impl Rights {
 /// The finding without its words, keys and commands, which name what the links named. Each field is listed, so that a
 /// new one is thought of here.
 fn unnamed(finding: Finding) -> Finding {
-    let Finding { cause, gate, confidence, missing: _, chain, evidence: _, remedy, root: _, must_end_too: _ } = finding;
+    let Finding {
+        cause,
+        gate,
+        confidence,
+        missing: _,
+        chain,
+        evidence: _,
+        remedy,
+        values: _,
+        root: _,
+        must_end_too: _,
+    } = finding;
     Finding {
         cause,
         gate,
@@ -212,7 +223,8 @@ fn unnamed(finding: Finding) -> Finding {
         missing: None,
         chain,
         evidence: Vec::new(),
-        remedy: Remedy { steps: Vec::new(), values: Values::new(), ..remedy },
+        remedy: Remedy { steps: Vec::new(), ..remedy },
+        values: Values::new(),
         root: HIDDEN.to_owned(),
         must_end_too: None,
     }
@@ -242,6 +254,7 @@ mod tests {
             chain: vec![link(&pod), link(&node)],
             evidence: Vec::new(),
             remedy: Remedy::fill(cause, &Values::new()),
+            values: Values::new(),
             root: "of node-b".to_owned(),
         };
         let held = Held { thing: pod, verdict: Verdict::Stuck, overdue_seconds: Some(60), words: String::new() };

@@ -83,6 +83,7 @@ pub fn fuse_server(comm: &str) -> Value {
         chain,
         evidence: vec![Evidence { source: "/proc/22717/wchan".to_owned(), says: "request_wait_answer".to_owned() }],
         remedy: Remedy::fill(cause, &Values::new()),
+        values: Values::new(),
         root: "fuse:0:40".to_owned(),
     };
     let uid = PodUid::parse("ee7644fa-c649-4025-9178-81dc31cad0c6").unwrap();

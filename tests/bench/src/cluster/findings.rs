@@ -78,6 +78,7 @@ pub fn finding(node: &str, name: &str, pods: &[String]) -> anyhow::Result<Value>
             says("/sys/fs/fuse/connections/40/waiting", "1"),
         ],
         remedy: Remedy::fill(cause, &Values::new()),
+        values: Values::new(),
         root: "fuse:0:40".to_owned(),
     };
     let pods: Vec<PodRef> =

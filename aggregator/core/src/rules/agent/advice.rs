@@ -14,7 +14,7 @@ const LOOK: &[&str] = &["dmesg", "findmnt", "grep", "ls", "lsattr", "readlink", 
 pub fn steps(claim: &Claim, pod: &Pod, by: &ToldBy, is_asked_now: bool) -> Remedy {
     let finding = &claim.carried.finding;
     let cause: &'static Cause = finding.cause.0;
-    let mut told = finding.remedy.values.clone();
+    let mut told = finding.values.clone();
     if claim.disputed {
         told = Values::new();
     }
@@ -29,7 +29,7 @@ pub fn steps(claim: &Claim, pod: &Pod, by: &ToldBy, is_asked_now: bool) -> Remed
     });
     let steps = ask_the_node(pod, &by.node, is_asked_now).into_iter().chain(filled).collect();
     let (dont, breaks) = (cause.danger.action.to_owned(), cause.danger.breaks.to_owned());
-    Remedy { steps, dont, breaks, values: Values::new() }
+    Remedy { steps, dont, breaks }
 }
 
 /// It looks at the node itself, so no Event has a say in what it answers.

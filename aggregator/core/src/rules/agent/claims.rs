@@ -83,7 +83,7 @@ pub fn heard<'a>(lister: &Lister, events: &[&'a AgentEvent], pod: &Pod, on: &Nod
     heard.claims.sort_by(|one, other| one.order().cmp(&other.order()));
     heard.claims.dedup_by(|older, latest| {
         let is_same = older.order() == latest.order();
-        latest.disputed |= is_same && older.carried.finding.remedy.values != latest.carried.finding.remedy.values;
+        latest.disputed |= is_same && older.carried.finding.values != latest.carried.finding.values;
         is_same
     });
     if heard.claims.is_empty() {

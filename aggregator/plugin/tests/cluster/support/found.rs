@@ -16,6 +16,7 @@ fn finding(cause: &'static Cause, gate: Gate, mut chain: Vec<Link>, values: &Val
         chain,
         evidence: vec![Evidence { source: seen.0.to_owned(), says: seen.1.to_owned() }],
         remedy: Remedy::fill(cause, values),
+        values: values.clone(),
         must_end_too: None,
     }
 }

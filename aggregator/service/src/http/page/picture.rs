@@ -255,6 +255,7 @@ pub(super) mod tests {
             chain: chain(chains[0]),
             evidence: Vec::new(),
             remedy: Remedy::fill(cause, &Values::new()),
+            values: Values::new(),
             root: "root".to_owned(),
         };
         Root {

@@ -48,6 +48,7 @@ fn root(cause: &'static findings::Cause, verdict: Verdict, victims: &[&str]) -> 
         chain: vec![last.clone()],
         evidence: vec![Evidence { source: "x".to_owned(), says: "y".to_owned() }],
         remedy: Remedy::fill(cause, &Values::new()),
+        values: Values::new(),
         must_end_too: None,
     };
     let victim = |name: &&str| {
