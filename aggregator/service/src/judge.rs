@@ -24,6 +24,11 @@ use crate::places::Places;
 const FORGET: Duration = Duration::from_secs(120);
 /// Objects of one list that are kept: what agents say of 5,000 nodes, twice.
 pub const MOST_OBJECTS: usize = 12_000;
+/// With fewer in it, a list of which something was left out is read anew.
+const ROOM_AGAIN: usize = MOST_OBJECTS / 4 * 3;
+/// But not more often than this, and while it stays full not more often than the second.
+const RELIST_INTERVAL: Duration = Duration::from_secs(30);
+const FULL_RELIST_INTERVAL: Duration = Duration::from_secs(600);
 /// So many questions at once: with more, what comes up meanwhile would wait behind them. At three requests a second they
 /// take half a minute.
 const AT_ONCE: usize = 90;
@@ -75,6 +80,8 @@ pub struct Judge {
     failing: BTreeMap<Question, (Timestamp, Fault)>,
     /// Where what each watch has told stands: tens of thousands of Events may come at once.
     places: BTreeMap<Question, Places>,
+    /// When each list was read, or was to be read, the last time.
+    listed_at: BTreeMap<Question, Timestamp>,
     changed: Changed,
     /// What was judged before, and what is known otherwise since.
     kept: Kept,
@@ -101,6 +108,7 @@ impl Judge {
             asked: BTreeMap::new(),
             failing: BTreeMap::new(),
             places: BTreeMap::new(),
+            listed_at: BTreeMap::new(),
             changed: Changed::default(),
             kept: Kept::default(),
             changes: Changes::default(),
@@ -143,6 +151,7 @@ impl Judge {
                 self.failing.remove(&answered.question);
                 let places = answered.answer.as_ref().seen().map(Places::of).unwrap_or_default();
                 self.places.insert(answered.question.clone(), places);
+                self.listed_at.insert(answered.question.clone(), now);
                 self.add(answered);
             }
             Change::Applied(question, facts) => {
@@ -186,8 +195,29 @@ impl Judge {
                 self.changes.objects(question, &before);
             }
             None if places.len() < MOST_OBJECTS => places.append(known, facts),
-            None => self.cut(question),
+            None => {
+                if let Some(left_out) = places.make_room(known, &facts) {
+                    places.append(known, facts);
+                    self.changes.objects(question, &left_out);
+                }
+                self.cut(question);
+            }
         }
+    }
+
+    /// The lists to read anew: of which something was left out that there is room for now, or perhaps.
+    pub fn relists(&mut self, now: Timestamp) -> Vec<Question> {
+        let is_due = |question: &Question| {
+            let pause = match self.places.get(question).is_some_and(|places| places.len() < ROOM_AGAIN) {
+                true => RELIST_INTERVAL,
+                false => FULL_RELIST_INTERVAL,
+            };
+            self.listed_at.get(question).is_none_or(|at| later(*at, pause) <= now || *at > now)
+        };
+        let cut = watched().into_iter().filter(|one| self.state.answers.get(one).is_some_and(|answered| answered.cut));
+        let due: Vec<Question> = cut.filter(is_due).collect();
+        self.listed_at.extend(due.iter().map(|question| (question.clone(), now)));
+        due
     }
 
     fn cut(&mut self, question: &Question) {

@@ -16,6 +16,7 @@ use crate::cost;
 use crate::judge::{Change, Judge, watched};
 use crate::look_back::{LookBack, OnNodes, believed};
 use crate::published::{Findings, Published};
+use crate::serve::Relists;
 
 /// Between two judgements.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -49,6 +50,8 @@ pub struct Judging {
     pub clock: Arc<crate::clock::Clock>,
     /// What an earlier run has kept.
     pub recorder: Recorder,
+    /// Has the watches list anew.
+    pub relists: Relists,
 }
 
 impl Judging {
@@ -112,6 +115,10 @@ impl Judging {
             if !questions.is_empty() {
                 place.send(questions);
             }
+        }
+        for question in judge.relists(now) {
+            tracing::info!(%question, "something was left out; it is listed anew");
+            self.relists.request(&question);
         }
         // The first judgement is the one that lacks nothing.
         if !judge.is_synced() || (self.published.borrow().report.is_none() && judge.is_waiting()) {
@@ -194,7 +201,14 @@ mod tests {
         let (publish, published) = watch::channel(Published::default());
         let recorder = Recorder::new(Limits::default(), Vec::new());
         let clock = Arc::<crate::clock::Clock>::default();
-        let mut judging = Judging { inputs: heard, questions, published: publish, clock: Arc::clone(&clock), recorder };
+        let mut judging = Judging {
+            inputs: heard,
+            questions,
+            published: publish,
+            clock: Arc::clone(&clock),
+            recorder,
+            relists: Relists::default(),
+        };
         let minute = |minute: i64| Timestamp::from_second(minute * 60).unwrap();
         let list = |judge: &mut Judge, at| {
             for question in watched() {
@@ -244,6 +258,7 @@ mod tests {
             published: publish,
             clock: Arc::default(),
             recorder: Recorder::new(Limits::default(), Vec::new()),
+            relists: Relists::default(),
         };
         let mut judge = Judge::new(Timestamp::UNIX_EPOCH);
         for question in watched() {

@@ -35,6 +35,22 @@ impl Places {
         }
     }
 
+    /// Takes out an object of the namespace that has most of them, if that has more than the namespace of `one` would have
+    /// with it: what a flood in one namespace leaves out is its own.
+    pub fn make_room(&mut self, facts: &mut Facts, one: &Facts) -> Option<Facts> {
+        let namespace_at = |facts: &Facts, at| facts.meta_at(at).map(|meta| meta.namespace.clone().unwrap_or_default());
+        let mut counts: HashMap<String, usize> = HashMap::default();
+        for meta in facts.metas() {
+            *counts.entry(meta.namespace.clone().unwrap_or_default()).or_default() += 1;
+        }
+        let own = namespace_at(one, 0)?;
+        let with_one = counts.get(&own).map_or(1, |count| count + 1);
+        let (largest, _) = counts.into_iter().max_by_key(|(_, count)| *count).filter(|(_, count)| *count > with_one)?;
+        let at = (0..facts.count()).rev().find(|at| namespace_at(facts, *at).as_ref() == Some(&largest))?;
+        let uid = facts.uid_at(at)?.to_owned();
+        self.take(facts, &uid)
+    }
+
     /// Takes out the object with this uid, if it is there.
     pub fn take(&mut self, facts: &mut Facts, uid: &str) -> Option<Facts> {
         let at = self.find(facts, uid)?;

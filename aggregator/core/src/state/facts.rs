@@ -172,13 +172,18 @@ macro_rules! kinds {
                 }
             }
 
-            /// The uid of the object that stands there.
-            pub fn uid_at(&self, at: usize) -> Option<&str> {
+            /// The metadata of the object that stands there.
+            pub fn meta_at(&self, at: usize) -> Option<&Meta> {
                 match self {
                     Facts::Version(_) | Facts::Discovery(_) | Facts::KubeletLog(_) => None,
-                    Facts::Objects(objects) => uid_at(objects, at),
-                    $(Facts::$variant(objects) => uid_at(objects, at),)*
+                    Facts::Objects(objects) => objects.get(at).map(Kind::meta),
+                    $(Facts::$variant(objects) => objects.get(at).map(Kind::meta),)*
                 }
+            }
+
+            /// The uid of the object that stands there.
+            pub fn uid_at(&self, at: usize) -> Option<&str> {
+                self.meta_at(at).map(|meta| meta.uid.as_str())
             }
 
             /// Changes the metadata of each object.
@@ -369,10 +374,6 @@ fn replace<K>(objects: &mut [K], at: usize, one: Vec<K>) -> Vec<K> {
 
 fn swap_remove<K>(objects: &mut Vec<K>, at: usize) -> Vec<K> {
     if at < objects.len() { vec![objects.swap_remove(at)] } else { Vec::new() }
-}
-
-fn uid_at<K: Kind>(objects: &[K], at: usize) -> Option<&str> {
-    objects.get(at).map(|object| object.meta().uid.as_str())
 }
 
 fn keep_terminating<K: Kind>(objects: &mut Vec<K>) {

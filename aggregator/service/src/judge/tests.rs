@@ -56,6 +56,35 @@ fn what_is_watched_does_not_grow_without_end() {
     assert_eq!(facts.metas().len(), MOST_OBJECTS);
 }
 
+#[test]
+fn a_flood_leaves_out_its_own_and_what_was_left_out_is_listed_again() {
+    let start = Timestamp::UNIX_EPOCH;
+    let mut judge = Judge::new(start);
+    watched().iter().for_each(|question| judge.changed(listed(question, false), start));
+    let pods = watched()[1].clone();
+    let pod = |namespace: &str, n: usize| {
+        let text = format!(r#"{{"metadata":{{"name":"p{n}","namespace":"{namespace}","uid":"{namespace}-{n}"}}}}"#);
+        Facts::object(&pods, text.as_bytes()).unwrap()
+    };
+    (0..MOST_OBJECTS + 10).for_each(|n| judge.changed(Change::Applied(pods.clone(), pod("flood", n)), start));
+    judge.changed(Change::Applied(pods.clone(), pod("small", 0)), start);
+    let has = |judge: &Judge, uid: &str| {
+        let Answer::Seen(facts) = &judge.state().answers[&pods].answer else { panic!() };
+        assert!(facts.count() <= MOST_OBJECTS);
+        facts.metas().iter().any(|meta| meta.uid == uid)
+    };
+    assert!(has(&judge, "small-0"), "the flood takes no room from another namespace");
+    assert!(!judge.sees_all());
+    let soon = later(start, RELIST_INTERVAL);
+    assert_eq!(judge.relists(soon), [], "there is no room yet");
+    (0..MOST_OBJECTS).for_each(|n| judge.changed(Change::Deleted(pods.clone(), format!("flood-{n}")), soon));
+    assert_eq!(judge.relists(soon), [pods.clone()]);
+    assert_eq!(judge.relists(soon), [], "once is enough");
+    judge.changed(listed(&pods, false), soon);
+    assert!(judge.sees_all());
+    assert_eq!(judge.relists(later(soon, FULL_RELIST_INTERVAL)), []);
+}
+
 /// A clock that was an hour ahead is set back: nothing waits for that hour to come again.
 #[test]
 fn a_clock_that_jumps_back_stops_nothing() {

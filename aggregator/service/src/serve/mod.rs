@@ -6,6 +6,8 @@ mod lease;
 mod questions;
 mod watches;
 
+pub use watches::Relists;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -65,13 +67,21 @@ pub async fn serve(settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow
     let (publish, published) = watch::channel(Published::default());
     let kept = settings.incidents.as_deref().map(files::read).unwrap_or_default();
     let recorder = Recorder::new(Limits::default(), kept);
-    let judging = Judging { inputs: heard, questions, published: publish, clock: Arc::clone(&clock), recorder };
+    let relists = Relists::default();
+    let judging = Judging {
+        inputs: heard,
+        questions,
+        published: publish,
+        clock: Arc::clone(&clock),
+        recorder,
+        relists: relists.clone(),
+    };
     let thread = std::thread::Builder::new().name("judge".to_owned()).spawn(move || judging.run())?;
     let asker =
         questions::ask(client.clone(), bounds, asked, inputs.clone(), Arc::clone(&clock), Arc::clone(&requests));
     let mut tasks = tokio::task::JoinSet::new();
     tasks.spawn(asker);
-    let watches = watches::Watches { connection, requests: Arc::clone(&requests), bounds, inputs };
+    let watches = watches::Watches { connection, requests: Arc::clone(&requests), bounds, inputs, relists };
     let (stop, stopped) = oneshot::channel();
     tasks.spawn_blocking(move || {
         if let Err(error) = watches.hear(stopped) {

@@ -1,5 +1,6 @@
 //! Follows what a question asks for: lists, then hears of changes, and begins anew when too much was missed.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
@@ -10,7 +11,7 @@ use client::{self, Bounds, Connection, Server, Watch, connect, version_to_watch_
 use findings::FaultKind;
 use kube::Client;
 use tokio::runtime;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::task::JoinSet;
 
 use crate::judge::{Change, MOST_OBJECTS, watched};
@@ -40,6 +41,32 @@ const MOST_WAITING: usize = 2000;
 /// Nobody listens any more.
 struct Closed;
 
+/// Which lists are to be read anew, because the judge has left out something of them.
+#[derive(Clone, Debug)]
+pub struct Relists(Arc<BTreeMap<Question, Notify>>);
+
+impl Default for Relists {
+    fn default() -> Self {
+        Relists(Arc::new(watched().into_iter().map(|question| (question, Notify::new())).collect()))
+    }
+}
+
+impl Relists {
+    /// Has the watch of this question list what there is.
+    pub fn request(&self, question: &Question) {
+        if let Some(notify) = self.0.get(question) {
+            notify.notify_one();
+        }
+    }
+
+    async fn requested(&self, question: &Question) {
+        match self.0.get(question) {
+            Some(notify) => notify.notified().await,
+            None => std::future::pending().await,
+        }
+    }
+}
+
 /// What a thread needs that hears all watches.
 pub struct Watches {
     /// How to reach the API server.
@@ -50,6 +77,8 @@ pub struct Watches {
     pub bounds: Bounds,
     /// Who is told.
     pub inputs: Sender<Input>,
+    /// What is to be listed anew.
+    pub relists: Relists,
 }
 
 impl Watches {
@@ -72,8 +101,12 @@ impl Watches {
             let places = Arc::new(Semaphore::new(MOST_WAITING));
             let mut tasks = JoinSet::new();
             for question in watched() {
-                let tell =
-                    Tell { inputs: self.inputs.clone(), places: Arc::clone(&places), beginning: beginning.clone() };
+                let tell = Tell {
+                    inputs: self.inputs.clone(),
+                    places: Arc::clone(&places),
+                    beginning: beginning.clone(),
+                    relists: self.relists.clone(),
+                };
                 tasks.spawn(follow(client.clone(), question, self.bounds, tell));
             }
             tokio::select! {
@@ -104,6 +137,7 @@ struct Tell {
     /// Room for what it has not taken in.
     places: Arc<Semaphore>,
     beginning: Beginning,
+    relists: Relists,
 }
 
 impl Tell {
@@ -182,7 +216,14 @@ async fn step(
     };
     let version = watch.version().to_owned();
     loop {
-        let change = match watch.next().await {
+        let change = tokio::select! {
+            change = watch.next() => change,
+            () = tell.relists.requested(question) => {
+                known.version = None;
+                return Ok(Ok(true));
+            }
+        };
+        let change = match change {
             Ok(Some(change)) => change,
             Ok(None) => {
                 let heard = watch.version() != version;
@@ -247,7 +288,12 @@ async fn stream(client: &Client, question: &Question, bounds: Bounds) -> Result<
                 match places.find(&whole, facts.uid_at(0).unwrap_or_default()) {
                     Some(at) => drop(whole.replace(at, facts)),
                     None if places.len() < MOST_OBJECTS => places.append(&mut whole, facts),
-                    None => cut = true,
+                    None => {
+                        cut = true;
+                        if places.make_room(&mut whole, &facts).is_some() {
+                            places.append(&mut whole, facts);
+                        }
+                    }
                 }
             }
             client::Change::Deleted { uid } => drop(places.take(&mut whole, &uid)),
