@@ -32,7 +32,7 @@ cd "$work/tree"
 
 export CARGO_TARGET_DIR="$work/build" CARGO_PROFILE_DEV_DEBUG=none CARGO_INCREMENTAL=1
 set -- -p why-terminating-agent-core -f 'agent/core/src/gates/**' -f 'agent/core/src/causes/**' \
-	-e 'agent/core/src/causes/words.rs'
+	-e 'agent/core/src/causes/describe.rs'
 "$tools/bin/cargo-mutants" mutants --list "$@" >"$work/all"
 python3 - "$seed" "$first" "$count" "$work/all" "$work/drawn" "$work/only" <<'DRAW'
 import collections, hashlib, re, sys

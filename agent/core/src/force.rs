@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use findings::{ForceCost, ForcedVolume, OtherPod, Writer, clean};
 
 use crate::{
-    causes::{container, csi, words},
+    causes::{container, csi, describe},
     observation::{ApiPod, Mount, Process, VolumeDir, WritableFile},
     view::{PodView, RETRY_WINDOW_MS, Why},
 };
@@ -34,7 +34,7 @@ pub fn cost(view: &PodView) -> Option<ForceCost> {
         .collect();
     let writing = if volumes.is_empty() { Writing::default() } else { writing(view, &living, &volumes) };
     let unsaved = view.cgroup.and_then(|cgroup| cgroup.dirs.iter().find_map(|dir| dir.dirty_bytes));
-    let names = living.iter().take(MOST).map(|process| words::process(process).text);
+    let names = living.iter().take(MOST).map(|process| describe::process(process).text);
     let controller = view.api.and_then(|pod| pod.controller.as_ref());
     let cost = ForceCost {
         processes: names.collect(),
@@ -83,9 +83,9 @@ fn writer(process: &Process, volume: &str, open: &[WritableFile], mount: &Mount)
     let mut its = open.iter().filter(|file| file.dev == mount.dev && file.root.is_within(&mount.root));
     let file = its.next()?;
     Some(Writer {
-        process: words::process(process).text,
+        process: describe::process(process).text,
         volume: volume.to_owned(),
-        file: words::path(&file.path),
+        file: describe::path(&file.path),
         fd: file.fd,
         more_files: its.count(),
         ending: process.is_dying(),

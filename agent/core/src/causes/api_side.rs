@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Placeholder, cause};
 
-use super::{finding_builder::of_pod, tries};
+use super::{finding_builder::pod_finding, kubelet_operations};
 use crate::{
     observation::ApiPod,
     view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS},
@@ -14,7 +14,7 @@ pub fn status_not_reported(view: &PodView) -> Option<Finding> {
     if !view.is_overdue_by(RETRY_WINDOW_MS) {
         return None;
     }
-    let found = of_pod(view, &cause::STATUS_NOT_REPORTED, Some(Gate::StatusReported), &[])
+    let found = pod_finding(view, &cause::STATUS_NOT_REPORTED, Some(Gate::StatusReported), &[])
         .probable("why the kubelet has not reported it: that is in its log only")
         .link("this node", "containers, sandboxes, volumes and cgroup are gone")
         .blame("API server", format!("status.phase is still {}", api.phase))
@@ -31,7 +31,7 @@ pub fn termination_not_finished(view: &PodView) -> Option<Finding> {
         "Pending" => "Pending, as long as a container of it never ran".to_owned(),
         phase => format!("{phase}; it is terminal when the kubelet comes to the volumes"),
     };
-    let found = of_pod(view, &cause::TERMINATION_NOT_FINISHED, Some(Gate::SandboxStopped), &[])
+    let found = pod_finding(view, &cause::TERMINATION_NOT_FINISHED, Some(Gate::SandboxStopped), &[])
         .probable("which of the two it is: the kubelet's log has that")
         .link("this node", "all containers have ended, no sandbox is READY")
         .blame(
@@ -76,7 +76,7 @@ pub fn may_be_starting(view: &PodView) -> bool {
 pub fn finalizers(view: &PodView, is_alone: bool) -> Option<Finding> {
     let api = view.api.filter(|pod| !pod.finalizers.is_empty())?;
     let names: Vec<String> = api.finalizers.iter().take(8).map(|name| findings::clean(name, 120)).collect();
-    let found = of_pod(view, &cause::FINALIZERS_REMAIN, Some(Gate::ObjectRemoved), &[]);
+    let found = pod_finding(view, &cause::FINALIZERS_REMAIN, Some(Gate::ObjectRemoved), &[]);
     let found = if api.mirror {
         found.link("this node", "the object only mirrors a static pod, which does not end with it")
     } else if is_alone {
@@ -99,7 +99,7 @@ pub fn not_deleted(view: &PodView) -> Option<Finding> {
     // Up to 1.26 the kubelet asks for no deletion before each container's state is reported, which is not read here.
     let is_reported = view.is_reported_ended() == Some(true) && !view.kubelet.tests_together();
     let api = view.api.filter(is_kept).filter(|_| is_reported && view.is_overdue_by(UNMOUNT_RETRY_MS))?;
-    let found = of_pod(view, &cause::OBJECT_NOT_DELETED, Some(Gate::ObjectRemoved), &[])
+    let found = pod_finding(view, &cause::OBJECT_NOT_DELETED, Some(Gate::ObjectRemoved), &[])
         .probable("who refuses the kubelet's DELETE: that is in its log only")
         .link("this node", "containers, sandboxes, volumes and cgroup are gone")
         .blame("API server", "has the object, without a finalizer; the kubelet's DELETE has not been accepted")
@@ -120,13 +120,13 @@ pub fn devices(view: &PodView) -> Option<Finding> {
         return None;
     }
     let claims = view.api.map(|pod| pod.claims.join(", ")).unwrap_or_default();
-    let found = of_pod(view, &cause::DRA_DRIVER_GONE, Some(Gate::DevicesUnprepared), &[])
+    let found = pod_finding(view, &cause::DRA_DRIVER_GONE, Some(Gate::DevicesUnprepared), &[])
         .probable("whether the DRA driver is gone or refuses")
         .blame(format!("resource claims {claims}"), "the kubelet has not been able to unprepare them")
         .evidence("dra_manager_state", "still lists this pod")
         .name_if(Placeholder::Claim, (!claims.is_empty()).then_some(claims))
         .root(view.uid());
-    Some(tries::tell(view, tries::unprepare(view).as_ref(), found).finish())
+    Some(kubelet_operations::tell(view, kubelet_operations::unprepare(view).as_ref(), found).finish())
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 use findings::{Finding, FindingBuilder, Placeholder, Subject, Thing, cause, clean};
 
 use super::{
-    finding_builder::of_pod,
-    waiting::{Sure, Waiting},
-    words,
+    blocked_task::{BlockedTask, Sure},
+    describe,
+    finding_builder::pod_finding,
 };
 use crate::{
     observation::{BlockDevice, BlockKind, BlockStack, Mount, Question},
@@ -21,7 +21,13 @@ pub fn stack<'a>(view: &PodView<'a>, mount: &Mount) -> Option<&'a BlockStack> {
 }
 
 /// A task waits for a device-mapper device that somebody has suspended.
-pub fn suspended(view: &PodView, waiting: &Waiting, mount: &Mount, stack: &BlockStack, sure: Sure) -> Option<Finding> {
+pub fn suspended(
+    view: &PodView,
+    waiting: &BlockedTask,
+    mount: &Mount,
+    stack: &BlockStack,
+    sure: Sure,
+) -> Option<Finding> {
     let (device, name) = stack.suspended()?;
     let found = begin(view, &cause::BLOCK_DEVICE_SUSPENDED, waiting, mount);
     let found = stack
@@ -42,7 +48,7 @@ pub fn suspended(view: &PodView, waiting: &Waiting, mount: &Mount, stack: &Block
 /// A task waits for the device below this mount.
 pub fn not_responding(
     view: &PodView,
-    waiting: &Waiting,
+    waiting: &BlockedTask,
     mount: &Mount,
     stack: Option<&BlockStack>,
     sure: Sure,
@@ -84,9 +90,9 @@ fn lacks(blamed: Option<&BlockDevice>) -> &'static str {
     }
 }
 
-fn begin(view: &PodView, cause: &'static findings::Cause, waiting: &Waiting, mount: &Mount) -> FindingBuilder {
-    of_pod(view, cause, waiting.gate, waiting.head)
-        .link(words::mount(mount), format!("{} waits for its device", waiting.call()))
+fn begin(view: &PodView, cause: &'static findings::Cause, waiting: &BlockedTask, mount: &Mount) -> FindingBuilder {
+    pod_finding(view, cause, waiting.gate, waiting.head)
+        .link(describe::mount(mount), format!("{} waits for its device", waiting.call()))
         .evidence(waiting.wchan(), waiting.function)
         .evidence(waiting.syscall(), waiting.call())
         .name(Placeholder::Pid, waiting.process.id())
@@ -98,7 +104,7 @@ fn subject(device: &BlockDevice) -> Subject {
         BlockKind::Mapper { name, user, .. } => {
             format!("device {} ({}, {name})", device.name, user.as_deref().unwrap_or("device-mapper"))
         }
-        BlockKind::Loop { file } => format!("loop device {} on {}", device.name, words::path(file)),
+        BlockKind::Loop { file } => format!("loop device {} on {}", device.name, describe::path(file)),
         BlockKind::Raid { .. } => format!("RAID {}", device.name),
         BlockKind::Disk { .. } => format!("disk {}", device.name),
     };
@@ -114,8 +120,10 @@ fn state(device: &BlockDevice) -> String {
         _ => {}
     }
     if let Some(count) = device.in_flight {
-        words
-            .push(format!("{} in flight", words::count(count.try_into().unwrap_or(usize::MAX), "request", "requests")));
+        words.push(format!(
+            "{} in flight",
+            describe::count(count.try_into().unwrap_or(usize::MAX), "request", "requests")
+        ));
     }
     if device.stands_still() {
         words.push("none finished between two looks".to_owned());

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use findings::{Finding, FindingBuilder, Gate, Link, Placeholder, cause};
 
-use super::{finding_builder::of_pod, kill, uninterruptible, words};
+use super::{describe, finding_builder::pod_finding, kill, uninterruptible};
 use crate::{
     observation::{CgroupDir, CgroupNode, Freezer, HostPath, Process, Thread},
     view::PodView,
@@ -80,8 +80,8 @@ pub(super) fn frozen(view: &PodView, dir: &CgroupDir, node: &CgroupNode, gate: O
         (false, Freezer::Freezing) => "FREEZING",
         (false, _) => "FROZEN",
     };
-    let found = of_pod(view, &cause::CGROUP_FROZEN, gate, head)
-        .blame(words::cgroup(&path), format!("{word}, {}", frozen_processes(view, dir, node)))
+    let found = pod_finding(view, &cause::CGROUP_FROZEN, gate, head)
+        .blame(describe::cgroup(&path), format!("{word}, {}", frozen_processes(view, dir, node)))
         .evidence(file.show(), word)
         // Each version is thawed by another word, so each has a step of its own.
         .name_if(
@@ -105,7 +105,7 @@ fn frozen_processes(view: &PodView, dir: &CgroupDir, node: &CgroupNode) -> Strin
     match pids.len() {
         0 => "no process in it".to_owned(),
         count if count > named.len() => format!("{count} processes in it or below: {} …", named.join(", ")),
-        count => format!("{} in it or below: {}", words::count(count, "process", "processes"), named.join(", ")),
+        count => format!("{} in it or below: {}", describe::count(count, "process", "processes"), named.join(", ")),
     }
 }
 
@@ -115,7 +115,7 @@ fn path(dir: &CgroupDir, node: &CgroupNode) -> HostPath {
 
 /// None of one that ends by itself: it is on its way, and another signal changes nothing.
 fn of_process(view: &PodView, process: &Process, path: &HostPath) -> Option<Finding> {
-    let head = [Link::new(words::cgroup(path), "cannot be removed: not empty")];
+    let head = [Link::new(describe::cgroup(path), "cannot be removed: not empty")];
     // In S, what exits is not woken any more.
     let waits = |thread: &&Thread| thread.state == 'D' || (process.exits(thread) && thread.waits());
     if let Some(thread) = process.threads.iter().filter(waits).find(|thread| view.is_steady(process, thread)) {
@@ -125,13 +125,14 @@ fn of_process(view: &PodView, process: &Process, path: &HostPath) -> Option<Find
         }
         let leader_is_zombie = process.state == 'Z';
         let cause = if leader_is_zombie { &cause::CGROUP_HELD_BY_THREAD } else { &cause::CGROUP_HELD_BY_TASK };
-        let found = held(view, cause, process, path, &head, &words::waiting(process, thread));
+        let found = held(view, cause, process, path, &head, &describe::task_state(process, thread));
         return Some(found.name(Placeholder::Tid, thread.tid).finish());
     }
     let is_over = process.threads.iter().all(|thread| matches!(thread.state, 'Z' | 'X'));
     let is_alive = !process.has_been_told_to_end() && !is_over;
-    is_alive
-        .then(|| held(view, &cause::CGROUP_PROCESS_ALIVE, process, path, &head, words::state(process.state)).finish())
+    is_alive.then(|| {
+        held(view, &cause::CGROUP_PROCESS_ALIVE, process, path, &head, describe::state_name(process.state)).finish()
+    })
 }
 
 fn held(
@@ -142,13 +143,13 @@ fn held(
     head: &[Link],
     state: &str,
 ) -> FindingBuilder {
-    of_pod(view, cause, GATE, head)
-        .blame(words::process(process), state)
+    pod_finding(view, cause, GATE, head)
+        .blame(describe::process(process), state)
         .evidence(format!("{}/cgroup.procs", path.show()), format!("pid {}", process.pid))
         .evidence(format!("/proc/{}/task/*/stat", process.pid), state)
         .name_if(Placeholder::Pid, kill::may_be_killed(view, process.id(), &process.comm))
         .name(Placeholder::Comm, &process.comm)
-        .name_if(Placeholder::Owner, words::stoppable_owner(&process.owner))
+        .name_if(Placeholder::Owner, describe::stoppable_owner(&process.owner))
         .name_if(Placeholder::Cgroup, path.as_str())
         .name_if(Placeholder::Path, path.as_str())
         .root(format!("{}:{}", process.pid, process.start_ticks))
@@ -159,9 +160,9 @@ fn held(
 pub fn unknown_hierarchy(view: &PodView) -> Option<Finding> {
     let dirs = &view.cgroup?.dirs;
     let dir = dirs.first().filter(|_| dirs.iter().all(|dir| !dir.known_to_runtime))?;
-    let found = of_pod(view, &cause::CGROUP_HIERARCHY_UNKNOWN, GATE, &[])
+    let found = pod_finding(view, &cause::CGROUP_HIERARCHY_UNKNOWN, GATE, &[])
         .probable("whether anything still uses it: nobody removes it, and the pod does not wait for it")
-        .blame(words::cgroup(&dir.path), format!("the runtime does not know hierarchy {}", dir.hierarchy))
+        .blame(describe::cgroup(&dir.path), format!("the runtime does not know hierarchy {}", dir.hierarchy))
         .evidence(dir.path.show(), "left, and in no other hierarchy")
         .name_if(Placeholder::Cgroup, dir.path.as_str())
         .name_if(Placeholder::Path, dir.path.as_str())
@@ -176,9 +177,9 @@ fn children(view: &PodView) -> Option<Finding> {
     let (dir, node) =
         view.cgroup_nodes().filter(|(_, node)| is_child(node)).max_by_key(|(_, node)| node.below.as_bytes().len())?;
     let path = path(dir, node);
-    let found = of_pod(view, &cause::CGROUP_HELD_BY_CHILD, GATE, &[])
-        .link(words::cgroup(&dir.path), "cannot be removed: it has children")
-        .blame(words::cgroup(&path), "empty, and left")
+    let found = pod_finding(view, &cause::CGROUP_HELD_BY_CHILD, GATE, &[])
+        .link(describe::cgroup(&dir.path), "cannot be removed: it has children")
+        .blame(describe::cgroup(&path), "empty, and left")
         .evidence(path.show(), "exists, no process in it")
         .probable("who made the child cgroups")
         .name_if(Placeholder::Cgroup, path.as_str())
@@ -206,9 +207,9 @@ fn empty(view: &PodView) -> Option<Finding> {
         Some(_) => (&cause::CGROUP_SYSTEMD_TIMEOUT, "systemd has not removed it"),
         None => return None,
     };
-    let found = of_pod(view, cause, GATE, &[])
+    let found = pod_finding(view, cause, GATE, &[])
         .probable("the kubelet's memory and systemd's job, which nothing shows from outside")
-        .blame(words::cgroup(&dir.path), format!("empty; {says}"))
+        .blame(describe::cgroup(&dir.path), format!("empty; {says}"))
         .evidence(dir.path.show(), says)
         .name_if(Placeholder::Unit, unit)
         .name_if(Placeholder::Cgroup, dir.path.as_str())

@@ -3,8 +3,8 @@
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
 use super::{
-    api_side, cgroup, ending, finding_builder::of_pod, holder, leftover_shim, pid_namespace, shim, uninterruptible,
-    words,
+    api_side, cgroup, describe, finding_builder::pod_finding, holder, leftover_shim, pid_namespace, shim, slow_exit,
+    uninterruptible,
 };
 use crate::{
     observation::{CgroupDir, CgroupNode, Container, ContainerState, Freezer, Process, Question, Seen},
@@ -24,14 +24,14 @@ pub fn find(view: &PodView) -> Vec<Finding> {
         running(view).into_iter().flat_map(|container| of_container(view, container)).collect();
     // A sidecar is stopped only when the other containers have ended, so while one of them is held nobody kills it.
     let is_unkilled = |finding: &Finding| finding.cause.id == cause::KILL_NOT_ATTEMPTED.id;
-    if found.iter().any(|finding| !is_unkilled(finding) && !ending::is_slow(finding)) {
+    if found.iter().any(|finding| !is_unkilled(finding) && !slow_exit::is_slow(finding)) {
         found.retain(|finding| !is_unkilled(finding));
     }
     found
 }
 
 fn of_container(view: &PodView, container: &Container) -> Vec<Finding> {
-    let head = words::container(view, container);
+    let head = describe::container(view, container);
     let processes = view.processes_of(container);
     let init = view.init(container);
     if view.has_lost_init(container) {
@@ -63,7 +63,7 @@ fn of_container(view: &PodView, container: &Container) -> Vec<Finding> {
     let is_due = view.why != Why::NotInApi || view.overdue_ms().is_some();
     if found.is_empty() && is_due && view.is_overdue_by(RETRY_WINDOW_MS) {
         let known = kill_not_attempted(view, container, &processes, &head);
-        found.extend(known.or_else(|| ending::exit_not_finished(view, init, &processes, &head, GATE)));
+        found.extend(known.or_else(|| slow_exit::exit_not_finished(view, init, &processes, &head, GATE)));
     }
     found
 }
@@ -99,17 +99,18 @@ fn lost_exit(
     // In CRI-O it is conmon that records the exit.
     let conmon = view.conmon_of(container);
     let cause = if is_crio(view) && conmon.is_none() { &cause::CONMON_GONE } else { &cause::RUNTIME_LOST_EXIT };
-    let found = of_pod(view, cause, GATE, head);
+    let found = pod_finding(view, cause, GATE, head);
     let found = match conmon {
-        Some(conmon) => {
-            found.link(words::process(conmon), format!("{}, it has not recorded the exit", words::state(conmon.state)))
-        }
+        Some(conmon) => found.link(
+            describe::process(conmon),
+            format!("{}, it has not recorded the exit", describe::state_name(conmon.state)),
+        ),
         None => found,
     };
     let found = found
         .blame(format!("pid {pid}, init of the container"), "it does not exist any more")
         .evidence(format!("CRI ContainerStatus {}", container.id), format!("RUNNING, pid {pid}"))
-        .evidence(format!("/proc/{pid}"), words::gone(view, pid))
+        .evidence(format!("/proc/{pid}"), describe::reused_pid(view, pid))
         .name(Placeholder::Container, &container.id)
         .name(Placeholder::Sandbox, &container.sandbox)
         .root(&container.id);
@@ -149,9 +150,12 @@ fn runc_init(view: &PodView, processes: &[&Process], head: &[Link]) -> Option<Fi
     // Whatever is executed in a container begins so, a probe every few seconds.
     let is_stuck = |process: &&&Process| process.comm.starts_with("runc:[") && process.age_ms >= RETRY_WINDOW_MS;
     let process = processes.iter().find(is_stuck)?;
-    let found = of_pod(view, &cause::RUNC_INIT_STUCK, GATE, head)
+    let found = pod_finding(view, &cause::RUNC_INIT_STUCK, GATE, head)
         .probable("that it is runc: a process chooses its name itself")
-        .blame(words::process(process), format!("{}, it never became the container", words::state(process.state)))
+        .blame(
+            describe::process(process),
+            format!("{}, it never became the container", describe::state_name(process.state)),
+        )
         .evidence(format!("/proc/{}/comm", process.pid), &process.comm)
         .evidence(
             format!("/proc/{}/stat", process.pid),
@@ -180,18 +184,18 @@ fn kill_not_attempted(view: &PodView, container: &Container, processes: &[&Proce
     let is_late = cause::CRIO_STOP_LOOP_STUCK.patience.ms().is_some_and(|ms| view.is_overdue_by(ms));
     let stop_loop = is_crio(view) && is_late && !api_side::may_be_starting(view);
     let cause = if stop_loop { &cause::CRIO_STOP_LOOP_STUCK } else { &cause::KILL_NOT_ATTEMPTED };
-    let mut found =
-        of_pod(view, cause, GATE, head).probable("whether a SIGKILL was sent: no process of the container shows one");
+    let mut found = pod_finding(view, cause, GATE, head)
+        .probable("whether a SIGKILL was sent: no process of the container shows one");
     let hooks: Vec<u32> = hooks(view, container).iter().map(|process| process.pid).collect();
     for process in processes.iter().take(3) {
         let is_silent =
             init.is_some_and(|init| init.pid == process.pid && uninterruptible::silent(view, init).is_some());
         let state = match hooks.contains(&process.pid) {
-            _ if is_silent => format!("{}; {}", words::state(process.state), uninterruptible::RUNC_WAITS),
+            _ if is_silent => format!("{}; {}", describe::state_name(process.state), uninterruptible::RUNC_WAITS),
             true => hook_state(container, process),
-            false => words::state(process.state).to_owned(),
+            false => describe::state_name(process.state).to_owned(),
         };
-        found = found.link(words::process(process), format!("{state}, no SIGKILL pending"));
+        found = found.link(describe::process(process), format!("{state}, no SIGKILL pending"));
     }
     let found = found
         .blame("the kubelet and the runtime", "nobody has killed this container")
@@ -228,7 +232,7 @@ fn granted_again(view: &PodView, container: &Container, head: &[Link]) -> Option
         ("the kubelet runs", "/proc/<kubelet>/stat")
     };
     let ago = findings::duration((at_ms - learnt_ms) / 1000);
-    let found = of_pod(view, &cause::GRACE_PERIOD_RUNNING, GATE, head)
+    let found = pod_finding(view, &cause::GRACE_PERIOD_RUNNING, GATE, head)
         .probable("when the kubelet learnt of the deletion")
         .blame(
             "grace period",
@@ -246,8 +250,9 @@ fn granted_again(view: &PodView, container: &Container, head: &[Link]) -> Option
 
 /// Inside its grace period: the kubelet still gives it time, and a frozen container cannot use it.
 pub fn in_time(view: &PodView) -> Vec<Finding> {
-    let frozen =
-        running(view).into_iter().filter_map(|container| frozen(view, container, &words::container(view, container)));
+    let frozen = running(view)
+        .into_iter()
+        .filter_map(|container| frozen(view, container, &describe::container(view, container)));
     let frozen: Vec<Finding> = frozen.collect();
     if frozen.is_empty() { grace(view).into_iter().collect() } else { frozen }
 }
@@ -259,9 +264,9 @@ fn grace(view: &PodView) -> Option<Finding> {
     let left = u64::try_from(left).unwrap_or(0) / 1000;
     let running = hooks(view, container);
     let hook = if container.pre_stop && running.is_empty() { ", it has a preStop hook" } else { "" };
-    let found = of_pod(view, &cause::GRACE_PERIOD_RUNNING, GATE, &words::container(view, container));
+    let found = pod_finding(view, &cause::GRACE_PERIOD_RUNNING, GATE, &describe::container(view, container));
     let found = running.into_iter().take(MOST_HOOKS).fold(found, |found, process| {
-        found.link(words::process(process), hook_state(container, process)).evidence(
+        found.link(describe::process(process), hook_state(container, process)).evidence(
             format!("/proc/{}/stat", process.pid),
             "younger than the deletion, its parent is outside of the container",
         )
@@ -302,7 +307,7 @@ fn hooks<'a>(view: &PodView<'a>, container: &Container) -> Vec<&'a Process> {
 fn hook_state(container: &Container, process: &Process) -> String {
     let what =
         if container.pre_stop { "the preStop hook, it runs" } else { "executed in it since the deletion, it runs" };
-    format!("{what} {}; {}", words::since(process.age_ms), words::state(process.state))
+    format!("{what} {}; {}", describe::age(process.age_ms), describe::state_name(process.state))
 }
 
 #[cfg(test)]

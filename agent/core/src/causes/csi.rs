@@ -3,9 +3,9 @@
 use findings::{Finding, FindingBuilder, Link, Placeholder, cause};
 
 use super::{
-    finding_builder::{Mounted as _, VOLUMES, of_pod},
-    tries::{self, Tries},
-    words,
+    describe,
+    finding_builder::{Mounted as _, VOLUMES, pod_finding},
+    kubelet_operations::{self, Tries},
 };
 use crate::{
     observation::{CsiDriver, FaultKind, Mount, PersistentVolume, Question, Seen, VolData, VolumeDir},
@@ -43,8 +43,8 @@ pub fn unusable(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<Fin
     };
     let file = volume.path.join("vol_data.json");
     let json = rewritten(view, volume);
-    let found = of_pod(view, cause, VOLUMES, head)
-        .blame(words::place(&file), &says)
+    let found = pod_finding(view, cause, VOLUMES, head)
+        .blame(describe::file(&file), &says)
         .evidence(file.show(), &says)
         .name_if(Placeholder::VolData, file.as_str())
         .name_if(Placeholder::Driver, known(view, volume).map(|known| known.driver.clone()))
@@ -132,8 +132,8 @@ pub fn not_registered(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Opti
         }
         _ => return None,
     };
-    let mut found = of_pod(view, &cause::CSI_DRIVER_NOT_REGISTERED, VOLUMES, head)
-        .blame(words::csi_driver(&data.driver), state)
+    let mut found = pod_finding(view, &cause::CSI_DRIVER_NOT_REGISTERED, VOLUMES, head)
+        .blame(describe::csi_driver(&data.driver), state)
         .evidence(volume.path.join("vol_data.json").show(), format!("driverName {}", data.driver))
         .evidence(view.seen.node.kubelet_root.join("plugins_registry").show(), registered(view))
         .name(Placeholder::Driver, &data.driver)
@@ -191,16 +191,17 @@ pub fn presence(view: &PodView, volume: &VolumeDir) -> Presence {
 /// that comes back again and again: whoever crashes on each call has always just come back.
 pub fn is_back(view: &PodView, volume: &VolumeDir, since_ms: u64, head: &[Link]) -> Option<Finding> {
     let VolData::Read(data) = &volume.vol_data else { return None };
-    let tries = tries::unpublish(view, &data.driver);
+    let tries = kubelet_operations::unpublish(view, &data.driver);
     let failing = tries.as_ref().filter(|tries| tries.fails_now());
     let known_ms = view.driver_back_ms().filter(|ms| view.seen.at_ms.saturating_sub(*ms) >= UNMOUNT_RETRY_MS);
     if failing.is_some() || known_ms.is_some() {
         return Some(comes_again(view, volume, tries.as_ref(), since_ms, known_ms, head));
     }
-    let (since, next) = (words::at(since_ms), words::at(since_ms.saturating_add(UNMOUNT_RETRY_MS)));
-    let found = of_pod(view, &cause::CSI_DRIVER_BACK, VOLUMES, head)
+    let (since, next) =
+        (describe::time_of_day(since_ms), describe::time_of_day(since_ms.saturating_add(UNMOUNT_RETRY_MS)));
+    let found = pod_finding(view, &cause::CSI_DRIVER_BACK, VOLUMES, head)
         .probable("whether the kubelet has asked it since: nothing shows when it tried last")
-        .blame(words::csi_driver(&data.driver), format!("there since {since}; the kubelet tries again by {next}"))
+        .blame(describe::csi_driver(&data.driver), format!("there since {since}; the kubelet tries again by {next}"))
         .evidence(view.seen.node.kubelet_root.join("plugins_registry").show(), registered(view))
         .evidence("its sockets", format!("the younger one was made at {since}"))
         .name(Placeholder::Driver, &data.driver)
@@ -217,9 +218,9 @@ fn comes_again(
     known_ms: Option<u64>,
     head: &[Link],
 ) -> Finding {
-    let found = of_pod(view, &cause::CSI_UNPUBLISH_FAILS, VOLUMES, head)
-        .evidence("its sockets", format!("the younger one was made at {}", words::at(since_ms)));
-    let anew = format!("there anew since {}", words::at(since_ms));
+    let found = pod_finding(view, &cause::CSI_UNPUBLISH_FAILS, VOLUMES, head)
+        .evidence("its sockets", format!("the younger one was made at {}", describe::time_of_day(since_ms)));
+    let anew = format!("there anew since {}", describe::time_of_day(since_ms));
     match tries.filter(|tries| tries.fails_now()).and_then(|tries| tries.failure().zip(tries.watched_since_ms())) {
         Some((code, from_ms)) if from_ms >= since_ms => fails(view, volume, tries, answers(code), found),
         Some((code, _)) => {
@@ -228,7 +229,7 @@ fn comes_again(
         }
         None => {
             let found = found.probable("what it does when it is asked to unpublish the volume: its log tells");
-            let known = words::at(known_ms.unwrap_or(since_ms));
+            let known = describe::time_of_day(known_ms.unwrap_or(since_ms));
             fails(view, volume, tries, format!("was just back at {known} already; {anew}"), found)
         }
     }
@@ -243,10 +244,10 @@ pub fn is_awaited(findings: &[Finding]) -> bool {
 /// and left it (then nobody will ever try again), or it keeps failing, which only the kubelet's counters tell.
 pub fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]) -> Option<Finding> {
     let VolData::Read(data) = &volume.vol_data else { return None };
-    let tries = tries::unpublish(view, &data.driver);
-    let (held, searched) = words::unheld(view.holders(&mount.mount_point));
+    let tries = kubelet_operations::unpublish(view, &data.driver);
+    let (held, searched) = describe::no_holder(view.holders(&mount.mount_point));
     if tries.as_ref().is_some_and(|tries| tries.failure().is_some()) {
-        let found = of_pod(view, &cause::CSI_UNPUBLISH_FAILS, VOLUMES, head).link(words::mount(mount), held);
+        let found = pod_finding(view, &cause::CSI_UNPUBLISH_FAILS, VOLUMES, head).link(describe::mount(mount), held);
         return Some(fails(view, volume, tries.as_ref(), told(volume, tries.as_ref()), found));
     }
     let (state, lacks) = match tries.as_ref().is_some_and(Tries::only_succeeds) {
@@ -260,10 +261,10 @@ pub fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[L
         ),
     };
     let vol_data = volume.path.join("vol_data.json");
-    let found = of_pod(view, &cause::CSI_UNPUBLISH_LEFT_MOUNT, VOLUMES, head)
+    let found = pod_finding(view, &cause::CSI_UNPUBLISH_LEFT_MOUNT, VOLUMES, head)
         .probable(lacks)
-        .link(words::mount(mount), held)
-        .blame(words::csi_driver(&data.driver), state)
+        .link(describe::mount(mount), held)
+        .blame(describe::csi_driver(&data.driver), state)
         .evidence("search for holders", searched)
         .evidence(view.seen.node.kubelet_root.join("plugins_registry").show(), registered(view))
         .name(Placeholder::Driver, &data.driver)
@@ -276,7 +277,7 @@ pub fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[L
         // Of a pod that is gone already the kubelet may remember the volume.
         .name_if(Placeholder::VolData, vol_data.as_str().filter(|_| view.why != Why::NotInApi))
         .root(mount.mount_point.show());
-    Some(tries::tell(view, tries.as_ref(), found).finish())
+    Some(kubelet_operations::tell(view, tries.as_ref(), found).finish())
 }
 
 /// A raw block volume is published elsewhere than its `vol_data.json` is, and to a file.
@@ -308,7 +309,7 @@ fn fails(
     let VolData::Read(data) = &volume.vol_data else { return found.finish() };
     let target = volume.target.get().cloned().unwrap_or_else(|| volume.path.join("mount"));
     let found = found
-        .blame(words::csi_driver(&data.driver), state)
+        .blame(describe::csi_driver(&data.driver), state)
         .evidence(view.seen.node.kubelet_root.join("plugins_registry").show(), registered(view))
         .name(Placeholder::Driver, &data.driver)
         .name_if(Placeholder::Path, target.as_str().filter(|_| !is_block(volume)))
@@ -318,7 +319,7 @@ fn fails(
     } else {
         found.probable("the driver's answers: the kubelet's counters do not show each of them")
     };
-    tries::tell(view, tries, found).finish()
+    kubelet_operations::tell(view, tries, found).finish()
 }
 
 /// Not mounted, remembered, its driver registered: the driver keeps failing on a target it has
@@ -326,8 +327,8 @@ fn fails(
 pub fn unpublish_fails(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<Finding> {
     let VolData::Read(data) = &volume.vol_data else { return None };
     view.csi_drivers()?;
-    let tries = tries::unpublish(view, &data.driver);
-    let found = of_pod(view, &cause::CSI_UNPUBLISH_FAILS, VOLUMES, head);
+    let tries = kubelet_operations::unpublish(view, &data.driver);
+    let found = pod_finding(view, &cause::CSI_UNPUBLISH_FAILS, VOLUMES, head);
     let found = match is_block(volume) {
         // Whatever it has left: the kubelet has forgotten the volume.
         true if tries.as_ref().is_some_and(Tries::only_succeeds) => return None,

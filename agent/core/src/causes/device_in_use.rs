@@ -3,7 +3,7 @@
 
 use findings::{Finding, Placeholder, cause};
 
-use super::{finding_builder::of_node, words};
+use super::{describe, finding_builder::node_finding};
 use crate::{
     facts::Facts,
     observation::{MountCopy, Observation, Question, UnstagedVolume},
@@ -35,11 +35,11 @@ fn copy_of<'a>(seen: &'a Observation, volume: &UnstagedVolume) -> Option<&'a Mou
 }
 
 fn finding(seen: &Observation, volume: &UnstagedVolume, copy: &MountCopy) -> Finding {
-    words::copy_named(of_node(seen, &cause::DEVICE_PINNED_BY_PRIVATE_COPY, None), copy)
+    describe::name_copy_holder(node_finding(seen, &cause::DEVICE_PINNED_BY_PRIVATE_COPY, None), copy)
         // The driver may have another reason not to finish.
         .probable("whether the driver has another reason not to finish")
-        .link(words::place(&volume.path), format!("unmounted; its device {} is still in use", copy.mount.dev))
-        .blame(words::pid(copy.pid, &copy.comm, copy.state), words::has_copy(copy))
+        .link(describe::file(&volume.path), format!("unmounted; its device {} is still in use", copy.mount.dev))
+        .blame(describe::pid(copy.pid, &copy.comm, copy.state), describe::copy_state(copy))
         .evidence("mountinfo of the kubelet", format!("no mount of {}", copy.mount.dev))
         .evidence(
             format!("/proc/{}/mountinfo", copy.pid),

@@ -3,23 +3,23 @@
 use findings::{Finding, Placeholder, cause};
 
 use super::{
-    finding_builder::{Mounted as _, of_pod},
-    waiting::{Waiting, distinct, on_host, root_of},
-    words,
+    blocked_task::{BlockedTask, distinct, on_host, root_of},
+    describe,
+    finding_builder::{Mounted as _, pod_finding},
 };
 use crate::{observation::Mount, view::PodView};
 
 /// A task waits for the server of one of these mounts.
-pub fn not_responding(view: &PodView, waiting: &Waiting, mounts: &[&Mount]) -> Finding {
-    let Waiting { process, thread, function, head, gate } = waiting;
-    let found = of_pod(view, &cause::FILE_SERVER_NOT_RESPONDING, *gate, head)
+pub fn not_responding(view: &PodView, waiting: &BlockedTask, mounts: &[&Mount]) -> Finding {
+    let BlockedTask { process, thread, function, head, gate } = waiting;
+    let found = pod_finding(view, &cause::FILE_SERVER_NOT_RESPONDING, *gate, head)
         .evidence(waiting.wchan(), function)
         .evidence(waiting.syscall(), waiting.call())
         .name(Placeholder::Pid, process.id())
         .name(Placeholder::Tid, thread.tid);
     match distinct(mounts).as_slice() {
         [mount] => found
-            .blame(words::mount(mount), format!("{} does not answer", mount.source.show()))
+            .blame(describe::mount(mount), format!("{} does not answer", mount.source.show()))
             .evidence("mountinfo of the task", format!("{} of {}", mount.source.show(), mount.fs_type))
             .mounted(view.seen, Placeholder::Mount, on_host(view, mount).map(|there| &there.mount_point))
             .root(mount.source.show())
@@ -29,7 +29,7 @@ pub fn not_responding(view: &PodView, waiting: &Waiting, mounts: &[&Mount]) -> F
             let found = several
                 .iter()
                 .fold(found.probable("which of these file systems the task waits for"), |found, mount| {
-                    found.link(words::mount(mount), one_of(mount))
+                    found.link(describe::mount(mount), one_of(mount))
                 });
             found
                 .blame("a file server", "which of these does not answer cannot be told")

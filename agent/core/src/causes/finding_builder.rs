@@ -12,13 +12,13 @@ use crate::{
 pub(super) const VOLUMES: Option<Gate> = Some(Gate::VolumesUnmounted);
 
 /// A finding about the view's pod, below these steps.
-pub(super) fn of_pod(view: &PodView, cause: &'static Cause, gate: Option<Gate>, head: &[Link]) -> FindingBuilder {
-    let found = of_node(view.seen, cause, gate).below(head);
+pub(super) fn pod_finding(view: &PodView, cause: &'static Cause, gate: Option<Gate>, head: &[Link]) -> FindingBuilder {
+    let found = node_finding(view.seen, cause, gate).below(head);
     found.name(Placeholder::Pod, view.pod).name(Placeholder::Uid, view.uid())
 }
 
 /// One about the node.
-pub(super) fn of_node(seen: &Observation, cause: &'static Cause, gate: Option<Gate>) -> FindingBuilder {
+pub(super) fn node_finding(seen: &Observation, cause: &'static Cause, gate: Option<Gate>) -> FindingBuilder {
     let found = FindingBuilder::new(cause).at(gate).name(Placeholder::Node, &seen.node.name);
     let found = found.name_if(Placeholder::MountNamespacePid, seen.node.kubelet_in_own_mount_namespace());
     node_names::given(found, seen)
@@ -74,7 +74,7 @@ mod tests {
         let mut seen = sample::node();
         let path = "/k/pods/u";
         let commands = |seen: &Observation, cause| {
-            let found = of_node(seen, cause, None).name(Placeholder::Path, path).name(Placeholder::Mount, path);
+            let found = node_finding(seen, cause, None).name(Placeholder::Path, path).name(Placeholder::Mount, path);
             found.finish().remedy.steps.into_iter().filter_map(|step| step.command).collect::<Vec<String>>()
         };
         let asks_for_mounts =

@@ -3,17 +3,17 @@
 use findings::{Finding, Placeholder, cause};
 
 use super::{
-    finding_builder::of_pod,
-    waiting::{Sure, Waiting, path_to},
-    words,
+    blocked_task::{BlockedTask, Sure, path_to},
+    describe,
+    finding_builder::pod_finding,
 };
 use crate::{observation::Mount, view::PodView};
 
 /// A task waits for the thaw of this mount's file system.
-pub fn frozen(view: &PodView, waiting: &Waiting, mount: &Mount, sure: Sure) -> Finding {
-    let Waiting { process, thread, function, head, gate } = waiting;
-    let found = of_pod(view, &cause::FILE_SYSTEM_FROZEN, *gate, head)
-        .blame(words::mount(mount), format!("frozen: {} waits for the thaw", waiting.call()))
+pub fn frozen(view: &PodView, waiting: &BlockedTask, mount: &Mount, sure: Sure) -> Finding {
+    let BlockedTask { process, thread, function, head, gate } = waiting;
+    let found = pod_finding(view, &cause::FILE_SYSTEM_FROZEN, *gate, head)
+        .blame(describe::mount(mount), format!("frozen: {} waits for the thaw", waiting.call()))
         .evidence(waiting.wchan(), function)
         .evidence(waiting.syscall(), waiting.call())
         .evidence("mountinfo of the task", format!("{} of {}", mount.fs_type, mount.source.show()))
@@ -22,7 +22,7 @@ pub fn frozen(view: &PodView, waiting: &Waiting, mount: &Mount, sure: Sure) -> F
         .name_if(Placeholder::Mount, path_to(view, waiting, mount))
         .root(mount.dev);
     // That lock has other users; beside a call that writes on this very mount there is no other.
-    let writes = words::writes(thread);
+    let writes = describe::writes(thread);
     if sure == Sure::Yes && writes {
         found
     } else {

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use findings::{Finding, FindingBuilder, Gate, Link, Placeholder, cause, clean};
 
 use super::{
-    finding_builder::{Mounted as _, of_pod},
-    waiting::{on_host, root_of},
-    waits, words,
+    blocked_task,
+    blocked_task::{on_host, root_of},
+    describe,
+    finding_builder::{Mounted as _, pod_finding},
 };
 use crate::{
     observation::{FuseConnection, FuseProbe, FuseServer, Mount, Process, Question, Seen, Thread},
@@ -31,7 +32,7 @@ pub fn not_responding(
     head: &[Link],
     gate: Option<Gate>,
 ) -> FindingBuilder {
-    let found = waits::waits(view, &cause::FUSE_SERVER_NOT_RESPONDING, process, thread, head, gate);
+    let found = blocked_task::server_finding(view, &cause::FUSE_SERVER_NOT_RESPONDING, process, thread, head, gate);
     match mounts {
         [mount] if let Some(number) = mount.fuse_connection() => of_mount(view, found, mount, number),
         [] => found
@@ -41,7 +42,7 @@ pub fn not_responding(
         several => {
             let mut found = found.probable("which of these FUSE mounts the task waits for");
             for mount in several {
-                found = found.link(words::mount(mount), "one of these does not answer");
+                found = found.link(describe::mount(mount), "one of these does not answer");
             }
             found.root(root_of(several))
         }
@@ -57,7 +58,7 @@ pub fn silent_volume(view: &PodView, mount: &Mount, head: &[Link], gate: Option<
     if !stopped && !silent {
         return None;
     }
-    let found = of_pod(view, &cause::FUSE_SERVER_NOT_RESPONDING, gate, head);
+    let found = pod_finding(view, &cause::FUSE_SERVER_NOT_RESPONDING, gate, head);
     let found =
         if silent { found.evidence(format!("stat {}", mount.mount_point.show()), "no answer in time") } else { found };
     Some(of_mount(view, found, mount, number).finish())
@@ -100,8 +101,8 @@ fn without_server(
     head: &[Link],
     gate: Option<Gate>,
 ) -> FindingBuilder {
-    of_pod(view, &cause::FUSE_SERVER_GONE, gate, head)
-        .blame(words::mount(mount), "its server has died")
+    pod_finding(view, &cause::FUSE_SERVER_GONE, gate, head)
+        .blame(describe::mount(mount), "its server has died")
         .evidence(format!("FUSE connection {number}"), proof)
         .name(Placeholder::Connection, number)
         .name_if(Placeholder::Mount, mount.mount_point.as_str())
@@ -128,7 +129,7 @@ fn of_mount(view: &PodView, found: FindingBuilder, mount: &Mount, number: u32) -
         format!("{n} {} waiting", if n == 1 { "request" } else { "requests" })
     });
     let found = found
-        .link(words::mount(shown).called("fuse "), state)
+        .link(describe::mount(shown).called("fuse "), state)
         .evidence(
             format!("/sys/fs/fuse/connections/{number}/waiting"),
             waiting.map_or("could not be read".to_owned(), |n| n.to_string()),
@@ -144,20 +145,20 @@ fn of_mount(view: &PodView, found: FindingBuilder, mount: &Mount, number: u32) -
     match connection.map(|connection| servers(connection, mount)) {
         Some(Servers::Likely(server)) => found
             .probable("which connection that process serves: this kernel does not tell")
-            .blame(words::pid(server.pid, &server.comm, server.state), server_state(server))
+            .blame(describe::pid(server.pid, &server.comm, server.state), server_state(server))
             .evidence(
                 format!("/proc/{}/fd", server.pid),
                 "holds /dev/fuse; which connection is not told, no other fits",
             )
             .name(Placeholder::Server, &server.comm)
-            .name_if(Placeholder::Owner, words::stoppable_owner(&server.owner)),
+            .name_if(Placeholder::Owner, describe::stoppable_owner(&server.owner)),
         Some(Servers::One(server)) => found
-            .blame(words::pid(server.pid, &server.comm, server.state), server_state(server))
+            .blame(describe::pid(server.pid, &server.comm, server.state), server_state(server))
             .evidence(format!("/proc/{}/fdinfo", server.pid), format!("holds /dev/fuse for connection {number}"))
             // Only a stopped server is told to go on.
             .name_if(Placeholder::ServerPid, server.id().filter(|_| matches!(server.state, 'T' | 't')))
             .name(Placeholder::Server, &server.comm)
-            .name_if(Placeholder::Owner, words::stoppable_owner(&server.owner)),
+            .name_if(Placeholder::Owner, describe::stoppable_owner(&server.owner)),
         Some(Servers::Several(servers)) => {
             let pids: Vec<String> =
                 servers.iter().take(8).map(|s| format!("{} {}", s.pid, clean(&s.comm, 32))).collect();
@@ -175,7 +176,7 @@ fn other_mounts(view: &PodView, mount: &Mount) -> String {
         "{} shows {}, mounted in {}; an abort ends it in all",
         mount.mount_point.show(),
         mount.dev,
-        words::count(same, "place", "places")
+        describe::count(same, "place", "places")
     )
 }
 
@@ -211,7 +212,7 @@ fn server_state(server: &FuseServer) -> String {
         Seen::Seen(wchan) if !wchan.is_empty() => format!(" in {}", clean(wchan, 60)),
         _ => String::new(),
     };
-    format!("{}{place}, {}", words::state(server.state), words::owner(&server.owner))
+    format!("{}{place}, {}", describe::state_name(server.state), describe::owner(&server.owner))
 }
 
 #[cfg(test)]

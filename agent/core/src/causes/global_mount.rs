@@ -4,9 +4,8 @@
 use findings::{CauseRef, Finding, Patience, Placeholder, cause};
 
 use super::{
-    NotLookedFor,
-    finding_builder::{Mounted as _, of_node},
-    words,
+    NotLookedFor, describe,
+    finding_builder::{Mounted as _, node_finding},
 };
 use crate::{
     facts::Facts,
@@ -36,9 +35,9 @@ pub fn find(seen: &Facts<'_>) -> Result<Vec<Finding>, NotLookedFor> {
         return Err(NotLookedFor(CauseRef(cause)));
     }
     let finding = |staging: &StagingMount| {
-        of_node(seen, cause, None)
+        node_finding(seen, cause, None)
             .probable("that the kubelet does not still use it: its memory cannot be read")
-            .blame(words::place(&staging.path), "staged for no pod of this node")
+            .blame(describe::file(&staging.path), "staged for no pod of this node")
             .evidence(
                 "mountinfo of the kubelet",
                 format!("{} on {}, shown nowhere below pods/", staging.path.show(), staging.dev),

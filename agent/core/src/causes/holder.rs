@@ -3,9 +3,9 @@
 use findings::{Cause, Finding, Link, Placeholder, cause};
 
 use super::{
-    completed, csi,
-    finding_builder::{Mounted as _, VOLUMES, of_pod},
-    kill, uninterruptible, words,
+    completed_pod, csi, describe,
+    finding_builder::{Mounted as _, VOLUMES, pod_finding},
+    kill, uninterruptible,
 };
 use crate::{
     observation::{Container, CopyKind, Holder, HostPath, How, Mount, Owner, Question, Seen, VolumeDir},
@@ -48,7 +48,7 @@ fn waiting(view: &PodView, mount: &Mount, holder: &Holder, head: &[Link]) -> Opt
     let process = view.process(holder.pid)?;
     let thread = process.threads.iter().find(|thread| thread.waits() && view.is_steady(process, thread))?;
     let mut head = head.to_vec();
-    head.push(Link::new(words::mount(mount), in_use(view)));
+    head.push(Link::new(describe::mount(mount), in_use(view)));
     let mut finding = uninterruptible::why(view, process, thread, &head, VOLUMES);
     let is_this = finding.root == format!("{}:{number}", cause::FUSE_SERVER_NOT_RESPONDING.id);
     if !process.is_ending(thread) {
@@ -133,7 +133,7 @@ pub fn not_searched(view: &PodView, mount: &Mount) -> Option<String> {
 }
 
 fn cause_of(view: &PodView, holder: &Holder) -> &'static Cause {
-    match (&holder.how, holder.copy, completed::volume_busy(view)) {
+    match (&holder.how, holder.copy, completed_pod::volume_busy(view)) {
         (How::Loop { .. }, _, _) => &cause::VOLUME_HELD_BY_LOOP_DEVICE,
         (_, _, Some(completed)) => completed,
         (_, CopyKind::Propagated, None) => &cause::VOLUME_HELD_IN_OTHER_NAMESPACE,
@@ -144,7 +144,7 @@ fn cause_of(view: &PodView, holder: &Holder) -> &'static Cause {
 
 fn finding(view: &PodView, cause: &'static Cause, mount: &Mount, holder: &Holder, head: &[Link]) -> Finding {
     let (by, source, path) = how(holder);
-    let mut found = of_pod(view, cause, VOLUMES, head).link(words::mount(mount), in_use(view));
+    let mut found = pod_finding(view, cause, VOLUMES, head).link(describe::mount(mount), in_use(view));
     let mut copy = String::new();
     if holder.copy == CopyKind::Propagated {
         copy = format!(", in the copy that was propagated to mount namespace {}", holder.mount_ns);
@@ -153,22 +153,22 @@ fn finding(view: &PodView, cause: &'static Cause, mount: &Mount, holder: &Holder
     }
     let found = found
         .mounted(view.seen, Placeholder::Path, &mount.mount_point)
-        .name_if(Placeholder::Owner, words::stoppable_owner(&holder.owner));
+        .name_if(Placeholder::Owner, describe::stoppable_owner(&holder.owner));
     if let How::Loop { device, file } = &holder.how {
         return found
-            .blame(words::loop_device(device), format!("its backing file is {}", file.show()))
+            .blame(describe::loop_device(device), format!("its backing file is {}", file.show()))
             .evidence(source, file.show())
             .name(Placeholder::Device, device)
             .root(device)
             .finish();
     }
-    let state = format!("{by}{copy}; {}, {}", words::state(holder.state), words::owner(&holder.owner));
+    let state = format!("{by}{copy}; {}, {}", describe::state_name(holder.state), describe::owner(&holder.owner));
     let unit = match &holder.owner {
         Owner::Unit(unit) => Some(unit.clone()),
         _ => None,
     };
     found
-        .blame(words::pid(holder.pid, &holder.comm, holder.state), state)
+        .blame(describe::pid(holder.pid, &holder.comm, holder.state), state)
         .evidence(source, path.show())
         .evidence("mountinfo of the kubelet", mount.mount_point.show())
         .name_if(Placeholder::Pid, kill::may_be_killed(view, holder.id(), &holder.comm))
@@ -187,12 +187,12 @@ fn how(holder: &Holder) -> (String, String, &HostPath) {
     let pid = holder.pid;
     match &holder.how {
         How::Fd { fd, path } => {
-            (format!("has {} open (descriptor {fd})", words::path(path)), format!("/proc/{pid}/fdinfo/{fd}"), path)
+            (format!("has {} open (descriptor {fd})", describe::path(path)), format!("/proc/{pid}/fdinfo/{fd}"), path)
         }
         How::Cwd(path) => ("its working directory is in it".to_owned(), format!("/proc/{pid}/cwd"), path),
         How::Root(path) => ("its root directory is in it".to_owned(), format!("/proc/{pid}/root"), path),
-        How::Exe(path) => (format!("it runs {}", words::path(path)), format!("/proc/{pid}/exe"), path),
-        How::Mapping(path) => (format!("has {} mapped", words::path(path)), format!("/proc/{pid}/maps"), path),
+        How::Exe(path) => (format!("it runs {}", describe::path(path)), format!("/proc/{pid}/exe"), path),
+        How::Mapping(path) => (format!("has {} mapped", describe::path(path)), format!("/proc/{pid}/maps"), path),
         How::Loop { device, file } => {
             let source = format!("/sys/block/{}/loop/backing_file", device.trim_start_matches("/dev/"));
             (format!("{device} is built on a file in it"), source, file)

@@ -2,7 +2,7 @@
 
 use findings::{Finding, Placeholder, cause, distribution};
 
-use super::{finding_builder::of_node, words};
+use super::{describe, finding_builder::node_finding};
 use crate::messages;
 use crate::observation::{Disbelief, FalseKubelet, Healthz, Observation, Seen};
 
@@ -13,7 +13,7 @@ pub fn not_running(seen: &Observation) -> Option<Finding> {
     }
     let mut names: Vec<&str> = distribution::kubelets().map(|kubelet| kubelet.comm).collect();
     names.dedup();
-    let found = of_node(seen, &cause::KUBELET_NOT_RUNNING, None)
+    let found = node_finding(seen, &cause::KUBELET_NOT_RUNNING, None)
         .blame("kubelet", "no process of it was found")
         .evidence("/proc/*/comm", format!("none of {} outside of pods", names.join(", ")))
         .root("kubelet");
@@ -63,9 +63,9 @@ fn refusal(refused: &FalseKubelet) -> String {
 /// Somebody has stopped it.
 pub fn stopped(seen: &Observation) -> Option<Finding> {
     let kubelet = seen.node.kubelet.get().filter(|kubelet| matches!(kubelet.state, 'T' | 't'))?;
-    let says = words::state(kubelet.state);
-    let found = of_node(seen, &cause::KUBELET_STOPPED, None)
-        .blame(words::pid(kubelet.pid, &kubelet.comm, kubelet.state), says)
+    let says = describe::state_name(kubelet.state);
+    let found = node_finding(seen, &cause::KUBELET_STOPPED, None)
+        .blame(describe::pid(kubelet.pid, &kubelet.comm, kubelet.state), says)
         .evidence(format!("/proc/{}/stat", kubelet.pid), says);
     // Without its start the pid may be read, and not be signalled.
     let found = match kubelet.id() {
@@ -80,8 +80,8 @@ pub fn hung(seen: &Observation) -> Option<Finding> {
     let kubelet = seen.node.kubelet.get()?;
     let is_late = |healthz: &&Healthz| healthz.status != 200 && messages::is_sync_loop_late(&healthz.body);
     let says = &kubelet.healthz.get().filter(is_late)?.body;
-    let found = of_node(seen, &cause::KUBELET_SYNC_LOOP_HUNG, None)
-        .blame(words::pid(kubelet.pid, &kubelet.comm, kubelet.state), says)
+    let found = node_finding(seen, &cause::KUBELET_SYNC_LOOP_HUNG, None)
+        .blame(describe::pid(kubelet.pid, &kubelet.comm, kubelet.state), says)
         .evidence("/healthz of the kubelet", says)
         .name(Placeholder::Pid, kubelet.pid)
         .root("kubelet");
@@ -93,8 +93,8 @@ pub fn pleg(seen: &Observation) -> Option<Finding> {
     let kubelet = seen.node.kubelet.get()?;
     let says = seen.api.get()?.not_ready.as_ref().filter(|says| messages::is_pleg_late(says))?;
     let cause = &cause::PLEG_STALLED;
-    let found = of_node(seen, cause, None)
-        .blame(words::pid(kubelet.pid, &kubelet.comm, kubelet.state), says)
+    let found = node_finding(seen, cause, None)
+        .blame(describe::pid(kubelet.pid, &kubelet.comm, kubelet.state), says)
         .evidence("the Node's Ready condition", says)
         .name(Placeholder::Pid, kubelet.pid)
         .root("kubelet");

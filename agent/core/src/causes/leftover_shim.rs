@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
-use super::{finding_builder::of_pod, words};
+use super::{describe, finding_builder::pod_finding};
 use crate::{
     observation::{Container, Process, Question, Seen, Shim},
     view::{PodView, UNMOUNT_RETRY_MS},
@@ -31,11 +31,11 @@ pub fn find(view: &PodView, container: &Container, processes: &[&Process], head:
     } else {
         (&cause::SANDBOXED_GUEST_GONE, "its guest is gone")
     };
-    let found = of_pod(view, cause, GATE, head)
+    let found = pod_finding(view, cause, GATE, head)
         .link(format!("pid {pid}, init of the container"), "it does not exist any more")
-        .blame(words::pid(shim.pid, &shim.comm, shim.state), format!("{}, {what}", words::state(shim.state)))
+        .blame(describe::pid(shim.pid, &shim.comm, shim.state), format!("{}, {what}", describe::state_name(shim.state)))
         .evidence(format!("CRI ContainerStatus {}", container.id), format!("RUNNING, pid {pid}"))
-        .evidence(format!("/proc/{pid}"), words::gone(view, pid))
+        .evidence(format!("/proc/{pid}"), describe::reused_pid(view, pid))
         .evidence(format!("/proc/{}/exe", shim.pid), program)
         .evidence(format!("/proc/{}/cwd", shim.pid), format!("the bundle of sandbox {}", shim.sandbox))
         .evidence(format!("/proc/{}/task/*/children", shim.pid), "none")
@@ -63,11 +63,14 @@ pub fn guest(view: &PodView, container: &Container, head: &[Link]) -> Option<Fin
     if program.starts_with("containerd-shim-runc-") {
         return None;
     }
-    let found = of_pod(view, &cause::SANDBOXED_GUEST_NOT_STOPPED, GATE, head)
+    let found = pod_finding(view, &cause::SANDBOXED_GUEST_NOT_STOPPED, GATE, head)
         .probable("the processes inside the guest")
         .blame(
-            words::pid(shim.pid, &shim.comm, shim.state),
-            format!("{program}, {}; the container runs in its guest, which cannot be seen", words::state(shim.state)),
+            describe::pid(shim.pid, &shim.comm, shim.state),
+            format!(
+                "{program}, {}; the container runs in its guest, which cannot be seen",
+                describe::state_name(shim.state)
+            ),
         )
         .evidence(format!("CRI ContainerStatus {}", container.id), "RUNNING")
         .evidence(format!("/proc/{}/exe", shim.pid), program)

@@ -2,23 +2,26 @@
 //! carries the tests that prove it says nothing without its proof.
 
 pub mod api_side;
-pub mod block;
 pub mod block_device;
+pub mod block_volume;
+pub mod blocked_on;
+pub mod blocked_task;
 pub mod cgroup;
-pub mod completed;
+pub mod completed_pod;
 pub mod container;
 pub mod csi;
+pub mod describe;
 pub mod device_in_use;
-pub mod ending;
 pub mod file_server;
 mod finding_builder;
 pub mod frozen_file_system;
 pub mod fuse;
 pub mod global_mount;
 pub mod holder;
-pub mod in_flight;
+pub mod in_flight_descriptor;
 pub mod kill;
 pub mod kubelet;
+pub mod kubelet_operations;
 pub mod leftover_shim;
 pub mod mount_copy;
 pub mod mounts;
@@ -32,17 +35,13 @@ pub mod pid_namespace;
 pub mod runtime;
 pub mod sandbox;
 pub mod shim;
+pub mod slow_exit;
 pub mod static_pod;
-pub mod stray;
+pub mod stray_file;
 pub mod tracer;
-pub mod tries;
 pub mod uninterruptible;
 pub mod unmounting;
 pub mod volume;
-pub mod waited_for;
-pub mod waiting;
-mod waits;
-pub mod words;
 
 use findings::CauseRef;
 

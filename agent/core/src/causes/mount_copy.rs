@@ -3,8 +3,8 @@
 use findings::{Finding, Link, Placeholder, cause};
 
 use super::{
-    finding_builder::{VOLUMES, of_pod},
-    words,
+    describe,
+    finding_builder::{VOLUMES, pod_finding},
 };
 use crate::{
     observation::{HostPath, Question, VolumeDir},
@@ -22,9 +22,9 @@ pub fn find(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link]
     target.below(root).map(|end| view.seen.is_settled(Question::MountCopies(end)));
     let copy = view.seen.mount_copies.iter().find(|copy| copy.is_copy_of(target, root))?;
     let cause = &cause::MOUNT_COPIED_ON_OLD_KERNEL;
-    let found = words::copy_named(of_pod(view, cause, VOLUMES, head), copy)
-        .link(words::place(target), "cannot be removed: mounted elsewhere")
-        .blame(words::pid(copy.pid, &copy.comm, copy.state), words::has_copy(copy))
+    let found = describe::name_copy_holder(pod_finding(view, cause, VOLUMES, head), copy)
+        .link(describe::file(target), "cannot be removed: mounted elsewhere")
+        .blame(describe::pid(copy.pid, &copy.comm, copy.state), describe::copy_state(copy))
         .evidence("mountinfo of the kubelet", format!("{} is not mounted", target.show()))
         .evidence(format!("/proc/{}/mountinfo", copy.pid), copy.mount.mount_point.show())
         .evidence("uname -r", &view.seen.node.kernel)

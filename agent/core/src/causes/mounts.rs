@@ -3,9 +3,9 @@
 use findings::{FaultKind, Finding, FindingBuilder, Link, Placeholder, cause};
 
 use super::{
-    finding_builder::{Mounted as _, VOLUMES, of_pod},
-    tries::{self, Tries},
-    words,
+    describe,
+    finding_builder::{Mounted as _, VOLUMES, pod_finding},
+    kubelet_operations::{self, Tries},
 };
 use crate::{
     file_system,
@@ -35,8 +35,8 @@ fn is_automount(view: &PodView, mount: &Mount) -> bool {
 }
 
 fn nested_mount(view: &PodView, mount: &Mount, head: &[Link], state: &str) -> FindingBuilder {
-    let found = of_pod(view, &cause::NESTED_MOUNT, VOLUMES, head)
-        .blame(words::mount(mount), state)
+    let found = pod_finding(view, &cause::NESTED_MOUNT, VOLUMES, head)
+        .blame(describe::mount(mount), state)
         .evidence("mountinfo of the kubelet", format!("{} on {}", mount.mount_point.show(), mount.dev))
         .mounted(view.seen, Placeholder::Path, &mount.mount_point)
         .root(mount.mount_point.show());
@@ -56,8 +56,8 @@ fn is_only_in_kubelets(view: &PodView, mount: &Mount) -> bool {
 /// A mount lies below a subPath.
 pub fn nested_in_sub_path(view: &PodView, sub_path: &SubPath, head: &[Link]) -> Option<Finding> {
     let mount = view.mounts_below(&sub_path.path).into_iter().next()?;
-    let found = of_pod(view, &cause::NESTED_MOUNT_UNDER_SUB_PATH, VOLUMES, head)
-        .blame(words::mount(mount), "mounted below the subPath")
+    let found = pod_finding(view, &cause::NESTED_MOUNT_UNDER_SUB_PATH, VOLUMES, head)
+        .blame(describe::mount(mount), "mounted below the subPath")
         .evidence("mountinfo of the kubelet", format!("{} on {}", mount.mount_point.show(), mount.dev))
         .mounted(view.seen, Placeholder::Path, &mount.mount_point)
         .root(mount.mount_point.show());
@@ -66,7 +66,7 @@ pub fn nested_in_sub_path(view: &PodView, sub_path: &SubPath, head: &[Link]) -> 
 
 /// The volume's directory is no mount point and is still there.
 pub fn directory_left(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link]) -> Option<Finding> {
-    let tries = tries::unmount(view, volume).filter(|_| view.is_overdue_by(UNMOUNT_RETRY_MS));
+    let tries = kubelet_operations::unmount(view, volume).filter(|_| view.is_overdue_by(UNMOUNT_RETRY_MS));
     let full = volume.entries.is_some_and(|entries| entries > 0);
     let cause = match (full, volume.is_made_for_the_pod()) {
         (false, _) => &cause::MOUNT_DIRECTORY_LEFT,
@@ -80,16 +80,16 @@ pub fn directory_left(view: &PodView, volume: &VolumeDir, target: &HostPath, hea
         Some(entries) => format!("{entries} entries"),
         None => "could not be listed".to_owned(),
     };
-    let found = of_pod(view, cause, VOLUMES, head)
+    let found = pod_finding(view, cause, VOLUMES, head)
         .probable("why the kubelet does not remove it: that is in its log only")
-        .blame(words::place(target), format!("not a mount point, {says}"))
+        .blame(describe::file(target), format!("not a mount point, {says}"))
         .evidence(target.show(), says)
         .name_if(Placeholder::Path, target.as_str())
         .root(target.show());
     if !view.is_overdue_by(UNMOUNT_RETRY_MS) {
         return Some(found.finish());
     }
-    Some(tries::tell(view, tries.as_ref(), found).finish())
+    Some(kubelet_operations::tell(view, tries.as_ref(), found).finish())
 }
 
 /// Two mounts on the very same path: whoever unmounts one meets the other.
@@ -97,15 +97,15 @@ pub fn twice(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link
     let mounts = over_each_other(view, target);
     let [first, .., last] = mounts.as_slice() else { return None };
     let publisher = match &volume.vol_data {
-        VolData::Read(data) => words::csi_driver(&data.driver),
+        VolData::Read(data) => describe::csi_driver(&data.driver),
         _ => "the kubelet".into(),
     };
     let same = (first.dev, &first.root) == (last.dev, &last.root);
     let what = if same { "the same thing, mounted" } else { "mounted" };
-    let found = of_pod(view, &cause::VOLUME_MOUNTED_TWICE, VOLUMES, head)
+    let found = pod_finding(view, &cause::VOLUME_MOUNTED_TWICE, VOLUMES, head)
         .link(publisher, "most likely published it again when the kubelet was restarted, without looking first")
         .blame(
-            words::mount(last),
+            describe::mount(last),
             format!("{what} {} times on this one path; each unmount takes one away", mounts.len()),
         )
         .mounted(view.seen, Placeholder::Path, target)
@@ -140,9 +140,9 @@ pub fn hidden(view: &PodView, target: &HostPath, head: &[Link]) -> Option<Findin
     }
     // Both stand on the same mount, the one at a path below the other's.
     let shown = [Some(mount), Some(below).filter(|below| below.id != mount.id), Some(cover)];
-    let found = of_pod(view, &cause::KUBELET_ROOT_AMBIGUOUS, VOLUMES, head)
-        .link(words::mount(mount), "mounted, and no path leads to it")
-        .blame(words::mount(cover), "mounted over a directory above the volume")
+    let found = pod_finding(view, &cause::KUBELET_ROOT_AMBIGUOUS, VOLUMES, head)
+        .link(describe::mount(mount), "mounted, and no path leads to it")
+        .blame(describe::mount(cover), "mounted over a directory above the volume")
         .mounted(view.seen, Placeholder::Path, Some(&cover.mount_point).filter(|_| is_same(view, cover)))
         .root(cover.mount_point.show());
     Some(shown.into_iter().flatten().fold(found, as_evidence).finish())
@@ -207,8 +207,8 @@ pub fn read_only(view: &PodView, target: &HostPath, head: &[Link]) -> Option<Fin
         [] => "ro, emergency_ro or shutdown".to_owned(),
         options => options.join(", "),
     };
-    let found = of_pod(view, &cause::FILE_SYSTEM_READ_ONLY, VOLUMES, head)
-        .blame(words::mount(mount), "the file system is read-only")
+    let found = pod_finding(view, &cause::FILE_SYSTEM_READ_ONLY, VOLUMES, head)
+        .blame(describe::mount(mount), "the file system is read-only")
         .evidence("mountinfo of the kubelet", format!("{options} in the super options of {}", mount.mount_point.show()))
         .name_if(Placeholder::Path, target.as_str())
         .root(mount.dev);
@@ -220,9 +220,9 @@ pub fn read_only(view: &PodView, target: &HostPath, head: &[Link]) -> Option<Fin
 pub fn deleted_sub_paths(view: &PodView) -> Vec<Finding> {
     let sub_paths = view.seen.node.kubelet_root.join("pods").join(view.uid().as_str()).join("volume-subpaths");
     let finding = |mount: &Mount| {
-        of_pod(view, &cause::SUB_PATH_TARGET_MISSING, VOLUMES, &[])
+        pod_finding(view, &cause::SUB_PATH_TARGET_MISSING, VOLUMES, &[])
             .probable("what the kubelet's own look at it says")
-            .blame(words::mount(mount), "mounted, and what was bound there does not exist any more")
+            .blame(describe::mount(mount), "mounted, and what was bound there does not exist any more")
             .evidence("mountinfo of the kubelet", format!("{}, root {}", mount.mount_point.show(), mount.root.show()))
             .mounted(view.seen, Placeholder::Path, &mount.mount_point)
             .root(mount.mount_point.show())
@@ -237,8 +237,8 @@ pub fn deleted_sub_paths(view: &PodView) -> Vec<Finding> {
 /// A subPath on NFS whose file handle the server has forgotten (`ESTALE`).
 pub fn stale_sub_path(view: &PodView, sub_path: &SubPath) -> Option<Finding> {
     let fault = sub_path.mounted.fault().filter(|fault| fault.kind == FaultKind::Stale)?;
-    let found = of_pod(view, &cause::SUB_PATH_STALE_HANDLE, VOLUMES, &[])
-        .blame(words::place(&sub_path.path), "its file handle is stale")
+    let found = pod_finding(view, &cause::SUB_PATH_STALE_HANDLE, VOLUMES, &[])
+        .blame(describe::file(&sub_path.path), "its file handle is stale")
         .evidence(fault.source.to_string(), &fault.says)
         .mounted(view.seen, Placeholder::Path, &sub_path.path)
         .root(sub_path.path.show());

@@ -3,8 +3,8 @@
 use findings::{Finding, Link, Placeholder, Thing, cause};
 
 use super::{
-    finding_builder::{VOLUMES, of_pod},
-    words,
+    describe,
+    finding_builder::{VOLUMES, pod_finding},
 };
 use crate::{
     observation::{Mount, MultipathMap, Question},
@@ -21,10 +21,10 @@ pub fn stale(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
         findings::clean(&format!("multipath map {} ({})", map.name, map.device), 120),
         Thing::device(&format!("/dev/mapper/{}", map.name)),
     );
-    let found = of_pod(view, &cause::MULTIPATH_STALE, VOLUMES, head)
+    let found = pod_finding(view, &cause::MULTIPATH_STALE, VOLUMES, head)
         // Whether the map queues, and whether anything waits in it, only its table would tell.
         .probable("whether the map queues I/O: only its table tells")
-        .link(words::mount(mount), "mounted, and its device has no path to the storage")
+        .link(describe::mount(mount), "mounted, and its device has no path to the storage")
         .blame(subject, paths(map))
         .evidence(format!("/sys/block/{}/slaves", map.device), paths(map))
         .name(Placeholder::Map, &map.name)

@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
-use super::{api_side, finding_builder::of_pod, network, volume::Left, words};
+use super::{api_side, describe, finding_builder::pod_finding, network, volume::Left};
 use crate::{
     observation::{HostPath, MountCopy, NetworkNamespace, Question, Sandbox},
     view::{PodView, copies_block},
@@ -56,9 +56,9 @@ fn ready_without<'a>(view: &PodView, sandbox: &'a Sandbox) -> Option<(&'a Networ
 }
 
 fn missing(view: &PodView, sandbox: &Sandbox, network: &NetworkNamespace, why: &str, head: &[Link]) -> Finding {
-    of_pod(view, &cause::NETNS_PATH_MISSING, GATE, head)
+    pod_finding(view, &cause::NETNS_PATH_MISSING, GATE, head)
         .probable("the answer of the CNI plugin to a path that does not exist")
-        .blame(words::place(&network.path).called("network namespace "), format!("does not exist; {why}"))
+        .blame(describe::file(&network.path).called("network namespace "), format!("does not exist; {why}"))
         .evidence(network.path.show(), "no such file")
         .evidence(format!("CRI PodSandboxStatus {}", sandbox.id), "names it as the sandbox's network namespace")
         .name(Placeholder::Sandbox, &sandbox.id)
@@ -81,9 +81,9 @@ fn busy<'a>(view: &PodView<'a>, sandbox: &'a Sandbox) -> Option<(&'a NetworkName
 
 fn is_busy(view: &PodView, sandbox: &Sandbox, network: &NetworkNamespace, copy: &MountCopy, head: &[Link]) -> Finding {
     let cause = &cause::NETNS_BUSY;
-    words::copy_named(of_pod(view, cause, GATE, head), copy)
-        .link(words::place(&network.path).called("network namespace "), "cannot be removed: mounted elsewhere")
-        .blame(words::pid(copy.pid, &copy.comm, copy.state), words::has_copy(copy))
+    describe::name_copy_holder(pod_finding(view, cause, GATE, head), copy)
+        .link(describe::file(&network.path).called("network namespace "), "cannot be removed: mounted elsewhere")
+        .blame(describe::pid(copy.pid, &copy.comm, copy.state), describe::copy_state(copy))
         .evidence(format!("/proc/{}/mountinfo", copy.pid), copy.mount.mount_point.show())
         .evidence("uname -r", &view.seen.node.kernel)
         .name(Placeholder::Sandbox, &sandbox.id)

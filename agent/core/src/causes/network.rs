@@ -2,7 +2,7 @@
 
 use findings::{Finding, cause};
 
-use super::finding_builder::of_node;
+use super::finding_builder::node_finding;
 use crate::{
     facts::Facts,
     messages,
@@ -104,7 +104,7 @@ pub fn not_ready(seen: &Facts<'_>) -> Option<Finding> {
     held.peek()?;
     let message = refusal(seen)?;
     let cause = &cause::NETWORK_NOT_READY;
-    let mut found = of_node(seen, cause, None)
+    let mut found = node_finding(seen, cause, None)
         .blame("network of the node", format!("{} says: {message}", runtime.name))
         .evidence("CRI Status, condition NetworkReady", format!("false, {message}"));
     for sandbox in held.take(MAX_NAMED) {

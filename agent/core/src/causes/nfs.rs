@@ -3,9 +3,10 @@
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
 use super::{
+    blocked_task,
+    blocked_task::{distinct, on_host, root_of},
+    describe,
     finding_builder::Mounted as _,
-    waiting::{distinct, on_host, root_of},
-    waits, words,
 };
 use crate::{
     observation::{Mount, Process, Thread},
@@ -31,7 +32,7 @@ pub fn not_responding(
     head: &[Link],
     gate: Option<Gate>,
 ) -> Finding {
-    let found = waits::waits(view, &cause::NFS_SERVER_NOT_RESPONDING, process, thread, head, gate);
+    let found = blocked_task::server_finding(view, &cause::NFS_SERVER_NOT_RESPONDING, process, thread, head, gate);
     let mounts = distinct(mounts);
     let found = match mounts.as_slice() {
         [mount] => {
@@ -45,7 +46,7 @@ pub fn not_responding(
                 false => (format!("{source} does not answer"), source),
             };
             found
-                .blame(words::mount(mount), state)
+                .blame(describe::mount(mount), state)
                 .mounted(view.seen, Placeholder::Mount, on_host(view, mount).map(|there| &there.mount_point))
                 .root(root)
         }
@@ -57,7 +58,7 @@ pub fn not_responding(
             let one_of = |mount: &&Mount| format!("one of these servers does not answer: {}", mount.source.show());
             let found =
                 several.iter().fold(found.probable("which of these NFS mounts the task waits for"), |found, mount| {
-                    found.link(words::mount(mount), one_of(mount))
+                    found.link(describe::mount(mount), one_of(mount))
                 });
             found.blame("an NFS server", "which of these does not answer cannot be told").root(root_of(several))
         }

@@ -2,7 +2,7 @@
 
 use findings::{Cause, Confidence, Finding, FindingBuilder, Gate, Placeholder, cause};
 
-use super::{container, csi, finding_builder::of_pod, kill, stray, tries, words};
+use super::{container, csi, describe, finding_builder::pod_finding, kill, kubelet_operations, stray_file};
 use crate::{
     observation::{Container, ContainerState, HostPath, PodDir, Seen, SubPath, VolData, VolumeDir},
     view::{KubeletMinor, PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS, Why},
@@ -15,7 +15,7 @@ pub fn still_running(view: &PodView) -> Option<Finding> {
     let cause = &cause::FORCE_DELETED_STILL_RUNNING;
     let init = view.init(container).and_then(|init| kill::may_be_killed(view, init.id(), &init.comm));
     let pids: Vec<String> = view.processes().iter().take(8).map(|process| process.pid.to_string()).collect();
-    let found = of_pod(view, cause, Some(Gate::ContainersStopped), &words::container(view, container))
+    let found = pod_finding(view, cause, Some(Gate::ContainersStopped), &describe::container(view, container))
         .blame("API server", format!("does not know this pod any more, and it runs (pid {})", pids.join(", ")))
         .evidence("API server, pods of this node", format!("no pod with uid {}", view.uid()))
         .evidence(format!("CRI ListContainers {}", container.id), "RUNNING")
@@ -47,7 +47,7 @@ pub fn directory(view: &PodView) -> Option<Finding> {
     let has_ended = view.containers.iter().all(|container| container.state == ContainerState::Exited);
     let dir = view.dir.filter(|_| view.why == Why::NotInApi && has_ended)?;
     // `podVolumesExist` fails on it, and the kubelet goes no further.
-    if let Some(stray) = stray::find(view, dir).into_iter().next() {
+    if let Some(stray) = stray_file::find(view, dir).into_iter().next() {
         return Some(stray);
     }
     let volumes: Vec<&VolumeDir> = dir.volumes.get().into_iter().flatten().collect();
@@ -126,7 +126,7 @@ fn memory<'a>(view: &PodView, dir: &PodDir, volumes: &[&'a VolumeDir]) -> Memory
 
 /// A kubelet that remembers a volume tries to unmount it again and again, and counts that.
 fn told_by_counters<'a>(view: &PodView, volume: &'a VolumeDir) -> Memory<'a> {
-    match tries::unmount(view, volume) {
+    match kubelet_operations::unmount(view, volume) {
         Some(tries) if tries.proves_failure() => {
             Memory::Remembers(volume, "its counters show that it goes on trying to unmount it")
         }
@@ -143,7 +143,7 @@ fn remembered(view: &PodView, volumes: &[&VolumeDir], volume: &VolumeDir, why: &
         .blame("the kubelet", format!("most likely remembers volume {}: {why}", findings::clean(&volume.name, 80)))
         .evidence(file.show(), if is_missing { "does not exist" } else { "is there" });
     if let Some(kubelet) = view.seen.node.kubelet.get() {
-        let runs = format!("it runs {}", words::since(kubelet.age_ms));
+        let runs = format!("it runs {}", describe::age(kubelet.age_ms));
         found = found.evidence(format!("/proc/{}/stat of the kubelet", kubelet.pid), runs);
     }
     found
@@ -157,12 +157,15 @@ fn orphan(view: &PodView, cause: &'static Cause, volumes: &[&VolumeDir]) -> Find
     let path = view.seen.node.kubelet_root.join("pods").join(view.uid().as_str());
     let entries: u32 = volumes.iter().filter_map(|volume| volume.entries).sum();
     let mounted = volumes.iter().filter(|volume| volume.mounted.get() == Some(&true)).count();
-    let directories = words::count(volumes.len(), "volume directory", "volume directories");
+    let directories = describe::count(volumes.len(), "volume directory", "volume directories");
     let holds = format!("{directories}, {mounted} mounted, {entries} entries in the rest");
-    let its =
-        words::count(view.sandboxes.len() + view.containers.len(), "sandbox or container", "sandboxes and containers");
-    let mut found = of_pod(view, cause, Some(Gate::VolumesUnmounted), &[])
-        .link(words::place(&path), format!("its pod is in no API and no runtime; {holds}"))
+    let its = describe::count(
+        view.sandboxes.len() + view.containers.len(),
+        "sandbox or container",
+        "sandboxes and containers",
+    );
+    let mut found = pod_finding(view, cause, Some(Gate::VolumesUnmounted), &[])
+        .link(describe::file(&path), format!("its pod is in no API and no runtime; {holds}"))
         .evidence(path.show(), &holds)
         .evidence("API server, pods of this node", format!("no pod with uid {}", view.uid()))
         .evidence("CRI", format!("{its} of it, none running"))
@@ -171,7 +174,7 @@ fn orphan(view: &PodView, cause: &'static Cause, volumes: &[&VolumeDir]) -> Find
         let what = match (volume.mounted.get(), volume.entries) {
             (Some(true), _) => "mounted".to_owned(),
             (Some(false), Some(entries)) => {
-                format!("not mounted, {}", words::count(entries as usize, "entry", "entries"))
+                format!("not mounted, {}", describe::count(entries as usize, "entry", "entries"))
             }
             (Some(false), None) => "not mounted, nothing to list".to_owned(),
             (None, _) => "could not be looked at".to_owned(),
@@ -197,8 +200,8 @@ fn leftover_file(volumes: &[&VolumeDir]) -> Option<HostPath> {
 
 fn sub_path_file(view: &PodView, path: &HostPath) -> Finding {
     let cause = &cause::ORPHANED_SUB_PATH_FILE;
-    of_pod(view, cause, Some(Gate::VolumesUnmounted), &[])
-        .blame(words::place(path), "a file, and the kubelet tries rmdir")
+    pod_finding(view, cause, Some(Gate::VolumesUnmounted), &[])
+        .blame(describe::file(path), "a file, and the kubelet tries rmdir")
         .evidence(path.show(), "a regular file, not a mount point")
         .name_if(Placeholder::Path, path.as_str())
         .root(path.show())

@@ -5,7 +5,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
-use super::{finding_builder::of_pod, kill, tracer, uninterruptible, words};
+use super::{describe, finding_builder::pod_finding, kill, tracer, uninterruptible};
 use crate::{observation::Process, view::PodView};
 
 /// What keeps the namespace of `init` from ending.
@@ -20,7 +20,7 @@ pub fn find(
     let mut head = head.to_vec();
     let of = if gate == Some(Gate::SandboxStopped) { "the pod's pid namespace" } else { "the container" };
     head.push(Link::new(
-        words::process(init).and(&format!(", init of {of}")),
+        describe::process(init).and(&format!(", init of {of}")),
         "dying: waits in zap_pid_ns_processes for the last member of its pid namespace",
     ));
     let others: Vec<&Process> = processes.iter().copied().filter(|process| process.pid != init.pid).collect();
@@ -38,14 +38,14 @@ fn unreaped(view: &PodView, init: &Process, zombie: &Process, head: &[Link], gat
     if !is_plain_zombie || !parent.is_outside_of(init) {
         return None;
     }
-    let found = of_pod(view, &cause::PID_NAMESPACE_ZOMBIE_UNREAPED, gate, head)
-        .link(words::process(zombie), "Z (zombie): it has ended, nobody has reaped it")
+    let found = pod_finding(view, &cause::PID_NAMESPACE_ZOMBIE_UNREAPED, gate, head)
+        .link(describe::process(zombie), "Z (zombie): it has ended, nobody has reaped it")
         .blame(
-            words::process(parent),
+            describe::process(parent),
             format!(
                 "its parent, outside of the container, {}, does not reap it; {}",
-                words::state(parent.state),
-                words::owner(&parent.owner)
+                describe::state_name(parent.state),
+                describe::owner(&parent.owner)
             ),
         )
         .evidence(format!("/proc/{}/{{wchan,stack}}", init.pid), "zap_pid_ns_processes")
@@ -54,7 +54,7 @@ fn unreaped(view: &PodView, init: &Process, zombie: &Process, head: &[Link], gat
         .name(Placeholder::Pid, zombie.id())
         .name_if(Placeholder::ParentPid, kill::may_be_killed(view, parent.id(), &parent.comm))
         .name(Placeholder::Comm, &parent.comm)
-        .name_if(Placeholder::Owner, words::stoppable_owner(&parent.owner))
+        .name_if(Placeholder::Owner, describe::stoppable_owner(&parent.owner))
         .root(parent.pid);
     Some(found.finish())
 }

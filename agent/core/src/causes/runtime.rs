@@ -2,7 +2,7 @@
 
 use findings::{FaultKind, Finding, Placeholder, cause};
 
-use super::{finding_builder::of_node, words};
+use super::{describe, finding_builder::node_finding};
 use crate::{facts::Facts, observation::Question};
 
 /// The runtime does not answer, or nobody listens on its socket: every pod of the node waits. Any
@@ -11,7 +11,7 @@ pub fn find(seen: &Facts<'_>) -> Option<Finding> {
     let fault = seen.runtime.fault().filter(|_| seen.node.cri_socket_is_kubelets)?;
     if fault.kind == FaultKind::Refused {
         let cause = &cause::RUNTIME_NOT_REACHABLE;
-        let found = of_node(seen, cause, None)
+        let found = node_finding(seen, cause, None)
             .blame("container runtime", "nobody answers on its socket")
             .evidence(fault.source.to_string(), &fault.says)
             .root(&fault.source);
@@ -21,7 +21,7 @@ pub fn find(seen: &Facts<'_>) -> Option<Finding> {
         return None;
     }
     let cause = &cause::RUNTIME_NOT_RESPONDING;
-    let found = of_node(seen, cause, None).evidence(fault.source.to_string(), &fault.says).root(&fault.source);
+    let found = node_finding(seen, cause, None).evidence(fault.source.to_string(), &fault.says).root(&fault.source);
     seen.is_settled(Question::RuntimeListener);
     // Of a socket that systemd has opened for it (`cri-docker.socket`) the kernel names systemd.
     let Some(process) = seen.node.runtime_process.get().filter(|process| process.pid > 1) else {
@@ -33,10 +33,10 @@ pub fn find(seen: &Facts<'_>) -> Option<Finding> {
                 .finish(),
         );
     };
-    let state = format!("{}; accepts the connection and does not answer", words::state(process.state));
+    let state = format!("{}; accepts the connection and does not answer", describe::state_name(process.state));
     let stopped = matches!(process.state, 'T' | 't');
     let found = found
-        .blame(words::pid(process.pid, &process.comm, process.state), state)
+        .blame(describe::pid(process.pid, &process.comm, process.state), state)
         .evidence(format!("/proc/{}/stat", process.pid), format!("state {}", process.state))
         .name_if(Placeholder::Pid, process.id().filter(|_| stopped));
     // One that is not stopped may only be slow.

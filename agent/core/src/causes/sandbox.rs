@@ -3,10 +3,10 @@
 use findings::{Finding, Gate, Link, Placeholder, Subject, Thing, cause};
 
 use super::{
-    api_side,
-    finding_builder::of_pod,
+    api_side, describe,
+    finding_builder::pod_finding,
     kill::{is_conmon, is_shim},
-    netns, network, pid_namespace, shim, uninterruptible, words,
+    netns, network, pid_namespace, shim, uninterruptible,
 };
 use crate::{
     observation::{Container, ContainerState, Process, Sandbox},
@@ -64,7 +64,7 @@ fn of_sandbox(view: &PodView, sandbox: &Sandbox) -> Vec<Finding> {
 
 /// `SyncPod` goes on when its pod is deleted (`WithoutCancel` in the kubelet's `SyncPod`), and `PullImage` has no deadline.
 fn start_not_finished(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Finding {
-    of_pod(view, &cause::POD_START_NOT_FINISHED, GATE, head)
+    pod_finding(view, &cause::POD_START_NOT_FINISHED, GATE, head)
         .probable("whether the kubelet still starts the pod or fails to stop it: its Events tell")
         .blame("the kubelet", "may still pull an image for it, and stops nothing before that has ended")
         .evidence(format!("CRI ListPodSandbox {}", sandbox.id), "READY, and no container of the pod is RUNNING")
@@ -76,8 +76,8 @@ fn start_not_finished(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Findi
 fn not_stopped(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Finding {
     let pause = view.pause(sandbox);
     let parent = pause.and_then(|pause| view.parent(pause));
-    let subject = pause.map_or_else(|| "its pause process".into(), words::process);
-    let state = pause.map_or("could not be looked at", |pause| words::state(pause.state));
+    let subject = pause.map_or_else(|| "its pause process".into(), describe::process);
+    let state = pause.map_or("could not be looked at", |pause| describe::state_name(pause.state));
     // A shim is that of all containers of the pod, also of one that the runtime does not know any more.
     let others = others(view, pause);
     let left = match others.as_deref() {
@@ -86,7 +86,7 @@ fn not_stopped(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Finding {
         None => "no container is called RUNNING",
     };
     let shim = parent.filter(|parent| is_shim(parent) && !is_conmon(parent));
-    let mut found = of_pod(view, &cause::SANDBOX_NOT_STOPPED, GATE, head)
+    let mut found = pod_finding(view, &cause::SANDBOX_NOT_STOPPED, GATE, head)
         .probable("why StopPodSandbox does not succeed: that is in the runtime's log only")
         .blame(subject, format!("{state}; {left}"))
         .evidence(format!("CRI ListPodSandbox {}", sandbox.id), "READY")
@@ -95,7 +95,7 @@ fn not_stopped(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Finding {
     match others {
         Some(others) if others.is_empty() => found = found.name_if(Placeholder::ShimPid, shim.map(Process::id)),
         Some(others) => {
-            let named = others.iter().take(MOST_NAMED).map(|process| words::process(process).text);
+            let named = others.iter().take(MOST_NAMED).map(|process| describe::process(process).text);
             found = found.evidence("the pod's cgroup and pid namespaces", named.collect::<Vec<_>>().join(", "));
         }
         None => {}
@@ -126,7 +126,7 @@ fn tear_down(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Option<Finding
     } else {
         "still there, so CNI DEL has not succeeded"
     };
-    let mut found = of_pod(view, cause, GATE, head)
+    let mut found = pod_finding(view, cause, GATE, head)
         .blame(format!("network namespace {}", network.path.show()), state)
         .evidence(network.path.show(), "still pinned; the runtime removes it after CNI DEL")
         .name(Placeholder::Sandbox, &sandbox.id)
@@ -168,7 +168,7 @@ pub fn unknown<'a>(view: &PodView<'a>) -> impl Iterator<Item = &'a Container> {
 /// Only stopping the sandbox clears them.
 fn unknown_containers(view: &PodView) -> Vec<Finding> {
     let finding = |container: &Container| {
-        of_pod(view, &cause::CONTAINER_STATE_UNKNOWN, GATE, &words::container(view, container))
+        pod_finding(view, &cause::CONTAINER_STATE_UNKNOWN, GATE, &describe::container(view, container))
             .blame("container runtime", "it could not load this container's state")
             .evidence(format!("CRI ListContainers {}", container.id), "UNKNOWN")
             .name(Placeholder::Container, &container.id)

@@ -3,9 +3,10 @@
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
 use super::{
-    finding_builder::of_pod,
+    describe,
+    finding_builder::pod_finding,
     kill::{is_conmon, is_shim},
-    tracer, uninterruptible, words,
+    tracer, uninterruptible,
 };
 use crate::{
     observation::{Process, Thread},
@@ -69,17 +70,17 @@ fn hanging(
     gate: Option<Gate>,
 ) -> Finding {
     let mut head = head.to_vec();
-    head.push(Link::new(words::process(init).and(", init of the container"), words::state(init.state)));
+    head.push(Link::new(describe::process(init).and(", init of the container"), describe::state_name(init.state)));
     let mut why = uninterruptible::why(view, shim, thread, &head, gate);
     if why.cause.id != cause::UNINTERRUPTIBLE_TASK.id {
         why.doubt("that the stop waits for this thread of the shim");
         return why;
     }
     let function = thread.wchan.get().filter(|wchan| !wchan.is_empty()).map_or("an unknown function", String::as_str);
-    let words = words::waiting(shim, thread);
-    of_pod(view, &cause::SHIM_NOT_RESPONDING, gate, &head)
+    let words = describe::task_state(shim, thread);
+    pod_finding(view, &cause::SHIM_NOT_RESPONDING, gate, &head)
         .probable("that the stop waits for this thread: the others of the shim run")
-        .blame(words::task(shim, thread), format!("{words}; one of {} threads of the shim", shim.thread_count))
+        .blame(describe::task(shim, thread), format!("{words}; one of {} threads of the shim", shim.thread_count))
         .evidence(format!("/proc/{}/task/{}/stat", shim.pid, thread.tid), "state D in two looks a moment apart")
         .evidence(format!("/proc/{}/task/{}/wchan", shim.pid, thread.tid), function)
         .evidence(format!("/proc/{}/stat", init.pid), format!("its parent is pid {}", shim.pid))
@@ -103,9 +104,9 @@ fn not_responding(
     head: &[Link],
     gate: Option<Gate>,
 ) -> Finding {
-    of_pod(view, &cause::SHIM_NOT_RESPONDING, gate, head)
-        .link(words::process(init).and(", init of the container"), words::state(init.state))
-        .blame(words::process(shim), words::state(shim.state))
+    pod_finding(view, &cause::SHIM_NOT_RESPONDING, gate, head)
+        .link(describe::process(init).and(", init of the container"), describe::state_name(init.state))
+        .blame(describe::process(shim), describe::state_name(shim.state))
         .evidence(format!("/proc/{}/stat", shim.pid), format!("state {}", shim.state))
         .evidence(format!("/proc/{}/stat", init.pid), format!("its parent is pid {}", shim.pid))
         .name(Placeholder::ShimPid, shim.id())
@@ -117,9 +118,9 @@ fn not_responding(
 }
 
 fn unreaped(view: &PodView, init: &Process, shim: &Process, head: &[Link], gate: Option<Gate>) -> Finding {
-    of_pod(view, &cause::CONTAINER_INIT_UNREAPED, gate, head)
-        .link(words::process(init).and(", init of the container"), "Z (zombie): it has ended, nobody has reaped it")
-        .blame(words::process(shim), format!("its parent, {}, does not reap it", words::state(shim.state)))
+    pod_finding(view, &cause::CONTAINER_INIT_UNREAPED, gate, head)
+        .link(describe::process(init).and(", init of the container"), "Z (zombie): it has ended, nobody has reaped it")
+        .blame(describe::process(shim), format!("its parent, {}, does not reap it", describe::state_name(shim.state)))
         .evidence(
             format!("/proc/{}/stat", init.pid),
             format!("state Z in two looks a moment apart, 1 thread, parent {}", shim.pid),
@@ -133,10 +134,10 @@ fn unreaped(view: &PodView, init: &Process, shim: &Process, head: &[Link], gate:
 }
 
 fn gone(view: &PodView, init: &Process, sandbox: &str, head: &[Link], gate: Option<Gate>) -> Finding {
-    of_pod(view, &cause::SHIM_GONE, gate, head)
+    pod_finding(view, &cause::SHIM_GONE, gate, head)
         .link(
-            words::process(init).and(", init of the container"),
-            format!("{}, its parent is pid 1", words::state(init.state)),
+            describe::process(init).and(", init of the container"),
+            format!("{}, its parent is pid 1", describe::state_name(init.state)),
         )
         .blame(format!("shim of sandbox {}", sandbox.get(..12).unwrap_or(sandbox)), "it has died")
         .evidence(format!("/proc/{}/stat", init.pid), "parent 1: the shim that started it is gone")

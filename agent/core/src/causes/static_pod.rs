@@ -2,7 +2,7 @@
 
 use findings::{Finding, Placeholder, cause};
 
-use super::finding_builder::of_node;
+use super::finding_builder::node_finding;
 use crate::{
     observation::{Container, ContainerState, Observation},
     view::RETRY_WINDOW_MS,
@@ -23,7 +23,7 @@ pub fn find(seen: &Observation) -> Vec<Finding> {
     };
     let held = running.iter().filter(|one| running.iter().any(|other| is_older(one, other)));
     let finding = |container: &&Container| {
-        of_node(seen, &cause::STATIC_POD_NAME_HELD, None)
+        node_finding(seen, &cause::STATIC_POD_NAME_HELD, None)
             .probable("that the kubelet keeps the younger one: it does not say so")
             .link(format!("static pod {}", container.pod), "two uids of this name have running containers")
             .blame(format!("container {}", container.name), format!("of the older uid {}", container.pod.uid))

@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
-use super::{finding_builder::of_pod, kill, words};
+use super::{describe, finding_builder::pod_finding, kill};
 use crate::{observation::Process, view::PodView};
 
 /// Who keeps `zombie`, or a thread of it that has ended, from being reaped by its parent. A tracer in the pid namespace
@@ -24,11 +24,15 @@ pub fn find(
     if ending.is_some_and(|init| !tracer.is_outside_of(init)) {
         return None;
     }
-    let found = of_pod(view, &cause::ZOMBIE_HELD_BY_TRACER, gate, head)
-        .link(words::process(zombie), "Z (zombie): it has ended, and only its tracer can see that")
+    let found = pod_finding(view, &cause::ZOMBIE_HELD_BY_TRACER, gate, head)
+        .link(describe::process(zombie), "Z (zombie): it has ended, and only its tracer can see that")
         .blame(
-            words::process(tracer),
-            format!("traces it and has not let it go, {}; {}", words::state(tracer.state), words::owner(&tracer.owner)),
+            describe::process(tracer),
+            format!(
+                "traces it and has not let it go, {}; {}",
+                describe::state_name(tracer.state),
+                describe::owner(&tracer.owner)
+            ),
         )
         .evidence(
             format!("/proc/{}/task/{}/status", zombie.pid, traced.tid),
@@ -38,7 +42,7 @@ pub fn find(
         .name(Placeholder::Pid, zombie.id())
         .name_if(Placeholder::TracerPid, kill::may_be_killed(view, tracer.id(), &tracer.comm))
         .name(Placeholder::Comm, &tracer.comm)
-        .name_if(Placeholder::Owner, words::stoppable_owner(&tracer.owner))
+        .name_if(Placeholder::Owner, describe::stoppable_owner(&tracer.owner))
         .root(tracer.pid);
     Some(found.finish())
 }

@@ -3,7 +3,7 @@
 
 use findings::{Confidence, Evidence, Finding, Gate, Link, Placeholder, cause};
 
-use super::{finding_builder::of_pod, fuse, nfs, waited_for, words};
+use super::{blocked_on, describe, finding_builder::pod_finding, fuse, nfs};
 use crate::{
     observation::{Mount, Process, Thread},
     view::{PodView, UNMOUNT_RETRY_MS},
@@ -61,32 +61,32 @@ pub fn why(view: &PodView, process: &Process, thread: &Thread, head: &[Link], ga
     let mut head = head.to_vec();
     if thread.tid != process.pid && process.state == 'Z' {
         head.push(Link::new(
-            words::process(process),
+            describe::process(process),
             format!("Z (zombie), but {} of its threads lives", process.thread_count.saturating_sub(1).max(1)),
         ));
     }
     head.push(Link::new(
-        words::task(process, thread),
+        describe::task(process, thread),
         // /proc does not tell since when a task waits.
         match thread.in_exec {
             true => {
                 format!(
                     "{}; seen waiting; /proc tells no more, as while a process runs another program",
-                    words::waiting(process, thread)
+                    describe::task_state(process, thread)
                 )
             }
             false => format!(
                 "{}; seen waiting, process started {} ago",
-                words::waiting(process, thread),
+                describe::task_state(process, thread),
                 findings::duration(process.age_ms / 1000)
             ),
         },
     ));
-    if let Some(holder) = waited_for::memory_holder(process, thread) {
-        head.push(Link::new(words::task(process, holder), "has the lock of the same memory"));
+    if let Some(holder) = blocked_on::memory_holder(process, thread) {
+        head.push(Link::new(describe::task(process, holder), "has the lock of the same memory"));
         return why(view, process, holder, &head, gate);
     }
-    if let Some(found) = waited_for::find(view, process, thread, &head, gate) {
+    if let Some(found) = blocked_on::find(view, process, thread, &head, gate) {
         return found;
     }
     match waits_on(view, process, thread) {
@@ -145,7 +145,7 @@ fn waits_on<'a>(view: &PodView<'a>, process: &Process, thread: &Thread) -> Waits
     let mounts: Vec<&Mount> =
         view.table(process, thread).map(|table| table.mounts.iter().collect()).unwrap_or_default();
     let in_fuse = in_kernel_function(thread, fuse::is_fuse_function);
-    let exact = waited_for::file_system(view, process, thread);
+    let exact = blocked_on::file_system(view, process, thread);
     match exact {
         // A writer may as well be held back by the disk behind the page cache (balance_dirty_pages).
         Some(mount) if mount.fuse_connection().is_some() && in_fuse => return WaitsOn::Fuse(vec![mount]),
@@ -199,9 +199,9 @@ fn in_kernel_function(thread: &Thread, known: impl Fn(&str) -> bool) -> bool {
 pub fn unknown(view: &PodView, process: &Process, thread: &Thread, head: &[Link], gate: Option<Gate>) -> Finding {
     let function =
         thread.wchan.get().filter(|wchan| !wchan.is_empty()).map_or("an unknown kernel function", String::as_str);
-    let call = words::call(thread).unwrap_or_else(|| "no system call is told".to_owned());
+    let call = describe::system_call(thread).unwrap_or_else(|| "no system call is told".to_owned());
     let says = if thread.is_untold() { untold(thread) } else { function };
-    let found = of_pod(view, &cause::UNINTERRUPTIBLE_TASK, gate, head)
+    let found = pod_finding(view, &cause::UNINTERRUPTIBLE_TASK, gate, head)
         .blame("the kernel", format!("{function} does not return"))
         .evidence(
             format!("/proc/{}/task/{}/{}", process.pid, thread.tid, if thread.in_exec { "status" } else { "stat" }),

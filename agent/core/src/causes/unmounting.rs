@@ -3,7 +3,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder};
 
-use super::{finding_builder::VOLUMES, nfs, uninterruptible, words};
+use super::{describe, finding_builder::VOLUMES, nfs, uninterruptible};
 use crate::{
     observation::{Mount, Process, Question, Thread, VolData, VolumeDir},
     view::PodView,
@@ -50,7 +50,7 @@ pub fn of_nfs(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate>) 
     };
     let (process, thread) = of_kubelet.or_else(|| waiting.iter().find(|(process, thread)| sees_it(process, thread)))?;
     let mut head = head.to_vec();
-    head.push(Link::new(words::task(process, thread), words::waiting(process, thread)));
+    head.push(Link::new(describe::task(process, thread), describe::task_state(process, thread)));
     // It may be another, also one that has left the table already.
     let all: Vec<&Mount> = view.kubelet_mounts().iter().filter(|mount| mount.is_nfs()).collect();
     let mut finding = nfs::not_responding(view, &all, thread, process, &head, gate);
@@ -68,7 +68,7 @@ pub fn detached(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<Fin
     let by_kubelet = volume.vol_data == VolData::NotCsi;
     let (process, thread) = tasks(view).find(|(process, _)| is_below_kubelet(view, process) == by_kubelet)?;
     let mut head = head.to_vec();
-    head.push(Link::new(words::task(process, thread), words::waiting(process, thread)));
+    head.push(Link::new(describe::task(process, thread), describe::task_state(process, thread)));
     // The mounts that it sees are those for which it does not wait.
     let mut finding = match nfs::is_waited_for(thread) {
         true => nfs::not_responding(view, &[], thread, process, &head, VOLUMES),

@@ -3,10 +3,12 @@
 use findings::{Confidence, Finding, Link, Placeholder, Subject, Thing, cause};
 
 use super::{
-    block,
+    block_volume,
     csi::{self, Presence},
-    finding_builder::{Mounted as _, VOLUMES, of_pod},
-    fuse, holder, in_flight, mount_copy, mounts, multipath, orphan, stray, tries, unmounting, words,
+    describe,
+    finding_builder::{Mounted as _, VOLUMES, pod_finding},
+    fuse, holder, in_flight_descriptor, kubelet_operations, mount_copy, mounts, multipath, orphan, stray_file,
+    unmounting,
 };
 use crate::{
     observation::{HostPath, LoopDevice, Mount, SubPath, VolumeDir},
@@ -36,7 +38,7 @@ impl Left {
         Left {
             mounted: mounted + sub_paths,
             directories: volumes().count() - mounted,
-            devices: view.dir.map_or(0, |dir| dir.devices.len()) + block::unlinked(view).count(),
+            devices: view.dir.map_or(0, |dir| dir.devices.len()) + block_volume::unlinked(view).count(),
             obstacles: view.dir.map_or(0, |dir| dir.strays.len()) + usize::from(orphan::left_file(view).is_some()),
         }
     }
@@ -59,7 +61,7 @@ fn counted<'a>(view: &PodView<'a>) -> impl Iterator<Item = &'a VolumeDir> {
 /// What holds the pod's volumes.
 pub fn find(view: &PodView) -> Vec<Finding> {
     let Some(dir) = view.dir else { return Vec::new() };
-    let mut found = stray::find(view, dir);
+    let mut found = stray_file::find(view, dir);
     found.extend(mounts::deleted_sub_paths(view));
     found.extend(dir.sub_paths.iter().filter_map(|sub_path| mounts::stale_sub_path(view, sub_path)));
     let busy = dir.sub_paths.iter().filter(|sub_path| sub_path.mounted.get() == Some(&true));
@@ -69,10 +71,10 @@ pub fn find(view: &PodView) -> Vec<Finding> {
     }
     let is_its = |device: &&LoopDevice| device.file.as_path().ends_with(view.uid().as_str());
     let loops: Vec<&LoopDevice> = view.seen.loops.iter().filter(is_its).collect();
-    found.extend(loops.iter().map(|device| block::loop_left(view.seen, device, VOLUMES)));
+    found.extend(loops.iter().map(|device| block_volume::loop_left(view.seen, device, VOLUMES)));
     if loops.is_empty() {
         // With a loop device the kubelet does not come to the driver.
-        found.extend(block::published(view).filter_map(|volume| block::not_unpublished(view, volume)));
+        found.extend(block_volume::published(view).filter_map(|volume| block_volume::not_unpublished(view, volume)));
     }
     if Left::of(view).mounted == 0 && view.has_passed_cgroup() {
         // The kubelet has not stopped at what is left.
@@ -103,7 +105,7 @@ pub fn would_be_busy(view: &PodView) -> Vec<Finding> {
 /// The mounts of which nobody's absence is proven, and why.
 pub fn not_searched(view: &PodView) -> Vec<(String, String)> {
     let all = mounted(view).map(|(_, mount)| mount).chain(mounted_sub_paths(view).map(|(_, mount)| mount));
-    all.filter_map(|mount| Some((words::mount(mount).text, holder::not_searched(view, mount)?))).collect()
+    all.filter_map(|mount| Some((describe::mount(mount).text, holder::not_searched(view, mount)?))).collect()
 }
 
 fn mounted<'a>(view: &PodView<'a>) -> impl Iterator<Item = (&'a VolumeDir, &'a Mount)> {
@@ -197,9 +199,9 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
         // A driver that is just back may not have been asked yet.
         let known = known.filter(|_| untold.is_none());
         let is_proven = known.as_ref().is_some_and(|known| known.confidence == Confidence::Proven);
-        let sent = if is_proven { None } else { in_flight::find(view, mount, head) };
-        let known = sent.or_else(|| known.map(|known| in_flight::beside(view, known)));
-        if let Some(found) = known.or_else(|| in_flight::out_of_sight(view, mount, head)) {
+        let sent = if is_proven { None } else { in_flight_descriptor::find(view, mount, head) };
+        let known = sent.or_else(|| known.map(|known| in_flight_descriptor::beside(view, known)));
+        if let Some(found) = known.or_else(|| in_flight_descriptor::out_of_sight(view, mount, head)) {
             return Some(found);
         }
     }
@@ -212,14 +214,14 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
     };
     // Until then the next try may do.
     let is_late = view.is_overdue_by(UNMOUNT_RETRY_MS);
-    let tries = is_late.then(|| tries::unmount(view, volume)).flatten();
-    let state = match tries.as_ref().and_then(tries::Tries::failure) {
+    let tries = is_late.then(|| kubelet_operations::unmount(view, volume)).flatten();
+    let state = match tries.as_ref().and_then(kubelet_operations::Tries::failure) {
         Some(_) => "its unmount fails, and nothing was found that holds it",
         None => "nothing was found that holds it",
     };
-    let found = of_pod(view, &cause::VOLUME_MOUNTED_NO_HOLDER, VOLUMES, head)
+    let found = pod_finding(view, &cause::VOLUME_MOUNTED_NO_HOLDER, VOLUMES, head)
         .probable("who holds it, or why its unmount fails")
-        .blame(words::mount(mount), state)
+        .blame(describe::mount(mount), state)
         .evidence("search for holders", says)
         .name_if(Placeholder::Path, mount.mount_point.as_str())
         .root(mount.mount_point.show());
@@ -227,7 +229,7 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
         Some(why) => found.evidence("CSI driver", format!("since when the driver is there cannot be told: {why}")),
         None => found,
     };
-    let found = if is_late { tries::tell(view, tries.as_ref(), found) } else { found };
+    let found = if is_late { kubelet_operations::tell(view, tries.as_ref(), found) } else { found };
     Some(found.finish())
 }
 
@@ -240,11 +242,11 @@ fn not_reconstructed(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[
     if !restarted || !is_own {
         return None;
     }
-    let found = of_pod(view, &cause::VOLUME_NOT_RECONSTRUCTED, VOLUMES, head)
+    let found = pod_finding(view, &cause::VOLUME_NOT_RECONSTRUCTED, VOLUMES, head)
         .probable("the kubelet's memory of its volumes, which nothing shows from outside")
-        .blame(words::mount(mount), "the kubelet was started later and does not unmount it")
-        .evidence(format!("/proc/{}/stat", kubelet.pid), format!("the kubelet runs {}", words::since(kubelet.age_ms)))
-        .evidence("search for holders", words::unheld(view.holders(&mount.mount_point)).1)
+        .blame(describe::mount(mount), "the kubelet was started later and does not unmount it")
+        .evidence(format!("/proc/{}/stat", kubelet.pid), format!("the kubelet runs {}", describe::age(kubelet.age_ms)))
+        .evidence("search for holders", describe::no_holder(view.holders(&mount.mount_point)).1)
         .mounted(view.seen, Placeholder::Path, &mount.mount_point)
         .root(mount.mount_point.show());
     Some(found.finish())
@@ -276,7 +278,7 @@ fn plugin_removed(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Lin
     if IN_TREE.contains(&plugin) {
         return None;
     }
-    let found = of_pod(view, &cause::VOLUME_PLUGIN_REMOVED, VOLUMES, head)
+    let found = pod_finding(view, &cause::VOLUME_PLUGIN_REMOVED, VOLUMES, head)
         .blame(format!("plugin {}", volume.plugin), format!("kubelet 1.{} has no plugin of this name", view.kubelet.0))
         .evidence(volume.path.show(), "the directory is named after its plugin")
         .mounted(

@@ -1,7 +1,7 @@
 //! The kubelet's gates, in its order and by its version. Pure: what was seen goes in, what holds
 //! each pod comes out.
 
-mod before;
+mod before_deletion;
 mod missing_rights;
 mod node;
 mod pod;
@@ -81,7 +81,7 @@ fn all_promised_steps_are_there(pods: &[findings::PodReport], of_node: &[NodeFin
 
 fn judge_pod(view: &PodView, lacking: &Lacking) -> PodReport {
     match view.why {
-        Why::Assumed => before::judge(view, lacking),
+        Why::Assumed => before_deletion::judge(view, lacking),
         _ => pod::judge(view, lacking),
     }
 }

@@ -3,7 +3,7 @@
 use findings::{CauseRef, Confidence, Finding, Gate, GateState, NodeFinding, PodReport, Verdict};
 
 use crate::{
-    causes::{NotLookedFor, block, device_in_use, global_mount, kubelet, network, runtime, static_pod},
+    causes::{NotLookedFor, block_volume, device_in_use, global_mount, kubelet, network, runtime, static_pod},
     facts::Facts,
     observation::{Observation, Seen},
     view::{KubeletMinor, RETRY_WINDOW_MS, server_ahead_ms, told_minor},
@@ -44,7 +44,7 @@ pub fn judge(seen: &Facts<'_>, pods: &mut [PodReport]) -> Judged {
     }
     let mut not_looked_for = Vec::new();
     let mut without_pods = [device_in_use::find(seen), static_pod::find(seen)].concat();
-    for looked_for in [global_mount::find(seen), block::find(seen)] {
+    for looked_for in [global_mount::find(seen), block_volume::find(seen)] {
         match looked_for {
             Ok(findings) => without_pods.extend(findings),
             Err(NotLookedFor(cause)) => not_looked_for.push(cause),

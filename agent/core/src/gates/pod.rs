@@ -4,7 +4,7 @@ use findings::{Confidence, Finding, Gate, GateState, GateView, Patience, PodRepo
 
 use super::missing_rights::Lacking;
 use crate::{
-    causes::{api_side, cgroup, container, csi, netns, network, orphan, sandbox, uninterruptible, volume, words},
+    causes::{api_side, cgroup, container, csi, describe, netns, network, orphan, sandbox, uninterruptible, volume},
     force,
     observation::{ContainerState, Fault, FaultKind, Sandbox, Seen, Source},
     view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS, Why},
@@ -252,12 +252,12 @@ fn volumes<'a>(view: &'a PodView<'a>) -> GateCheck<'a> {
     }
     let detail = match left {
         volume::Left { mounted: 0, directories, devices: 0, obstacles: 0 } => {
-            words::count(directories, "directory", "directories")
+            describe::count(directories, "directory", "directories")
         }
         volume::Left { mounted: 0, directories: 0, devices, obstacles: 0 } => {
-            words::count(devices, "raw block volume", "raw block volumes")
+            describe::count(devices, "raw block volume", "raw block volumes")
         }
-        volume::Left { mounted, .. } => words::count(mounted, "mount", "mounts"),
+        volume::Left { mounted, .. } => describe::count(mounted, "mount", "mounts"),
     };
     check(Gate::VolumesUnmounted, left.anything(), detail, || volume::find(view))
 }
@@ -274,7 +274,7 @@ fn cgroups<'a>(view: &'a PodView<'a>) -> GateCheck<'a> {
     let only_unknown = cgroup.dirs.iter().all(|dir| !dir.known_to_runtime);
     let detail = match processes {
         0 => "empty, still there".to_owned(),
-        processes => words::count(processes, "process", "processes"),
+        processes => describe::count(processes, "process", "processes"),
     };
     // A hierarchy the runtime does not know is left for ever and does not hold the pod.
     check(Gate::CgroupRemoved, !only_unknown, detail, || cgroup::find(view))

@@ -229,7 +229,9 @@ impl CounterHistory {
             (self.of, self.reads) = (of, VecDeque::new());
         }
         // The youngest that is old enough, else the oldest.
-        let is_old = |read: &CounterRead| last.at_ms.saturating_sub(read.at_ms) >= agent_core::causes::tries::WINDOW_MS;
+        let is_old = |read: &CounterRead| {
+            last.at_ms.saturating_sub(read.at_ms) >= agent_core::causes::kubelet_operations::WINDOW_MS
+        };
         while self.reads.len() > MOST_READS || self.reads.get(1).is_some_and(is_old) {
             self.reads.pop_front();
         }

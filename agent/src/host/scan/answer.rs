@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use agent_core::{MAX_ROUNDS, causes::tries, plan};
+use agent_core::{MAX_ROUNDS, causes::kubelet_operations, plan};
 use findings::PodUid;
 use tokio::time::Instant;
 
@@ -368,7 +368,7 @@ impl Scan<'_> {
             Err(fault) => return Seen::Failed(fault),
         };
         if let Some(relay) = &self.options.relay {
-            return relay.kubelet_counters(listener, tries::to_be_unmounted(seen)).await;
+            return relay.kubelet_counters(listener, kubelet_operations::to_be_unmounted(seen)).await;
         }
         match self.conversation() {
             Some(Ok(conversation)) => match conversation.kubelet_counters(&seen.node.name, listener).await {

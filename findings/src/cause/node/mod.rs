@@ -1,20 +1,19 @@
 //! What a node shows. Each file is named after that of its finder in `agent/core/src/causes`.
 
 mod api_side;
-mod block;
 mod block_device;
+mod block_volume;
 mod cgroup;
-mod completed;
+mod completed_pod;
 mod container;
 mod csi;
 mod device_in_use;
-mod ending;
 mod file_server;
 mod frozen_file_system;
 mod fuse;
 mod global_mount;
 mod holder;
-mod in_flight;
+mod in_flight_descriptor;
 mod kubelet;
 mod leftover_shim;
 mod mount_copy;
@@ -28,27 +27,27 @@ mod pid_namespace;
 mod runtime;
 mod sandbox;
 mod shim;
+mod slow_exit;
 mod static_pod;
-mod stray;
+mod stray_file;
 mod tracer;
 mod uninterruptible;
 mod volume;
 
 pub use api_side::*;
-pub use block::*;
 pub use block_device::*;
+pub use block_volume::*;
 pub use cgroup::*;
-pub use completed::*;
+pub use completed_pod::*;
 pub use container::*;
 pub use csi::*;
 pub use device_in_use::*;
-pub use ending::*;
 pub use file_server::*;
 pub use frozen_file_system::*;
 pub use fuse::*;
 pub use global_mount::*;
 pub use holder::*;
-pub use in_flight::*;
+pub use in_flight_descriptor::*;
 pub use kubelet::*;
 pub use leftover_shim::*;
 pub use mount_copy::*;
@@ -62,8 +61,9 @@ pub use pid_namespace::*;
 pub use runtime::*;
 pub use sandbox::*;
 pub use shim::*;
+pub use slow_exit::*;
 pub use static_pod::*;
-pub use stray::*;
+pub use stray_file::*;
 pub use tracer::*;
 pub use uninterruptible::*;
 pub use volume::*;
@@ -73,7 +73,7 @@ use crate::Cause;
 /// Every cause of these files, in the order of the documents.
 pub(super) static ALL: &[&[&Cause]] = &[
     container::ALL,
-    ending::ALL,
+    slow_exit::ALL,
     shim::ALL,
     tracer::ALL,
     fuse::ALL,
@@ -90,17 +90,17 @@ pub(super) static ALL: &[&[&Cause]] = &[
     netns::ALL,
     api_side::ALL,
     holder::ALL,
-    completed::ALL,
-    in_flight::ALL,
+    completed_pod::ALL,
+    in_flight_descriptor::ALL,
     mount_copy::ALL,
     device_in_use::ALL,
     mounts::ALL,
     volume::ALL,
     csi::ALL,
     multipath::ALL,
-    block::ALL,
+    block_volume::ALL,
     global_mount::ALL,
-    stray::ALL,
+    stray_file::ALL,
     cgroup::ALL,
     kubelet::ALL,
     runtime::ALL,

@@ -1,15 +1,15 @@
 //! A task that waits, and how people reach what it waits on.
 
-use findings::{Gate, Link};
+use findings::{Cause, FindingBuilder, Gate, Link, Placeholder};
 
-use super::words;
+use super::{describe, finding_builder::pod_finding};
 use crate::{
     observation::{Mount, Process, Thread},
     view::PodView,
 };
 
 /// A task that waits, where it was found, and what is known of its place in the kernel.
-pub struct Waiting<'a> {
+pub struct BlockedTask<'a> {
     /// Its process.
     pub process: &'a Process,
     /// The task itself.
@@ -22,10 +22,10 @@ pub struct Waiting<'a> {
     pub gate: Option<Gate>,
 }
 
-impl Waiting<'_> {
+impl BlockedTask<'_> {
     /// `write on /data/x (descriptor 5)`, of a call that is known.
     pub fn call(&self) -> String {
-        words::call(self.thread).unwrap_or_else(|| "its system call".to_owned())
+        describe::system_call(self.thread).unwrap_or_else(|| "its system call".to_owned())
     }
 
     /// The file that tells the function.
@@ -70,7 +70,7 @@ pub fn on_host<'a>(view: &PodView<'a>, mount: &Mount) -> Option<&'a Mount> {
 }
 
 /// A path to this file system, through the task itself where the kubelet has none.
-pub fn path_to(view: &PodView, waiting: &Waiting, mount: &Mount) -> Option<String> {
+pub fn path_to(view: &PodView, waiting: &BlockedTask, mount: &Mount) -> Option<String> {
     let there = on_host(view, mount).and_then(|there| there.mount_point.as_str());
     let seen_from_host = |there: &str| match view.seen.node.kubelet_in_own_mount_namespace() {
         Some(kubelet) => format!("/proc/{kubelet}/root{there}"),
@@ -80,4 +80,22 @@ pub fn path_to(view: &PodView, waiting: &Waiting, mount: &Mount) -> Option<Strin
         let inside = mount.mount_point.as_str()?.trim_end_matches('/');
         Some(format!("/proc/{}/root{inside}", waiting.process.pid))
     })
+}
+
+/// Begins a finding about the server that a task waits for.
+pub fn server_finding(
+    view: &PodView,
+    cause: &'static Cause,
+    process: &Process,
+    thread: &Thread,
+    head: &[Link],
+    gate: Option<Gate>,
+) -> FindingBuilder {
+    pod_finding(view, cause, gate, head)
+        .evidence(
+            format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid),
+            thread.wchan.get().map_or("", String::as_str),
+        )
+        .name_if(Placeholder::Pid, process.asked())
+        .name(Placeholder::Tid, thread.tid)
 }

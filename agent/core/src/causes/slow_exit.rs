@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Link, cause};
 
-use super::{finding_builder::of_pod, words};
+use super::{describe, finding_builder::pod_finding};
 use crate::{
     observation::{Process, Thread},
     view::PodView,
@@ -24,9 +24,12 @@ pub fn exit_not_finished(
     let ending = threads.filter(|(process, thread)| process.is_ending(thread));
     let (process, thread, says) =
         ending.filter_map(|(process, thread)| Some((process, thread, goes_on(view, process, thread)?))).next()?;
-    let found = of_pod(view, &cause::EXIT_NOT_FINISHED, gate, head)
+    let found = pod_finding(view, &cause::EXIT_NOT_FINISHED, gate, head)
         .probable("whether it ends in the end")
-        .blame(words::task(process, thread), format!("{}; killed or exiting, and {says}", words::state(thread.state)))
+        .blame(
+            describe::task(process, thread),
+            format!("{}; killed or exiting, and {says}", describe::state_name(thread.state)),
+        )
         .evidence(
             format!("/proc/{}/task/{}/{{stat,status}}", process.pid, thread.tid),
             if process.exits(thread) { "it exits" } else { "SIGKILL is pending" },

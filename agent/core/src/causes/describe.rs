@@ -30,15 +30,15 @@ pub fn pid(pid: u32, comm: &str, state: char) -> Subject {
 }
 
 /// What there is of a pid whose process is gone: nothing, or one that has it by chance.
-pub fn gone(view: &PodView, pid: u32) -> String {
+pub fn reused_pid(view: &PodView, pid: u32) -> String {
     let told =
-        |other: &Process| format!("another process, {}, which runs {}", clean(&other.comm, 32), since(other.age_ms));
+        |other: &Process| format!("another process, {}, which runs {}", clean(&other.comm, 32), age(other.age_ms));
     view.process(pid).map_or_else(|| "no such process".to_owned(), told)
 }
 
 /// `D (uninterruptible) in request_wait_answer, SIGKILL pending`.
-pub fn waiting(process: &Process, thread: &Thread) -> String {
-    let mut words = state(thread.state).to_owned();
+pub fn task_state(process: &Process, thread: &Thread) -> String {
+    let mut words = state_name(thread.state).to_owned();
     if let Some(wchan) = thread.wchan.get().filter(|wchan| !wchan.is_empty()) {
         words.push_str(&format!(" in {}", clean(wchan, 60)));
     }
@@ -51,7 +51,7 @@ pub fn waiting(process: &Process, thread: &Thread) -> String {
 }
 
 /// The system call a task is in, with the file it works on: `write on /data/x (descriptor 5)`.
-pub fn call(thread: &Thread) -> Option<String> {
+pub fn system_call(thread: &Thread) -> Option<String> {
     let call = thread.syscall.get()?;
     let name = call.name.clone().unwrap_or_else(|| format!("system call {}", call.number));
     Some(match &thread.works_on {
@@ -66,7 +66,7 @@ pub fn writes(thread: &Thread) -> bool {
 }
 
 /// A state letter with its name.
-pub fn state(letter: char) -> &'static str {
+pub fn state_name(letter: char) -> &'static str {
     match letter {
         'R' => "R (running)",
         'S' => "S (sleeping)",
@@ -87,7 +87,7 @@ pub fn mount(mount: &Mount) -> Subject {
 }
 
 /// What is to be said of a mount of which no holder was found, and of the search: whoever could not be looked at may be one.
-pub fn unheld(search: Option<&HolderSearch>) -> (&'static str, String) {
+pub fn no_holder(search: Option<&HolderSearch>) -> (&'static str, String) {
     match search {
         Some(search) if search.unreadable > 0 => {
             let HolderSearch { looked_at, unreadable, .. } = search;
@@ -99,7 +99,7 @@ pub fn unheld(search: Option<&HolderSearch>) -> (&'static str, String) {
 }
 
 /// A file or directory as the subject of a sentence.
-pub fn place(at: &HostPath) -> Subject {
+pub fn file(at: &HostPath) -> Subject {
     Subject::new(path(at), Thing::path(&at.show()))
 }
 
@@ -119,7 +119,7 @@ pub fn csi_driver(name: &str) -> Subject {
 }
 
 /// A time of day: `14:03:12Z`.
-pub fn at(ms: u64) -> String {
+pub fn time_of_day(ms: u64) -> String {
     let time = i64::try_from(ms / 1000).ok().and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());
     time.unwrap_or_default().strftime("%H:%M:%SZ").to_string()
 }
@@ -166,12 +166,12 @@ pub fn stoppable_owner(owner: &Owner) -> Option<String> {
 }
 
 /// Whose mount namespace has a copy, and where.
-pub fn has_copy(copy: &MountCopy) -> String {
+pub fn copy_state(copy: &MountCopy) -> String {
     format!("its mount namespace has a copy at {}; {}", path(&copy.mount.mount_point), owner(&copy.owner))
 }
 
 /// Names the holder of a copy for the remedy.
-pub fn copy_named(found: FindingBuilder, copy: &MountCopy) -> FindingBuilder {
+pub fn name_copy_holder(found: FindingBuilder, copy: &MountCopy) -> FindingBuilder {
     found
         .name(Placeholder::Pid, copy.pid)
         .name(Placeholder::Comm, &copy.comm)
@@ -184,7 +184,7 @@ pub fn count(number: usize, one: &str, many: &str) -> String {
 }
 
 /// `for 2d4h`.
-pub fn since(age_ms: u64) -> String {
+pub fn age(age_ms: u64) -> String {
     format!("for {}", duration(age_ms / 1000))
 }
 
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn each_letter_of_a_state_has_its_name() {
-        let names = "RSDTtZXI?".chars().map(state).collect::<Vec<_>>();
+        let names = "RSDTtZXI?".chars().map(state_name).collect::<Vec<_>>();
         assert_eq!(
             names,
             [
@@ -245,6 +245,6 @@ mod tests {
         }
         assert_eq!((stoppable_owner(&Owner::Host), stoppable_owner(&Owner::Unknown)), (None, None));
         let copy = sample::mount_copy("8:1", "/data");
-        assert_eq!(has_copy(&copy), "its mount namespace has a copy at /data; of unit ntpd.service");
+        assert_eq!(copy_state(&copy), "its mount namespace has a copy at /data; of unit ntpd.service");
     }
 }

@@ -3,8 +3,9 @@
 use findings::{Evidence, Finding, Link, Placeholder, ProcessId, cause};
 
 use super::{
-    finding_builder::{VOLUMES, of_pod},
-    kill, words,
+    describe,
+    finding_builder::{VOLUMES, pod_finding},
+    kill,
 };
 use crate::{
     observation::{InFlight, Mount, Observation, Owner, Question},
@@ -60,20 +61,20 @@ fn source(owner: &InFlight) -> String {
 fn finding(view: &PodView, mount: &Mount, owner: &InFlight, head: &[Link]) -> Finding {
     let id = ProcessId { pid: owner.pid, start_ticks: owner.start_ticks };
     let may_be_killed = kill::may_be_killed(view, id, &owner.comm).filter(|_| sees(view, owner, mount));
-    let sent = words::count(owner.count as usize, "descriptor", "descriptors");
-    let whose = words::owner(&owner.owner);
-    of_pod(view, &cause::VOLUME_HELD_IN_FLIGHT, VOLUMES, head)
+    let sent = describe::count(owner.count as usize, "descriptor", "descriptors");
+    let whose = describe::owner(&owner.owner);
+    pod_finding(view, &cause::VOLUME_HELD_IN_FLIGHT, VOLUMES, head)
         // Which files they are, nobody tells.
         .probable("which files the descriptors on their way are")
-        .link(words::mount(mount), "mounted, and no process holds it")
+        .link(describe::mount(mount), "mounted, and no process holds it")
         .blame(
-            words::pid(owner.pid, &owner.comm, owner.state),
+            describe::pid(owner.pid, &owner.comm, owner.state),
             format!("{sent} sent to its socket (descriptor {}) and not received; {whose}", owner.fd),
         )
         .evidence(source(owner), format!("scm_fds: {}", owner.count))
         .name_if(Placeholder::Pid, may_be_killed)
         .name(Placeholder::Comm, &owner.comm)
-        .name_if(Placeholder::Owner, words::stoppable_owner(&owner.owner))
+        .name_if(Placeholder::Owner, describe::stoppable_owner(&owner.owner))
         .root(format!("{}:{}", owner.pid, owner.start_ticks))
         .finish()
 }

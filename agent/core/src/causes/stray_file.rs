@@ -4,16 +4,16 @@
 use findings::{Finding, Placeholder, cause};
 
 use super::{
-    finding_builder::{VOLUMES, of_pod},
-    words,
+    describe,
+    finding_builder::{VOLUMES, pod_finding},
 };
 use crate::{observation::PodDir, view::PodView};
 
 /// One finding per stray entry.
 pub fn find(view: &PodView, dir: &PodDir) -> Vec<Finding> {
     let finding = |path: &crate::observation::HostPath| {
-        of_pod(view, &cause::STRAY_FILE_IN_VOLUMES, VOLUMES, &[])
-            .blame(words::place(path), "not a directory, so the kubelet's look at the volumes fails")
+        pod_finding(view, &cause::STRAY_FILE_IN_VOLUMES, VOLUMES, &[])
+            .blame(describe::file(path), "not a directory, so the kubelet's look at the volumes fails")
             .evidence(path.show(), "not a directory")
             .name_if(Placeholder::Path, path.as_str())
             .root(path.show())

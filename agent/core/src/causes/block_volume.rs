@@ -6,8 +6,8 @@ use findings::{CauseRef, Confidence, Evidence, Finding, Gate, Link, Placeholder,
 use super::{
     NotLookedFor,
     csi::{self, Presence},
-    finding_builder::of_node,
-    words,
+    describe,
+    finding_builder::node_finding,
 };
 use crate::{
     observation::{LoopDevice, Observation, VolumeDir},
@@ -94,10 +94,10 @@ pub fn loop_left(seen: &Observation, device: &LoopDevice, gate: Option<Gate>) ->
     let cause = if device.holders.is_empty() { &cause::LOOP_DEVICE_LEFT } else { &cause::BLOCK_DEVICE_HELD };
     let holders =
         if device.holders.is_empty() { String::new() } else { format!("; used by {}", device.holders.join(", ")) };
-    of_node(seen, cause, gate)
+    node_finding(seen, cause, gate)
         .blame(
-            words::loop_device(&device.device),
-            format!("its backing file is {}{holders}", words::path(&device.file)),
+            describe::loop_device(&device.device),
+            format!("its backing file is {}{holders}", describe::path(&device.file)),
         )
         .evidence(
             format!("/sys/block/{}/loop/backing_file", device.device.trim_start_matches("/dev/")),

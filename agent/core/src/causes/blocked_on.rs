@@ -4,8 +4,9 @@
 use findings::{Finding, Gate, Link};
 
 use super::{
-    block_device, file_server, frozen_file_system, fuse, nfs,
-    waiting::{Sure, Waiting},
+    block_device,
+    blocked_task::{BlockedTask, Sure},
+    file_server, frozen_file_system, fuse, nfs,
 };
 use crate::{
     kernel::{self, Known, Subsystem},
@@ -19,7 +20,7 @@ pub fn find(view: &PodView, process: &Process, thread: &Thread, head: &[Link], g
     let known = kernel::known(thread);
     let mounts: Vec<&Mount> = view.table(process, thread)?.mounts.iter().collect();
     let function = known.map(|known| known.function).or(thread.wchan.get().map(String::as_str)).unwrap_or_default();
-    let waiting = Waiting { process, thread, function, head, gate };
+    let waiting = BlockedTask { process, thread, function, head, gate };
     match file_system(view, process, thread) {
         Some(mount) if mount.fuse_connection().is_some() || mount.is_nfs() => None,
         Some(mount) if mount.needs_server() => Some(file_server::not_responding(view, &waiting, &[mount])),
@@ -38,8 +39,8 @@ pub fn file_system<'a>(view: &PodView<'a>, process: &Process, thread: &Thread) -
 }
 
 /// The call names a path, or none at all: what it waits on is one of the mounts the task can see.
-fn among(view: &PodView, waiting: &Waiting, known: Option<Known>, mounts: &[&Mount]) -> Option<Finding> {
-    let Waiting { process, thread, head, gate, .. } = waiting;
+fn among(view: &PodView, waiting: &BlockedTask, known: Option<Known>, mounts: &[&Mount]) -> Option<Finding> {
+    let BlockedTask { process, thread, head, gate, .. } = waiting;
     let Some(Known { subsystem, .. }) = known else { return virtual_fuse(view, waiting, mounts) };
     let mut candidates: Vec<&Mount> = mounts.iter().copied().filter(|mount| subsystem.may_be(mount)).collect();
     candidates.sort_by_key(|mount| mount.dev);
@@ -77,8 +78,8 @@ fn among(view: &PodView, waiting: &Waiting, known: Option<Known>, mounts: &[&Mou
 /// On its way out a task waits for pages where it closes a file that it has written: NFS and CIFS send it to their server
 /// then and wait (`nfs4_file_flush` in fs/nfs/nfs4file.c, `cifs_flush` in fs/smb/client/file.c); a local file system
 /// waits only where the file is removed with that.
-fn flushes(view: &PodView, waiting: &Waiting, mount: &Mount) -> Option<Finding> {
-    let Waiting { process, thread, head, gate, .. } = waiting;
+fn flushes(view: &PodView, waiting: &BlockedTask, mount: &Mount) -> Option<Finding> {
+    let BlockedTask { process, thread, head, gate, .. } = waiting;
     let mut finding = match mount.fs_type.as_str() {
         _ if mount.is_nfs() => nfs::not_responding(view, &[mount], thread, process, head, *gate),
         "cifs" | "smb3" => file_server::not_responding(view, waiting, &[mount]),
@@ -89,7 +90,7 @@ fn flushes(view: &PodView, waiting: &Waiting, mount: &Mount) -> Option<Finding> 
 }
 
 /// virtiofs waits in the functions of FUSE, and its server is the machine that runs this one.
-fn virtual_fuse(view: &PodView, waiting: &Waiting, mounts: &[&Mount]) -> Option<Finding> {
+fn virtual_fuse(view: &PodView, waiting: &BlockedTask, mounts: &[&Mount]) -> Option<Finding> {
     let is_fuse = waiting.thread.wchan.get().is_some_and(|wchan| fuse::is_fuse_function(wchan));
     let has_other = mounts.iter().any(|mount| mount.fuse_connection().is_some());
     let found: Vec<&Mount> = mounts.iter().copied().filter(|mount| mount.fs_type == "virtiofs").collect();
@@ -97,7 +98,13 @@ fn virtual_fuse(view: &PodView, waiting: &Waiting, mounts: &[&Mount]) -> Option<
     is_it.then(|| file_server::not_responding(view, waiting, &found))
 }
 
-fn on_device(view: &PodView, waiting: &Waiting, subsystem: Subsystem, mount: &Mount, sure: Sure) -> Option<Finding> {
+fn on_device(
+    view: &PodView,
+    waiting: &BlockedTask,
+    subsystem: Subsystem,
+    mount: &Mount,
+    sure: Sure,
+) -> Option<Finding> {
     let stack = block_device::stack(view, mount);
     if let Some(stack) = stack.filter(|stack| stack.suspended().is_some()) {
         return block_device::suspended(view, waiting, mount, stack, sure);
