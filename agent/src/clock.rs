@@ -8,11 +8,11 @@ use crate::sys;
 
 /// The steady clock begins so long before the machine did: what happened before a reboot lies in
 /// its past too.
-const BEFORE_BOOT: Duration = Duration::from_secs(20 * 365 * 86_400);
+const CLOCK_OFFSET: Duration = Duration::from_secs(20 * 365 * 86_400);
 
 /// Now, on both clocks.
 pub fn now() -> Instant {
-    Instant { steady: BEFORE_BOOT + Duration::from_millis(sys::uptime_ms()), wall_ms: sys::now_ms() }
+    Instant { steady: CLOCK_OFFSET + Duration::from_millis(sys::uptime_ms()), wall_ms: sys::now_ms() }
 }
 
 #[cfg(test)]

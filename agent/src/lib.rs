@@ -9,7 +9,7 @@
 //! * No file is opened outside `sys` and `host`.
 //! * Nothing is read that a dead file server or a task in D could block: no `cmdline`, `environ`,
 //!   `maps`; no `stat` or `open` on a file system that needs a server. What could block runs in a
-//!   disposable child ([`host::child`]).
+//!   disposable child ([`host::prober`]).
 
 pub mod cli;
 pub(crate) mod clock;

@@ -17,17 +17,17 @@ use super::{
 use crate::{
     gates,
     host::PodFilter,
-    host::{child::Prober, kubelet::Which, scan},
+    host::{kubelet::Which, prober::Prober, scan},
     observation::{Disbelief, Observation},
     reader::{self, ToTalker},
     report,
 };
 
 /// After this long the person at the terminal is told what is going on.
-const PATIENCE: Duration = Duration::from_secs(1);
+const NOTICE_DELAY: Duration = Duration::from_secs(1);
 /// Every source has a deadline of its own; this one only guards against what nobody thought of,
 /// such as a local disk that does not answer.
-const GIVE_UP: Duration = Duration::from_secs(10);
+const SCAN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Runs one command, and says what the process is to end with.
 pub fn run(command: Command) -> anyhow::Result<u8> {
@@ -53,7 +53,7 @@ fn check(args: CheckArgs) -> anyhow::Result<u8> {
     let scan: NodeScan = match reader {
         Some(socket) => {
             let credentials = credentials(args.api, args.kubeconfig.as_ref())?;
-            let client = reader::Client::new(socket.clone(), PATIENCE, node_name.clone(), credentials);
+            let client = reader::Client::new(socket.clone(), NOTICE_DELAY, node_name.clone(), credentials);
             let scan = reader::Scan {
                 api: if args.api == ApiMode::Auto { reader::Api::Ask } else { reader::Api::Off },
                 only: pod.clone(),
@@ -161,11 +161,11 @@ fn scan_in_time(scan: NodeScan) -> anyhow::Result<Observation> {
         // The receiver is gone only when it has given up.
         let _ = sender.send(seen);
     })?;
-    let first = receiver.recv_timeout(PATIENCE);
+    let first = receiver.recv_timeout(NOTICE_DELAY);
     let seen = match first {
         Err(mpsc::RecvTimeoutError::Timeout) => {
             eprintln!("looking at the node; a source is slow to answer …");
-            receiver.recv_timeout(GIVE_UP)
+            receiver.recv_timeout(SCAN_TIMEOUT)
         }
         seen => seen,
     };

@@ -17,7 +17,7 @@ use crate::{
 use reconcile::{Settings, schedule::Intervals, tracker::Rules};
 
 /// A reader that starts anew is there again by then; a scan in vain is a fault, and comes again.
-const READER_STARTS: Duration = Duration::from_secs(20);
+const READER_START_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Reads for the talker, until it is killed.
 pub fn read(args: ReaderArgs) -> anyhow::Result<()> {
@@ -50,7 +50,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<()> {
     let scanner = match &args.reader {
         Some(socket) => Scanner::Reader(Box::new(reader::Client::new(
             socket.clone(),
-            READER_STARTS,
+            READER_START_TIMEOUT,
             Some(node.clone()),
             credentials.clone(),
         ))),

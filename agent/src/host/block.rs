@@ -35,7 +35,7 @@ fn files_in(block: &Path) -> io::Result<Vec<LoopFile>> {
     let names = entries.iter().filter_map(|entry| entry.name.to_str()).filter(|name| name.starts_with("loop"));
     let file = |name: &str| {
         // One that is not in use has no such file.
-        let line = sys::read_capped(&block.join(name).join("loop/backing_file"), sys::limits::LINE).ok()?;
+        let line = sys::read_capped(&block.join(name).join("loop/backing_file"), sys::limits::MAX_LINE_BYTES).ok()?;
         let (path, deleted) = backing_file(&line);
         Some((name.to_owned(), path, deleted))
     };
@@ -53,7 +53,7 @@ fn backing_file(line: &[u8]) -> (HostPath, bool) {
 
 fn device(block: &Path, (name, file, deleted): LoopFile) -> Option<LoopDevice> {
     let of = block.join(&name);
-    let dev = Dev::parse(&sys::read_text(&of.join("dev"), sys::limits::LINE).ok()?)?;
+    let dev = Dev::parse(&sys::read_text(&of.join("dev"), sys::limits::MAX_LINE_BYTES).ok()?)?;
     let holders = sys::list(&of.join("holders")).unwrap_or_default();
     let mut holders: Vec<String> = holders.iter().map(|entry| entry.name.to_string_lossy().into_owned()).collect();
     holders.sort();

@@ -23,9 +23,9 @@ use crate::{
 };
 
 /// `memory.stat` has some sixty short lines.
-const MEMORY_STAT: usize = 16 << 10;
+const MAX_MEMORY_STAT_BYTES: usize = 16 << 10;
 /// A nested runtime can make many cgroups; more than this in one pod are not looked at.
-const MAX_NODES: usize = 1000;
+const MAX_CGROUPS: usize = 1000;
 
 /// The v1 controllers runc knows and therefore removes (`libcontainer/cgroups/fs`).
 const KNOWN_TO_RUNC: [&str; 14] = [
@@ -210,7 +210,7 @@ fn dirty_bytes(path: &Path, hierarchy: &str) -> Option<u64> {
         v1 if v1.split(',').any(|c| c == "memory") => "total_dirty",
         _ => return None,
     };
-    let text = sys::read_text(&path.join("memory.stat"), MEMORY_STAT).ok()?;
+    let text = sys::read_text(&path.join("memory.stat"), MAX_MEMORY_STAT_BYTES).ok()?;
     text.lines().find_map(|line| line.strip_prefix(field)?.trim().parse().ok())
 }
 
@@ -219,7 +219,7 @@ fn tree_at(top: &Path, hierarchy: &str) -> Seen<Vec<CgroupNode>> {
     let mut open = vec![PathBuf::new()];
     while let Some(below) = open.pop() {
         let path = top.join(&below);
-        let procs = match sys::read_capped(&path.join("cgroup.procs"), sys::limits::CGROUP_PROCS) {
+        let procs = match sys::read_capped(&path.join("cgroup.procs"), sys::limits::MAX_CGROUP_PROCS_BYTES) {
             Ok(bytes) if hierarchy == "v2" && bytes.is_empty() => match leaderless(&path) {
                 Ok(procs) => procs,
                 Err(error) => return Seen::Failed(fault_at(path.as_path(), &error)),
@@ -235,10 +235,10 @@ fn tree_at(top: &Path, hierarchy: &str) -> Seen<Vec<CgroupNode>> {
         let children = children.iter().filter(|entry| entry.kind == EntryKind::Directory);
         open.extend(children.map(|entry| below.join(&entry.name)));
         nodes.push(CgroupNode { freezer: freezer(&path, hierarchy), below: HostPath::from(below), procs });
-        if nodes.len() == MAX_NODES {
+        if nodes.len() == MAX_CGROUPS {
             return Seen::Failed(Fault::new(
                 top.display().to_string(),
-                (FaultKind::TooLarge, format!("has more than {MAX_NODES} cgroups")),
+                (FaultKind::TooLarge, format!("has more than {MAX_CGROUPS} cgroups")),
             ));
         }
     }
@@ -248,7 +248,7 @@ fn tree_at(top: &Path, hierarchy: &str) -> Seen<Vec<CgroupNode>> {
 /// The processes of which threads alone are left: version 2 lists by the leader, and leaves one out that has ended, also
 /// while another thread hangs at its end and holds the cgroup (`css_task_iter_advance`).
 fn leaderless(path: &Path) -> std::io::Result<Vec<u32>> {
-    let threads = match sys::read_capped(&path.join("cgroup.threads"), sys::limits::CGROUP_PROCS) {
+    let threads = match sys::read_capped(&path.join("cgroup.threads"), sys::limits::MAX_CGROUP_PROCS_BYTES) {
         // Before Linux 4.14 there is no such file, and afterwards none of a cgroup that has just gone.
         Err(error) if sys::is_gone(&error) => Vec::new(),
         threads => threads?,
@@ -282,7 +282,8 @@ fn freezer(path: &Path, hierarchy: &str) -> Freezer {
 
 fn freezer_v2(path: &Path) -> Freezer {
     let is = |file: &str, line: &str| {
-        sys::read_text(&path.join(file), sys::limits::LINES).is_ok_and(|text| text.lines().any(|l| l.trim() == line))
+        sys::read_text(&path.join(file), sys::limits::MAX_LINES_BYTES)
+            .is_ok_and(|text| text.lines().any(|l| l.trim() == line))
     };
     match (is("cgroup.events", "frozen 1"), is("cgroup.freeze", "1")) {
         (true, true) => Freezer::Frozen,

@@ -12,7 +12,7 @@ use crate::observation::{Fault, FaultKind, Healthz, Seen};
 /// The kubelet's default port.
 pub const DEFAULT_PORT: u16 = 10248;
 const DEADLINE: Duration = Duration::from_millis(800);
-const MAX_ANSWER: u64 = 4096;
+const MAX_ANSWER_BYTES: u64 = 4096;
 
 /// Asks; a port nobody listens on is `Missing`.
 pub async fn answer(port: u16) -> Seen<Healthz> {
@@ -34,7 +34,7 @@ async fn ask(port: u16) -> std::io::Result<Vec<u8>> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
     stream.write_all(b"GET /healthz HTTP/1.0\r\nHost: localhost\r\n\r\n").await?;
     let mut answer = Vec::new();
-    stream.take(MAX_ANSWER).read_to_end(&mut answer).await?;
+    stream.take(MAX_ANSWER_BYTES).read_to_end(&mut answer).await?;
     Ok(answer)
 }
 

@@ -2,22 +2,22 @@
 
 use std::time::{Duration, Instant};
 
-use super::{census::Census, descriptors, mounts::living, processes::owner};
+use super::{descriptors, mounts::living, process_index::ProcessIndex, processes::owner};
 use crate::{
     observation::InFlight,
     parse,
-    sys::{ProcDir, limits::LINE},
+    sys::{ProcDir, limits::MAX_LINE_BYTES},
 };
 
 /// More owners are not named.
-const MOST: usize = 32;
+const MAX_OWNERS: usize = 32;
 
 /// Whose sockets have some, as far as the time reaches: every socket of the node is looked at.
-pub fn owners(census: &Census, deadline: Duration) -> Vec<InFlight> {
+pub fn owners(process_index: &ProcessIndex, deadline: Duration) -> Vec<InFlight> {
     let end = Instant::now() + deadline;
     let mut found = Vec::new();
-    for pid in census.by_mount_ns().pids.values().flatten() {
-        if Instant::now() >= end || found.len() >= MOST {
+    for pid in process_index.group_by_mount_ns().pids.values().flatten() {
+        if Instant::now() >= end || found.len() >= MAX_OWNERS {
             break;
         }
         let Ok((dir, _)) = living(*pid) else { continue };
@@ -37,7 +37,7 @@ fn in_flight(dir: &ProcDir, fd: u32, link: &[u8]) -> Option<u32> {
 }
 
 fn of(pid: u32, dir: &ProcDir, fd: u32, count: u32) -> Option<InFlight> {
-    let stat = parse::stat(&dir.read("stat", LINE).ok()?)?;
+    let stat = parse::stat(&dir.read("stat", MAX_LINE_BYTES).ok()?)?;
     let (owner, mount_ns) = (owner(dir, stat.exiting()), dir.namespace("mnt").ok());
     Some(InFlight {
         pid,

@@ -9,7 +9,7 @@ use std::{collections::BTreeSet, io, path::PathBuf};
 
 pub use listener::{KubeletListener, listener};
 
-use super::{HostRoot, Sockets, child::Prober, healthz, processes};
+use super::{HostRoot, Sockets, healthz, prober::Prober, processes};
 use crate::{
     distribution::{self, DEFAULT_RUNTIME, Distribution, Runtime},
     observation::{
@@ -19,7 +19,7 @@ use crate::{
     sys::{self, ProcDir},
 };
 
-const MAX_CONFIG: usize = 1 << 20;
+const MAX_CONFIG_BYTES: usize = 1 << 20;
 /// More files of `--config-dir` are not listed.
 const MAX_DROP_INS: usize = 256;
 
@@ -152,7 +152,7 @@ fn none_found(refused: &[FalseKubelet], wanted: Option<u32>) -> Seen<KubeletProc
 
 fn kubelet(pid: u32, prober: &Prober, refused: &mut Vec<FalseKubelet>) -> Option<KubeletProcess> {
     let dir = ProcDir::open(pid).ok()?;
-    let stat = parse::stat(&dir.read("stat", sys::limits::LINE).ok()?)?;
+    let stat = parse::stat(&dir.read("stat", sys::limits::MAX_LINE_BYTES).ok()?)?;
     if !distribution::is_kubelet(&stat.comm) || stat.state == 'Z' {
         return None;
     }
@@ -171,7 +171,7 @@ fn kubelet(pid: u32, prober: &Prober, refused: &mut Vec<FalseKubelet>) -> Option
 
 /// Kernel threads live in the first pid namespace only; `kthreadd` is always its second process.
 pub(super) fn sees_the_host() -> bool {
-    let second = ProcDir::open(2).and_then(|dir| dir.read("stat", sys::limits::LINE)).ok();
+    let second = ProcDir::open(2).and_then(|dir| dir.read("stat", sys::limits::MAX_LINE_BYTES)).ok();
     second.and_then(|bytes| parse::stat(&bytes)).is_some_and(|stat| stat.is_kernel_thread())
 }
 
@@ -186,8 +186,9 @@ fn is_systemd(mount: &CgroupMount) -> bool {
 /// Read one unit after the other, as far as they are asked for.
 fn unit_processes(mount: &CgroupMount, host: &HostRoot) -> impl Iterator<Item = u32> + use<> {
     let slice = host.at(&mount.mount_point).join("system.slice");
-    let procs =
-        move |unit: &str| sys::read_text(&slice.join(unit).join("cgroup.procs"), sys::limits::CGROUP_PROCS).ok();
+    let procs = move |unit: &str| {
+        sys::read_text(&slice.join(unit).join("cgroup.procs"), sys::limits::MAX_CGROUP_PROCS_BYTES).ok()
+    };
     let pids = |text: String| text.lines().filter_map(|line| line.parse().ok()).collect::<Vec<u32>>();
     let mut units: Vec<&str> = distribution::kubelets().map(|kubelet| kubelet.unit).collect();
     units.dedup();
@@ -269,7 +270,7 @@ impl Settings {
 /// Reads the settings: the command line in the disposable child (a kubelet in D may hold its
 /// memory lock), the file through the kubelet's own view.
 pub fn settings(found: &KubeletProcess, host: &HostRoot, prober: &Prober, faults: &mut Vec<Fault>) -> Settings {
-    let arguments = prober.command_line(found.pid, sys::ONE_FILE);
+    let arguments = prober.command_line(found.pid, sys::FILE_TIMEOUT);
     faults.extend(arguments.fault().cloned());
     settings_of(found, arguments.get().map(Vec::as_slice), host, faults)
 }
@@ -317,7 +318,7 @@ fn drop_ins(host: &HostRoot, dir: HostPath, faults: &mut Vec<Fault>) -> Vec<Host
 }
 
 fn read_config(host: &HostRoot, path: HostPath, faults: &mut Vec<Fault>) -> KubeletConfig {
-    let parsed = read_own(host, &path, MAX_CONFIG)
+    let parsed = read_own(host, &path, MAX_CONFIG_BYTES)
         .map_err(Reason::from)
         .and_then(|text| parse::kubelet_config(&text).map_err(|why| Reason::new(FaultKind::Malformed, why)));
     parsed.unwrap_or_else(|reason| {

@@ -4,23 +4,28 @@
 use std::collections::BTreeSet;
 
 use super::{
-    census::Census,
     mounts::MountReader,
+    process_index::ProcessIndex,
     processes::{self, Depth},
 };
 use crate::{observation::MountCopy, sys};
 
 /// So many copies are kept.
-const AT_MOST: usize = 100;
+const MAX_COPIES: usize = 100;
 
 /// The mounts whose mount point ends with one of `ends` (whole components, such as
 /// `netns/cni-7`), in all namespaces but those in `own`.
-pub fn search(ends: &[String], own: &BTreeSet<u64>, census: &Census, reader: &mut MountReader) -> Vec<MountCopy> {
+pub fn search(
+    ends: &[String],
+    own: &BTreeSet<u64>,
+    process_index: &ProcessIndex,
+    reader: &mut MountReader,
+) -> Vec<MountCopy> {
     let mut found: Vec<MountCopy> = Vec::new();
     if ends.is_empty() {
         return found;
     }
-    let spaces = &census.by_mount_ns().pids;
+    let spaces = &process_index.group_by_mount_ns().pids;
     for (ns, pids) in spaces.iter().filter(|(ns, _)| !own.contains(ns)) {
         let Some(table) = pids.iter().take(8).find_map(|pid| reader.table(*pid).ok()) else { continue };
         for end in ends {
@@ -31,7 +36,7 @@ pub fn search(ends: &[String], own: &BTreeSet<u64>, census: &Census, reader: &mu
                 };
                 let (pid, comm, state, owner) = (process.pid, process.comm, process.state, process.owner);
                 found.push(MountCopy { mount, ns: *ns, pid, comm, state, owner });
-                if found.len() == AT_MOST {
+                if found.len() == MAX_COPIES {
                     return found;
                 }
             }
@@ -60,7 +65,8 @@ mod tests {
         home.run("umount /mnt/netns/cni-7");
         let ends = ["netns/cni-7".to_owned()];
         let own = [sys::namespace_of(home.pid(), "mnt").unwrap()].into();
-        let find = || search(&ends, &own, &Census::take(), &mut MountReader::new(HostPath::from("/var/lib/kubelet")));
+        let find =
+            || search(&ends, &own, &ProcessIndex::read(), &mut MountReader::new(HostPath::from("/var/lib/kubelet")));
         let found = find();
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(found[0].ns, sys::namespace_of(holder, "mnt").unwrap());

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// A partition or a logical volume on a map, and one more in between.
-const DEPTH: usize = 4;
+const MAX_DEPTH: usize = 4;
 /// A device is built on fewer.
 const MAX_SLAVES: usize = 64;
 
@@ -23,7 +23,7 @@ fn below(sysfs: &Path, mounted: Dev) -> Option<MultipathMap> {
     let target = sys::read_link(&sysfs.join("dev/block").join(mounted.to_string())).ok()?;
     let name = String::from_utf8(target.rsplit(|b| *b == b'/').next()?.to_vec()).ok()?;
     let mut level = vec![name];
-    for _ in 0..DEPTH {
+    for _ in 0..MAX_DEPTH {
         let mut next = Vec::new();
         for device in level {
             let of = sysfs.join("class/block").join(&device);
@@ -54,7 +54,10 @@ fn state(sysfs: &Path, device: &str) -> Option<String> {
 }
 
 pub(super) fn line(path: &Path) -> Option<String> {
-    sys::read_text(path, sys::limits::LINE).ok().map(|text| text.trim().to_owned()).filter(|line| !line.is_empty())
+    sys::read_text(path, sys::limits::MAX_LINE_BYTES)
+        .ok()
+        .map(|text| text.trim().to_owned())
+        .filter(|line| !line.is_empty())
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use super::seen_at;
 use crate::{
     observation::{Owner, Process, Seen, Source, Thread},
     parse,
-    sys::{self, ProcDir, limits::LINES},
+    sys::{self, ProcDir, limits::MAX_LINES_BYTES},
 };
 
 /// From here on a look at every process of the node is cheaper than a walk.
@@ -58,7 +58,7 @@ fn read(pid: u32, depth: Depth) -> io::Result<Process> {
 
 /// Whom a process belongs to.
 pub(super) fn owner(dir: &ProcDir, exiting: bool) -> Owner {
-    let Ok(bytes) = dir.read("cgroup", LINES) else { return Owner::Unknown };
+    let Ok(bytes) = dir.read("cgroup", MAX_LINES_BYTES) else { return Owner::Unknown };
     match parse::owner(&parse::cgroup_lines(&bytes)) {
         // On cgroup v1 a task that has begun to exit is shown in the root cgroup.
         Owner::Host if exiting => Owner::Unknown,
@@ -81,7 +81,7 @@ pub fn is_killed(pid: u32) -> bool {
 
 /// The process that a thread is of.
 pub fn process_of(tid: u32) -> Option<u32> {
-    parse::status(&ProcDir::open(tid).ok()?.read("status", LINES).ok()?).process
+    parse::status(&ProcDir::open(tid).ok()?.read("status", MAX_LINES_BYTES).ok()?).process
 }
 
 /// The children of a process, where the kernel tells them (`CONFIG_PROC_CHILDREN`), those of each thread in the
@@ -90,7 +90,7 @@ pub fn children(pid: u32) -> Vec<u32> {
     let Ok(dir) = ProcDir::open(pid) else { return Vec::new() };
     let threads = dir.list("task").unwrap_or_default();
     let tids = threads.iter().filter_map(|entry| entry.name.to_str()?.parse::<u32>().ok());
-    let lists = tids.filter_map(|tid| dir.read(&format!("task/{tid}/children"), LINES).ok());
+    let lists = tids.filter_map(|tid| dir.read(&format!("task/{tid}/children"), MAX_LINES_BYTES).ok());
     let numbers = lists.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     numbers.flat_map(|text| text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>()).collect()
 }
@@ -120,7 +120,7 @@ pub fn descendants(roots: &BTreeSet<u32>) -> Option<BTreeSet<u32>> {
 
 fn tells_children() -> bool {
     let me = std::process::id();
-    ProcDir::open_thread(me, me).and_then(|dir| dir.read("children", LINES)).is_ok()
+    ProcDir::open_thread(me, me).and_then(|dir| dir.read("children", MAX_LINES_BYTES)).is_ok()
 }
 
 #[cfg(test)]

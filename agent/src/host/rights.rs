@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use crate::{
     observation::{Rights, Seen},
     parse,
-    sys::{ProcDir, limits::LINES},
+    sys::{ProcDir, limits::MAX_LINES_BYTES},
 };
 
 /// Bits of the effective set (`linux/capability.h`).
@@ -20,7 +20,7 @@ const SYS_ADMIN: u32 = 21;
 /// Where the node is itself a container (kind, k3d, LXC), no pid namespace that its pods can have shows kernel threads;
 /// one that shows its kubelet, which is `believed`, shows the processes of that node.
 pub fn rights(kubelet: Option<u32>, believed: bool) -> Seen<Rights> {
-    let own = ProcDir::open(std::process::id()).and_then(|dir| dir.read("status", LINES));
+    let own = ProcDir::open(std::process::id()).and_then(|dir| dir.read("status", MAX_LINES_BYTES));
     super::seen(own.map(|bytes| {
         let capabilities = parse::status(&bytes).capabilities;
         let has = |bit: u32| capabilities & (1 << bit) != 0;

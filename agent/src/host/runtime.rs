@@ -185,7 +185,7 @@ impl Runtime {
         deadline: Duration,
         mut network_at: impl FnMut(HostPath) -> Seen<NetworkNamespace>,
     ) {
-        let (mut of_containers, mut of_sandboxes) = self.details(&containers, &sandboxes, deadline).await;
+        let (mut of_containers, mut sandbox_shims) = self.details(&containers, &sandboxes, deadline).await;
         let late = || RpcError::TimedOut(deadline);
         for container in facts.containers.iter_mut().filter(|container| containers.contains(&container.id)) {
             container.pid = match of_containers.remove(&container.id).unwrap_or_else(|| Err(late())) {
@@ -198,7 +198,7 @@ impl Runtime {
             };
         }
         for sandbox in facts.sandboxes.iter_mut().filter(|sandbox| sandboxes.contains(&sandbox.id)) {
-            (sandbox.pid, sandbox.network) = match of_sandboxes.remove(&sandbox.id).unwrap_or_else(|| Err(late())) {
+            (sandbox.pid, sandbox.network) = match sandbox_shims.remove(&sandbox.id).unwrap_or_else(|| Err(late())) {
                 Ok(answer) => (pid_of(&answer.info), network_of(&answer.info).map_or(Seen::Missing, &mut network_at)),
                 Err(RpcError::NotFound) => (Seen::Missing, Seen::Missing),
                 Err(error) => (Seen::Failed(self.fault(&error)), Seen::Failed(self.fault(&error))),
@@ -213,11 +213,11 @@ impl Runtime {
         deadline: Duration,
     ) -> (Answers<cri::ContainerStatusResponse>, Answers<cri::PodSandboxStatusResponse>) {
         use futures::StreamExt;
-        let (mut of_containers, mut of_sandboxes) = (HashMap::new(), HashMap::new());
+        let (mut of_containers, mut sandbox_shims) = (HashMap::new(), HashMap::new());
         let asked_containers = async {
             let mut answers = futures::stream::iter(containers)
                 .map(|id| async move { (self.reader.container_status(id).await, id) })
-                .buffer_unordered(AT_ONCE);
+                .buffer_unordered(MAX_CALLS_AT_ONCE);
             while let Some((answer, id)) = answers.next().await {
                 of_containers.insert(id.clone(), answer);
             }
@@ -225,16 +225,16 @@ impl Runtime {
         let asked_sandboxes = async {
             let mut answers = futures::stream::iter(sandboxes)
                 .map(|id| async move { (self.reader.sandbox_status(id).await, id) })
-                .buffer_unordered(AT_ONCE);
+                .buffer_unordered(MAX_CALLS_AT_ONCE);
             while let Some((answer, id)) = answers.next().await {
-                of_sandboxes.insert(id.clone(), answer);
+                sandbox_shims.insert(id.clone(), answer);
             }
         };
         // Side by side: one shim that does not answer for its container would hide every sandbox.
         let asked = futures::future::join(asked_containers, asked_sandboxes);
         // What has not come by then is told as late, one by one.
         let _ = tokio::time::timeout(deadline, asked).await;
-        (of_containers, of_sandboxes)
+        (of_containers, sandbox_shims)
     }
 
     /// Asks once more for the states of these containers: an init may have ended between the list and our
@@ -254,7 +254,7 @@ impl Runtime {
 }
 
 /// How many questions about single containers and sandboxes are under way at once.
-const AT_ONCE: usize = 8;
+const MAX_CALLS_AT_ONCE: usize = 8;
 
 type Answers<T> = HashMap<String, Result<T, RpcError>>;
 

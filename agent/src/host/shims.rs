@@ -2,7 +2,7 @@
 //! block for ever. The working directory tells the same.
 
 use super::{
-    census::Census,
+    process_index::ProcessIndex,
     processes::{self, Depth},
 };
 use crate::{
@@ -11,11 +11,11 @@ use crate::{
 };
 
 /// Looks for the shims of `sandboxes`: one link per process of the node.
-pub fn of_sandboxes(sandboxes: &[String], census: &Census) -> Vec<Shim> {
+pub fn sandbox_shims(sandboxes: &[String], process_index: &ProcessIndex) -> Vec<Shim> {
     if sandboxes.is_empty() {
         return Vec::new();
     }
-    let pids = census.by_mount_ns().pids.values().flatten();
+    let pids = process_index.group_by_mount_ns().pids.values().flatten();
     pids.filter_map(|pid| shim(*pid, sandboxes)).collect()
 }
 
@@ -56,8 +56,8 @@ mod tests {
         let start = |program: &std::path::Path| Command::new(program).arg("60").current_dir(&bundle).spawn().unwrap();
         let (mut shim, mut other) = (start(&program), start("/bin/sleep".as_ref()));
         std::thread::sleep(std::time::Duration::from_millis(50));
-        let found = of_sandboxes(&["xyz".into(), "abc".into()], &Census::take());
-        let elsewhere = of_sandboxes(&["bc".into()], &Census::take());
+        let found = sandbox_shims(&["xyz".into(), "abc".into()], &ProcessIndex::read());
+        let elsewhere = sandbox_shims(&["bc".into()], &ProcessIndex::read());
         for child in [&mut shim, &mut other] {
             child.kill().unwrap();
             child.wait().unwrap();

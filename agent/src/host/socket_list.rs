@@ -5,11 +5,11 @@ use std::{collections::BTreeMap, io, path::Path};
 use crate::{observation::HostPath, sys};
 
 /// The longest list of sockets that is read, in bytes.
-const CAP: usize = 16 << 20;
+const MAX_LIST_BYTES: usize = 16 << 20;
 
 /// The list of the network namespace of a process.
 pub fn read(pid: u32) -> io::Result<Vec<u8>> {
-    sys::read_capped(Path::new(&format!("/proc/{pid}/net/unix")), CAP)
+    sys::read_capped(Path::new(&format!("/proc/{pid}/net/unix")), MAX_LIST_BYTES)
 }
 
 /// The inode in the link of a descriptor: `socket:[17266]`

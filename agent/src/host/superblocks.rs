@@ -7,13 +7,13 @@ use crate::{observation::Dev, sys};
 /// File systems that show each of theirs in `/sys/fs`, by the name of its device.
 const KINDS: [&str; 2] = ["ext4", "xfs"];
 /// A node has a few dozen.
-const AT_MOST: usize = 1024;
+const MAX_FILE_SYSTEMS: usize = 1024;
 
 /// Those that `table` does not have.
 pub(super) fn unmounted(host: &HostRoot, table: &Table) -> Vec<Dev> {
     let sysfs = host.at(&"/sys".into());
     let names = KINDS.iter().flat_map(|kind| {
-        let entries = sys::list_capped(&sysfs.join("fs").join(kind), AT_MOST).unwrap_or_default();
+        let entries = sys::list_capped(&sysfs.join("fs").join(kind), MAX_FILE_SYSTEMS).unwrap_or_default();
         entries.into_iter().map(|entry| entry.name)
     });
     let number = |name: std::ffi::OsString| {

@@ -20,7 +20,7 @@ pub struct Usage {
 /// Reads it; none when `/proc` does not answer as expected.
 pub fn usage() -> Option<Usage> {
     let dir = ProcDir::open(std::process::id()).ok()?;
-    let stat = Stat::from_read(dir.read("stat", sys::limits::LINE).ok()?.as_slice()).ok()?;
+    let stat = Stat::from_read(dir.read("stat", sys::limits::MAX_LINE_BYTES).ok()?.as_slice()).ok()?;
     let ticks = sys::ticks_per_second();
     let age_ms = sys::uptime_ms().saturating_sub(stat.starttime * 1000 / ticks);
     Some(Usage {

@@ -7,9 +7,9 @@ use std::{
 };
 
 use super::{
-    child::Prober,
     descriptors::{self, Walk},
     mounts::{MountReader, living},
+    prober::Prober,
 };
 use crate::{
     observation::{Dev, Fault, FaultKind, HostPath, Mount, WritableFile, WritableFiles, covering},
@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// More of one process are not named.
-const MOST_FILES: usize = 16;
+const MAX_FILES: usize = 16;
 /// `O_ACCMODE`, and what it is for reading only.
 const ACCESS_MODE: u32 = 0o3;
 /// A descriptor that only names its file.
@@ -42,7 +42,7 @@ pub fn files(
     let mapped = prober.writable_mappings(devs, &unexplained, deadline);
     for one in found.iter_mut().filter(|one| unexplained.contains(&one.pid)) {
         let its = mapped.found.iter().filter(|(pid, ..)| *pid == one.pid);
-        one.files = its.filter_map(|(pid, dev, path)| mapping(*pid, *dev, path, reader)).take(MOST_FILES).collect();
+        one.files = its.filter_map(|(pid, dev, path)| mapping(*pid, *dev, path, reader)).take(MAX_FILES).collect();
         if !mapped.looked_at.contains(&one.pid) {
             one.fault = mapped.fault.clone();
         }
@@ -63,7 +63,7 @@ fn opened(pid: u32, devs: &BTreeSet<Dev>, reader: &mut MountReader, end: Instant
     };
     let mut files = Vec::new();
     let walk = descriptors::each(&dir, end, |fd, path| {
-        if mounts.is_empty() || !path.starts_with(b"/") || files.len() >= MOST_FILES {
+        if mounts.is_empty() || !path.starts_with(b"/") || files.len() >= MAX_FILES {
             return;
         }
         let mount = opened_for_writing(&dir, fd, path).and_then(|id| mounts.iter().find(|mount| mount.id == id));
@@ -133,7 +133,7 @@ mod tests {
         let found = of(std::process::id());
         let has = |file: &File| found.files.iter().any(|one| one.fd == u32::try_from(file.as_raw_fd()).ok());
         // Of many only some are named, and other tests of this process open files too.
-        assert!(has(&written) || found.files.len() == MOST_FILES, "{found:?}");
+        assert!(has(&written) || found.files.len() == MAX_FILES, "{found:?}");
         assert!(!has(&read), "{found:?}");
     }
 

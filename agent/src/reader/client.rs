@@ -8,7 +8,9 @@ use std::{
 
 use tokio::{net::UnixStream, time::Instant};
 
-use super::message::{LONGEST_ASKED, LONGEST_OBSERVATION, LONGEST_TOLD, Scan, ToReader, ToTalker, Wanted};
+use super::message::{
+    MAX_OBSERVATION_BYTES, MAX_TO_READER_BYTES, MAX_TO_TALKER_BYTES, Scan, ToReader, ToTalker, Wanted,
+};
 use crate::{
     frame,
     host::{
@@ -20,7 +22,7 @@ use crate::{
 };
 
 /// Between two tries to connect.
-const PAUSE: Duration = Duration::from_millis(500);
+const CONNECT_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The reader behind one socket. Each scan is a connection of its own.
 pub struct Client {
@@ -43,17 +45,17 @@ impl Client {
     /// Has the node scanned. However long it takes: a scan that hangs is not over.
     pub async fn scan(&self, scan: Scan) -> Result<ToTalker, Fault> {
         let longest = match scan.wanted {
-            Wanted::Judged => LONGEST_TOLD,
-            Wanted::Observation => LONGEST_OBSERVATION,
+            Wanted::Judged => MAX_TO_TALKER_BYTES,
+            Wanted::Observation => MAX_OBSERVATION_BYTES,
         };
         let mut stream = self.connect().await?;
         let asked = ToReader::Scan(Box::new(Scan { node: self.node.clone(), ..scan }));
-        frame::send(&mut stream, &asked, LONGEST_ASKED).await.map_err(|error| self.fault(error))?;
+        frame::send(&mut stream, &asked, MAX_TO_READER_BYTES).await.map_err(|error| self.fault(error))?;
         loop {
             match frame::receive(&mut stream, longest).await.map_err(|error| self.fault(error))? {
                 ToTalker::Ask(question) => {
                     let answer = ToReader::Answer(self.answer(question).await);
-                    frame::send(&mut stream, &answer, LONGEST_ASKED).await.map_err(|error| self.fault(error))?;
+                    frame::send(&mut stream, &answer, MAX_TO_READER_BYTES).await.map_err(|error| self.fault(error))?;
                 }
                 ToTalker::Failed(fault) => return Err(fault),
                 told => return Ok(told),
@@ -66,8 +68,8 @@ impl Client {
         loop {
             match UnixStream::connect(&self.socket).await {
                 Ok(stream) => return Ok(stream),
-                Err(error) if Instant::now() + PAUSE >= end => return Err(self.fault(error)),
-                Err(_) => tokio::time::sleep(PAUSE).await,
+                Err(error) if Instant::now() + CONNECT_INTERVAL >= end => return Err(self.fault(error)),
+                Err(_) => tokio::time::sleep(CONNECT_INTERVAL).await,
             }
         }
     }
@@ -128,7 +130,7 @@ mod tests {
     }
 
     async fn asked(stream: &mut UnixStream) -> ToReader {
-        frame::receive(stream, LONGEST_ASKED).await.unwrap()
+        frame::receive(stream, MAX_TO_READER_BYTES).await.unwrap()
     }
 
     #[tokio::test]
@@ -138,7 +140,7 @@ mod tests {
         let fault = client.scan(Scan::default()).await.unwrap_err();
         assert_eq!((fault.kind, fault.errno), (FaultKind::Gone, Some(libc::ENOENT)));
         assert_eq!(fault.source.to_string(), "reader unix:///nothing-here");
-        assert!(begun.elapsed() >= PAUSE);
+        assert!(begun.elapsed() >= CONNECT_INTERVAL);
     }
 
     #[tokio::test]
@@ -164,13 +166,13 @@ mod tests {
         let told = told_by(async |mut stream| {
             let ToReader::Scan(scan) = asked(&mut stream).await else { unreachable!() };
             assert_eq!(scan.node.as_deref(), Some("node-7"));
-            frame::send(&mut stream, &ToTalker::Ask(ApiQuestion::Volumes(vec!["pv".into()])), LONGEST_TOLD)
+            frame::send(&mut stream, &ToTalker::Ask(ApiQuestion::Volumes(vec!["pv".into()])), MAX_TO_TALKER_BYTES)
                 .await
                 .unwrap();
             let ToReader::Answer(ApiAnswer::Volumes(answer)) = asked(&mut stream).await else { unreachable!() };
             assert_eq!(answer.fault().unwrap().kind, FaultKind::NotAsked, "without credentials");
             let judged = Judged::nothing("node-7", answer.fault().unwrap());
-            frame::send(&mut stream, &ToTalker::Judged(Box::new(judged)), LONGEST_TOLD).await.unwrap();
+            frame::send(&mut stream, &ToTalker::Judged(Box::new(judged)), MAX_TO_TALKER_BYTES).await.unwrap();
         });
         assert!(matches!(told.await, Ok(ToTalker::Judged(judged)) if judged.report.node == "node-7"));
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     clock, gates,
-    host::{child::Prober, scan},
+    host::{prober::Prober, scan},
     observation::{Fault, Observation, PersistentVolume, Seen},
     sys,
 };

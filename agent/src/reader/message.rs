@@ -12,11 +12,11 @@ use crate::{
 };
 
 /// What the talker says, in bytes: the API server's word of a node of several thousand pods.
-pub(super) const LONGEST_ASKED: usize = 4 << 20;
+pub(super) const MAX_TO_READER_BYTES: usize = 4 << 20;
 /// What the reader says: the findings of some thousand pods. Only a person's `check` is told more.
-pub(super) const LONGEST_TOLD: usize = 4 << 20;
+pub(super) const MAX_TO_TALKER_BYTES: usize = 4 << 20;
 /// A whole observation.
-pub(super) const LONGEST_OBSERVATION: usize = 64 << 20;
+pub(super) const MAX_OBSERVATION_BYTES: usize = 64 << 20;
 
 /// What the talker says.
 #[derive(Debug, Serialize, Deserialize)]

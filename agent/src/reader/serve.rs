@@ -10,7 +10,7 @@ use tokio::{
 
 use super::{
     Judged,
-    message::{Api, LONGEST_ASKED, LONGEST_OBSERVATION, LONGEST_TOLD, Scan, ToReader, ToTalker, Wanted},
+    message::{Api, MAX_OBSERVATION_BYTES, MAX_TO_READER_BYTES, MAX_TO_TALKER_BYTES, Scan, ToReader, ToTalker, Wanted},
 };
 use crate::{
     frame::{self, FrameError},
@@ -18,7 +18,7 @@ use crate::{
         Sockets,
         api::{Relay, Relayed},
         broker::{self, Broker},
-        child::Prober,
+        prober::Prober,
         scan,
     },
     observation::Fault,
@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// The talker has another uid, and nobody else gets into the directory they share.
-const MODE: u32 = 0o666;
+const SOCKET_MODE: u32 = 0o666;
 
 /// What the reader needs to know.
 #[derive(Clone, Debug)]
@@ -42,8 +42,8 @@ pub struct Options {
 
 /// Serves until it is killed, or until its broker ends. Must be called before any thread is started.
 pub fn run(options: Options) -> anyhow::Result<()> {
-    let listener =
-        sys::bind(&options.socket, MODE).with_context(|| format!("listening on {}", options.socket.display()))?;
+    let listener = sys::bind(&options.socket, SOCKET_MODE)
+        .with_context(|| format!("listening on {}", options.socket.display()))?;
     let stream = broker::start(|| sandbox::filter(Role::Broker)).context("starting the broker")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     sandbox::filter(Role::Reader).context("giving up system calls")?;
@@ -68,14 +68,14 @@ pub fn run(options: Options) -> anyhow::Result<()> {
 /// Answers what one talker asks, until it goes.
 async fn converse(mut stream: UnixStream, look: &scan::Options, prober: &Prober) -> Result<(), FrameError> {
     loop {
-        let asked = match frame::receive(&mut stream, LONGEST_ASKED).await {
+        let asked = match frame::receive(&mut stream, MAX_TO_READER_BYTES).await {
             Ok(ToReader::Scan(asked)) => asked,
             Ok(ToReader::Answer(_)) | Err(FrameError::Closed) => return Ok(()),
             Err(error) => return refuse(&mut stream, error).await,
         };
         let limit = match asked.wanted {
-            Wanted::Judged => LONGEST_TOLD,
-            Wanted::Observation => LONGEST_OBSERVATION,
+            Wanted::Judged => MAX_TO_TALKER_BYTES,
+            Wanted::Observation => MAX_OBSERVATION_BYTES,
         };
         let told = scan_for(*asked, &mut stream, look, prober).await?;
         match frame::send(&mut stream, &told, limit).await {
@@ -86,7 +86,7 @@ async fn converse(mut stream: UnixStream, look: &scan::Options, prober: &Prober)
 }
 
 async fn refuse(stream: &mut UnixStream, error: FrameError) -> Result<(), FrameError> {
-    frame::send(stream, &ToTalker::Failed(Fault::new("reader", error)), LONGEST_TOLD).await
+    frame::send(stream, &ToTalker::Failed(Fault::new("reader", error)), MAX_TO_TALKER_BYTES).await
 }
 
 /// Scans; what it wants to know of the API server meanwhile is asked of the talker.
@@ -138,8 +138,8 @@ async fn relay(
     reply: oneshot::Sender<crate::host::api::ApiAnswer>,
     stream: &mut UnixStream,
 ) -> Result<(), FrameError> {
-    frame::send(stream, &ToTalker::Ask(question), LONGEST_TOLD).await?;
-    match frame::receive(stream, LONGEST_ASKED).await? {
+    frame::send(stream, &ToTalker::Ask(question), MAX_TO_TALKER_BYTES).await?;
+    match frame::receive(stream, MAX_TO_READER_BYTES).await? {
         ToReader::Answer(answer) => {
             // The scan may have given up meanwhile.
             let _ = reply.send(answer);
@@ -163,7 +163,8 @@ mod tests {
         let (mut talker, reader) = UnixStream::pair().unwrap();
         let (look, prober) = (scan::Options::default(), Prober::new());
         talker.write_all(bytes).await.unwrap();
-        let (ended, told) = tokio::join!(converse(reader, &look, &prober), frame::receive(&mut talker, LONGEST_TOLD));
+        let (ended, told) =
+            tokio::join!(converse(reader, &look, &prober), frame::receive(&mut talker, MAX_TO_TALKER_BYTES));
         ended.unwrap();
         match told.unwrap() {
             ToTalker::Failed(fault) => fault,
@@ -189,10 +190,10 @@ mod tests {
         let (relay, mut questions) = Relay::new();
         let (mut talker, mut reader) = UnixStream::pair().unwrap();
         let answers = async {
-            let question = frame::receive(&mut talker, LONGEST_TOLD).await.unwrap();
+            let question = frame::receive(&mut talker, MAX_TO_TALKER_BYTES).await.unwrap();
             assert!(matches!(question, ToTalker::Ask(ApiQuestion::Volumes(names)) if names == ["pv"]));
             let answer = ApiAnswer::Volumes(Seen::Seen(Vec::new()));
-            frame::send(&mut talker, &ToReader::Answer(answer), LONGEST_ASKED).await.unwrap();
+            frame::send(&mut talker, &ToReader::Answer(answer), MAX_TO_READER_BYTES).await.unwrap();
             // It goes before the next question.
             drop(talker);
         };

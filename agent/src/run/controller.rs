@@ -32,11 +32,11 @@ use crate::{
 };
 
 /// Inputs that wait to be handled. The list of a full node is longer; whoever sends waits then.
-const WAITING: usize = 64;
+const MAX_QUEUED_INPUTS: usize = 64;
 /// Even if the reconciler wants to be woken at once: a mistake in it is not to cost a processor.
-const SHORTEST_SLEEP: Duration = Duration::from_millis(50);
+const MIN_WAKE_INTERVAL: Duration = Duration::from_millis(50);
 /// How long the last writes may take after SIGTERM; the process is to end within two seconds.
-const LAST_WRITES: Duration = Duration::from_millis(1400);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(1400);
 
 /// What `run` needs to know.
 pub struct Options {
@@ -57,7 +57,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate()).context("waiting for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("waiting for SIGINT")?;
     let metrics = Arc::new(Metrics::new());
-    let (sender, mut inputs) = mpsc::channel(WAITING);
+    let (sender, mut inputs) = mpsc::channel(MAX_QUEUED_INPUTS);
     let (health, seen_health) = watch::channel(Health { not_ready: Some("no scan has ended yet".to_owned()) });
     if let Some(address) = options.listen {
         let (listener, address) = serve::bind(address)
@@ -94,7 +94,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         hangs: false,
     };
     loop {
-        let sleep = controller.reconciler.next_wake(clock::now()).max(SHORTEST_SLEEP);
+        let sleep = controller.reconciler.next_wake(clock::now()).max(MIN_WAKE_INTERVAL);
         let input = tokio::select! {
             Some(input) = inputs.recv() => input,
             () = tokio::time::sleep(sleep) => Input::Tick,
@@ -208,7 +208,7 @@ impl Controller {
         let mut written = 0;
         if let Some(cluster) = self.cluster.clone() {
             while let Some(write) = self.reconciler.last_write(clock::now()) {
-                let left = LAST_WRITES.saturating_sub(began.elapsed());
+                let left = SHUTDOWN_TIMEOUT.saturating_sub(began.elapsed());
                 let writing = cluster.write(&write.draft);
                 let Ok(wrote @ WriteOutcome::Done { .. }) = tokio::time::timeout(left, writing).await else { break };
                 written += 1;

@@ -21,13 +21,13 @@ pub enum Format {
 
 /// What is logged unless `RUST_LOG` says otherwise: our own words. The libraries log every request
 /// that fails, with as much of the answer as they have read.
-const OWN: (&str, LevelFilter) = ("agent", LevelFilter::INFO);
+const DEFAULT_LEVEL: (&str, LevelFilter) = ("agent", LevelFilter::INFO);
 
 /// Begins to log, as `RUST_LOG` says.
 pub fn start(format: Format) {
     // By target and level alone: filters on the fields of spans would bring an engine for regular expressions along.
     let asked = std::env::var("RUST_LOG").ok().and_then(|asked| asked.parse().ok());
-    let filter: Targets = asked.unwrap_or_else(|| Targets::from_iter([OWN]));
+    let filter: Targets = asked.unwrap_or_else(|| Targets::from_iter([DEFAULT_LEVEL]));
     let lines = tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE);
     let lines = lines.with_writer(std::io::stderr).with_target(false);
     // A second start within one process (a test) keeps the first.

@@ -14,7 +14,7 @@ use tokio::sync::mpsc::Sender;
 use super::metrics::Metrics;
 use crate::{
     clock,
-    host::{child::Prober, scan},
+    host::{prober::Prober, scan},
     observation::{ApiFacts, Fault, FaultKind, Seen},
     reader::{self, Api, Judged, ToTalker},
 };

@@ -27,13 +27,13 @@ use self::places::Places;
 use super::metrics::Metrics;
 
 /// How long a request may take to arrive.
-const HEADERS: Duration = Duration::from_secs(2);
+const HEADER_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a connection may take, with its answer.
-const CONNECTION: Duration = Duration::from_secs(5);
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(5);
 /// Of a request.
-const MOST_HEADERS: usize = 32;
+const MAX_HEADERS: usize = 32;
 /// Of a request and its headers; the least that hyper reads with.
-const MOST_BYTES: usize = 8 << 10;
+const MAX_REQUEST_BYTES: usize = 8 << 10;
 
 /// Whether the agent does its work, in words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -77,7 +77,7 @@ pub async fn serve(listener: TcpListener, metrics: Arc<Metrics>, health: Receive
         let router = router.clone();
         tokio::spawn(async move {
             // Whoever asks wrongly or slowly is no concern of ours.
-            let _ = tokio::time::timeout(CONNECTION, answer(connection, router)).await;
+            let _ = tokio::time::timeout(CONNECTION_TIMEOUT, answer(connection, router)).await;
             drop(place);
         });
     }
@@ -87,9 +87,9 @@ async fn answer(connection: TcpStream, router: Router) -> hyper::Result<()> {
     http1::Builder::new()
         .keep_alive(false)
         .timer(TokioTimer::new())
-        .header_read_timeout(HEADERS)
-        .max_headers(MOST_HEADERS)
-        .max_buf_size(MOST_BYTES)
+        .header_read_timeout(HEADER_TIMEOUT)
+        .max_headers(MAX_HEADERS)
+        .max_buf_size(MAX_REQUEST_BYTES)
         .serve_connection(TokioIo::new(connection), TowerToHyperService::new(router))
         .await
 }

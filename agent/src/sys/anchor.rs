@@ -22,7 +22,7 @@ use nix::{
 use super::read::named;
 
 /// The longest path in a unix socket's address, without the final zero (`sockaddr_un`).
-const LONGEST: usize = 107;
+const MAX_PATH_BYTES: usize = 107;
 
 /// A path to a socket that fits into an address. Holds the socket's directory open when the path
 /// itself is too long, so it must not outlive the question and is not for pods' volumes.
@@ -35,7 +35,7 @@ pub struct SocketPath {
 impl SocketPath {
     /// Prepares the path; the directory of a long one must exist and be local.
     pub fn new(path: &Path) -> io::Result<Self> {
-        if path.as_os_str().len() <= LONGEST {
+        if path.as_os_str().len() <= MAX_PATH_BYTES {
             return Ok(SocketPath { path: path.to_owned(), _directory: None });
         }
         let parent = path.parent().unwrap_or(Path::new("/"));

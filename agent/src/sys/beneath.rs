@@ -22,9 +22,9 @@ use super::{
 };
 
 /// Another process renames while we walk: then the kernel asks to try again.
-const TRIES: usize = 8;
+const MAX_TRIES: usize = 8;
 /// An `fdinfo` has three lines.
-const FDINFO: usize = 4 << 10;
+const MAX_FDINFO_BYTES: usize = 4 << 10;
 
 /// A directory that is held open.
 #[derive(Debug)]
@@ -199,7 +199,7 @@ impl Beneath {
             | no_mounts;
         let how = how(resolve);
         let mut tried = Err(Errno::EAGAIN);
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             tried = openat2(&self.fd, below, how);
             if !matches!(tried, Err(Errno::EAGAIN | Errno::EINTR)) {
                 break;
@@ -268,7 +268,7 @@ fn of_descriptor(fd: &OwnedFd) -> PathBuf {
 
 /// The number of the mount that a descriptor is on, which asks nothing of the file.
 fn mount_of(fd: &OwnedFd) -> io::Result<Option<u32>> {
-    let info = read_text(Path::new(&format!("/proc/self/fdinfo/{}", fd.as_raw_fd())), FDINFO)?;
+    let info = read_text(Path::new(&format!("/proc/self/fdinfo/{}", fd.as_raw_fd())), MAX_FDINFO_BYTES)?;
     let number = info.lines().find_map(|line| line.strip_prefix("mnt_id:")?.trim().parse().ok());
     number.map(Some).ok_or_else(|| io::Error::other("the kernel does not tell the mount of a descriptor"))
 }

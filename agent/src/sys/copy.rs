@@ -48,7 +48,7 @@ fn be_the_copy(kept: &impl AsFd, work: impl FnOnce() -> Result<(), Errno>) -> i3
 
 /// How long a killed child may take to be gone before it is abandoned. A child in D is never
 /// gone; all others are within a scheduler's tick.
-const DYING: Duration = Duration::from_millis(20);
+const KILL_TIMEOUT: Duration = Duration::from_millis(20);
 
 /// A child that has not been waited for, so its pid cannot have been given to another process.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ impl Running {
 
     /// Waits for its end until `end`, and a moment at least.
     pub fn ended_by(&self, end: Instant) -> Option<Ended> {
-        let end = end.max(Instant::now() + DYING);
+        let end = end.max(Instant::now() + KILL_TIMEOUT);
         loop {
             match self.ended() {
                 None if Instant::now() < end => std::thread::sleep(Duration::from_millis(1)),

@@ -23,11 +23,11 @@ pub fn statx(directory: impl AsFd, path: impl Arg, flags: AtFlags, wanted: Statx
 }
 
 /// What the kernel shows of a link in `/proc` at most: one page, less a zero.
-const LONGEST_LINK: usize = 4096;
+const MAX_LINK_BYTES: usize = 4096;
 
 /// readlinkat(2) of a link in `/proc`. nix allocates 4 kB for each, and a node has ten thousands of descriptors.
 pub fn link(directory: impl AsFd, path: &[u8]) -> io::Result<Vec<u8>> {
-    let mut room = [MaybeUninit::uninit(); LONGEST_LINK];
+    let mut room = [MaybeUninit::uninit(); MAX_LINK_BYTES];
     let (target, _) = rustix::fs::readlinkat_raw(directory, path, &mut room)?;
     Ok(target.to_vec())
 }

@@ -6,8 +6,8 @@
 use std::{io, os::fd::AsFd, path::Path};
 
 use super::{
-    asker::{self, Kind, Question},
     linux::{AtFlags, StatxFlags, statx},
+    proc_worker::{self, Kind, Question},
     read::named,
 };
 
@@ -43,7 +43,8 @@ pub(super) fn unique_mount_id(dir: impl AsFd, path: &Path) -> io::Result<u64> {
 pub fn has_mount_after(pid: u32, after: u64) -> io::Result<bool> {
     let name = format!("{pid}/ns/mnt");
     let path = Path::new("/proc").join(&name);
-    let told = asker::ask_one(&asker::proc()?, pid, &Question { kind: Kind::MountNamespace, name: name.into() });
+    let told =
+        proc_worker::query_one(&proc_worker::proc()?, pid, &Question { kind: Kind::MountNamespace, name: name.into() });
     let told = told.map_err(|error| named(&path, error))?;
     let mnt_ns_id = told.first_chunk().map(|id| u64::from_ne_bytes(*id)).ok_or(io::ErrorKind::InvalidData)?;
     let request = Request { size: size(), spare: 0, mnt_id: ROOT, param: after, mnt_ns_id };

@@ -2,7 +2,6 @@
 //! the caller stays off file systems that need a server.
 
 mod anchor;
-mod asker;
 mod beneath;
 mod clock;
 mod copy;
@@ -16,12 +15,12 @@ mod mount_namespace;
 mod numbered_links;
 mod proc_dir;
 mod proc_list;
+mod proc_worker;
 mod read;
 pub mod sandbox;
 mod statx;
 
 pub use anchor::{SocketPath, bind, listener};
-pub use asker::{ONE_FILE, nothing_below, rest};
 pub use beneath::{Beneath, Refused, Socket, refusal};
 pub use clock::{now_ms, page_size, thread_cpu_ms, ticks_per_second, uptime_ms};
 pub use copy::{Running, copy};
@@ -31,5 +30,6 @@ pub use heap::share_one_heap;
 pub use listmount::has_mount_after;
 pub use proc_dir::{ProcDir, comm_of, is_untold, namespace_of, namespaces_of, pids};
 pub use proc_list::ProcList;
+pub use proc_worker::{FILE_TIMEOUT, stop_proc_worker, unrelated_pids};
 pub use read::{is_gone, place, read_capped, read_lines_of, read_link, read_text, read_text_of_root};
 pub use statx::{FileFacts, file_facts, is_mount_root, may_have_subdirectories};

@@ -7,9 +7,9 @@ use nix::sys::stat::fstat;
 use super::linux::RawDir;
 
 /// So many numbers are tried in vain before the directory is listed.
-const MOST_GAPS: usize = 8;
+const MAX_GAPS: usize = 8;
 /// So many links are looked at together.
-const AT_ONCE: usize = 64;
+const LINKS_AT_ONCE: usize = 64;
 
 /// Shows `see` every link, and where `look` says that it points, until `see` has enough. Those that go away meanwhile are
 /// left out; an error where the kernel tells of none.
@@ -43,12 +43,12 @@ pub(super) fn each(
     // On the stack and used again for each: a node has tens of thousands of descriptors.
     let mut names = [MaybeUninit::uninit(); 8 << 10];
     let mut entries = RawDir::new(dir, &mut names);
-    let mut numbers = Vec::with_capacity(AT_ONCE);
+    let mut numbers = Vec::with_capacity(LINKS_AT_ONCE);
     loop {
         let entry = entries.next().transpose()?;
         let number = entry.as_ref().and_then(|entry| entry.file_name().to_str().ok()?.parse().ok());
         numbers.extend(number.filter(|number: &u32| *number >= next));
-        if numbers.len() == AT_ONCE || entry.is_none() {
+        if numbers.len() == LINKS_AT_ONCE || entry.is_none() {
             if some(&numbers)?.1.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
@@ -69,8 +69,8 @@ fn first(
 ) -> io::Result<ControlFlow<(), Option<u32>>> {
     let mut left = usize::try_from(fstat(dir)?.st_size).unwrap_or(0);
     let (mut next, mut gaps) = (0, 0);
-    while left > 0 && gaps <= MOST_GAPS {
-        let end = next + u32::try_from(left.min(AT_ONCE)).unwrap_or(u32::MAX);
+    while left > 0 && gaps <= MAX_GAPS {
+        let end = next + u32::try_from(left.min(LINKS_AT_ONCE)).unwrap_or(u32::MAX);
         let numbers: Vec<u32> = (next..end).collect();
         let (found, flow) = some(&numbers)?;
         if flow.is_break() {

@@ -15,10 +15,10 @@ use nix::{
 };
 
 use super::{
-    asker::{self, Kind, Question},
     dir::{Entry, entries},
-    limits::FDINFO,
+    limits::MAX_FDINFO_BYTES,
     proc_list::ProcList,
+    proc_worker::{self, Kind, Question},
     read::{named, read_all, read_lines, read_pieces},
 };
 
@@ -70,7 +70,7 @@ impl ProcDir {
 
     fn ask(&self, kind: Kind, name: &str) -> io::Result<Vec<u8>> {
         let question = Question { kind, name: name.into() };
-        let answer = asker::ask_one(&self.fd, self.pid, &question);
+        let answer = proc_worker::query_one(&self.fd, self.pid, &question);
         answer.map_err(|error| named(&self.path.join(name), error))
     }
 
@@ -100,7 +100,7 @@ impl ProcDir {
         if !link.starts_with(b"/") && !link.starts_with(b"socket:") {
             return Err(named(&self.path.join(file), io::Error::other("can block for ever")));
         }
-        self.read_file(&file, FDINFO)
+        self.read_file(&file, MAX_FDINFO_BYTES)
     }
 
     /// Its mount table, of at most `cap` bytes.
@@ -125,7 +125,7 @@ impl ProcDir {
     /// Where several of its links point, each or nothing, asked at once.
     pub fn links<const N: usize>(&self, names: [&str; N]) -> [Option<Vec<u8>>; N] {
         let questions = names.map(|name| Question { kind: Kind::Link, name: name.into() });
-        let mut told = asker::ask(&self.fd, self.pid, &questions).into_iter();
+        let mut told = proc_worker::query(&self.fd, self.pid, &questions).into_iter();
         names.map(|_| told.next().and_then(Result::ok))
     }
 
@@ -159,7 +159,7 @@ pub fn namespace_of(pid: u32, kind: &str) -> io::Result<u64> {
 /// The same of each of these processes.
 pub fn namespaces_of(pids: &[u32], kind: &str) -> Vec<io::Result<u64>> {
     let question = |pid: u32| Question { kind: Kind::Link, name: format!("{pid}/ns/{kind}").into() };
-    match asker::ask_all(pids, question) {
+    match proc_worker::query_all(pids, question) {
         // The bare error: most that fail are gone, and nobody reads a path of them.
         Ok(links) => pids.iter().zip(links).map(|(pid, link)| number_or_own(*pid, kind, link)).collect(),
         Err(error) => pids.iter().map(|_| Err(io::Error::from(error.kind()))).collect(),

@@ -3,8 +3,8 @@
 use std::{io, ops::ControlFlow, os::fd::OwnedFd};
 
 use super::{
-    asker::{self, Kind, Question},
     numbered_links,
+    proc_worker::{self, Kind, Question},
 };
 
 /// An open directory of links, `fd`.
@@ -22,7 +22,8 @@ impl ProcList {
     /// Those that go away meanwhile are left out.
     pub fn each_link(&self, see: impl FnMut(u32, &[u8]) -> ControlFlow<()>) -> io::Result<ControlFlow<()>> {
         let question = |number: &u32| Question { kind: Kind::Link, name: number.to_string().into() };
-        let look = |numbers: &[u32]| asker::ask(&self.fd, self.pid, &numbers.iter().map(question).collect::<Vec<_>>());
+        let look =
+            |numbers: &[u32]| proc_worker::query(&self.fd, self.pid, &numbers.iter().map(question).collect::<Vec<_>>());
         numbered_links::each(&self.fd, look, see)
     }
 }

@@ -100,18 +100,18 @@ pub(super) fn read_lines(file: &OwnedFd, cap: usize) -> io::Result<Vec<u8>> {
 }
 
 /// So much of a file of many lines is read at a time.
-const PIECE: usize = 16 << 10;
+const PIECE_BYTES: usize = 16 << 10;
 /// No line is longer: the two paths of a mount may have a page each, a byte of them four characters, and its options
 /// another page.
-const LONGEST_LINE: usize = 128 << 10;
+const MAX_LINE_BYTES: usize = 128 << 10;
 
 /// Reads an open file of many lines until its end, or until `each` has enough; each piece that it is given is of
 /// whole lines.
 pub(super) fn read_pieces(file: &OwnedFd, mut each: impl FnMut(&[u8]) -> ControlFlow<()>) -> io::Result<()> {
-    let (mut held, mut length) = (vec![0; PIECE], 0);
+    let (mut held, mut length) = (vec![0; PIECE_BYTES], 0);
     loop {
         if length == held.len() {
-            if length >= LONGEST_LINE {
+            if length >= MAX_LINE_BYTES {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, "has a line that no kernel writes"));
             }
             held.resize(length * 2, 0);
@@ -204,7 +204,7 @@ mod tests {
         })
         .unwrap();
         assert!(all == text.as_bytes() && pieces > 20, "{pieces}");
-        std::fs::write(&path, vec![b'x'; LONGEST_LINE + 1]).unwrap();
+        std::fs::write(&path, vec![b'x'; MAX_LINE_BYTES + 1]).unwrap();
         assert!(read_lines_of(&path, |_| ControlFlow::Continue(())).is_err());
     }
 

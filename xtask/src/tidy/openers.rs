@@ -41,15 +41,15 @@ const BY_PATH: &[&str] = &[
 ];
 
 /// Who does, and whose path it is. Whatever tenants or drivers may write to is opened by `host/tree.rs` alone: it
-/// follows no link and enters no mount; what may block even so is done in `host/child`.
+/// follows no link and enters no mount; what may block even so is done in `host/prober`.
 const THEIR_PATHS: &[(&str, &str)] = &[
     ("agent/src/host/api/kubelet_kubeconfig.rs", "files of root, as the kubelet's kubeconfig names them"),
     ("agent/src/host/block.rs", "/sys"),
     ("agent/src/host/block_stack.rs", "/sys"),
     ("agent/src/host/broker/serve.rs", "as sockets.rs, for the reader; 127.0.0.1"),
     ("agent/src/host/cgroups.rs", "the cgroup tree, in which there are no links"),
-    ("agent/src/host/child/fork.rs", "the disposable child"),
-    ("agent/src/host/child/probe.rs", "the disposable child"),
+    ("agent/src/host/prober/fork.rs", "the disposable child"),
+    ("agent/src/host/prober/probe.rs", "the disposable child"),
     ("agent/src/host/csi/mod.rs", "a descriptor of a socket that tree.rs has found"),
     ("agent/src/host/csi/registration.rs", "a descriptor of a socket that tree.rs has found"),
     ("agent/src/host/fuse/mod.rs", "/sys"),
@@ -66,7 +66,7 @@ const THEIR_PATHS: &[(&str, &str)] = &[
     ("agent/src/host/scan/answer.rs", "a file of the kubelet, right in its own directory"),
     ("agent/src/host/scan/locations.rs", "the usual places of kubelets and runtimes"),
     ("agent/src/host/scan/mod.rs", "/proc"),
-    ("agent/src/host/scan/saved.rs", "the file that a person names on the command line"),
+    ("agent/src/host/scan/observation_file.rs", "the file that a person names on the command line"),
     ("agent/src/host/socket_list.rs", "/proc"),
     ("agent/src/host/sockets.rs", "sockets that its callers name, who are all named here"),
     ("agent/src/host/superblocks.rs", "/sys"),

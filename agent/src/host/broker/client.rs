@@ -17,7 +17,7 @@ use tokio::{
     sync::{Mutex as AsyncMutex, oneshot, watch},
 };
 
-use super::message::{Answer, Bytes, LONGEST_ANSWER, LONGEST_QUESTION, Question, Request, Response};
+use super::message::{Answer, Bytes, MAX_ANSWER_BYTES, MAX_QUESTION_BYTES, Question, Request, Response};
 use crate::{
     frame,
     observation::{Fault, FaultKind, Healthz, HostPath, Seen},
@@ -86,7 +86,7 @@ impl Broker {
             waiting.answers.insert(id, sender);
             id
         };
-        let sent = frame::send(&mut *self.writer.lock().await, &Request { id, question }, LONGEST_QUESTION).await;
+        let sent = frame::send(&mut *self.writer.lock().await, &Request { id, question }, MAX_QUESTION_BYTES).await;
         if sent.is_err() {
             lock(&self.waiting).answers.remove(&id);
         }
@@ -111,7 +111,7 @@ impl Carrier for Broker {
 
 /// Hands out answers until the broker ends; whoever waits then is told so.
 async fn listen(mut reader: OwnedReadHalf, waiting: Arc<Mutex<Waiting>>, alive: watch::Sender<bool>) {
-    while let Ok(Response { id, answer }) = frame::receive(&mut reader, LONGEST_ANSWER).await {
+    while let Ok(Response { id, answer }) = frame::receive(&mut reader, MAX_ANSWER_BYTES).await {
         // Nobody waits any more when it came too late.
         let sender = lock(&waiting).answers.remove(&id);
         let _ = sender.map(|sender| sender.send(answer));

@@ -9,9 +9,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use crate::observation::{Healthz, HostPath, Seen};
 
 /// The longest question, in bytes.
-pub(super) const LONGEST_QUESTION: usize = 64 << 10;
+pub(super) const MAX_QUESTION_BYTES: usize = 64 << 10;
 /// The longest answer: the largest message of the runtime (16 MiB), encoded.
-pub(super) const LONGEST_ANSWER: usize = 24 << 20;
+pub(super) const MAX_ANSWER_BYTES: usize = 24 << 20;
 
 /// One question.
 #[derive(Debug, Serialize, Deserialize)]

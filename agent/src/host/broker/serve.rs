@@ -15,7 +15,7 @@ use nix::{
 };
 use tokio::{net::UnixStream, sync::Mutex};
 
-use super::message::{Answer, Bytes, LONGEST_ANSWER, LONGEST_QUESTION, Question, Request, Response};
+use super::message::{Answer, Bytes, MAX_ANSWER_BYTES, MAX_QUESTION_BYTES, Question, Request, Response};
 use crate::{
     frame,
     host::{Sockets, csi::registration, healthz},
@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// No call may take longer, whatever is asked.
-const LONGEST_CALL: Duration = Duration::from_secs(10);
+const MAX_CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Forks the broker, which first of all confines itself by `confine`; the end at which it is asked. Only while
 /// this process has one thread and has had no runtime, whose descriptors the broker would close.
@@ -58,12 +58,12 @@ fn live(stream: StdStream, confine: impl FnOnce() -> anyhow::Result<()>) -> anyh
 async fn serve(stream: UnixStream) -> io::Result<()> {
     let (mut reader, writer) = stream.into_split();
     let writer = Arc::new(Mutex::new(writer));
-    while let Ok(Request { id, question }) = frame::receive(&mut reader, LONGEST_QUESTION).await {
+    while let Ok(Request { id, question }) = frame::receive(&mut reader, MAX_QUESTION_BYTES).await {
         let writer = writer.clone();
         tokio::spawn(async move {
             let told = Response { id, answer: answer(question).await };
             // Without a reader the broker ends.
-            let _ = frame::send(&mut *writer.lock().await, &told, LONGEST_ANSWER).await;
+            let _ = frame::send(&mut *writer.lock().await, &told, MAX_ANSWER_BYTES).await;
         });
     }
     Ok(())
@@ -72,7 +72,7 @@ async fn serve(stream: UnixStream) -> io::Result<()> {
 async fn answer(question: Question) -> Answer {
     match question {
         Question::Call { socket, method, question: Bytes(question), deadline, bound } => {
-            let deadline = deadline.min(LONGEST_CALL);
+            let deadline = deadline.min(MAX_CALL_TIMEOUT);
             Answer::Call(call(socket.as_path(), &method, &question, deadline, bound).await.map(Bytes))
         }
         Question::Listener(socket) => Answer::Listener(sys::listener(socket.as_path()).map_err(Into::into)),

@@ -20,13 +20,13 @@ use crate::{
 };
 
 /// The most registration sockets that are asked.
-const SOCKETS_CAP: usize = 64;
+const MAX_SOCKETS: usize = 64;
 /// So many are asked at a time: each connection has buffers of its own.
-const AT_ONCE: usize = 4;
+const MAX_CALLS_AT_ONCE: usize = 4;
 /// The most entries of one of its directories that are looked at.
-const ENTRIES_CAP: usize = 1000;
+const MAX_ENTRIES: usize = 1000;
 /// The most folders that are looked into.
-const FOLDERS_CAP: usize = 64;
+const MAX_FOLDERS: usize = 64;
 
 /// The kubelet's directory: as a driver may call it, and without links.
 #[derive(Clone, Copy)]
@@ -97,7 +97,8 @@ pub async fn drivers(
         };
         CsiDriver { socket, info }
     };
-    let mut drivers: Vec<CsiDriver> = stream::iter(registered).map(ask).buffer_unordered(AT_ONCE).collect().await;
+    let mut drivers: Vec<CsiDriver> =
+        stream::iter(registered).map(ask).buffer_unordered(MAX_CALLS_AT_ONCE).collect().await;
     drivers.extend(untold);
     drivers.sort_by(|a, b| a.socket.cmp(&b.socket));
     Seen::Seen(drivers)
@@ -115,11 +116,11 @@ fn registered(tree: &Tree<'_>, registry: &HostPath) -> Seen<(Vec<HostPath>, Vec<
     let mut looked_at = 0;
     while let Some(folder) = folders.pop() {
         looked_at += 1;
-        if looked_at > FOLDERS_CAP {
+        if looked_at > MAX_FOLDERS {
             untold.push(too_many(&folder));
             break;
         }
-        let entries = match tree.list(&folder, ENTRIES_CAP) {
+        let entries = match tree.list(&folder, MAX_ENTRIES) {
             Seen::Seen(entries) => entries,
             // It has gone since.
             Seen::Missing | Seen::NotAsked if looked_at > 1 => continue,
@@ -130,7 +131,7 @@ fn registered(tree: &Tree<'_>, registry: &HostPath) -> Seen<(Vec<HostPath>, Vec<
             }
             Seen::Failed(fault) => return Seen::Failed(fault),
         };
-        if entries.len() >= ENTRIES_CAP {
+        if entries.len() >= MAX_ENTRIES {
             untold.push(too_many(&folder));
         }
         for entry in entries.iter().filter(|entry| !entry.name.as_encoded_bytes().starts_with(b".")) {
@@ -147,8 +148,8 @@ fn registered(tree: &Tree<'_>, registry: &HostPath) -> Seen<(Vec<HostPath>, Vec<
         }
     }
     sockets.sort();
-    untold.extend(sockets.iter().skip(SOCKETS_CAP).take(1).map(too_many));
-    sockets.truncate(SOCKETS_CAP);
+    untold.extend(sockets.iter().skip(MAX_SOCKETS).take(1).map(too_many));
+    sockets.truncate(MAX_SOCKETS);
     Seen::Seen((sockets, untold))
 }
 

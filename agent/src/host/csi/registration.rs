@@ -32,7 +32,7 @@ pub(in crate::host) struct PluginInfo {
 }
 
 /// An answer has a few hundred bytes.
-const ANSWER_CAP: u32 = 64 << 10;
+const MAX_ANSWER_BYTES: u32 = 64 << 10;
 /// The type of a CSI driver.
 const CSI_PLUGIN: &str = "CSIPlugin";
 
@@ -44,7 +44,7 @@ pub(super) async fn info(
     socket: &HostPath,
     deadline: Duration,
 ) -> Seen<(String, HostPath)> {
-    let said: Result<PluginInfo, RpcError> = match sockets.connect(at.path(), deadline, Some(ANSWER_CAP)) {
+    let said: Result<PluginInfo, RpcError> = match sockets.connect(at.path(), deadline, Some(MAX_ANSWER_BYTES)) {
         Ok(connected) => connected.connection.call(GET_INFO, InfoRequest {}).await,
         Err(error) => Err(error),
     };

@@ -198,13 +198,13 @@ async fn what_is_not_looked_at_is_no_absence() {
     let (_dir, root) = root();
     let registry = root.join("plugins_registry");
     fs::create_dir_all(registry.as_path()).unwrap();
-    for socket in 0..=SOCKETS_CAP {
+    for socket in 0..=MAX_SOCKETS {
         drop(UnixListener::bind(registry.join(format!("{socket:03}.sock")).as_path()).unwrap());
     }
     let seen = drivers(&HostRoot::default(), &Sockets::Own, own(&root), &table(&root), DEADLINE).await;
     let seen = seen.get().unwrap();
-    assert_eq!(seen.len(), SOCKETS_CAP + 1);
-    assert_eq!(seen[SOCKETS_CAP].info.fault().unwrap().kind, FaultKind::NotAsked);
+    assert_eq!(seen.len(), MAX_SOCKETS + 1);
+    assert_eq!(seen[MAX_SOCKETS].info.fault().unwrap().kind, FaultKind::NotAsked);
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use super::super::{HostRoot, tree::Tree};
 use crate::observation::{HostPath, MountTable, Seen, UnstagedVolume};
 
 /// So many directories are looked at; a node has a few dozen.
-const AT_MOST: usize = 512;
+const MAX_DIRECTORIES: usize = 512;
 
 /// `<root-dir>/plugins/kubernetes.io/csi/<driver>/<sha256>/globalmount` without a mount at or below.
 pub fn unstaged(host: &HostRoot, kubelet_root: &HostPath, table: &MountTable) -> Vec<UnstagedVolume> {
@@ -33,6 +33,6 @@ pub fn unstaged(host: &HostRoot, kubelet_root: &HostPath, table: &MountTable) ->
 }
 
 fn list(tree: &Tree<'_>, dir: &HostPath) -> Vec<String> {
-    let entries = tree.list(dir, AT_MOST);
+    let entries = tree.list(dir, MAX_DIRECTORIES);
     entries.get().into_iter().flatten().filter_map(|entry| entry.name.to_str().map(str::to_owned)).collect()
 }

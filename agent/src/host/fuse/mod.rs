@@ -6,7 +6,7 @@ mod tests;
 
 use std::{cell::OnceCell, collections::BTreeSet, io, path::PathBuf, time::Duration};
 
-use super::{HostRoot, census::Census, child::Prober, fault_at};
+use super::{HostRoot, fault_at, prober::Prober, process_index::ProcessIndex};
 use crate::{
     observation::{Fault, FaultKind, FuseConnection, HostPath, Mount, Seen},
     sys,
@@ -16,7 +16,7 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 pub struct Hints<'a> {
     /// Where it is kept who lives where; taken only when no likely process is the server.
-    pub census: Option<&'a OnceCell<Census>>,
+    pub process_index: Option<&'a OnceCell<ProcessIndex>>,
     /// Names that a server may have: the subtypes of the mounts (`s3fs` of `fuse.s3fs`).
     pub names: BTreeSet<String>,
     /// The mount namespace most servers live in: the kubelet's.

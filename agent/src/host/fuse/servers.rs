@@ -9,9 +9,9 @@ use std::{
 use super::Hints;
 use crate::{
     host::{
-        census::Census,
         descriptors::{self, Walk},
         mounts::living,
+        process_index::ProcessIndex,
         processes::{children, owner, wchan},
     },
     observation::FuseServer,
@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The descriptors of all processes are looked at for so long: a million and a half.
-const WALK: Duration = Duration::from_secs(5);
+const WALK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// All servers of the node.
 pub(super) struct Servers {
@@ -80,23 +80,24 @@ pub(super) fn search(wanted: &[u32], hints: &Hints<'_>) -> Servers {
     // A service and what has put itself into the background are children of init. The latest first: most
     // of the others, the shims, have been there when the volume was mounted.
     let daemons = children(1).into_iter().rev().filter(|pid| is_called(*pid, &hints.names));
-    if servers.search(daemons, wanted, Instant::now() + WALK) {
+    if servers.search(daemons, wanted, Instant::now() + WALK_TIMEOUT) {
         return servers;
     }
     servers = Servers { found: Vec::new(), unreadable: 0 };
-    let census = match hints.census {
-        Some(cell) => Cow::Borrowed(cell.get_or_init(Census::take)),
-        None => Cow::Owned(Census::take()),
+    let process_index = match hints.process_index {
+        Some(cell) => Cow::Borrowed(cell.get_or_init(ProcessIndex::read)),
+        None => Cow::Owned(ProcessIndex::read()),
     };
     // Whoever could not be looked at may be the server.
-    servers.unreadable = census.by_mount_ns().unreadable as usize + usize::from(census.fault.is_some());
-    servers.search(in_order(&census, hints), wanted, Instant::now() + WALK);
+    servers.unreadable =
+        process_index.group_by_mount_ns().unreadable as usize + usize::from(process_index.fault.is_some());
+    servers.search(in_order(&process_index, hints), wanted, Instant::now() + WALK_TIMEOUT);
     servers
 }
 
 /// By how likely they serve: those of the namespace, of the right name first, then the rest.
-fn in_order(census: &Census, hints: &Hints<'_>) -> Vec<u32> {
-    let by_ns = &census.by_mount_ns().pids;
+fn in_order(process_index: &ProcessIndex, hints: &Hints<'_>) -> Vec<u32> {
+    let by_ns = &process_index.group_by_mount_ns().pids;
     let there = hints.mount_ns.and_then(|ns| by_ns.get(&ns)).cloned().unwrap_or_default();
     let (named, others): (Vec<u32>, Vec<u32>) = there.into_iter().partition(|pid| is_called(*pid, &hints.names));
     let elsewhere = by_ns.iter().filter(|(ns, _)| Some(**ns) != hints.mount_ns);
@@ -124,7 +125,7 @@ fn connections_of(dir: &ProcDir, end: Instant) -> (BTreeSet<Option<u32>>, Walk) 
 }
 
 fn server(pid: u32, dir: &ProcDir) -> Option<FuseServer> {
-    let stat = parse::stat(&dir.read("stat", sys::limits::LINE).ok()?)?;
+    let stat = parse::stat(&dir.read("stat", sys::limits::MAX_LINE_BYTES).ok()?)?;
     let started_ms = stat.start_ticks.saturating_mul(1000) / sys::ticks_per_second();
     Some(FuseServer {
         pid,

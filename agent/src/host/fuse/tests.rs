@@ -4,8 +4,8 @@ use super::*;
 use crate::{
     host::{
         Sockets,
-        child::Prober,
         mounts::{MountReader, test_mounts::Namespace},
+        prober::Prober,
     },
     observation::FuseProbe,
 };

@@ -12,24 +12,24 @@ use super::{
 };
 use crate::{
     host::{
-        census::Census,
-        child::Prober,
         descriptors::{self, Walk},
         mounts::living,
+        prober::Prober,
+        process_index::ProcessIndex,
     },
     observation::{CopyKind, HostPath, How, Mount},
     sys::ProcDir,
 };
 
 /// The most links that one child is asked about.
-const PLACES_CAP: usize = 2000;
+const MAX_PLACES: usize = 2000;
 
 /// Looks for what the first pass cannot see.
 pub(super) fn search(
     targets: &[Mount],
     spaces: &[Space],
     tables: &[Namespace],
-    all: &Census,
+    all: &ProcessIndex,
     options: &Options<'_>,
     found: &mut Searches,
 ) {
@@ -75,9 +75,9 @@ fn threads(space: &Space, spaces: &[Space], found: &mut Searches) {
 
 /// Processes in namespaces without a copy: a descriptor stays on its mount when its process moves
 /// to another namespace.
-fn elsewhere(spaces: &[Space], all: &Census, found: &mut Searches) {
+fn elsewhere(spaces: &[Space], all: &ProcessIndex, found: &mut Searches) {
     let known: BTreeSet<u64> = spaces.iter().map(|space| space.ns).collect();
-    let others = all.by_mount_ns().pids.iter().filter(|(ns, _)| !known.contains(ns));
+    let others = all.group_by_mount_ns().pids.iter().filter(|(ns, _)| !known.contains(ns));
     let others: Vec<u32> = others.flat_map(|(_, pids)| pids).copied().collect();
     let clear = clear(&others, spaces, found);
     for pid in others.into_iter().filter(|pid| !clear.contains(pid)) {
@@ -132,7 +132,7 @@ fn detached(
             if has_more || !on_file_system || mount_id(&dir, fd, path).is_none_or(|id| known.contains(&id)) {
                 return;
             }
-            has_more = asked.len() >= PLACES_CAP;
+            has_more = asked.len() >= MAX_PLACES;
             if !has_more {
                 asked.insert((*pid, format!("fd/{fd}")), (ns, How::Fd { fd, path: HostPath::new(path) }));
             }

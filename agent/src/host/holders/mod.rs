@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 
 use searches::Searches;
 
-use super::{census::Census, child::Prober, mounts::MountReader};
+use super::{mounts::MountReader, prober::Prober, process_index::ProcessIndex};
 use crate::observation::{CopyKind, HolderSearch, Mount, MountTable, Seen};
 
 /// How to search.
@@ -35,7 +35,7 @@ pub struct Options<'a> {
     /// `None` to leave that out.
     pub prober: Option<&'a Prober>,
     /// Who lives where, if it is known already.
-    pub census: Option<&'a Census>,
+    pub process_index: Option<&'a ProcessIndex>,
     /// How long such a child may take.
     pub deadline: Duration,
     /// How long the descriptors of all processes together may take. Whose were not reached counts as unreadable.
@@ -45,11 +45,17 @@ pub struct Options<'a> {
 }
 
 /// Three million descriptors.
-const WALK: Duration = Duration::from_secs(10);
+const WALK_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Default for Options<'_> {
     fn default() -> Self {
-        Options { prober: None, census: None, deadline: Duration::from_secs(2), walk: WALK, at_most: 100 }
+        Options {
+            prober: None,
+            process_index: None,
+            deadline: Duration::from_secs(2),
+            walk: WALK_TIMEOUT,
+            at_most: 100,
+        }
     }
 }
 
@@ -66,15 +72,15 @@ pub fn search(
     if targets.is_empty() {
         return Vec::new();
     }
-    let all = Census::known_or_taken(options.census);
+    let all = ProcessIndex::known_or_read(options.process_index);
     let (mut tables, mut unread) = (Vec::new(), 0);
     let mut spaces = Vec::new();
     let mut found = Searches::new(targets, Instant::now() + options.walk, options.at_most);
     // First only namespaces that have a mount as young as a target: a copy is made with its
     // original or later. What has an older original elsewhere is found when nobody else is.
-    for floor in [space::floor(targets, kubelet, all.by_mount_ns().pids.len()), None] {
+    for floor in [space::floor(targets, kubelet, all.group_by_mount_ns().pids.len()), None] {
         let known: Vec<u64> = spaces.iter().map(|space: &space::Space| space.ns).collect();
-        (tables, unread) = space::tables(&all.by_mount_ns().pids, kubelet, floor, reader);
+        (tables, unread) = space::tables(&all.group_by_mount_ns().pids, kubelet, floor, reader);
         spaces = copies::spaces(targets, kubelet.ns, &tables);
         for space in spaces.iter().filter(|space| !known.contains(&space.ns)) {
             scan::processes(space, &spaces, &mut found);
@@ -89,7 +95,7 @@ pub fn search(
     unread += u32::try_from(behind).unwrap_or(u32::MAX);
     loops::backing_files(&spaces, kubelet.ns, &mut found);
     deep::search(targets, &spaces, &tables, &all, options, &mut found);
-    found.finish(all.by_mount_ns().unreadable, unread)
+    found.finish(all.group_by_mount_ns().unreadable, unread)
 }
 
 /// A search in which nobody was found yet.

@@ -48,7 +48,7 @@ pub(super) fn processes(space: &Space, spaces: &[Space], found: &mut Searches) {
 /// Those that hold nothing, wherever they live by now, at a fraction of what a close look costs.
 pub(super) fn clear(pids: &[u32], spaces: &[Space], found: &Searches) -> BTreeSet<u32> {
     let places = spaces.iter().flat_map(|space| &space.copies).map(|copy| copy.mount_point.as_bytes());
-    sys::nothing_below(pids, &places.collect(), found.end())
+    sys::unrelated_pids(pids, &places.collect(), found.end())
 }
 
 /// By `cwd`, `root` and `exe`. They tell no mount id, so the path must decide.

@@ -7,11 +7,11 @@ use crate::{
     host::{descriptors::Walk, processes::owner},
     observation::{CopyKind, Dev, Fault, Holder, HolderSearch, How, Mount, Owner, Seen},
     parse::{self, Stat},
-    sys::{ProcDir, limits::LINE},
+    sys::{ProcDir, limits::MAX_LINE_BYTES},
 };
 
 /// The most descriptors that are noted of one process for one mount.
-const FDS_CAP: usize = 4;
+const MAX_DESCRIPTORS: usize = 4;
 
 /// The answers, while they grow.
 pub(super) struct Searches {
@@ -78,7 +78,7 @@ impl Searches {
         let Some(search) = self.searches.get_mut(target) else { return };
         let same = search.holders.iter().filter(|holder| holder.pid == who.pid && holder.mount_ns == who.ns);
         let fds = same.clone().filter(|holder| matches!(holder.how, How::Fd { .. })).count();
-        if same.clone().any(|holder| holder.how == how) || (fds >= FDS_CAP && matches!(how, How::Fd { .. })) {
+        if same.clone().any(|holder| holder.how == how) || (fds >= MAX_DESCRIPTORS && matches!(how, How::Fd { .. })) {
             return;
         }
         let known = same.clone().next().cloned();
@@ -136,7 +136,7 @@ impl Searches {
 
 /// The state of the thread it was seen through, the leader's facts, and the owner.
 fn facts(who: &Who<'_>) -> Option<(Stat, Stat, Owner)> {
-    let read = |dir: &ProcDir| parse::stat(&dir.read("stat", LINE).ok()?);
+    let read = |dir: &ProcDir| parse::stat(&dir.read("stat", MAX_LINE_BYTES).ok()?);
     let stat = read(who.dir)?;
     let leader = if stat.pid == who.pid { stat.clone() } else { read(&ProcDir::open(who.pid).ok()?)? };
     let owner = owner(who.dir, stat.exiting());

@@ -59,7 +59,7 @@ pub(super) struct Namespace {
 }
 
 /// So many mounts may have been made by others while one was propagated.
-const MEANWHILE: u64 = 64;
+const MAX_CONCURRENT_MOUNTS: u64 = 64;
 
 /// The unique number from which on mounts may be copies of one of `targets`; `None` where this
 /// kernel does not tell, or where asking could wait for a server.
@@ -75,7 +75,7 @@ pub(super) fn floor(targets: &[Mount], kubelet: &MountTable, namespaces: usize) 
         tree.get()?.unique_mount_id(&target.mount_point)
     };
     let numbers: Option<Vec<u64>> = targets.iter().map(number).collect();
-    let before = u64::try_from(namespaces).unwrap_or(u64::MAX).saturating_add(MEANWHILE);
+    let before = u64::try_from(namespaces).unwrap_or(u64::MAX).saturating_add(MAX_CONCURRENT_MOUNTS);
     numbers?.into_iter().min().map(|oldest| oldest.saturating_sub(before))
 }
 

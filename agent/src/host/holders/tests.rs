@@ -6,7 +6,7 @@ mod copies;
 use super::*;
 use crate::host::mounts::living;
 use crate::{
-    host::{child::Prober, mounts::test_mounts::Namespace},
+    host::{mounts::test_mounts::Namespace, prober::Prober},
     observation::{HostPath, How, mounted_at},
 };
 

@@ -8,7 +8,7 @@ use crate::{
     sys,
 };
 
-use super::{MAX_CONFIG, read_own};
+use super::{MAX_CONFIG_BYTES, read_own};
 
 /// The flags in the file that the command line of kubelite names, and what k3s always tells.
 pub(super) fn flags(
@@ -18,7 +18,7 @@ pub(super) fn flags(
     faults: &mut Vec<Fault>,
 ) -> KubeletFlags {
     let mut flags = match flags.args_file.clone() {
-        Some(path) => match read_own(host, &HostPath::from(path.as_str()), MAX_CONFIG) {
+        Some(path) => match read_own(host, &HostPath::from(path.as_str()), MAX_CONFIG_BYTES) {
             Ok(text) => parse::kubelet_flags(&parse::kubelet_args_file(&text, &path)),
             Err(error) => {
                 faults.push(Fault::new(format!("kubelet arguments {path}"), error));
@@ -46,7 +46,7 @@ pub(super) fn agent_dir(flags: &KubeletFlags, distribution: &Distribution) -> Op
 /// The endpoint that k3s, whichever runtime it has, writes down for crictl (`setupCriCtlConfig` in its pkg/agent).
 pub(super) fn endpoint(agent: &HostPath, host: &HostRoot, faults: &mut Vec<Fault>) -> Option<String> {
     let path = agent.join("etc/crictl.yaml");
-    let text = match read_own(host, &path, MAX_CONFIG) {
+    let text = match read_own(host, &path, MAX_CONFIG_BYTES) {
         Ok(text) => text,
         Err(error) if sys::is_gone(&error) => return None,
         Err(error) => {

@@ -23,7 +23,7 @@ use crate::{
 
 const DEFAULT_PORT: u16 = 10250;
 /// A certificate with its chain and its key.
-const MAX_FILE: usize = 256 << 10;
+const MAX_FILE_BYTES: usize = 256 << 10;
 const DEFAULT_CERT_DIR: &str = "/var/lib/kubelet/pki";
 /// What the kubelet calls its certificate: one that the cluster has signed, else its own.
 const FILES: [&str; 2] = ["kubelet-server-current.pem", "kubelet.crt"];
@@ -70,7 +70,7 @@ fn files(settings: &Settings) -> Vec<HostPath> {
 }
 
 fn read(host: &HostRoot, path: &HostPath) -> Option<String> {
-    sys::read_text_of_root(&host.at(&host.without_links(path.clone())), MAX_FILE).ok()
+    sys::read_text_of_root(&host.at(&host.without_links(path.clone())), MAX_FILE_BYTES).ok()
 }
 
 /// The first certificate of a PEM file is the one that is shown; the key beside it is not touched.
@@ -82,13 +82,13 @@ fn first_certificate(pem: &str) -> Option<String> {
 }
 
 /// The kubelet has some thousands of descriptors at most.
-const MOST: Duration = Duration::from_secs(1);
+const DESCRIPTORS_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Whether a process listens on this port.
 fn listens(pid: u32, port: u16) -> bool {
     let mut sockets = BTreeSet::new();
     if let Ok(dir) = ProcDir::open(pid) {
-        descriptors::each(&dir, Instant::now() + MOST, |_, link| {
+        descriptors::each(&dir, Instant::now() + DESCRIPTORS_TIMEOUT, |_, link| {
             sockets.extend(socket_list::inode(link));
         });
     }

@@ -16,7 +16,8 @@ pub(super) fn pids(mount: &CgroupMount, host: &HostRoot) -> Vec<u32> {
     for looked_at in 0..MAX_CGROUPS {
         let Some(path) = open.pop() else { break };
         if looked_at > 0 {
-            let procs = sys::read_text(&path.join("cgroup.procs"), sys::limits::CGROUP_PROCS).unwrap_or_default();
+            let procs =
+                sys::read_text(&path.join("cgroup.procs"), sys::limits::MAX_CGROUP_PROCS_BYTES).unwrap_or_default();
             found.extend(procs.lines().filter_map(|line| line.parse::<u32>().ok()));
         }
         if !sys::may_have_subdirectories(&path) {

@@ -5,12 +5,12 @@ use std::io;
 
 use crate::{
     file_system,
-    host::child::{Executable, Prober},
+    host::prober::{Executable, Prober},
     observation::{Disbelief, Fault, Owner, Seen},
     parse,
     sys::{
         self, ProcDir,
-        limits::{LINE, LINES},
+        limits::{MAX_LINE_BYTES, MAX_LINES_BYTES},
     },
 };
 
@@ -18,7 +18,7 @@ use crate::{
 pub(super) fn disbelief(pid: u32, dir: &ProcDir, prober: &Prober) -> Seen<Option<Disbelief>> {
     match judge(pid, dir, prober) {
         // If the process that was opened still lives, nobody else had its pid meanwhile.
-        Ok(why) => match dir.read("stat", LINE) {
+        Ok(why) => match dir.read("stat", MAX_LINE_BYTES) {
             Ok(_) => Seen::Seen(why),
             Err(_) => Seen::Missing,
         },
@@ -29,10 +29,10 @@ pub(super) fn disbelief(pid: u32, dir: &ProcDir, prober: &Prober) -> Seen<Option
 
 /// From the kernel's own words to those of a file system, which are only asked of a process of root.
 fn judge(pid: u32, dir: &ProcDir, prober: &Prober) -> io::Result<Option<Disbelief>> {
-    if matches!(parse::owner(&parse::cgroup_lines(&dir.read("cgroup", LINES)?)), Owner::Pod { .. }) {
+    if matches!(parse::owner(&parse::cgroup_lines(&dir.read("cgroup", MAX_LINES_BYTES)?)), Owner::Pod { .. }) {
         return Ok(Some(Disbelief::InPod));
     }
-    let ids = parse::ids(&dir.read("status", LINES)?);
+    let ids = parse::ids(&dir.read("status", MAX_LINES_BYTES)?);
     if let Some(id) = ids.iter().find(|id| **id != 0) {
         return Ok(Some(Disbelief::NotRoot(*id)));
     }
@@ -42,7 +42,7 @@ fn judge(pid: u32, dir: &ProcDir, prober: &Prober) -> io::Result<Option<Disbelie
     if dir.namespace("user")? != ProcDir::open(std::process::id())?.namespace("user")? {
         return Ok(Some(Disbelief::OtherUserNamespace));
     }
-    Ok(match prober.executable(pid, sys::ONE_FILE) {
+    Ok(match prober.executable(pid, sys::FILE_TIMEOUT) {
         Seen::Seen(executable) => of_executable(executable),
         Seen::Failed(fault) => Some(Disbelief::Untold(fault)),
         Seen::Missing | Seen::NotAsked => return Err(io::ErrorKind::NotFound.into()),

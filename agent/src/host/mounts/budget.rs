@@ -4,12 +4,12 @@
 use std::sync::{Arc, atomic::AtomicUsize};
 
 /// What is kept of all mount tables together, in one look, in bytes; it is kept until the look is over.
-const KEPT_CAP: usize = 16 << 20;
+const MAX_KEPT_BYTES: usize = 16 << 20;
 /// The host's own, before anything else is read: 30,000 mounts and more.
-pub(super) const FIRST_CAP: usize = KEPT_CAP / 2;
+pub(super) const MAX_FIRST_BYTES: usize = MAX_KEPT_BYTES / 2;
 /// What is read in one look of those that are too long to be kept, with every question anew: enough to see that one of
 /// 28 MB has no copy of a mount, which takes two questions. At deep paths the kernel writes 66 MB in a second.
-const READ_ANEW_CAP: usize = 64 << 20;
+const MAX_REREAD_BYTES: usize = 64 << 20;
 
 /// What is left for the tables that are still to be read.
 pub(super) struct Budget {
@@ -20,7 +20,7 @@ pub(super) struct Budget {
 
 impl Budget {
     pub(super) fn new() -> Self {
-        Budget { left: KEPT_CAP, anew: Arc::new(AtomicUsize::new(READ_ANEW_CAP)) }
+        Budget { left: MAX_KEPT_BYTES, anew: Arc::new(AtomicUsize::new(MAX_REREAD_BYTES)) }
     }
 
     /// For the next table, in bytes: none takes so much that nothing is left for the others. The host's and the

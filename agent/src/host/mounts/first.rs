@@ -2,7 +2,7 @@
 
 use std::{io, ops::ControlFlow, path::Path};
 
-use super::budget::FIRST_CAP;
+use super::budget::MAX_FIRST_BYTES;
 use crate::{
     host::HostRoot,
     observation::HostPath,
@@ -22,7 +22,7 @@ impl FirstTable {
     /// Reads pid 1's, or our own where that may not be read.
     pub fn read(host: &HostRoot) -> Self {
         let tables = ["proc/1/mountinfo", "proc/self/mountinfo"].map(|file| host.at(&HostPath::from("/")).join(file));
-        match tables.iter().find_map(|file| sys::read_capped(file, FIRST_CAP).ok()) {
+        match tables.iter().find_map(|file| sys::read_capped(file, MAX_FIRST_BYTES).ok()) {
             Some(bytes) => FirstTable { bytes, is_cut_down: false },
             None => {
                 let bytes = tables.iter().find_map(|file| cgroup_lines(file).ok()).unwrap_or_default();
@@ -55,7 +55,7 @@ fn cgroup_lines(file: &Path) -> io::Result<Vec<u8>> {
     sys::read_lines_of(file, |lines| {
         let is_one = |line: &&[u8]| memchr::memmem::find(line, b" - cgroup").is_some();
         lines.split_inclusive(|byte| *byte == b'\n').filter(is_one).for_each(|line| kept.extend_from_slice(line));
-        if kept.len() > FIRST_CAP { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if kept.len() > MAX_FIRST_BYTES { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     Ok(kept)
 }
@@ -70,7 +70,7 @@ mod tests {
         let me = ProcDir::open(std::process::id()).unwrap();
         let ns = Namespace::new();
         let theirs = ProcDir::open(ns.pid()).unwrap();
-        let own = || FirstTable { bytes: me.mountinfo(FIRST_CAP).unwrap(), is_cut_down: false };
+        let own = || FirstTable { bytes: me.mountinfo(MAX_FIRST_BYTES).unwrap(), is_cut_down: false };
         let mut same = own();
         assert_eq!(same.take(&me).unwrap().unwrap(), own().bytes);
         assert_eq!(same.take(&me).unwrap(), None, "it can be taken once");
@@ -86,7 +86,7 @@ mod tests {
         let line = |n: usize| format!("{n} 1 0:40 / /deep/{} rw - tmpfs t rw\n", "d".repeat(3000));
         let cgroup = "9 1 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
         let text: String = (10..4000).map(line).chain([cgroup.to_owned()]).collect();
-        assert!(text.len() > FIRST_CAP);
+        assert!(text.len() > MAX_FIRST_BYTES);
         std::fs::write(&file, text).unwrap();
         assert_eq!(cgroup_lines(&file).unwrap(), cgroup.as_bytes());
     }

@@ -80,7 +80,7 @@ impl MountReader {
 
     /// Of the namespace of a task that waits: what [`MountReader::other`] keeps, the file systems on block devices,
     /// and the mounts of these ids.
-    pub fn of_task(&mut self, tid: u32, ids: &[u32]) -> Seen<MountTable> {
+    pub fn task_table(&mut self, tid: u32, ids: &[u32]) -> Seen<MountTable> {
         self.filtered(tid, false, |mount| mount.needs_server() || mount.dev.major != 0 || ids.contains(&mount.id))
     }
 

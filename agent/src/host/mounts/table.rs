@@ -18,7 +18,7 @@ use crate::{
 
 /// What one question may keep of a table that is read anew, in bytes: a tenant may have bound one thing to many
 /// places.
-const KEPT_CAP: usize = 4 << 20;
+const MAX_KEPT_BYTES: usize = 4 << 20;
 
 /// A table in the form of mountinfo.
 pub(in crate::host) struct Table {
@@ -83,7 +83,7 @@ impl Table {
             Text::Kept(bytes) => return mountinfo::mounts(bytes, keep),
             Text::ReadAnew(source) => source,
         };
-        let (mut all, mut room) = (Parsed::default(), KEPT_CAP);
+        let (mut all, mut room) = (Parsed::default(), MAX_KEPT_BYTES);
         source.each(|lines| {
             let Parsed { mounts, total, odd } = mountinfo::mounts(lines, &mut keep);
             all.total += total;
@@ -99,7 +99,7 @@ impl Table {
             Text::Kept(bytes) => return mountinfo::mounts_with(bytes, mark, keep),
             Text::ReadAnew(source) => source,
         };
-        let (mut all, mut room) = (Vec::new(), KEPT_CAP);
+        let (mut all, mut room) = (Vec::new(), MAX_KEPT_BYTES);
         source.each(|lines| {
             let mounts = mountinfo::mounts_with(lines, mark, &mut keep);
             keep_some(source, &mut all, mounts, &mut room)

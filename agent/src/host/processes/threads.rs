@@ -9,7 +9,7 @@ use crate::{
     parse::{self, Stat, Status},
     sys::{
         ProcDir,
-        limits::{LINE, LINES},
+        limits::{MAX_LINE_BYTES, MAX_LINES_BYTES},
     },
 };
 
@@ -25,8 +25,8 @@ pub(super) struct Standing {
 
 impl Standing {
     pub(super) fn read(dir: &ProcDir) -> io::Result<Self> {
-        let stat = dir.read("stat", LINE);
-        let status = parse::status(&dir.read("status", LINES)?);
+        let stat = dir.read("stat", MAX_LINE_BYTES);
+        let status = parse::status(&dir.read("status", MAX_LINES_BYTES)?);
         let in_exec = stat.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut);
         let stat = match in_exec {
             true => of_status(dir.pid(), &status),
@@ -93,7 +93,7 @@ pub(super) fn others(pid: u32, process: &ProcDir, depth: Depth) -> io::Result<Ve
 }
 
 fn is_uninterruptible(process: &ProcDir, tid: u32) -> bool {
-    let stat = process.read(&format!("task/{tid}/stat"), LINE).ok();
+    let stat = process.read(&format!("task/{tid}/stat"), MAX_LINE_BYTES).ok();
     stat.and_then(|bytes| parse::stat(&bytes)).is_some_and(|stat| stat.state == 'D')
 }
 
@@ -133,7 +133,7 @@ fn compare(before: &mut Thread, now: &Standing, dir: &ProcDir) {
 
 /// The kernel function the task sleeps in; empty when nobody tells.
 pub(in crate::host) fn wchan(dir: &ProcDir) -> Seen<String> {
-    let words = dir.read("wchan", LINE).map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned());
+    let words = dir.read("wchan", MAX_LINE_BYTES).map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned());
     // "0" is what a reader without the right to see it gets, what a running task shows, and what x86
     // kernels before 5.16 that unwind by ORC always say (get_wchan followed frame pointers only). The
     // stack begins with the same function.
@@ -144,14 +144,14 @@ pub(in crate::host) fn wchan(dir: &ProcDir) -> Seen<String> {
 }
 
 fn syscall(dir: &ProcDir) -> Seen<Syscall> {
-    match dir.read("syscall", LINE) {
+    match dir.read("syscall", MAX_LINE_BYTES) {
         Ok(bytes) => parse::syscall(&bytes).map_or(Seen::Missing, Seen::Seen),
         Err(error) => seen(Err(error)),
     }
 }
 
 fn stack(dir: &ProcDir) -> Seen<Vec<String>> {
-    match dir.read("stack", LINES) {
+    match dir.read("stack", MAX_LINES_BYTES) {
         Ok(bytes) => Seen::Seen(parse::stack(&bytes)),
         Err(error) => seen(Err(error)),
     }

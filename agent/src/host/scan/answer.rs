@@ -10,8 +10,8 @@ use tokio::time::Instant;
 use super::{Scan, locations};
 use crate::{
     host::{
-        block_stack, census::Census, cgroups, csi, fuse, holders, in_flight, kubelet, mount_copies, multipath, netns,
-        processes, runtime, shims, superblocks, volumes, writable,
+        block_stack, cgroups, csi, fuse, holders, in_flight, kubelet, mount_copies, multipath, netns,
+        process_index::ProcessIndex, processes, runtime, shims, superblocks, volumes, writable,
     },
     observation::*,
     sys, view,
@@ -22,13 +22,13 @@ const MAX_FUSE_ANSWERS: usize = 3;
 /// More PersistentVolumes than this are not asked for in one round.
 const MAX_VOLUMES: usize = 16;
 /// The sockets of a node with many connections are not all looked at.
-const MOST_IN_FLIGHT: Duration = Duration::from_millis(800);
+const IN_FLIGHT_TIMEOUT: Duration = Duration::from_millis(800);
 /// More processes that unmount something are not looked at.
-const MOST_UNMOUNTS: usize = 64;
+const MAX_UNMOUNTS: usize = 64;
 /// Between two looks at a task that waits.
-const MOMENT: Duration = Duration::from_millis(250);
+const RECHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// `dra_manager_state` of a node with many claims.
-const MAX_DRA_STATE: usize = 16 << 20;
+const MAX_DRA_STATE_BYTES: usize = 16 << 20;
 
 /// Questions that one answer serves.
 #[derive(Default)]
@@ -91,7 +91,7 @@ impl Scan<'_> {
                     self.members(*ns, seen).into_iter().for_each(|pid| self.process(pid, Depth::Threads, seen));
                 }
                 Question::Unmounts => {
-                    let pids = self.census().uninterruptible("umount", MOST_UNMOUNTS);
+                    let pids = self.process_index().uninterruptible("umount", MAX_UNMOUNTS);
                     pids.into_iter().for_each(|pid| self.process(pid, Depth::Threads, seen));
                 }
                 Question::WaitingThreads(pid) => together.waiting.push(*pid),
@@ -100,7 +100,7 @@ impl Scan<'_> {
                 Question::Holders(path) => together.held.push(path.clone()),
                 Question::WritableFiles(pid) => together.writable.push(*pid),
                 Question::MountCopies(end) => together.copies.push(end.clone()),
-                Question::InFlight => seen.in_flight = in_flight::owners(self.census(), MOST_IN_FLIGHT),
+                Question::InFlight => seen.in_flight = in_flight::owners(self.process_index(), IN_FLIGHT_TIMEOUT),
                 Question::VolumesChanged => self.volumes_changed(seen),
                 Question::UnmountedDevices => self.unmounted_devices(seen),
                 Question::FuseConnection(number) => together.fuse.push(*number),
@@ -141,7 +141,7 @@ impl Scan<'_> {
             self.fuse_connections(&asked.fuse, seen);
         }
         if !asked.shims.is_empty() {
-            seen.shims.extend(shims::of_sandboxes(&asked.shims, self.census()));
+            seen.shims.extend(shims::sandbox_shims(&asked.shims, self.process_index()));
         }
         // Those that wait come last, when a part of their moment has passed.
         let stacks = block_stack::read(&self.host, &asked.block_stacks);
@@ -149,14 +149,14 @@ impl Scan<'_> {
         if !asked.states.is_empty()
             && let (Seen::Seen(facts), Some(runtime)) = (&mut seen.runtime, &self.runtime)
         {
-            tokio::time::sleep(MOMENT).await;
+            tokio::time::sleep(RECHECK_INTERVAL).await;
             runtime.states(facts, &asked.states).await;
         }
         if !asked.waiting.is_empty() {
             self.waiting_threads(&asked.waiting, seen).await;
         }
         if !stacks.is_empty() {
-            tokio::time::sleep_until(began + MOMENT).await;
+            tokio::time::sleep_until(began + RECHECK_INTERVAL).await;
             seen.block_stacks.extend(stacks.into_iter().map(|stack| block_stack::read_again(&self.host, stack)));
         }
     }
@@ -218,7 +218,7 @@ impl Scan<'_> {
 
     fn dra_pods(&self, seen: &Observation) -> Seen<Vec<PodUid>> {
         let path = self.host.at(&seen.node.kubelet_root).join("dra_manager_state");
-        let text = crate::host::seen(sys::read_text(&path, MAX_DRA_STATE));
+        let text = crate::host::seen(sys::read_text(&path, MAX_DRA_STATE_BYTES));
         text.map(|text| seen.looked_into.iter().filter(|uid| text.contains(uid.as_str())).cloned().collect())
     }
 
@@ -259,7 +259,7 @@ impl Scan<'_> {
                 let is_member = |pid: &u32| sys::namespace_of(*pid, "pid").is_ok_and(|of| of == ns);
                 family.into_iter().filter(is_member).collect()
             }
-            None => self.census().members(&[ns].into()).collect(),
+            None => self.process_index().members(&[ns].into()).collect(),
         };
         let is_read = |process: &&Process| process.threads.len() >= process.thread_count as usize;
         known().filter(is_read).for_each(|process| _ = members.remove(&process.pid));
@@ -269,7 +269,7 @@ impl Scan<'_> {
     /// Looks once more at the tasks that wait, to tell those that do not move.
     async fn waiting_threads(&self, pids: &[u32], seen: &mut Observation) {
         if let Some(since) = self.waiting_since {
-            tokio::time::sleep_until(since + MOMENT).await;
+            tokio::time::sleep_until(since + RECHECK_INTERVAL).await;
         }
         let waiting = seen.processes.iter_mut().filter(|process| pids.contains(&process.pid));
         waiting.for_each(processes::read_again);
@@ -279,7 +279,7 @@ impl Scan<'_> {
         let there = seen.processes.iter().filter(|process| process.mount_ns == Some(ns));
         let files = there.flat_map(|process| &process.threads).filter_map(|thread| thread.works_on.as_ref());
         let ids: Vec<u32> = files.filter_map(|file| file.mount_id).collect();
-        match self.reader.of_task(tid, &ids) {
+        match self.reader.task_table(tid, &ids) {
             Seen::Seen(table) => seen.mounts.others.push(table),
             Seen::Failed(fault) => seen.faults.push(fault),
             Seen::Missing | Seen::NotAsked => {}
@@ -295,9 +295,13 @@ impl Scan<'_> {
     fn holders(&mut self, paths: &[HostPath], deadline: Duration, seen: &mut Observation) {
         let Some(table) = seen.mounts.kubelet.get() else { return };
         let targets: Vec<Mount> = paths.iter().filter_map(|path| mounted_at(&table.mounts, path).cloned()).collect();
-        let census = self.census.get_or_init(Census::take);
-        let options =
-            holders::Options { prober: Some(self.prober), census: Some(census), deadline, ..Default::default() };
+        let process_index = self.process_index.get_or_init(ProcessIndex::read);
+        let options = holders::Options {
+            prober: Some(self.prober),
+            process_index: Some(process_index),
+            deadline,
+            ..Default::default()
+        };
         seen.holders.extend(holders::search(&targets, table, &mut self.reader, &options));
     }
 
@@ -312,8 +316,8 @@ impl Scan<'_> {
     /// In all namespaces but the kubelet's and pid 1's.
     fn mount_copies(&mut self, ends: &[String], seen: &mut Observation) {
         let own = seen.mounts.kubelet.get().map(|table| table.ns).into_iter().chain(seen.node.init_mount_ns);
-        let census = self.census.get_or_init(Census::take);
-        seen.mount_copies.extend(mount_copies::search(ends, &own.collect(), census, &mut self.reader));
+        let process_index = self.process_index.get_or_init(ProcessIndex::read);
+        seen.mount_copies.extend(mount_copies::search(ends, &own.collect(), process_index, &mut self.reader));
     }
 
     fn volumes_changed(&self, seen: &mut Observation) {
@@ -334,7 +338,7 @@ impl Scan<'_> {
         let served = |mount: &&Mount| mount.fuse_connection().is_some_and(|number| numbers.contains(&number));
         let mounts = tables.flat_map(|table| &table.mounts).filter(served);
         let hints = fuse::Hints {
-            census: Some(&self.census),
+            process_index: Some(&self.process_index),
             names: mounts.filter_map(|mount| mount.fs_type.split_once('.')).map(|(_, name)| name.to_owned()).collect(),
             mount_ns: seen.mounts.kubelet.get().map(|table| table.ns),
         };
@@ -354,7 +358,7 @@ impl Scan<'_> {
 
     async fn csi_drivers(&self, deadline: Option<Duration>, seen: &mut Observation) {
         let (Some(table), Some(deadline)) = (seen.mounts.kubelet.get(), deadline) else { return };
-        let told = locations::told_root(self.options, self.kubelet.as_ref().map(|_| &self.settings), &self.host);
+        let told = locations::configured_root(self.options, self.kubelet.as_ref().map(|_| &self.settings), &self.host);
         let root = csi::Root { told: &told, real: &seen.node.kubelet_root };
         seen.csi = csi::drivers(&self.host, &self.options.sockets, root, table, deadline).await;
     }
@@ -401,7 +405,7 @@ mod tests {
     use agent_core::observation::sample;
 
     use super::*;
-    use crate::host::{HostRoot, api, child::Prober, mounts::MountReader, scan::Options};
+    use crate::host::{HostRoot, api, mounts::MountReader, prober::Prober, scan::Options};
 
     /// Whoever started it is about to reap it, as every shim is.
     #[tokio::test]
@@ -416,7 +420,7 @@ mod tests {
             scan.process(pid, Depth::Threads, &mut seen);
         }
         let reaper = std::thread::spawn(move || {
-            std::thread::sleep(MOMENT / 10);
+            std::thread::sleep(RECHECK_INTERVAL / 10);
             child.wait()
         });
         scan.waiting_threads(&[pid], &mut seen).await;

@@ -37,11 +37,11 @@ pub fn node_name(options: &Options, settings: &kubelet::Settings) -> String {
 
 /// The kubelet's directory, with links followed: the mount table knows only real paths.
 pub fn kubelet_root(options: &Options, settings: Option<&kubelet::Settings>, host: &HostRoot) -> HostPath {
-    host.without_links(told_root(options, settings, host))
+    host.without_links(configured_root(options, settings, host))
 }
 
 /// The kubelet's directory as the kubelet and its plugins call it.
-pub fn told_root(options: &Options, settings: Option<&kubelet::Settings>, host: &HostRoot) -> HostPath {
+pub fn configured_root(options: &Options, settings: Option<&kubelet::Settings>, host: &HostRoot) -> HostPath {
     match (&options.kubelet_root, settings) {
         (Some(root), _) => HostPath::from(root.clone()),
         (None, Some(settings)) => settings.root_dir(),
@@ -302,7 +302,7 @@ mod tests {
         let host = HostRoot::new(dir.path());
         let settings = kubelet::Settings::default();
         let asked = |options: &Options, settings| {
-            (told_root(options, settings, &host), doubt_of_root(options, settings, &host).is_some())
+            (configured_root(options, settings, &host), doubt_of_root(options, settings, &host).is_some())
         };
         let none = Options::default();
         assert_eq!(asked(&none, None), (DEFAULT_ROOT.into(), false));

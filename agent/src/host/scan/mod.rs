@@ -5,8 +5,8 @@
 
 mod answer;
 mod locations;
+mod observation_file;
 mod options;
-mod saved;
 
 use std::{cell::OnceCell, collections::BTreeSet};
 
@@ -19,16 +19,14 @@ use crate::{
     sys::{self, ProcDir},
 };
 
+pub use observation_file::{load, save};
 pub use options::{ApiSource, Options};
-pub use saved::{load, save};
 
 use super::{
-    HostRoot, api, block,
-    census::Census,
-    cgroups,
-    child::Prober,
-    csi, kubelet, mount_copies,
+    HostRoot, api, block, cgroups, csi, kubelet, mount_copies,
     mounts::{FirstTable, MountReader},
+    prober::Prober,
+    process_index::ProcessIndex,
     rights,
     runtime::Runtime,
     volumes,
@@ -48,7 +46,7 @@ struct Scan<'a> {
     /// Where the pods of a runtime have their directories that was only found; none where it was told.
     known_by: Option<HostPath>,
     conversation: OnceCell<Option<Result<api::Conversation, Fault>>>,
-    census: OnceCell<Census>,
+    process_index: OnceCell<ProcessIndex>,
     reader: MountReader,
     /// When the last of the tasks that wait, or have ended, was looked at.
     waiting_since: Option<Instant>,
@@ -160,8 +158,8 @@ pub async fn scan(options: &Options, prober: &Prober) -> Observation {
     };
     scan.gather(&mut seen).await;
     seen.faults.extend(scan.reader.faults());
-    seen.faults.extend(scan.census.get().and_then(|census| census.fault.clone()));
-    sys::rest();
+    seen.faults.extend(scan.process_index.get().and_then(|process_index| process_index.fault.clone()));
+    sys::stop_proc_worker();
     seen
 }
 
@@ -178,7 +176,7 @@ impl<'a> Scan<'a> {
             runtime: None,
             known_by: None,
             conversation: OnceCell::new(),
-            census: OnceCell::new(),
+            process_index: OnceCell::new(),
             reader,
             waiting_since: None,
             fuse_answers: 0,
@@ -255,8 +253,8 @@ impl<'a> Scan<'a> {
     }
 
     /// Who lives where; taken when first needed.
-    fn census(&self) -> &Census {
-        self.census.get_or_init(Census::take)
+    fn process_index(&self) -> &ProcessIndex {
+        self.process_index.get_or_init(ProcessIndex::read)
     }
 
     /// The host's own mounts, when the kubelet lives in another mount namespace: pid 1's, or ours

@@ -9,13 +9,13 @@ use crate::{
 
 /// The first kubelet that asks `statx` for `STATX_ATTR_MOUNT_ROOT`. Older ones compare the
 /// devices of the path and of its parent, and so do not see a bind mount within one file system.
-const ASKS_STATX: u32 = 30;
+const FIRST_MINOR_WITH_STATX: u32 = 30;
 
 impl PodDirReader<'_> {
     /// Whether `path` is a mount point in the kubelet's eyes. The kernel is asked where that is
     /// safe, else the mount table.
     pub(super) fn is_mounted(&self, path: &HostPath) -> Seen<bool> {
-        if self.kubelet_minor != 0 && self.kubelet_minor < ASKS_STATX {
+        if self.kubelet_minor != 0 && self.kubelet_minor < FIRST_MINOR_WITH_STATX {
             return Seen::Seen(self.on_another_device(path));
         }
         if touchable(self.mounts, path).is_err() {

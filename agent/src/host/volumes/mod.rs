@@ -25,7 +25,7 @@ pub(super) use vol_data::read_vol_data;
 
 /// The most entries of one directory that are listed: a tenant cannot add any here, but a
 /// container that breaks out or a mad driver can.
-const ENTRIES_CAP: usize = 10_000;
+const MAX_ENTRIES: usize = 10_000;
 
 /// The directories of all pods, or of these, without looking into them: one listing and one `statx` each.
 pub fn pod_dirs(
@@ -48,7 +48,7 @@ pub fn pod_dirs(
     };
     let uids = match only {
         Some(uids) => Seen::Seen(uids.iter().cloned().collect()),
-        None => tree.list(&pods, ENTRIES_CAP).map(listed),
+        None => tree.list(&pods, MAX_ENTRIES).map(listed),
     };
     uids.map(|uids| uids.into_iter().filter_map(|uid| pod_dir(&tree, &pods, uid)).collect())
 }
@@ -87,7 +87,7 @@ pub fn changed_ms(host: &HostRoot, kubelet_root: &HostPath, table: &MountTable) 
         Seen::Missing | Seen::NotAsked => return Seen::Missing,
         Seen::Failed(fault) => return Seen::Failed(fault),
     };
-    let all = match tree.list(&pods, ENTRIES_CAP).map(listed) {
+    let all = match tree.list(&pods, MAX_ENTRIES).map(listed) {
         Seen::Seen(uids) => uids,
         Seen::Missing | Seen::NotAsked => return Seen::Missing,
         Seen::Failed(fault) => return Seen::Failed(fault),
@@ -146,7 +146,7 @@ impl PodDirReader<'_> {
     /// The entries of a directory by name and kind, in the order of their names. `Missing` when
     /// there is no such directory; nothing is listed that a server would have to answer for.
     fn list(&self, path: &HostPath) -> Seen<Vec<Entry>> {
-        self.tree.list(path, ENTRIES_CAP).map(|mut entries| {
+        self.tree.list(path, MAX_ENTRIES).map(|mut entries| {
             entries.sort_by(|a, b| a.name.cmp(&b.name));
             entries
         })

@@ -9,7 +9,7 @@ use crate::{
 /// The plugin whose volumes are mounted one directory deeper.
 pub(super) const CSI: &str = "kubernetes.io/csi";
 /// Entries of an unmounted directory are counted up to this.
-const COUNT_CAP: usize = 100;
+const MAX_ENTRIES: usize = 100;
 
 /// Fills `volumes` and `strays`.
 pub(super) fn fill(dir: &mut PodDir, reader: &PodDirReader<'_>, volumes: &HostPath) {
@@ -75,6 +75,6 @@ fn count(reader: &PodDirReader<'_>, target: &HostPath) -> Option<u32> {
     if reader.mounts.iter().any(|mount| mount.mount_point == *target) {
         return None;
     }
-    let entries = reader.tree.list(target, COUNT_CAP);
+    let entries = reader.tree.list(target, MAX_ENTRIES);
     entries.get().and_then(|entries| u32::try_from(entries.len()).ok())
 }

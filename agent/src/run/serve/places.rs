@@ -7,10 +7,10 @@ use std::{
 };
 
 /// At the same time, from everywhere.
-pub const MOST_CONNECTIONS: usize = 64;
+pub const MAX_CONNECTIONS: usize = 64;
 /// At the same time from one address: whoever takes all that it can get leaves places for the kubelet's
 /// probes, which come from another.
-pub const MOST_OF_ONE: usize = 8;
+pub const MAX_CONNECTIONS_PER_ADDRESS: usize = 8;
 
 /// The places that are taken.
 #[derive(Clone, Default)]
@@ -27,7 +27,7 @@ impl Places {
     pub fn take(&self, from: IpAddr) -> Option<Place> {
         let mut taken = self.lock();
         let of_one = taken.get(&from).copied().unwrap_or(0);
-        if of_one >= MOST_OF_ONE || taken.values().sum::<usize>() >= MOST_CONNECTIONS {
+        if of_one >= MAX_CONNECTIONS_PER_ADDRESS || taken.values().sum::<usize>() >= MAX_CONNECTIONS {
             return None;
         }
         taken.insert(from, of_one + 1);
@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn one_address_has_few_places_and_gets_them_back() {
         let places = Places::default();
-        let mut held: Vec<Place> = (0..MOST_OF_ONE).map(|_| places.take(address(1)).unwrap()).collect();
+        let mut held: Vec<Place> = (0..MAX_CONNECTIONS_PER_ADDRESS).map(|_| places.take(address(1)).unwrap()).collect();
         assert!(places.take(address(1)).is_none());
         assert!(places.take(address(2)).is_some());
         held.pop();
@@ -72,8 +72,8 @@ mod tests {
     #[test]
     fn all_together_have_no_more_than_there_are() {
         let places = Places::default();
-        let take = |n: usize| places.take(address(n / MOST_OF_ONE)).unwrap();
-        let held: Vec<Place> = (0..MOST_CONNECTIONS).map(take).collect();
+        let take = |n: usize| places.take(address(n / MAX_CONNECTIONS_PER_ADDRESS)).unwrap();
+        let held: Vec<Place> = (0..MAX_CONNECTIONS).map(take).collect();
         assert!(places.take(address(200)).is_none());
         drop(held);
         assert!(places.take(address(200)).is_some());

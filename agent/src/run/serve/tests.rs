@@ -6,7 +6,7 @@ use tokio::{
     sync::watch,
 };
 
-use super::{places::MOST_CONNECTIONS, *};
+use super::{places::MAX_CONNECTIONS, *};
 
 /// A server that is ready, and what makes it unready.
 async fn served() -> (SocketAddr, watch::Sender<Health>) {
@@ -72,7 +72,7 @@ async fn whoever_sends_headers_slowly_or_nothing_is_gone() {
     let began = Instant::now();
     let mut rest = Vec::new();
     let _ = slow.read_to_end(&mut rest).await;
-    assert!(began.elapsed() < HEADERS + Duration::from_secs(1), "{:?}", began.elapsed());
+    assert!(began.elapsed() < HEADER_TIMEOUT + Duration::from_secs(1), "{:?}", began.elapsed());
     assert!(closed_after(&mut silent).await < Duration::from_secs(1));
     assert!(tokio::time::timeout(Duration::from_secs(2), dripping).await.unwrap().unwrap().is_err());
 }
@@ -82,15 +82,15 @@ async fn whoever_does_not_read_the_answer_is_gone() {
     let (address, _health) = served().await;
     let mut deaf = TcpStream::connect(address).await.unwrap();
     deaf.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
-    tokio::time::sleep(CONNECTION + Duration::from_secs(1)).await;
+    tokio::time::sleep(CONNECTION_TIMEOUT + Duration::from_secs(1)).await;
     assert!(closed_after(&mut deaf).await < Duration::from_secs(1));
 }
 
 #[tokio::test]
 async fn headers_are_few_and_short() {
     let (address, _health) = served().await;
-    let long = "x".repeat(MOST_BYTES);
-    let many = "X-A: b\r\n".repeat(MOST_HEADERS);
+    let long = "x".repeat(MAX_REQUEST_BYTES);
+    let many = "X-A: b\r\n".repeat(MAX_HEADERS);
     for (name, request) in [
         ("a long value", format!("GET /metrics HTTP/1.1\r\nHost: x\r\nX-A: {long}\r\n\r\n")),
         ("a long path", format!("GET /{long} HTTP/1.1\r\nHost: x\r\n\r\n")),
@@ -119,7 +119,7 @@ async fn a_body_is_refused() {
 async fn nobody_takes_the_places_of_the_others() {
     let (address, _health) = served().await;
     let mut held = Vec::new();
-    for _ in 0..2 * MOST_CONNECTIONS {
+    for _ in 0..2 * MAX_CONNECTIONS {
         held.push(connect_from("127.0.0.2", address).await.unwrap());
     }
     let mut probe = connect_from("127.0.0.3", address).await.unwrap();
@@ -129,5 +129,5 @@ async fn nobody_takes_the_places_of_the_others() {
     assert!(answer.ends_with("ok\n"), "{answer:?}");
     // What is over its share is closed at once, and the rest soon.
     assert!(closed_after(held.last_mut().unwrap()).await < Duration::from_millis(500));
-    assert!(closed_after(&mut held[0]).await < HEADERS + Duration::from_secs(1));
+    assert!(closed_after(&mut held[0]).await < HEADER_TIMEOUT + Duration::from_secs(1));
 }

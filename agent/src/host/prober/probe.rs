@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The largest table of mappings that is read: 65,530 mappings is the kernel's default limit.
-const MAPS_CAP: u64 = 16 << 20;
+const MAX_MAPS_BYTES: u64 = 16 << 20;
 
 /// Does the probe of this kind, given the kind and what it is about.
 pub(super) fn probe(args: &[String], out: &OwnedFd) -> Result<(), Errno> {
@@ -34,7 +34,7 @@ pub(super) fn probe(args: &[String], out: &OwnedFd) -> Result<(), Errno> {
 
 /// Writes one line at once, so that a later hang cannot swallow it. Not by the standard library's output, which
 /// another thread may have locked when this process was copied.
-fn say(out: &OwnedFd, line: &Line) -> io::Result<()> {
+fn write_line(out: &OwnedFd, line: &Line) -> io::Result<()> {
     let mut text = serde_json::to_vec(line)?;
     text.push(b'\n');
     let mut rest = text.as_slice();
@@ -44,10 +44,10 @@ fn say(out: &OwnedFd, line: &Line) -> io::Result<()> {
     Ok(())
 }
 
-fn say_error(out: &OwnedFd, source: &str, error: &io::Error) -> io::Result<()> {
+fn write_error(out: &OwnedFd, source: &str, error: &io::Error) -> io::Result<()> {
     match error.raw_os_error().map(Errno::from_raw) {
-        Some(Errno::ENOENT | Errno::ESRCH) => say(out, &Line::Missing),
-        _ => say(out, &Line::Failed(Fault::new(source, error))),
+        Some(Errno::ENOENT | Errno::ESRCH) => write_line(out, &Line::Missing),
+        _ => write_line(out, &Line::Failed(Fault::new(source, error))),
     }
 }
 
@@ -60,15 +60,15 @@ fn read(path: &str, cap: u64) -> io::Result<Vec<u8>> {
 fn stat(path: &str, out: &OwnedFd) -> io::Result<()> {
     // Attributes from the cache would make a hung server look alive.
     match statx(CWD, path, AtFlags::STATX_FORCE_SYNC, StatxFlags::BASIC_STATS) {
-        Ok(_) => say(out, &Line::Stat(FuseProbe::Answers)),
-        Err(Errno::ENOTCONN) => say(out, &Line::Stat(FuseProbe::Dead)),
-        Err(error) => say_error(out, path, &error.into()),
+        Ok(_) => write_line(out, &Line::Stat(FuseProbe::Answers)),
+        Err(Errno::ENOTCONN) => write_line(out, &Line::Stat(FuseProbe::Dead)),
+        Err(error) => write_error(out, path, &error.into()),
     }
 }
 
 fn mappings(dev: &str, pids: &[String], out: &OwnedFd) -> io::Result<()> {
     let Some(dev) = Dev::parse(dev) else { return Err(io::ErrorKind::InvalidInput.into()) };
-    each_map(pids, MAPS_CAP, out, |pid, bytes| {
+    each_map(pids, MAX_MAPS_BYTES, out, |pid, bytes| {
         let files = maps::files_of(bytes, dev);
         files.into_iter().map(|path| Line::Mapping { pid, path }).collect()
     })
@@ -76,7 +76,7 @@ fn mappings(dev: &str, pids: &[String], out: &OwnedFd) -> io::Result<()> {
 
 fn writable_mappings(devs: &str, pids: &[String], out: &OwnedFd) -> io::Result<()> {
     let devs: Vec<Dev> = devs.split(',').filter_map(Dev::parse).collect();
-    each_map(pids, MAPS_CAP, out, |pid, bytes| {
+    each_map(pids, MAX_MAPS_BYTES, out, |pid, bytes| {
         let files = maps::writable_files(bytes, &devs);
         files.into_iter().map(|(dev, path)| Line::WritableMapping { pid, dev, path }).collect()
     })
@@ -88,12 +88,12 @@ fn each_map(pids: &[String], cap: u64, out: &OwnedFd, find: impl Fn(u32, &[u8]) 
         let path = format!("/proc/{pid}/maps");
         match read(&path, cap) {
             Ok(bytes) => {
-                find(pid, &bytes).iter().try_for_each(|line| say(out, line))?;
+                find(pid, &bytes).iter().try_for_each(|line| write_line(out, line))?;
                 let is_cut = bytes.len() as u64 == cap;
                 let too_large = || Fault::new(path, (FaultKind::TooLarge, "has more mappings than are read"));
-                say(out, &if is_cut { Line::Failed(too_large()) } else { Line::Looked { pid } })?;
+                write_line(out, &if is_cut { Line::Failed(too_large()) } else { Line::Looked { pid } })?;
             }
-            Err(error) => say_error(out, &path, &error)?,
+            Err(error) => write_error(out, &path, &error)?,
         }
     }
     Ok(())
@@ -110,9 +110,9 @@ fn places(links: &[String], out: &OwnedFd) -> io::Result<()> {
                 let told = facts.stx_mask & StatxFlags::MNT_ID.bits() != 0;
                 let mount_id = told.then(|| u32::try_from(facts.stx_mnt_id).ok()).flatten();
                 let dev = Dev { major: facts.stx_dev_major, minor: facts.stx_dev_minor };
-                say(out, &Line::Place(Place { pid, link: link.to_owned(), dev, mount_id }))?;
+                write_line(out, &Line::Place(Place { pid, link: link.to_owned(), dev, mount_id }))?;
             }
-            Err(error) => say_error(out, &path, &error.into())?,
+            Err(error) => write_error(out, &path, &error.into())?,
         }
     }
     Ok(())
@@ -121,7 +121,7 @@ fn places(links: &[String], out: &OwnedFd) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::child::line::lines;
+    use crate::host::prober::line::lines;
 
     #[test]
     fn a_process_whose_mappings_were_cut_off_was_not_looked_at() {
@@ -134,7 +134,7 @@ mod tests {
             fs::File::from(read).read_to_end(&mut said).unwrap();
             lines(&said)
         };
-        assert_eq!(told(MAPS_CAP), [Line::Looked { pid: me }]);
+        assert_eq!(told(MAX_MAPS_BYTES), [Line::Looked { pid: me }]);
         let cut = told(64);
         assert!(matches!(cut.as_slice(), [Line::Failed(fault)] if fault.kind == FaultKind::TooLarge), "{cut:?}");
     }

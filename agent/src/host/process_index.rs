@@ -11,16 +11,16 @@ use super::mounts::living;
 use crate::{
     observation::Fault,
     parse,
-    sys::{self, ProcDir, limits::LINE},
+    sys::{self, ProcDir, limits::MAX_LINE_BYTES},
 };
 
 /// All processes but this one.
 #[derive(Clone, Debug, Default)]
-pub struct Census {
+pub struct ProcessIndex {
     /// Why there is no list at all.
     pub fault: Option<Fault>,
     pids: Vec<u32>,
-    by_mount_ns: OnceCell<ByMountNamespace>,
+    group_by_mount_ns: OnceCell<ByMountNamespace>,
     pid_ns: OnceCell<Vec<(u32, u64)>>,
 }
 
@@ -33,24 +33,26 @@ pub struct ByMountNamespace {
     pub unreadable: u32,
 }
 
-impl Census {
+impl ProcessIndex {
     /// Lists the processes and asks them nothing yet.
-    pub fn take() -> Self {
+    pub fn read() -> Self {
         let me = std::process::id();
         match sys::pids() {
-            Ok(pids) => Census { pids: pids.into_iter().filter(|pid| *pid != me).collect(), ..Default::default() },
-            Err(error) => Census { fault: Some(Fault::new("/proc", error)), ..Default::default() },
+            Ok(pids) => {
+                ProcessIndex { pids: pids.into_iter().filter(|pid| *pid != me).collect(), ..Default::default() }
+            }
+            Err(error) => ProcessIndex { fault: Some(Fault::new("/proc", error)), ..Default::default() },
         }
     }
 
     /// The one that is known already, or a new one.
-    pub fn known_or_taken(known: Option<&Census>) -> Cow<'_, Census> {
-        known.map_or_else(|| Cow::Owned(Census::take()), Cow::Borrowed)
+    pub fn known_or_read(known: Option<&ProcessIndex>) -> Cow<'_, ProcessIndex> {
+        known.map_or_else(|| Cow::Owned(ProcessIndex::read()), Cow::Borrowed)
     }
 
     /// Who lives in which mount namespace; one link per process.
-    pub fn by_mount_ns(&self) -> &ByMountNamespace {
-        self.by_mount_ns.get_or_init(|| {
+    pub fn group_by_mount_ns(&self) -> &ByMountNamespace {
+        self.group_by_mount_ns.get_or_init(|| {
             let mut found = ByMountNamespace::default();
             self.each_namespace("mnt", |pid, ns| {
                 // A zombie shows none, but its threads may live.
@@ -79,7 +81,7 @@ impl Census {
     /// Those in D whose names begin like this, so many at most.
     pub fn uninterruptible(&self, name: &str, most: usize) -> Vec<u32> {
         let is_one = |pid: &&u32| {
-            let line = ProcDir::open(**pid).and_then(|dir| dir.read("stat", LINE));
+            let line = ProcDir::open(**pid).and_then(|dir| dir.read("stat", MAX_LINE_BYTES));
             let stat = line.ok().and_then(|line| parse::stat(&line));
             stat.is_some_and(|stat| stat.state == 'D' && stat.comm.starts_with(name))
         };
@@ -100,13 +102,13 @@ mod tests {
     fn finds_the_members_of_a_namespace() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let own = ProcDir::open(std::process::id()).unwrap();
-        let census = Census::take();
-        let members: Vec<u32> = census.members(&[own.namespace("pid").unwrap()].into()).collect();
-        let neighbours = census.by_mount_ns().pids[&own.namespace("mnt").unwrap()].clone();
+        let process_index = ProcessIndex::read();
+        let members: Vec<u32> = process_index.members(&[own.namespace("pid").unwrap()].into()).collect();
+        let neighbours = process_index.group_by_mount_ns().pids[&own.namespace("mnt").unwrap()].clone();
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(members.contains(&child.id()) && neighbours.contains(&child.id()));
-        assert_eq!(census.members(&[1].into()).count(), 0);
+        assert_eq!(process_index.members(&[1].into()).count(), 0);
     }
 
     /// A parent waits in D for its `vfork` to end.
@@ -115,12 +117,12 @@ mod tests {
         let script = "import ctypes, os; libc = ctypes.CDLL(None); open('/proc/self/comm', 'w').write('umount.x'); \
                       libc.vfork() == 0 and libc.pause()";
         let mut child = std::process::Command::new("python3").args(["-c", script]).spawn().unwrap();
-        let has_it = || Census::take().uninterruptible("umount", 4).contains(&child.id());
+        let has_it = || ProcessIndex::read().uninterruptible("umount", 4).contains(&child.id());
         let found = (0..50).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(100));
             has_it()
         });
-        let none = Census::take().uninterruptible("umount", 0);
+        let none = ProcessIndex::read().uninterruptible("umount", 0);
         for pid in crate::host::processes::children(child.id()) {
             let _ = nix::sys::signal::kill(
                 nix::unistd::Pid::from_raw(pid.try_into().unwrap()),

@@ -4,7 +4,7 @@
 //! A thread does not protect: one that hangs in D makes the whole process unkillable, and then
 //! the agent's own pod could not be removed any more. A `tokio` task with a timeout is such a
 //! thread. A child that hangs in D still pins the agent's container, so at most
-//! [`MOST_ABANDONED`] may hang, and none is started without need.
+//! [`MAX_ABANDONED_CHILDREN`] may hang, and none is started without need.
 //!
 //! The child is a copy of the process, and no program is started: the reader may not.
 
@@ -37,9 +37,9 @@ use crate::{
 };
 
 /// How many children may run or hang at a time.
-pub const MOST_ABANDONED: usize = 4;
+pub const MAX_ABANDONED_CHILDREN: usize = 4;
 /// The longest argument list that is read, in bytes.
-const COMMAND_LINE_CAP: usize = 128 << 10;
+const MAX_COMMAND_LINE_BYTES: usize = 128 << 10;
 
 /// Starts the children and keeps count of those that hang. One for the whole agent.
 pub struct Prober {
@@ -132,7 +132,7 @@ impl Prober {
     /// The arguments of a process. Only for the kubelet: others' may hold secrets.
     pub fn command_line(&self, pid: u32, deadline: Duration) -> Seen<Vec<String>> {
         let source = format!("/proc/{pid}/cmdline");
-        let answer = self.copy(&source, |name| fork::read(name, COMMAND_LINE_CAP, deadline));
+        let answer = self.copy(&source, |name| fork::read(name, MAX_COMMAND_LINE_BYTES, deadline));
         match answer.and_then(|answer| answer.ok_or(ChildError::Deadline(deadline))) {
             Ok(Ok(bytes)) => Seen::Seen(arguments(&bytes)),
             Ok(Err(error)) if sys::is_gone(&error) => Seen::Missing,
@@ -272,7 +272,7 @@ impl Children {
         if keys.any(|busy| busy == key) {
             return Err(ChildError::StillHangs);
         }
-        if self.running.len() + self.abandoned.len() >= MOST_ABANDONED {
+        if self.running.len() + self.abandoned.len() >= MAX_ABANDONED_CHILDREN {
             return Err(ChildError::TooMany);
         }
         self.running.push(key.to_owned());

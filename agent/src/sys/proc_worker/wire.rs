@@ -20,8 +20,9 @@ use nix::{
 
 use super::{
     super::{linux::link, mount_namespace::namespace_id, read::read_all},
-    Answer, below,
+    Answer,
     numbers::{length, put, take},
+    unrelated,
 };
 
 /// What is asked about a file below a directory.
@@ -45,8 +46,30 @@ pub enum Kind {
     Link,
     /// The number that `listmount` knows the mount namespace by, eight bytes.
     MountNamespace,
-    /// What [`below`] says; no file.
-    NothingBelow,
+    /// What [`unrelated`] answers; no file.
+    UnrelatedProcesses,
+}
+
+impl Kind {
+    /// Its number on the wire, and the most bytes of a file.
+    fn encode(self) -> [u32; 2] {
+        match self {
+            Kind::File { cap } => [0, cap],
+            Kind::Link => [1, 0],
+            Kind::MountNamespace => [2, 0],
+            Kind::UnrelatedProcesses => [3, 0],
+        }
+    }
+
+    fn decode(encoded: [u32; 2]) -> io::Result<Self> {
+        Ok(match encoded {
+            [0, cap] => Kind::File { cap },
+            [1, _] => Kind::Link,
+            [2, _] => Kind::MountNamespace,
+            [3, _] => Kind::UnrelatedProcesses,
+            _ => return Err(io::ErrorKind::InvalidData.into()),
+        })
+    }
 }
 
 /// A file that is longer than was asked for has no number of an error.
@@ -63,14 +86,7 @@ pub(super) fn exchange(
     stream.set_write_timeout(Some(deadline))?;
     let mut body = Vec::new();
     for Question { kind, name } in questions {
-        let (number, cap) = match kind {
-            Kind::File { cap } => (0_u32, *cap),
-            Kind::Link => (1, 0),
-            Kind::MountNamespace => (2, 0),
-            Kind::NothingBelow => (3, 0),
-        };
-        put(&mut body, number);
-        put(&mut body, cap);
+        kind.encode().into_iter().for_each(|number| put(&mut body, number));
         put(&mut body, length(name.len()));
         body.extend_from_slice(name);
     }
@@ -108,7 +124,7 @@ pub(super) fn serve(stream: &UnixStream) -> Result<(), Errno> {
         let mut rest = body.as_slice();
         let mut said = Vec::new();
         for _ in 0..count {
-            let (error, bytes) = match look(&dir, &mut rest) {
+            let (error, bytes) = match perform(&dir, &mut rest) {
                 Ok(bytes) => (0, bytes),
                 Err(error) if error.kind() == io::ErrorKind::FileTooLarge => (TOO_LONG, Vec::new()),
                 Err(error) => (error.raw_os_error().unwrap_or(libc::EIO), Vec::new()),
@@ -143,18 +159,21 @@ fn head(stream: &UnixStream) -> Result<Option<(u32, u32, OwnedFd)>, Errno> {
     Ok(Some((take(&mut head).map_err(|_| Errno::EPIPE)?, take(&mut head).map_err(|_| Errno::EPIPE)?, dir)))
 }
 
-fn look(dir: &OwnedFd, body: &mut &[u8]) -> Answer {
-    let [kind, cap, length] = [take(body)?, take(body)?, take(body)?];
+fn perform(dir: &OwnedFd, body: &mut &[u8]) -> Answer {
+    let kind = Kind::decode([take(body)?, take(body)?])?;
+    let length = take(body)?;
     let mut name = vec![0; usize::try_from(length).unwrap_or(0)];
     body.read_exact(&mut name)?;
     let read_only = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
     match kind {
-        0 => read_all(&openat(dir, name.as_slice(), read_only, Mode::empty())?, usize::try_from(cap).unwrap_or(0)),
-        1 => link(dir, &name),
-        2 => {
+        Kind::File { cap } => {
+            read_all(&openat(dir, name.as_slice(), read_only, Mode::empty())?, usize::try_from(cap).unwrap_or(0))
+        }
+        Kind::Link => link(dir, &name),
+        Kind::MountNamespace => {
             let namespace = openat(dir, name.as_slice(), read_only, Mode::empty())?;
             Ok(namespace_id(namespace.as_fd())?.to_ne_bytes().to_vec())
         }
-        _ => below::answer(dir, &name),
+        Kind::UnrelatedProcesses => unrelated::answer(dir, &name),
     }
 }

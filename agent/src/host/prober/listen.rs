@@ -13,14 +13,14 @@ use nix::{
 };
 
 /// More than this no child has to say, in bytes.
-const OUTPUT_CAP: usize = 4 << 20;
+const MAX_OUTPUT_BYTES: usize = 4 << 20;
 
 /// Reads until the end of the pipe (`true`), or until the deadline or the cap (`false`).
 pub(super) fn listen(pipe: &impl AsFd, output: &mut Vec<u8>, end: Instant) -> io::Result<bool> {
     let mut piece = [0; 4096];
     loop {
         let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() || output.len() > OUTPUT_CAP {
+        if left.is_zero() || output.len() > MAX_OUTPUT_BYTES {
             return Ok(false);
         }
         // Rounded up: a timeout of 0 ms would spin.

@@ -51,7 +51,7 @@ pub(super) fn read(path: &CStr, cap: usize, deadline: Duration) -> io::Result<Ou
 
 /// Looks at the file that `path` leads to in a child, until the deadline; then it is killed.
 pub(super) fn executable(path: &CStr, deadline: Duration) -> io::Result<Outcome<Executable>> {
-    let Outcome { answer, abandoned } = run(deadline, |writer| tell_facts(path, writer))?;
+    let Outcome { answer, abandoned } = run(deadline, |writer| write_facts(path, writer))?;
     let answer = answer.map(|told| told.and_then(|bytes| facts(&bytes).ok_or(io::ErrorKind::UnexpectedEof.into())));
     Ok(Outcome { answer, abandoned })
 }
@@ -100,7 +100,7 @@ fn pass_on(path: &CStr, cap: usize, writer: &OwnedFd) -> Result<(), Errno> {
 }
 
 /// Twelve bytes, which a pipe takes at once: the owner, the mode, the file system.
-fn tell_facts(path: &CStr, writer: &OwnedFd) -> Result<(), Errno> {
+fn write_facts(path: &CStr, writer: &OwnedFd) -> Result<(), Errno> {
     let file = open(path, OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty())?;
     let file_system = u32::try_from(fstatfs(&file)?.filesystem_type().0 & 0xffff_ffff).unwrap_or(0);
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;

@@ -8,8 +8,8 @@ use crate::{observation::Observation, sys};
 
 /// Reads a saved observation.
 pub fn load(path: &Path) -> anyhow::Result<Observation> {
-    const MAX: usize = 256 << 20;
-    let bytes = sys::read_capped(path, MAX).context("reading the observation")?;
+    const MAX_OBSERVATION_BYTES: usize = 256 << 20;
+    let bytes = sys::read_capped(path, MAX_OBSERVATION_BYTES).context("reading the observation")?;
     Observation::read(&bytes)
         .with_context(|| format!("{} is not an observation written by `check --save-observation`", path.display()))
 }

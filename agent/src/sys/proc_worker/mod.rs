@@ -6,8 +6,8 @@
 //! for ever where the FUSE server of one is silent. Whoever asks meanwhile waits, and only SIGKILL ends that. So a copy
 //! of this process asks, and is killed when it does not answer.
 
-mod below;
 mod numbers;
+mod unrelated;
 mod wire;
 
 use std::{
@@ -31,57 +31,58 @@ use super::{Running, copy};
 pub(super) use wire::{Kind, Question};
 
 /// How long a look at one file of `/proc` may take: it answers at once, or waits for a lock that may never be free.
-pub const ONE_FILE: Duration = Duration::from_millis(300);
+pub const FILE_TIMEOUT: Duration = Duration::from_millis(300);
 /// The same where many processes have been silent.
-const ONE_OF_MANY: Duration = Duration::from_millis(20);
+const SHORT_FILE_TIMEOUT: Duration = Duration::from_millis(20);
 /// So many silent processes are many.
-const MANY: usize = 8;
+const MANY_SILENT_PROCESSES: usize = 8;
 /// A process that was silent is not asked again for so long.
-const SILENT: Duration = Duration::from_secs(10);
+const SILENT_RETRY_INTERVAL: Duration = Duration::from_secs(10);
 /// More copies that cannot be killed are not made.
-const MOST_ABANDONED: usize = 4;
+const MAX_ABANDONED_COPIES: usize = 4;
 /// So many questions are asked at a time: each time costs two changes of the running process.
-const AT_ONCE: usize = 64;
+const MAX_QUESTIONS_AT_ONCE: usize = 64;
 
 /// So many processes are asked about together.
-const PROCESSES_AT_ONCE: usize = 16;
+const MAX_PROCESSES_AT_ONCE: usize = 16;
 /// After so many times in vain each process is asked by itself: who is silent costs all the others each time.
-const MOST_LATE: usize = 1;
+const MAX_LATE_ANSWERS: usize = 1;
 /// With more paths each link would be compared for too long.
-const MOST_PATHS: usize = 64;
+const MAX_PATHS: usize = 64;
 
-static ASKER: Mutex<Asker> = Mutex::new(Asker { copy: None, silent: BTreeMap::new(), abandoned: Vec::new() });
+static WORKER: Mutex<ProcWorker> =
+    Mutex::new(ProcWorker { copy: None, silent: BTreeMap::new(), abandoned: Vec::new() });
 
 /// What an answer is: the bytes of a file, or where a link leads.
 pub(super) type Answer = io::Result<Vec<u8>>;
 
 /// Asks about files below `dir`, which are those of the process `pid`.
-pub(super) fn ask(dir: &impl AsFd, pid: u32, questions: &[Question]) -> Vec<Answer> {
-    let mut asker = asker();
+pub(super) fn query(dir: &impl AsFd, pid: u32, questions: &[Question]) -> Vec<Answer> {
+    let mut worker = worker();
     let mut answers = Vec::with_capacity(questions.len());
-    for some in questions.chunks(AT_ONCE) {
-        answers.extend(asker.ask(dir, pid, some));
+    for some in questions.chunks(MAX_QUESTIONS_AT_ONCE) {
+        answers.extend(worker.query(dir, pid, some));
     }
     answers
 }
 
 /// Asks about one file below `dir`, which is one of the process `pid`.
-pub(super) fn ask_one(dir: &impl AsFd, pid: u32, question: &Question) -> Answer {
-    asker().ask(dir, pid, std::slice::from_ref(question)).remove(0)
+pub(super) fn query_one(dir: &impl AsFd, pid: u32, question: &Question) -> Answer {
+    worker().query(dir, pid, std::slice::from_ref(question)).remove(0)
 }
 
 /// Asks the same about each of many processes; one that is silent costs the others nothing but time.
-pub(super) fn ask_all(pids: &[u32], question: impl Fn(u32) -> Question) -> io::Result<Vec<Answer>> {
+pub(super) fn query_all(pids: &[u32], question: impl Fn(u32) -> Question) -> io::Result<Vec<Answer>> {
     let dir = proc()?;
-    let mut asker = asker();
+    let mut worker = worker();
     let mut answers = Vec::with_capacity(pids.len());
-    for some in pids.chunks(AT_ONCE) {
+    for some in pids.chunks(MAX_QUESTIONS_AT_ONCE) {
         let questions: Vec<Question> = some.iter().map(|pid| question(*pid)).collect();
-        let nobody_is = !some.iter().any(|pid| asker.is_silent(*pid));
-        match nobody_is.then(|| asker.exchange(&dir, &questions)) {
+        let nobody_is = !some.iter().any(|pid| worker.is_silent(*pid));
+        match nobody_is.then(|| worker.exchange(&dir, &questions)) {
             Some(Ok(all)) => answers.extend(all),
             _ => answers.extend(
-                some.iter().zip(&questions).flat_map(|(pid, one)| asker.ask(&dir, *pid, std::slice::from_ref(one))),
+                some.iter().zip(&questions).flat_map(|(pid, one)| worker.query(&dir, *pid, std::slice::from_ref(one))),
             ),
         }
     }
@@ -90,23 +91,23 @@ pub(super) fn ask_all(pids: &[u32], question: impl Fn(u32) -> Question) -> io::R
 
 /// Those of `pids` that have no working directory, root, program or descriptor at one of `paths` or below it, as far as
 /// was seen until `end`. The others may have one.
-pub fn nothing_below(pids: &[u32], paths: &BTreeSet<&[u8]>, end: Instant) -> BTreeSet<u32> {
+pub fn unrelated_pids(pids: &[u32], paths: &BTreeSet<&[u8]>, end: Instant) -> BTreeSet<u32> {
     let mut clear = BTreeSet::new();
     let Ok(dir) = proc() else { return clear };
-    if paths.len() > MOST_PATHS {
+    if paths.len() > MAX_PATHS {
         return clear;
     }
     let mut late = 0;
-    for some in pids.chunks(PROCESSES_AT_ONCE) {
-        let mut asker = asker();
-        if late > MOST_LATE || Instant::now() >= end {
+    for some in pids.chunks(MAX_PROCESSES_AT_ONCE) {
+        let mut worker = worker();
+        if late > MAX_LATE_ANSWERS || Instant::now() >= end {
             break;
         }
-        if some.iter().any(|pid| asker.is_silent(*pid)) {
+        if some.iter().any(|pid| worker.is_silent(*pid)) {
             continue;
         }
-        match asker.exchange(&dir, &[below::question(some, paths.iter().copied())]).as_deref() {
-            Ok([Ok(pids)]) => clear.extend(below::pids(pids)),
+        match worker.exchange(&dir, &[unrelated::question(some, paths.iter().copied())]).as_deref() {
+            Ok([Ok(pids)]) => clear.extend(unrelated::pids(pids)),
             Ok(_) => {}
             // By itself one that is silent is found, and remembered.
             Err(_) => late += 1,
@@ -116,8 +117,8 @@ pub fn nothing_below(pids: &[u32], paths: &BTreeSet<&[u8]>, end: Instant) -> BTr
 }
 
 /// Ends the copy that asks: there is nothing to ask for a while.
-pub fn rest() {
-    asker().dismiss();
+pub fn stop_proc_worker() {
+    worker().dismiss();
 }
 
 /// `/proc` itself.
@@ -125,18 +126,18 @@ pub(super) fn proc() -> io::Result<OwnedFd> {
     Ok(open(Path::new("/proc"), OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())?)
 }
 
-fn asker() -> MutexGuard<'static, Asker> {
-    ASKER.lock().unwrap_or_else(PoisonError::into_inner)
+fn worker() -> MutexGuard<'static, ProcWorker> {
+    WORKER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-struct Asker {
+struct ProcWorker {
     copy: Option<(Running, UnixStream)>,
     silent: BTreeMap<u32, Instant>,
     abandoned: Vec<Running>,
 }
 
-impl Asker {
-    fn ask(&mut self, dir: &impl AsFd, pid: u32, questions: &[Question]) -> Vec<Answer> {
+impl ProcWorker {
+    fn query(&mut self, dir: &impl AsFd, pid: u32, questions: &[Question]) -> Vec<Answer> {
         let answers = if self.is_silent(pid) { Err(silence()) } else { self.exchange(dir, questions) };
         answers.unwrap_or_else(|error| {
             if error.kind() == io::ErrorKind::TimedOut {
@@ -147,13 +148,13 @@ impl Asker {
     }
 
     fn is_silent(&mut self, pid: u32) -> bool {
-        self.silent.retain(|_, since| since.elapsed() < SILENT);
+        self.silent.retain(|_, since| since.elapsed() < SILENT_RETRY_INTERVAL);
         self.silent.contains_key(&pid)
     }
 
     /// All answers; an error when there are none, and `TimedOut` when the kernel gives none.
     fn exchange(&mut self, dir: &impl AsFd, questions: &[Question]) -> io::Result<Vec<Answer>> {
-        let deadline = if self.silent.len() < MANY { ONE_FILE } else { ONE_OF_MANY };
+        let deadline = if self.silent.len() < MANY_SILENT_PROCESSES { FILE_TIMEOUT } else { SHORT_FILE_TIMEOUT };
         let mut again = true;
         loop {
             match wire::exchange(self.stream()?, dir, questions, deadline) {
@@ -174,7 +175,7 @@ impl Asker {
     fn stream(&mut self) -> io::Result<&UnixStream> {
         if self.copy.is_none() {
             self.abandoned.retain(|copy| copy.ended().is_none());
-            if self.abandoned.len() >= MOST_ABANDONED {
+            if self.abandoned.len() >= MAX_ABANDONED_COPIES {
                 return Err(io::Error::other("too many copies that asked before hang"));
             }
             let (ours, theirs) = UnixStream::pair()?;
@@ -218,28 +219,28 @@ mod tests {
         mkfifo(&dir.path().join("stat"), Mode::S_IRWXU).unwrap();
         std::fs::write(dir.path().join("wchan"), "here").unwrap();
         let fd = open(dir.path(), OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty()).unwrap();
-        let mut asker = Asker { copy: None, silent: BTreeMap::new(), abandoned: Vec::new() };
+        let mut worker = ProcWorker { copy: None, silent: BTreeMap::new(), abandoned: Vec::new() };
         let began = Instant::now();
         let kinds = |answers: Vec<Answer>| answers.into_iter().map(|one| one.map_err(|error| error.kind())).collect();
-        let told: Vec<_> = kinds(asker.ask(&fd, 7, &[file("wchan"), file("stat")]));
+        let told: Vec<_> = kinds(worker.query(&fd, 7, &[file("wchan"), file("stat")]));
         assert_eq!(told, [Err(io::ErrorKind::TimedOut), Err(io::ErrorKind::TimedOut)]);
-        assert!(began.elapsed() >= ONE_FILE && asker.abandoned.is_empty());
+        assert!(began.elapsed() >= FILE_TIMEOUT && worker.abandoned.is_empty());
         let again = Instant::now();
-        assert!(asker.ask(&fd, 7, &[file("wchan")])[0].is_err() && again.elapsed() < ONE_FILE);
-        let told: Vec<_> = kinds(asker.ask(&fd, 8, &[file("wchan"), file("nothing")]));
+        assert!(worker.query(&fd, 7, &[file("wchan")])[0].is_err() && again.elapsed() < FILE_TIMEOUT);
+        let told: Vec<_> = kinds(worker.query(&fd, 8, &[file("wchan"), file("nothing")]));
         assert_eq!(told, [Ok(b"here".to_vec()), Err(io::ErrorKind::NotFound)]);
-        asker.dismiss();
+        worker.dismiss();
     }
 
     /// The copy ends with the thread that made it.
     #[test]
     fn asks_again_when_the_copy_has_ended() {
-        let mut asker = Asker { copy: None, silent: BTreeMap::new(), abandoned: Vec::new() };
+        let mut worker = ProcWorker { copy: None, silent: BTreeMap::new(), abandoned: Vec::new() };
         let dir = proc().unwrap();
-        let asked = |asker: &mut Asker| asker.ask(&dir, 1, &[file("self/stat")]).remove(0).is_ok();
-        assert!(std::thread::scope(|scope| scope.spawn(|| asked(&mut asker)).join().unwrap()));
+        let asked = |worker: &mut ProcWorker| worker.query(&dir, 1, &[file("self/stat")]).remove(0).is_ok();
+        assert!(std::thread::scope(|scope| scope.spawn(|| asked(&mut worker)).join().unwrap()));
         std::thread::sleep(Duration::from_millis(50));
-        assert!(asked(&mut asker));
-        asker.dismiss();
+        assert!(asked(&mut worker));
+        worker.dismiss();
     }
 }

@@ -15,7 +15,7 @@ use super::{
 };
 
 /// So many links are read for one answer: a fifth of the time that it may take.
-const MOST_LINKS: usize = 16 << 10;
+const MAX_LINKS: usize = 16 << 10;
 
 /// Which of `pids` have no working directory, root, program or descriptor at one of `paths`, or below it.
 pub(super) fn question<'a>(pids: &[u32], paths: impl IntoIterator<Item = &'a [u8]>) -> Question {
@@ -26,7 +26,7 @@ pub(super) fn question<'a>(pids: &[u32], paths: impl IntoIterator<Item = &'a [u8
         put(&mut name, length(path.len()));
         name.extend_from_slice(path);
     }
-    Question { kind: Kind::NothingBelow, name }
+    Question { kind: Kind::UnrelatedProcesses, name }
 }
 
 /// The pids that an answer names. Of the others it is not known.
@@ -45,7 +45,7 @@ pub(super) fn answer(proc: &OwnedFd, mut asked: &[u8]) -> Answer {
         paths.push(path);
         asked = rest;
     }
-    let mut left = MOST_LINKS;
+    let mut left = MAX_LINKS;
     let mut clear = Vec::new();
     for pid in pids {
         // A zombie's threads may live; one that ends needs a second look too.
@@ -88,7 +88,7 @@ mod tests {
         time::{Duration, Instant},
     };
 
-    use super::super::{MOST_PATHS, nothing_below};
+    use super::super::{MAX_PATHS, unrelated_pids};
 
     fn sleeper(script: &str) -> Child {
         Command::new("sh").args(["-c", &format!("{script}; exec sleep 60")]).spawn().unwrap()
@@ -109,7 +109,7 @@ mod tests {
         ]
         .map(|script| sleeper(&script));
         let pids: Vec<u32> = children.iter().map(Child::id).collect();
-        let asked = |paths: &BTreeSet<&[u8]>, in_time| nothing_below(&pids, paths, Instant::now() + in_time);
+        let asked = |paths: &BTreeSet<&[u8]>, in_time| unrelated_pids(&pids, paths, Instant::now() + in_time);
         let soon = Duration::from_secs(5);
         let here = BTreeSet::from([path.as_os_str().as_bytes()]);
         // Until each is where it goes.
@@ -120,7 +120,7 @@ mod tests {
         let clear = asked(&here, soon);
         let elsewhere = asked(&BTreeSet::from([&b"/nowhere"[..]]), soon);
         let late = asked(&here, Duration::ZERO);
-        let many: Vec<String> = (0..=MOST_PATHS).map(|number| format!("/nowhere/{number}")).collect();
+        let many: Vec<String> = (0..=MAX_PATHS).map(|number| format!("/nowhere/{number}")).collect();
         let many = asked(&many.iter().map(String::as_bytes).collect(), soon);
         for child in &mut children {
             child.kill().unwrap();
@@ -129,6 +129,6 @@ mod tests {
         assert_eq!(clear, [pids[0]].into());
         assert_eq!(elsewhere, pids.iter().copied().collect());
         assert!(late.is_empty() && many.is_empty());
-        assert!(nothing_below(&pids, &here, Instant::now() + soon).is_empty(), "nobody is left to ask");
+        assert!(unrelated_pids(&pids, &here, Instant::now() + soon).is_empty(), "nobody is left to ask");
     }
 }
