@@ -111,6 +111,26 @@ async fn a_change_that_is_too_long_is_a_fault_and_the_pods_are_listed_anew() {
 }
 
 #[tokio::test]
+async fn after_a_version_that_is_too_old_the_pods_are_listed_anew() {
+    let ground = Ground::new().await;
+    ground.put_pod(0, 10);
+    ground.fake.store().set_faults(&Rule::new(Fault::Gone).verb("watch").into()).unwrap();
+    let (sender, mut inputs) = mpsc::channel(8);
+    let watching = tokio::spawn(watch(ground.cluster.clone(), sender));
+    let mut lists = 0;
+    while lists < 2 {
+        match tokio::time::timeout(Duration::from_secs(20), inputs.recv()).await {
+            Ok(Some(Input::Watch(WatchEvent::Init))) => lists += 1,
+            Ok(Some(Input::Watch(WatchEvent::Failed(fault)))) => assert_eq!(fault.kind, FaultKind::Stale),
+            Ok(Some(Input::Watch(_))) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    drop(inputs);
+    tokio::time::timeout(Duration::from_secs(5), watching).await.unwrap().unwrap();
+}
+
+#[tokio::test]
 async fn an_answer_without_the_event_is_none() {
     let ground = Ground::new().await;
     let mut seen = sample::deleted();

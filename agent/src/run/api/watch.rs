@@ -32,6 +32,11 @@ pub async fn watch(cluster: Cluster, inputs: Sender<Input>) {
     let Closed = Watcher { cluster, inputs, version: None, next: Instant::now() }.run().await;
 }
 
+/// Whether the pods must be listed anew: the version is too old to go on from (410), or what came was not understood.
+fn is_version_lost(kind: FaultKind) -> bool {
+    matches!(kind, FaultKind::Stale | FaultKind::Gone | FaultKind::TooLarge | FaultKind::Malformed)
+}
+
 struct Watcher {
     cluster: Cluster,
     inputs: Sender<Input>,
@@ -54,7 +59,7 @@ impl Watcher {
                 Ok(Ok(())) => backoff.succeeded(),
                 Ok(Err(fault)) => {
                     // Of what was not understood nobody knows what it has changed.
-                    if matches!(fault.kind, FaultKind::Gone | FaultKind::TooLarge | FaultKind::Malformed) {
+                    if is_version_lost(fault.kind) {
                         self.version = None;
                     }
                     if self.send(WatchEvent::Failed(fault)).await.is_err() {
