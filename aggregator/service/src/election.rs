@@ -7,11 +7,11 @@
 use std::time::Duration;
 
 /// A holder that does not renew its Lease loses it after so long.
-pub const LEASE: Duration = Duration::from_secs(10);
+pub const LEASE_DURATION: Duration = Duration::from_secs(10);
 /// Who could not renew it for so long writes no more, well before another may.
-const WRITES: Duration = Duration::from_secs(7);
+const WRITE_DURATION: Duration = Duration::from_secs(7);
 /// How often it is renewed, and how often others look.
-pub const RETRY: Duration = Duration::from_secs(2);
+pub const RETRY_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The Lease as it stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl Election {
 
     /// The API server has taken what we began to write at `began`.
     pub fn taken(&mut self, began: Duration) {
-        self.writes_until = began + WRITES;
+        self.writes_until = began + WRITE_DURATION;
     }
 
     /// Another holds it.
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     fn of(holder: &str, renewed: u32) -> Record {
-        Record { holder: holder.to_owned(), lease: LEASE, transitions: 3, renewed: renewed.to_string() }
+        Record { holder: holder.to_owned(), lease: LEASE_DURATION, transitions: 3, renewed: renewed.to_string() }
     }
 
     const fn s(seconds: u64) -> Duration {
@@ -124,7 +124,7 @@ mod tests {
         let mut election = Election::new("a".to_owned());
         assert!(election.writes_until() == Duration::ZERO);
         election.taken(s(50));
-        assert!(election.writes_until() < s(50) + LEASE);
+        assert!(election.writes_until() < s(50) + LEASE_DURATION);
         election.lost();
         assert_eq!(election.writes_until(), Duration::ZERO);
     }

@@ -2,7 +2,7 @@
 
 /// What is returned to the kernel at the end of the heap, in bytes: glibc's own value, which it raises by itself after
 /// each large list.
-const TRIM: nix::libc::c_int = 128 << 10;
+const TRIM_THRESHOLD_BYTES: nix::libc::c_int = 128 << 10;
 
 /// Lets threads share the first one's heap, and gives back what lists took. They take turns anyway; with a heap each,
 /// what one of them frees is no room for the others: a third of the resident memory of a large cluster.
@@ -12,6 +12,6 @@ pub fn share_and_give_back() {
     #[allow(unsafe_code)]
     unsafe {
         nix::libc::mallopt(nix::libc::M_ARENA_MAX, 1);
-        nix::libc::mallopt(nix::libc::M_TRIM_THRESHOLD, TRIM);
+        nix::libc::mallopt(nix::libc::M_TRIM_THRESHOLD, TRIM_THRESHOLD_BYTES);
     }
 }

@@ -16,26 +16,26 @@ use findings::FaultKind;
 use findings::event::{CONTROLLER, NAMESPACE};
 use jiff::Timestamp;
 
-use crate::asked::{Asked, is_of_leases, later};
-use crate::near::Near;
-use crate::places::Places;
+use crate::neighbourhood::Neighbourhood;
+use crate::query_schedule::{Schedule, is_lease_query, later};
+use crate::uid_index::UidIndex;
 
 /// What no judgement has asked for during so long is dropped.
-const FORGET: Duration = Duration::from_secs(120);
+const RETENTION: Duration = Duration::from_secs(120);
 /// Objects of one list that are kept: what agents say of 5,000 nodes, twice.
-pub const MOST_OBJECTS: usize = 12_000;
+pub const MAX_OBJECTS: usize = 12_000;
 /// With fewer in it, a list of which something was left out is read anew.
-const ROOM_AGAIN: usize = MOST_OBJECTS / 4 * 3;
+const MIN_RELIST_ROOM: usize = MAX_OBJECTS / 4 * 3;
 /// But not more often than this, and while it stays full not more often than the second.
 const RELIST_INTERVAL: Duration = Duration::from_secs(30);
 const FULL_RELIST_INTERVAL: Duration = Duration::from_secs(600);
 /// So many questions at once: with more, what comes up meanwhile would wait behind them. At three requests a second they
 /// take half a minute.
-const AT_ONCE: usize = 90;
+const MAX_BATCH: usize = 90;
 /// So many of them are asked again however much is new: else what is over would be told on.
-const AGAIN: usize = AT_ONCE / 3;
+const MIN_REPEATED: usize = MAX_BATCH / 3;
 /// A watch that has failed for so long is not believed any more.
-const BLIND: Duration = Duration::from_secs(60);
+const WATCH_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What is watched: the answers that thousands of objects' changes would make old at once.
 pub fn watched() -> Vec<Question> {
@@ -75,11 +75,11 @@ pub enum Change {
 #[derive(Debug)]
 pub struct Judge {
     state: State,
-    asked: BTreeMap<Question, Asked>,
+    asked: BTreeMap<Question, Schedule>,
     /// Since when a watch has failed.
     failing: BTreeMap<Question, (Timestamp, Fault)>,
     /// Where what each watch has told stands: tens of thousands of Events may come at once.
-    places: BTreeMap<Question, Places>,
+    places: BTreeMap<Question, UidIndex>,
     /// When each list was read, or was to be read, the last time.
     listed_at: BTreeMap<Question, Timestamp>,
     changed: Changed,
@@ -149,14 +149,14 @@ impl Judge {
         match change {
             Change::Listed(answered) => {
                 self.failing.remove(&answered.question);
-                let places = answered.answer.as_ref().seen().map(Places::of).unwrap_or_default();
+                let places = answered.answer.as_ref().seen().map(UidIndex::new).unwrap_or_default();
                 self.places.insert(answered.question.clone(), places);
                 self.listed_at.insert(answered.question.clone(), now);
                 self.add(answered);
             }
             Change::Applied(question, facts) => {
                 match AgentEvent::among(&facts) {
-                    Some(events) if self.changed.nodes.len() < MOST_OBJECTS => {
+                    Some(events) if self.changed.nodes.len() < MAX_OBJECTS => {
                         self.changed.nodes.extend(events.iter().map(|event| event.regarding.name.clone()));
                     }
                     Some(_) => {}
@@ -176,7 +176,7 @@ impl Judge {
             Change::Failed(question, fault) => {
                 let (since, _) = self.failing.entry(question.clone()).or_insert((now, fault.clone()));
                 *since = (*since).min(now);
-                if later(*since, BLIND) <= now {
+                if later(*since, WATCH_TIMEOUT) <= now {
                     self.add(Answered { question, answer: Answer::Failed(fault), cut: false });
                 }
             }
@@ -194,7 +194,7 @@ impl Judge {
                 let before = known.replace(at, facts);
                 self.changes.objects(question, &before);
             }
-            None if places.len() < MOST_OBJECTS => places.append(known, facts),
+            None if places.len() < MAX_OBJECTS => places.append(known, facts),
             None => {
                 if let Some(left_out) = places.make_room(known, &facts) {
                     places.append(known, facts);
@@ -208,7 +208,7 @@ impl Judge {
     /// The lists to read anew: of which something was left out that there is room for now, or perhaps.
     pub fn relists(&mut self, now: Timestamp) -> Vec<Question> {
         let is_due = |question: &Question| {
-            let pause = match self.places.get(question).is_some_and(|places| places.len() < ROOM_AGAIN) {
+            let pause = match self.places.get(question).is_some_and(|places| places.len() < MIN_RELIST_ROOM) {
                 true => RELIST_INTERVAL,
                 false => FULL_RELIST_INTERVAL,
             };
@@ -233,7 +233,7 @@ impl Judge {
     }
 
     /// What a watch has told, and where it stands. It tells again, so it has not failed.
-    fn watched(&mut self, question: &Question) -> Option<(&mut Facts, &mut Places)> {
+    fn watched(&mut self, question: &Question) -> Option<(&mut Facts, &mut UidIndex)> {
         self.failing.remove(question);
         let places = self.places.get_mut(question)?;
         match &mut self.state.answers.get_mut(question)?.answer {
@@ -247,7 +247,7 @@ impl Judge {
         let Question::Objects { resource, .. } = question else { return };
         let known = known::ALL.iter().find(|known| known.group == resource.group && known.plural == resource.plural);
         let namespace = meta.namespace.as_deref();
-        if self.changed.objects.len() < MOST_OBJECTS {
+        if self.changed.objects.len() < MAX_OBJECTS {
             let within = namespace.map(|namespace| ObjectRef::cluster_wide(known::NAMESPACES, namespace));
             let object = known.map(|known| match namespace {
                 Some(namespace) => ObjectRef::namespaced(*known, namespace, &meta.name),
@@ -260,7 +260,7 @@ impl Judge {
     /// What is near to all that has changed, and what its judgement rests on, is asked again soon.
     fn follow_changes(&mut self, now: Timestamp) {
         let Changed { mut objects, nodes } = std::mem::take(&mut self.changed);
-        let near = Near::to(&objects);
+        let near = Neighbourhood::new(&objects);
         if !nodes.is_empty() {
             let seen = self.state.answers.values().filter_map(|answered| Pod::among(answered.answer.as_ref().seen()?));
             let said_of = seen.flatten().filter(|pod| nodes.contains(&pod.spec.node_name));
@@ -273,7 +273,7 @@ impl Judge {
         }
         let rests = self.kept.rests_on(objects);
         for (question, asked) in &mut self.asked {
-            if near.has(question) || rests.contains(&Rest::of(question)) {
+            if near.contains(question) || rests.contains(&Rest::of(question)) {
                 asked.soon(question, self.state.answers.get(question), now);
             }
         }
@@ -294,9 +294,9 @@ impl Judge {
             }
             _ => None,
         };
-        let asked = Asked::answered(asked, &answered, is_same, lost_since, now);
+        let asked = Schedule::answered(asked, &answered, is_same, lost_since, now);
         self.asked.insert(answered.question.clone(), asked);
-        if !is_same && lost_since.is_none_or(|since| later(since, BLIND) <= now) {
+        if !is_same && lost_since.is_none_or(|since| later(since, WATCH_TIMEOUT) <= now) {
             self.add(answered);
         }
     }
@@ -309,17 +309,17 @@ impl Judge {
         let is_new = |question: &&Question| !watched().contains(question) && !is_pending(question);
         let new: Vec<Question> = self.wanted.iter().filter(is_new).cloned().collect();
         // What was asked in a time that has not come yet was asked before the clock was set back.
-        let due_at = |asked: &Asked| if asked.at > now { Timestamp::MIN } else { asked.due };
+        let due_at = |asked: &Schedule| if asked.at > now { Timestamp::MIN } else { asked.due };
         let due =
             self.asked.iter().filter(|(_, asked)| !asked.pending).map(|(question, asked)| (due_at(asked), question));
         let mut due: Vec<(Timestamp, &Question)> = due.filter(|(at, _)| *at <= now).collect();
         due.sort();
-        let most_new = AT_ONCE - due.len().min(AGAIN);
-        let due: Vec<Question> = due.into_iter().take(AT_ONCE).map(|(_, question)| question.clone()).collect();
-        let all: Vec<Question> = new.into_iter().take(most_new).chain(due).take(AT_ONCE).collect();
+        let most_new = MAX_BATCH - due.len().min(MIN_REPEATED);
+        let due: Vec<Question> = due.into_iter().take(MAX_BATCH).map(|(_, question)| question.clone()).collect();
+        let all: Vec<Question> = new.into_iter().take(most_new).chain(due).take(MAX_BATCH).collect();
         for question in &all {
             let asked = self.asked.entry(question.clone()).and_modify(|asked| asked.again(now));
-            asked.or_insert_with(|| Asked::first(now));
+            asked.or_insert_with(|| Schedule::first(now));
         }
         all
     }
@@ -327,7 +327,7 @@ impl Judge {
     /// Judges what is known.
     pub fn judge(&mut self, now: Timestamp) -> ClusterReport {
         self.state.at = now;
-        let is_known = |question: &Question| is_of_leases(question) && self.state.answers.contains_key(question);
+        let is_known = |question: &Question| is_lease_query(question) && self.state.answers.contains_key(question);
         let leases = self.asked.iter().filter(|(question, _)| is_known(question));
         self.state.leases_at = leases.map(|(question, asked)| (question.clone(), asked.seen.min(now))).collect();
         let changes = std::mem::take(&mut self.changes);
@@ -352,11 +352,11 @@ impl Judge {
     }
 
     /// How often to [`Judge::prune`].
-    pub const PRUNE: Duration = FORGET;
+    pub const PRUNE_INTERVAL: Duration = RETENTION;
 
     /// Since when no watch has told anything, once none is believed any more.
     pub fn silent_since(&self, now: Timestamp) -> Option<Timestamp> {
-        let blind = self.failing.values().map(|(since, _)| *since).filter(|since| later(*since, BLIND) <= now);
+        let blind = self.failing.values().map(|(since, _)| *since).filter(|since| later(*since, WATCH_TIMEOUT) <= now);
         (blind.clone().count() == watched().len()).then(|| blind.max())?
     }
 }

@@ -9,23 +9,23 @@
 //!                               └────────────────────────  Announcer
 //! ```
 
-mod announce;
-mod asked;
-mod clock;
-mod cost;
 mod election;
 mod helm_test;
 mod http;
 mod incidents;
 mod judge;
-mod judging;
+mod judge_thread;
 mod leader;
-mod look_back;
-mod near;
-mod places;
+mod left_behind;
+mod namespace_events;
+mod neighbourhood;
 mod published;
+mod query_schedule;
 mod requests;
+mod resource_usage;
 mod serve;
+mod server_clock;
+mod uid_index;
 
 pub use helm_test::{HelmTest, helm_test};
 pub use http::{Certificate, openapi};

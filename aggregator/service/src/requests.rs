@@ -48,7 +48,7 @@ impl Outcome {
         }
     }
 
-    fn of(status: StatusCode) -> Outcome {
+    fn from_status(status: StatusCode) -> Outcome {
         match status.as_u16() {
             429 => Outcome::TooMany,
             400..=499 => Outcome::Refused,
@@ -66,7 +66,7 @@ impl Requests {
             let (client, requests) = (client.clone(), Arc::clone(&requests));
             async move {
                 let answer = client.send(request).await;
-                let outcome = answer.as_ref().map(Response::status).map_or(Outcome::Unanswered, Outcome::of);
+                let outcome = answer.as_ref().map(Response::status).map_or(Outcome::Unanswered, Outcome::from_status);
                 requests.sent[outcome as usize].fetch_add(1, Ordering::Relaxed);
                 answer
             }

@@ -8,10 +8,10 @@ use anyhow::{Context as _, Result, bail};
 use findings::render::{self, Detail, Style};
 
 use super::args::{AnswerFlags, Colour, Output};
-use crate::report::{self, Which};
+use crate::report::{self, RootSelector};
 
 /// Longer lines are hard to read.
-const WIDEST: usize = 120;
+const MAX_WIDTH_COLUMNS: usize = 120;
 
 /// Writes the answer.
 pub fn respond(report: &ClusterReport, flags: AnswerFlags) -> Result<ExitCode> {
@@ -20,20 +20,20 @@ pub fn respond(report: &ClusterReport, flags: AnswerFlags) -> Result<ExitCode> {
     }
     let style = style(flags.color);
     let terminal = width().unwrap_or(100);
-    let width = terminal.min(WIDEST);
+    let width = terminal.min(MAX_WIDTH_COLUMNS);
     let form = flags.output.unwrap_or(match report.subject {
         Subject::Object { .. } | Subject::Before { .. } => Output::Tree,
         Subject::Everything { .. } | Subject::Kind { .. } => Output::Screen,
     });
     let detail = if form == Output::Wide { Detail::Wide } else { Detail::Short };
     let text = match (flags.explain, form) {
-        (Some(which), Output::Screen | Output::Tree | Output::Wide) => {
-            report::explain(report, which, detail, width, style).with_context(|| match which {
-                Which::Number(number) => {
+        (Some(selector), Output::Screen | Output::Tree | Output::Wide) => {
+            report::explain(report, selector, detail, width, style).with_context(|| match selector {
+                RootSelector::Number(number) => {
                     let causes = report::count(report);
                     format!("there is no root cause {number}: the first screen has {causes}, and the first is number 1")
                 }
-                Which::Id(id) => {
+                RootSelector::Id(id) => {
                     format!("there is no root cause {id} any more, or you see less of it than who told of it: without --explain all is told")
                 }
             })?

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::report::Which;
+use crate::report::RootSelector;
 use client::{Connection, with_scheme};
 
 /// Says what holds whatever is stuck in Terminating, and what to do about it.
@@ -180,7 +180,7 @@ pub struct AnswerFlags {
     /// The whole chain and all steps of one root cause: its number on the first screen, or the eight digits that an alert
     /// or the service's page calls it
     #[arg(long, value_name = "N", conflicts_with_all = ["no_headers"])]
-    pub explain: Option<Which>,
+    pub explain: Option<RootSelector>,
     /// Leave out the table's head
     #[arg(long)]
     pub no_headers: bool,
@@ -234,15 +234,15 @@ pub enum Colour {
 }
 
 /// No request takes longer.
-const LONGEST: Duration = Duration::from_secs(3600);
+const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// `10s`, `1m30s`, or plain seconds, as kubectl has it; 0 is no limit.
 fn seconds(text: &str) -> Result<Duration, String> {
     let whole = if text.bytes().all(|byte| byte.is_ascii_digit()) { format!("{text}s") } else { text.to_owned() };
     let parsed = whole.parse::<jiff::SignedDuration>().ok().and_then(|duration| Duration::try_from(duration).ok());
     match parsed {
-        Some(Duration::ZERO) => Ok(LONGEST),
-        Some(duration) if duration <= LONGEST => Ok(duration),
+        Some(Duration::ZERO) => Ok(MAX_TIMEOUT),
+        Some(duration) if duration <= MAX_TIMEOUT => Ok(duration),
         _ => Err("give up to an hour, for example 10s, 1m30s, or 0 for no limit".to_owned()),
     }
 }

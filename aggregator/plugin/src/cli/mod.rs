@@ -2,8 +2,8 @@
 
 mod answer;
 mod args;
-mod ask;
 mod complete;
+mod query;
 mod run;
 mod version;
 mod watch;

@@ -10,7 +10,7 @@ use findings::render::{self, Style};
 
 use super::answer::{print, respond};
 use super::args::{Args, Command, Flags};
-use super::ask::ask;
+use super::query::query;
 use super::version::version;
 use super::{complete, watch};
 use aggregator_core::judgement::judge;
@@ -74,10 +74,10 @@ async fn look(object: &[String], flags: &Flags) -> Result<ExitCode> {
     if flags.watch {
         return watch::watch(&client, &subject, flags).await;
     }
-    let mut state = ask(&client, &subject, flags).await?;
+    let mut state = query(&client, &subject, flags).await?;
     if !flags.all_namespaces && narrow(&state, &mut subject, &own) {
         eprintln!("note: you may not list the pods of all namespaces; this is about namespace {own} (as -n {own})");
-        state = ask(&client, &subject, flags).await?;
+        state = query(&client, &subject, flags).await?;
     }
     if let Some(file) = &flags.save_state {
         save(&state, file)?;

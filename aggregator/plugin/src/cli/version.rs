@@ -23,7 +23,7 @@ const COMPONENT: &str = "app.kubernetes.io/component";
 const PAGE: u32 = 500;
 const PAGES: usize = 20;
 /// The longest name of an image that is shown.
-const LONGEST: usize = 300;
+const MAX_ERROR_CHARS: usize = 300;
 
 /// All that is known of versions.
 #[derive(Debug, Serialize)]
@@ -63,7 +63,7 @@ pub async fn version(flags: &ConnectionFlags, is_of_client: bool, form: VersionO
     let mut versions = Versions { client_version: env!("CARGO_PKG_VERSION"), server: None };
     if !is_of_client {
         versions.server = Some(match connect(&flags.given()).await {
-            Ok((client, _)) => tokio::time::timeout(flags.request_timeout, ask(&client))
+            Ok((client, _)) => tokio::time::timeout(flags.request_timeout, query(&client))
                 .await
                 .unwrap_or_else(|_| Server::not_seen(&format!("waited {:?}", flags.request_timeout))),
             Err(error) => Server::not_seen(&words(&error)),
@@ -80,21 +80,21 @@ pub async fn version(flags: &ConnectionFlags, is_of_client: bool, form: VersionO
 
 impl Server {
     fn not_seen(why: &str) -> Self {
-        let why = clean(why, LONGEST);
+        let why = clean(why, MAX_ERROR_CHARS);
         Server { server_version: Known::NotSeen(why.clone()), installed: Known::NotSeen(why) }
     }
 }
 
-async fn ask(client: &Client) -> Server {
+async fn query(client: &Client) -> Server {
     let (version, installed) = tokio::join!(client.apiserver_version(), installed(client));
-    let server_version = version.map(|version| clean(&version.git_version, LONGEST));
+    let server_version = version.map(|version| clean(&version.git_version, MAX_ERROR_CHARS));
     Server { server_version: known(server_version), installed: known(installed) }
 }
 
 fn known<T>(asked: Result<T, kube::Error>) -> Known<T> {
     let said = |error: kube::Error| match &error {
-        kube::Error::Api(status) => clean(&status.message, LONGEST),
-        other => clean(&words(other), LONGEST),
+        kube::Error::Api(status) => clean(&status.message, MAX_ERROR_CHARS),
+        other => clean(&words(other), MAX_ERROR_CHARS),
     };
     asked.map_or_else(|error| Known::NotSeen(said(error)), Known::Seen)
 }
@@ -124,7 +124,7 @@ fn named(pod: &Pod) -> (String, String) {
     let component = pod.metadata.labels.as_ref().and_then(|labels| labels.get(COMPONENT)).map_or("", String::as_str);
     let container = pod.spec.as_ref().and_then(|spec| spec.containers.first());
     let image = container.and_then(|container| container.image.as_deref()).unwrap_or_default();
-    (clean(component, LONGEST), clean(image, LONGEST))
+    (clean(component, MAX_ERROR_CHARS), clean(image, MAX_ERROR_CHARS))
 }
 
 fn is_ready(pod: &Pod) -> bool {

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::answer::{print, respond};
 use super::args::Flags;
-use super::ask::ask;
+use super::query::query;
 use client::{Bounds, changed, followed, versions};
 
 /// Between two looks where nothing can be followed.
@@ -55,7 +55,7 @@ impl<'a> Looking<'a> {
         loop {
             // Taken before the look: what happens while it lasts is heard afterwards.
             let from = versions(self.client, &self.questions, bounds).await;
-            let state = ask(self.client, self.subject, self.flags).await?;
+            let state = query(self.client, self.subject, self.flags).await?;
             let report = judge(&state);
             let questions = followed(&state, &report);
             self.seen = uids(&state);

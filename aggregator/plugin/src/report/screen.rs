@@ -9,18 +9,18 @@ use findings::render::{Page, Style};
 use findings::{Confidence, Thing, Verdict, clean, duration};
 
 use super::blocks::{Block, blocks};
-use super::words::{self, NotSeen, by_reason};
+use super::summary::{NotSeen, by_reason, summary};
 
 /// More names of what a root holds are counted.
-const MOST_NAMES: usize = 3;
+const MAX_NAMES: usize = 3;
 /// More notes are counted.
-const MOST_NOTES: usize = 3;
+const MAX_NOTES: usize = 3;
 /// Words of a root that are shorter are shown with what leads to it.
-const TELLING: usize = 30;
+const MIN_STATE_CHARS: usize = 30;
 /// A part that needs more lines of the terminal ends with `…`: a server may quote a page.
-const MOST_LINES: usize = 4;
+const MAX_LINES: usize = 4;
 /// Where the lines of a block begin to tell.
-const COLUMN: usize = 8;
+const LABEL_COLUMNS: usize = 8;
 
 /// Writes the first screen.
 pub fn screen(report: &ClusterReport, width: usize, style: Style) -> String {
@@ -55,13 +55,13 @@ pub fn screen(report: &ClusterReport, width: usize, style: Style) -> String {
 
 /// `20 objects stuck, 3 root causes (oldest 4d13h)`, and how to see more.
 fn head(page: &mut Page, report: &ClusterReport, width: usize) {
-    let summary = words::summary(report, page.style);
+    let line = summary(report, page.style);
     let more = if report.roots.is_empty() { "" } else { "whole chain and steps: --explain N" };
-    let plain = words::summary(report, Style::Plain).chars().count();
+    let plain = summary(report, Style::Plain).chars().count();
     match width.checked_sub(plain + more.len()) {
-        Some(room) if room > 2 => page.line(format!("{summary}{}{more}", " ".repeat(room)).trim_end()),
+        Some(room) if room > 2 => page.line(format!("{line}{}{more}", " ".repeat(room)).trim_end()),
         _ => {
-            page.filled("", &summary);
+            page.filled("", &line);
             if !more.is_empty() {
                 page.line(more);
             }
@@ -104,7 +104,7 @@ fn one_block(page: &mut Page, number: usize, block: &Block) {
         let node = node.map_or(String::new(), |node| format!("on {}: ", clean(node, 253)));
         match &step.command {
             // Never cut: it is pasted.
-            Some(command) => page.line(&format!("   {:<COLUMN$}{node}{}", "Next", style.strong(command))),
+            Some(command) => page.line(&format!("   {:<LABEL_COLUMNS$}{node}{}", "Next", style.strong(command))),
             None => part(page, "Next", &format!("{node}{}", step.text)),
         }
     }
@@ -113,15 +113,15 @@ fn one_block(page: &mut Page, number: usize, block: &Block) {
 
 /// One part of a block.
 fn part(page: &mut Page, head: &str, text: &str) {
-    let lead = if head.is_empty() { "   ".to_owned() } else { format!("   {head:<COLUMN$}") };
-    page.filled_at_most(MOST_LINES, &lead, text);
+    let lead = if head.is_empty() { "   ".to_owned() } else { format!("   {head:<LABEL_COLUMNS$}") };
+    page.filled_at_most(MAX_LINES, &lead, text);
 }
 
 /// What proves it: the words of the root itself, which quote the server where it says anything.
 fn proof(block: &Block, root: &Root) -> String {
     let said = match root.finding.chain.as_slice() {
         // `does not exist` tells little by itself.
-        [.., above, last] if last.state.chars().count() < TELLING => {
+        [.., above, last] if last.state.chars().count() < MIN_STATE_CHARS => {
             format!("{}; {} {}", above.state, last.subject, last.state)
         }
         [.., last] => last.state.clone(),
@@ -185,8 +185,8 @@ fn name(object: &ObjectRef) -> String {
 }
 
 fn some(names: &[String]) -> String {
-    let shown = names.iter().take(MOST_NAMES).cloned().collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(MOST_NAMES) {
+    let shown = names.iter().take(MAX_NAMES).cloned().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(MAX_NAMES) {
         0 => shown,
         more => format!("{shown} and {more} more"),
     }
@@ -199,18 +199,18 @@ fn not_seen(page: &mut Page, same: &NotSeen) {
         true => format!("{}: {}{hides}", some(&same.sources()), same.why()),
         false => format!("{}{hides}", same.why()),
     };
-    page.filled_at_most(MOST_LINES, "Unknown  ", &text);
+    page.filled_at_most(MAX_LINES, "Unknown  ", &text);
     if let Some(command) = same.command() {
         page.line(&format!("         {}", page.style.strong(&command)));
     }
 }
 
 fn notes(page: &mut Page, report: &ClusterReport) {
-    for note in report.notes.iter().take(MOST_NOTES) {
+    for note in report.notes.iter().take(MAX_NOTES) {
         page.gap();
         page.filled("Note     ", note);
     }
-    match report.notes.len().saturating_sub(MOST_NOTES) {
+    match report.notes.len().saturating_sub(MAX_NOTES) {
         0 => {}
         more => page.line(&format!("Note     and {more} more: -o tree")),
     }

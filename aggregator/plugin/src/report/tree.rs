@@ -9,20 +9,20 @@ use findings::{Verdict, clean, duration};
 use jiff::{SignedDuration, Timestamp};
 
 use super::blocks::blocks;
-use super::which::Which;
-use super::words::{self, NotSeen};
+use super::root_selector::RootSelector;
+use super::summary::{NotSeen, by_reason, summary};
 
 /// How the reader calls this program.
 const PROGRAM: &str = "kubectl why-terminating";
 /// No object says who deleted it.
 const DELETED_BY: &str = "deleted it is not recorded in the object; the API server's audit log has it (verb delete)";
 /// More names are counted.
-const MOST_NAMES: usize = 12;
+const MAX_NAMES: usize = 12;
 
 /// Writes the whole report.
 pub fn tree(report: &ClusterReport, detail: Detail, width: usize, style: Style) -> String {
     let mut page = Page::new(width, style);
-    page.line(&words::summary(report, style));
+    page.line(&summary(report, style));
     for root in &report.roots {
         page.gap();
         one_root(&mut page, report, root, detail);
@@ -31,7 +31,7 @@ pub fn tree(report: &ClusterReport, detail: Detail, width: usize, style: Style) 
         page.gap();
         unexplained(&mut page, report, held);
     }
-    for same in words::by_reason(&report.unknown) {
+    for same in by_reason(&report.unknown) {
         page.gap();
         not_seen(&mut page, &same);
     }
@@ -43,10 +43,16 @@ pub fn tree(report: &ClusterReport, detail: Detail, width: usize, style: Style) 
 }
 
 /// The whole tree of one root, or of all that have this number on the first screen.
-pub fn explain(report: &ClusterReport, which: Which, detail: Detail, width: usize, style: Style) -> Option<String> {
-    let roots = match which {
-        Which::Number(number) => blocks(report).get(number.checked_sub(1)?)?.roots().to_vec(),
-        Which::Id(id) => vec![report.roots.iter().find(|root| root.finding.root_id() == id)?],
+pub fn explain(
+    report: &ClusterReport,
+    selector: RootSelector,
+    detail: Detail,
+    width: usize,
+    style: Style,
+) -> Option<String> {
+    let roots = match selector {
+        RootSelector::Number(number) => blocks(report).get(number.checked_sub(1)?)?.roots().to_vec(),
+        RootSelector::Id(id) => vec![report.roots.iter().find(|root| root.finding.root_id() == id)?],
     };
     let mut page = Page::new(width, style);
     for (index, root) in roots.into_iter().enumerate() {
@@ -157,8 +163,8 @@ fn with_it(root: &Root) -> String {
 
 /// Some names, and how many more there are.
 fn some(names: Vec<String>) -> String {
-    let more = names.len().saturating_sub(MOST_NAMES);
-    let mut shown = names.into_iter().take(MOST_NAMES).collect::<Vec<_>>().join(", ");
+    let more = names.len().saturating_sub(MAX_NAMES);
+    let mut shown = names.into_iter().take(MAX_NAMES).collect::<Vec<_>>().join(", ");
     if more > 0 {
         shown.push_str(&format!(" and {more} more"));
     }

@@ -25,12 +25,12 @@ fn dstate() -> World {
 }
 
 /// Only an agent can have said it.
-fn joined(says: Says) -> Looked {
+fn joined(says: AgentEventFixture) -> Looked {
     look(dstate().policy(86_400).told(says), everything())
 }
 
 /// Whoever may write Events can have said it.
-fn told_by_anybody(says: Says) -> Looked {
+fn told_by_anybody(says: AgentEventFixture) -> Looked {
     look(dstate().told(says), everything())
 }
 
@@ -45,19 +45,25 @@ fn a_webhook_hides_nothing_that_the_agent_sees() {
     };
     let deletion = || dstate().webhook("DELETE", "", "pods");
     let report = || dstate().webhook("UPDATE", "", "pods/status");
-    assert_eq!(causes(deletion().told(Says::fuse(&[POD]))), ["FuseServerNotResponding", "WebhookUnavailable"]);
-    assert_eq!(causes(report().told(Says::fuse(&[POD]))), ["FuseServerNotResponding", "WebhookBlocksUpdate"]);
+    assert_eq!(
+        causes(deletion().told(AgentEventFixture::fuse(&[POD]))),
+        ["FuseServerNotResponding", "WebhookUnavailable"]
+    );
+    assert_eq!(
+        causes(report().told(AgentEventFixture::fuse(&[POD]))),
+        ["FuseServerNotResponding", "WebhookBlocksUpdate"]
+    );
     assert_eq!(causes(deletion()), ["PodContainersNotStopped", "WebhookUnavailable"]);
     // What the kubelet says of the containers does not arrive.
     assert_eq!(causes(report()), ["WebhookBlocksUpdate"]);
     let unmounts = recording("volumes-busy").webhook("DELETE", "", "pods");
     assert!(
-        causes(unmounts.told(Says::held(&[CWD]))).contains(&"VolumeHeldByProcess"),
+        causes(unmounts.told(AgentEventFixture::held(&[CWD]))).contains(&"VolumeHeldByProcess"),
         "an ended pod holds its volumes"
     );
     // Who refuses the kubelet's last request is known here, and not there.
     let pod = |world: World| {
-        let mut says = Says::held(&[CWD]);
+        let mut says = AgentEventFixture::held(&[CWD]);
         says.carried.finding.cause = CauseRef(&findings::cause::OBJECT_NOT_DELETED);
         look(world.told(says), object("pod", "node-scn", "cwd")).causes()
     };
@@ -82,7 +88,7 @@ fn is_as_without(looked: &Looked) {
 
 #[test]
 fn the_chain_goes_on_to_the_process() {
-    let looked = joined(Says::fuse(&[POD]));
+    let looked = joined(AgentEventFixture::fuse(&[POD]));
     assert_eq!(looked.causes(), ["FuseServerNotResponding"], "{:#?}", looked.report);
     looked.assert_chain(
         0,
@@ -109,7 +115,9 @@ fn the_chain_goes_on_to_the_process() {
 
 #[test]
 fn two_pods_of_one_root_are_one_answer() {
-    let world = recording("volumes-busy").told(Says::held(&[CWD])).told(Says::held(&[NESTED]).named("node-a.2"));
+    let world = recording("volumes-busy")
+        .told(AgentEventFixture::held(&[CWD]))
+        .told(AgentEventFixture::held(&[NESTED]).named("node-a.2"));
     let looked = look(world, everything());
     assert_eq!(looked.causes(), ["VolumeHeldByProcess"], "{:#?}", looked.report);
     assert_eq!(looked.victims(0), ["Pod node-scn/cwd", "Pod node-scn/nested"]);
@@ -122,9 +130,9 @@ fn two_pods_of_one_root_are_one_answer() {
 
 #[test]
 fn two_causes_at_one_gate_are_two_answers() {
-    let mut other = Says::held(&[POD]).named("node-a.2");
+    let mut other = AgentEventFixture::held(&[POD]).named("node-a.2");
     other.carried.finding.gate = Some(findings::Gate::ContainersStopped);
-    let looked = look(dstate().told(Says::fuse(&[POD])).told(other), everything());
+    let looked = look(dstate().told(AgentEventFixture::fuse(&[POD])).told(other), everything());
     let mut causes = looked.causes();
     causes.sort_unstable();
     assert_eq!(causes, ["FuseServerNotResponding", "VolumeHeldByProcess"], "{:#?}", looked.report);
@@ -135,10 +143,14 @@ fn word_for_word() {
     let busy = || recording("volumes-busy");
     let pod = object("pod", "node-scn", "cwd");
     for (name, world, subject) in [
-        ("joined-dstate-fuse", recording("dstate-fuse").policy(86_400).told(Says::fuse(&[POD])), everything()),
-        ("joined-pod-busy", busy().policy(86_400).told(Says::held(&[CWD])), pod.clone()),
-        ("joined-pod-unverified", busy().told(Says::held(&[CWD])), pod),
-        ("joined-volumes-busy", busy().told(Says::held(&[CWD, NESTED]).of_node()), everything()),
+        (
+            "joined-dstate-fuse",
+            recording("dstate-fuse").policy(86_400).told(AgentEventFixture::fuse(&[POD])),
+            everything(),
+        ),
+        ("joined-pod-busy", busy().policy(86_400).told(AgentEventFixture::held(&[CWD])), pod.clone()),
+        ("joined-pod-unverified", busy().told(AgentEventFixture::held(&[CWD])), pod),
+        ("joined-volumes-busy", busy().told(AgentEventFixture::held(&[CWD, NESTED]).of_node()), everything()),
     ] {
         let looked = look(world, subject);
         for width in [80, 120] {
@@ -150,15 +162,15 @@ fn word_for_word() {
 
 #[test]
 fn one_of_more_pods_than_are_named_is_probable() {
-    let mut says = Says::held(&[CWD]).of_node();
+    let mut says = AgentEventFixture::held(&[CWD]).of_node();
     says.carried.pod_count = 60;
     let looked = look(recording("volumes-busy").told(says), everything());
     assert_eq!(looked.causes(), ["VolumeHeldByProcess"], "{:#?}", looked.report);
     assert_eq!(looked.victims(0).len(), 2);
-    let other = look(recording("volumes-busy").told(Says::held(&[CWD]).of_node()), everything());
+    let other = look(recording("volumes-busy").told(AgentEventFixture::held(&[CWD]).of_node()), everything());
     assert_eq!(other.causes(), ["VolumeHeldByProcess", "PodCleanupNotFinished"], "it is told whole");
     // Alone, the pod that is not named has only a probable cause.
-    let mut says = Says::held(&["00000000-0000-4000-8000-000000000000"]).of_node();
+    let mut says = AgentEventFixture::held(&["00000000-0000-4000-8000-000000000000"]).of_node();
     says.carried.pod_count = 60;
     let looked = look(recording("volumes-busy").told(says), object("pod", "node-scn", "nested"));
     let finding = &looked.report.roots[0].finding;
@@ -168,38 +180,38 @@ fn one_of_more_pods_than_are_named_is_probable() {
 
 #[test]
 fn an_old_word_is_told_as_old() {
-    let late = joined(Says::fuse(&[POD]).at(50 * 60));
+    let late = joined(AgentEventFixture::fuse(&[POD]).at(50 * 60));
     let root = &late.report.roots[0];
     assert_eq!((root.finding.cause.id, root.finding.confidence), ("FuseServerNotResponding", Confidence::Probable));
     let text = tree(&late.report, Detail::Short, 200, Style::Plain);
     assert!(text.contains("said so 50m ago") && text.contains("it may be gone"), "{text}");
-    let expired = joined(Says::fuse(&[POD]).at(70 * 60));
+    let expired = joined(AgentEventFixture::fuse(&[POD]).at(70 * 60));
     is_as_without(&expired);
     assert!(notes(&expired).contains("said FuseServerNotResponding 1h10m ago"), "{}", notes(&expired));
     // A renewal is newer than the Event it renews.
-    let renewed = joined(Says::fuse(&[POD]).at(70 * 60).renewed(60));
+    let renewed = joined(AgentEventFixture::fuse(&[POD]).at(70 * 60).renewed(60));
     assert_eq!(renewed.report.roots[0].told_by.as_ref().unwrap().seconds_ago, 60);
 }
 
 #[test]
 fn what_is_over_is_not_told() {
     let over = |at| {
-        let mut over = Says::fuse(&[POD]).named("node-a.1.0").at(at);
+        let mut over = AgentEventFixture::fuse(&[POD]).named("node-a.1.0").at(at);
         over.carried.phase = Phase::Over;
         over.kind = "Normal";
         over
     };
-    is_as_without(&look(dstate().told(Says::fuse(&[POD]).at(300)).told(over(30)), everything()));
-    let again = look(dstate().told(Says::fuse(&[POD]).at(30)).told(over(300)), everything());
+    is_as_without(&look(dstate().told(AgentEventFixture::fuse(&[POD]).at(300)).told(over(30)), everything()));
+    let again = look(dstate().told(AgentEventFixture::fuse(&[POD]).at(30)).told(over(300)), everything());
     assert_eq!(again.causes(), ["FuseServerNotResponding"], "it came back");
-    let mut merged = Says::fuse(&[POD]);
+    let mut merged = AgentEventFixture::fuse(&[POD]);
     merged.carried.phase = Phase::Merged;
     is_as_without(&joined(merged));
 }
 
 #[test]
 fn another_node_of_that_name_is_not_believed() {
-    let mut says = Says::fuse(&[POD]);
+    let mut says = AgentEventFixture::fuse(&[POD]);
     says.node_uid = "00000000-0000-4000-8000-000000000000".to_owned();
     let looked = joined(says);
     is_as_without(&looked);
@@ -211,10 +223,16 @@ fn what_cannot_be_read_is_said() {
     for (garbage, why) in [
         ("{".to_owned(), "another version"),
         ("x".repeat(100_000), "more than an agent writes"),
-        (Says::fuse(&[POD]).carried.to_annotation().replace("\"schema\":3", "\"schema\":9"), "schema 9"),
-        (Says::fuse(&[POD]).carried.to_annotation().replace("FuseServerNotResponding", "NodeUnreachable"), "no agent"),
+        (AgentEventFixture::fuse(&[POD]).carried.to_annotation().replace("\"schema\":3", "\"schema\":9"), "schema 9"),
+        (
+            AgentEventFixture::fuse(&[POD])
+                .carried
+                .to_annotation()
+                .replace("FuseServerNotResponding", "NodeUnreachable"),
+            "no agent",
+        ),
     ] {
-        let mut says = Says::fuse(&[POD]);
+        let mut says = AgentEventFixture::fuse(&[POD]);
         says.annotation = Some(garbage);
         let looked = joined(says);
         is_as_without(&looked);
@@ -226,7 +244,7 @@ fn what_cannot_be_read_is_said() {
 
 #[test]
 fn hostile_text_steers_nothing_and_advises_nothing() {
-    let mut says = Says::fuse(&[POD]);
+    let mut says = AgentEventFixture::fuse(&[POD]);
     let finding = &mut says.carried.finding;
     let root = finding.chain.last_mut().unwrap();
     root.subject = "pid 1 \u{1b}[2Jowned\u{202e}".to_owned();
@@ -265,7 +283,7 @@ proptest! {
     /// Whatever stands in the texts of a finding, none of it steers a terminal or is run.
     #[test]
     fn no_words_of_an_event_are_more_than_words(words in prop::collection::vec("[\\PC\u{1b}\u{202e}\n;|$'`]{0,40}", 4)) {
-        let mut says = Says::fuse(&[POD]);
+        let mut says = AgentEventFixture::fuse(&[POD]);
         let finding = &mut says.carried.finding;
         finding.root = words[0].clone();
         for link in &mut finding.chain {
@@ -276,7 +294,7 @@ proptest! {
         let text = tree(&looked.report, Detail::Wide, 80, Style::Plain);
         prop_assert!(!text.contains(|c: char| (c.is_control() && c != '\n') || c == '\u{202e}'), "{:?}", text);
         prop_assert_eq!(looked.commands(), [ASK, "echo 1 > /sys/fs/fuse/connections/41/abort"]);
-        let forged = joined(Says::forged(&[POD], "FuseServerNotResponding", json!({"connection": words[3]})));
+        let forged = joined(AgentEventFixture::forged(&[POD], "FuseServerNotResponding", json!({"connection": words[3]})));
         prop_assert!(forged.commands().iter().all(|command| !command.starts_with("echo") || is_number(&words[3])));
     }
 }
@@ -287,12 +305,12 @@ fn a_thousand_pods_are_joined_in_seconds() {
     let mut world = healthy();
     for number in 0..1000 {
         let (pod, uid) = (format!("p{number}"), format!("00000000-0000-4000-8000-{number:012}"));
-        let says = Says::held(&[&uid]).named(&format!("node-a.{number}"));
+        let says = AgentEventFixture::held(&[&uid]).named(&format!("node-a.{number}"));
         world = world.going_pod("a", &pod, "node-a", "Failed").change("/api/v1/pods", &pod, |pod| {
             pod["metadata"]["uid"] = uid.as_str().into();
         });
         world = world.told(says);
-        let mut garbage = Says::held(&[&uid]).of_node().named(&format!("node-a.g{number}"));
+        let mut garbage = AgentEventFixture::held(&[&uid]).of_node().named(&format!("node-a.g{number}"));
         garbage.annotation = Some("x".repeat(16 << 10));
         world = world.told(garbage);
     }
@@ -346,7 +364,7 @@ fn nobody_is_sent_to_an_agent_that_is_known_not_to_run() {
 
 #[test]
 fn an_agent_is_heard_of_its_own_node_only() {
-    let mut event = Says::fuse(&[POD]).event(|seconds| dstate().ago(seconds));
+    let mut event = AgentEventFixture::fuse(&[POD]).event(|seconds| dstate().ago(seconds));
     event["reportingInstance"] = "node-b".into();
     let looked = look(dstate().with(event), everything());
     is_as_without(&looked);
@@ -355,7 +373,8 @@ fn an_agent_is_heard_of_its_own_node_only() {
 
 #[test]
 fn what_may_not_be_seen_is_said_and_changes_nothing() {
-    let looked = look(dstate().told(Says::fuse(&[POD])).refuse(EVENTS, 403, "events is forbidden"), everything());
+    let looked =
+        look(dstate().told(AgentEventFixture::fuse(&[POD])).refuse(EVENTS, 403, "events is forbidden"), everything());
     is_as_without(&looked);
     let unknown = &looked.report.unknown[0];
     assert_eq!(unknown.source, "Events of the agents");
@@ -367,11 +386,12 @@ fn what_may_not_be_seen_is_said_and_changes_nothing() {
 #[test]
 fn an_agent_is_heard_while_its_kubelet_is_not_ready() {
     let message = "container runtime is down";
-    let world = dstate().told(Says::fuse(&[POD])).node_ready("node-a", "False", "KubeletNotReady", message);
+    let world =
+        dstate().told(AgentEventFixture::fuse(&[POD])).node_ready("node-a", "False", "KubeletNotReady", message);
     let looked = look(world, everything());
     assert_eq!(looked.causes(), ["FuseServerNotResponding", "NodeNotReady"], "{:#?}", looked.report);
     // A silent node has a silent agent.
-    let world = dstate().told(Says::fuse(&[POD])).node_ready("node-a", "Unknown", "NodeStatusUnknown", "");
+    let world = dstate().told(AgentEventFixture::fuse(&[POD])).node_ready("node-a", "Unknown", "NodeStatusUnknown", "");
     assert_eq!(look(world, everything()).causes(), ["NodeUnreachable"]);
 }
 
@@ -380,7 +400,7 @@ fn an_agent_is_heard_while_its_kubelet_is_not_ready() {
 fn what_the_agent_says_of_the_runtime_is_why_its_kubelet_is_not_ready() {
     use findings::cause::{NETWORK_NOT_READY, PLEG_STALLED, RUNTIME_NOT_REACHABLE, RUNTIME_NOT_RESPONDING};
     for cause in [&NETWORK_NOT_READY, &PLEG_STALLED, &RUNTIME_NOT_REACHABLE, &RUNTIME_NOT_RESPONDING] {
-        let mut says = Says::fuse(&[POD]);
+        let mut says = AgentEventFixture::fuse(&[POD]);
         says.carried.finding.cause = findings::CauseRef(cause);
         says.carried.finding.gate = None;
         let message = "container runtime network not ready: cni plugin not initialized";
@@ -392,7 +412,7 @@ fn what_the_agent_says_of_the_runtime_is_why_its_kubelet_is_not_ready() {
 
 #[test]
 fn an_agent_is_heard_of_a_pod_that_was_forced() {
-    let forced = dstate().told(Says::fuse(&[POD])).change("/api/v1/pods", "p", |pod| {
+    let forced = dstate().told(AgentEventFixture::fuse(&[POD])).change("/api/v1/pods", "p", |pod| {
         pod["metadata"]["deletionGracePeriodSeconds"] = json!(0);
         pod["metadata"]["finalizers"] = json!(["example.com/hold"]);
     });
@@ -449,7 +469,9 @@ fn no_foreign_command_is_told() {
             let harmless = ["why-terminating-agent check", "kubectl ", "grep -lsF /mnt/media "];
             harmless.iter().any(|known| command.starts_with(known))
         };
-        for looked in [joined, told_by_anybody].map(|look| look(Says::forged(&[POD], cause, values.clone()))) {
+        for looked in
+            [joined, told_by_anybody].map(|look| look(AgentEventFixture::forged(&[POD], cause, values.clone())))
+        {
             let told = looked.commands();
             assert!(told.iter().all(is_expected), "{cause} {values}: {told:?}");
         }
@@ -468,22 +490,25 @@ fn no_foreign_command_is_told() {
     ] {
         let harmless = ["why-terminating-agent check", "kubectl ", "findmnt ", "ls ", "grep ", "dmesg ", "journalctl "];
         let is_harmless = |command: &String| harmless.iter().any(|known| command.starts_with(known));
-        let told = |look: fn(Says) -> Looked| look(Says::forged(&[POD], cause, values.clone())).commands();
+        let told = |look: fn(AgentEventFixture) -> Looked| {
+            look(AgentEventFixture::forged(&[POD], cause, values.clone())).commands()
+        };
         let (by_anybody, by_an_agent) = (told(told_by_anybody), told(joined));
         assert!(by_anybody.iter().all(is_harmless), "{cause}: {by_anybody:?}");
         assert!(!by_an_agent.iter().all(is_harmless), "{cause}: {by_an_agent:?}");
     }
     // A mount that the finding names may be looked at.
-    let told = joined(Says::forged(&[POD], "MountDirectoryLeft", json!({"path": "/mnt/media"}))).commands();
+    let told =
+        joined(AgentEventFixture::forged(&[POD], "MountDirectoryLeft", json!({"path": "/mnt/media"}))).commands();
     assert_eq!(told, [ASK.to_owned(), "grep -lsF /mnt/media /proc/[0-9]*/mountinfo".to_owned()]);
     // The same with the pod's own path is what an agent says.
     let values = json!({"vol_data": format!("{own}/vol_data.json"), "json": "{}"});
-    let told = joined(Says::forged(&[POD], "VolDataMissing", values)).commands();
+    let told = joined(AgentEventFixture::forged(&[POD], "VolDataMissing", values)).commands();
     assert_eq!(told, [ASK.to_owned(), format!("printf '%s' '{{}}' > '{own}/vol_data.json'")]);
     // A mount is told where it is; nothing is written through another process's root.
     let told = |cause: &str, mut values: Value| {
         values["mount_namespace_pid"] = "77".into();
-        joined(Says::forged(&[POD], cause, values)).commands()
+        joined(AgentEventFixture::forged(&[POD], cause, values)).commands()
     };
     let path = format!("{own}/mount/inner");
     let unmount = format!("umount -i -n -c -N 77 '{path}'");
@@ -494,36 +519,40 @@ fn no_foreign_command_is_told() {
 
 #[test]
 fn a_name_with_two_values_has_none() {
-    let mut other = Says::fuse(&[POD]).named("node-a.2").at(5);
+    let mut other = AgentEventFixture::fuse(&[POD]).named("node-a.2").at(5);
     let annotation = other.carried.to_annotation().replace("\"connection\":\"41\"", "\"connection\":\"40\"");
     other.annotation = Some(annotation);
-    let looked = look(dstate().told(Says::fuse(&[POD])).told(other), everything());
+    let looked = look(dstate().told(AgentEventFixture::fuse(&[POD])).told(other), everything());
     assert_eq!(looked.causes(), ["FuseServerNotResponding"], "{:#?}", looked.report);
     assert_eq!(looked.commands(), [ASK]);
 }
 
 #[test]
 fn the_node_itself_is_asked_first() {
-    let looked = joined(Says::fuse(&[POD]));
+    let looked = joined(AgentEventFixture::fuse(&[POD]));
     assert_eq!(looked.commands(), [ASK, "echo 1 > /sys/fs/fuse/connections/41/abort"]);
 }
 
 #[test]
 fn a_time_that_has_not_come_is_refused() {
     for says in [
-        Says::fuse(&[POD]).at(-3600),
-        Says::fuse(&[POD]).at(30).renewed(-3600),
-        Says::fuse(&[POD]).at(-3600).renewed(30),
+        AgentEventFixture::fuse(&[POD]).at(-3600),
+        AgentEventFixture::fuse(&[POD]).at(30).renewed(-3600),
+        AgentEventFixture::fuse(&[POD]).at(-3600).renewed(30),
     ] {
         let looked = joined(says);
         is_as_without(&looked);
         assert!(notes(&looked).contains("its time lies in the future"), "{}", notes(&looked));
     }
-    assert_eq!(joined(Says::fuse(&[POD]).at(-20)).causes(), ["FuseServerNotResponding"], "clocks differ a little");
+    assert_eq!(
+        joined(AgentEventFixture::fuse(&[POD]).at(-20)).causes(),
+        ["FuseServerNotResponding"],
+        "clocks differ a little"
+    );
 }
 
-fn over(name: &str, at: i64) -> Says {
-    let mut over = Says::fuse(&[POD]).named(name).at(at);
+fn over(name: &str, at: i64) -> AgentEventFixture {
+    let mut over = AgentEventFixture::fuse(&[POD]).named(name).at(at);
     over.carried.phase = Phase::Over;
     over.kind = "Normal";
     over
@@ -531,7 +560,8 @@ fn over(name: &str, at: i64) -> Says {
 
 #[test]
 fn an_end_hides_nothing_that_the_api_shows() {
-    let told = |over: Says| look(dstate().told(Says::fuse(&[POD]).at(300)).told(over), everything());
+    let told =
+        |over: AgentEventFixture| look(dstate().told(AgentEventFixture::fuse(&[POD]).at(300)).told(over), everything());
     for forged in [over("node-a.1.0", -86_400), over("any.0", 30), over("node-a.10", 30)] {
         assert_eq!(told(forged).causes(), ["FuseServerNotResponding"]);
     }

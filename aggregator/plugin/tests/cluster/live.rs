@@ -127,7 +127,7 @@ fn stuck() -> World {
 fn what_is_said_now_takes_the_place_of_what_was_said() {
     let now = |uid: &str| asked(vec![on_channel(1, &report(uid))], Bounds::default()).0;
     let subject = || object("pod", "exam-dstate", "p");
-    let world = || stuck().told(Says::held(&[POD]));
+    let world = || stuck().told(AgentEventFixture::held(&[POD]));
     assert_eq!(look(world(), subject()).causes(), ["VolumeHeldByProcess"]);
     let live = |answered: Answered| {
         look_with(world(), subject(), |state| {
@@ -153,14 +153,14 @@ fn what_is_said_now_takes_the_place_of_what_was_said() {
 #[test]
 fn without_the_right_it_is_what_was_said_before() {
     let exec = "/api/v1/namespaces/why-terminating/pods/agent-node-a/exec";
-    let world = stuck().told(Says::fuse(&[POD])).refuse(exec, 403, "pods \"agent-node-a\" is forbidden");
+    let world = stuck().told(AgentEventFixture::fuse(&[POD])).refuse(exec, 403, "pods \"agent-node-a\" is forbidden");
     let looked = look_with(world, object("pod", "exam-dstate", "p"), |state| state.live = true);
     assert_eq!(looked.causes(), ["FuseServerNotResponding"], "{:#?}", looked.report);
     let says = format!("{:?}", looked.report.notes);
     assert!(says.contains("was not asked now") && says.contains("create pods/exec in why-terminating"), "{says}");
     assert!(!looked.commands().iter().any(|command| command.contains("exec")), "nobody is told to take it");
     // Nobody asks who has not been told to.
-    let quiet = look(stuck().told(Says::fuse(&[POD])), object("pod", "exam-dstate", "p"));
+    let quiet = look(stuck().told(AgentEventFixture::fuse(&[POD])), object("pod", "exam-dstate", "p"));
     assert!(!quiet.requests.iter().any(|path| path.contains("/exec")), "{:?}", quiet.requests);
 }
 

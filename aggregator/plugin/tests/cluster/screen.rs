@@ -1,7 +1,7 @@
 //! The first screen: what a person reads first, and how the rest is found from there.
 
 use findings::render::{Detail, Style};
-use plugin::report::{Which, explain, screen, table, tree};
+use plugin::report::{RootSelector, explain, screen, table, tree};
 
 use crate::support::*;
 
@@ -88,11 +88,11 @@ fn the_oldest_root_is_first_and_each_has_its_proof() {
 #[test]
 fn a_number_leads_to_the_whole_tree() {
     let looked = look(recording("finalizer-and-webhook"), everything());
-    let text = explain(&looked.report, Which::Number(1), Detail::Short, 100, Style::Plain).unwrap();
+    let text = explain(&looked.report, RootSelector::Number(1), Detail::Short, 100, Style::Plain).unwrap();
     assert!(text.contains("ROOT CAUSE WebhookUnavailable") && text.contains("  Do     1. "), "{text}");
     assert!(!text.contains("FinalizerControllerGone"), "{text}");
     for number in [0, 99] {
-        assert_eq!(explain(&looked.report, Which::Number(number), Detail::Short, 100, Style::Plain), None);
+        assert_eq!(explain(&looked.report, RootSelector::Number(number), Detail::Short, 100, Style::Plain), None);
     }
 }
 
@@ -177,7 +177,7 @@ fn rights_that_are_missing_are_said_once_with_the_command_that_asks_for_them() {
 #[test]
 fn steps_on_a_node_say_so() {
     let pod = "ee7644fa-c649-4025-9178-81dc31cad0c6";
-    let looked = look(recording("dstate-fuse").told(Says::fuse(&[pod])), everything());
+    let looked = look(recording("dstate-fuse").told(AgentEventFixture::fuse(&[pod])), everything());
     let block = block(&shown(&looked), 1);
     assert!(block[0].contains("FuseServerNotResponding  pid 22655 s3fs on node-a"), "{block:#?}");
     assert!(block[1].starts_with("   node-a says (12s ago): "), "{block:#?}");

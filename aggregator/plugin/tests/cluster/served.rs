@@ -54,7 +54,7 @@ impl Server {
         command
     }
 
-    fn tell(&self, says: Says) {
+    fn tell(&self, says: AgentEventFixture) {
         let event = says.event(ago);
         self.store().put("events", Some("default"), event["metadata"]["name"].as_str().unwrap(), &event).unwrap();
     }
@@ -131,7 +131,7 @@ fn a_first_screen_and_what_its_numbers_lead_to() {
 #[test]
 fn the_agents_word_comes_through_the_server() {
     let server = Server::start("dstate-fuse");
-    server.tell(Says::fuse(&[POD]));
+    server.tell(AgentEventFixture::fuse(&[POD]));
     let answer = server.ask(&["-n", "exam-dstate"]);
     let said = text(&answer.stdout);
     assert_eq!(answer.status.code(), Some(2), "{said}{}", text(&answer.stderr));
@@ -145,7 +145,7 @@ fn the_agents_word_comes_through_the_server() {
 #[test]
 fn the_command_that_looks_for_events_selects_them() {
     let server = Server::start("dstate-fuse");
-    server.tell(Says::fuse(&[POD]));
+    server.tell(AgentEventFixture::fuse(&[POD]));
     // As the remedy prints it; kubectl asks the core group.
     let command = findings::cause::POD_CONTAINERS_NOT_STOPPED.safe[0].command.unwrap();
     let selector = command.split("--field-selector ").nth(1).unwrap().replace("{agent_node}", "node-a");
@@ -212,7 +212,7 @@ fn a_watch_answers_again_and_ends_with_its_object() {
         }
     };
     next("PodContainersNotStopped");
-    server.tell(Says::fuse(&[POD]));
+    server.tell(AgentEventFixture::fuse(&[POD]));
     next("pid 22655 s3fs on node-a");
     server.store().put_pod("exam-dstate", "p", &Value::Null).unwrap();
     server.store().put_namespace("exam-dstate", &Value::Null).unwrap();
@@ -238,7 +238,7 @@ fn a_wait_ends_when_its_object_is_gone_and_tells_what_holds_it_meanwhile() {
     let mut lines = BufReader::new(child.0.stderr.take().unwrap()).lines();
     // As long as it takes to look once, and begin to follow.
     std::thread::sleep(Duration::from_secs(3));
-    server.tell(Says::fuse(&[POD]));
+    server.tell(AgentEventFixture::fuse(&[POD]));
     let changed = lines.next().unwrap().unwrap();
     assert!(changed.contains("held by something else now: FuseServerNotResponding (pid 22655 s3fs)"), "{changed}");
     let began = std::time::Instant::now();

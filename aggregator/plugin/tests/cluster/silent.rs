@@ -47,7 +47,7 @@ fn zone(mut world: World, zone: &str, all: usize, silent: usize) -> World {
 
 /// The agent of node-a wrote an Event so many seconds ago, and nobody else can have.
 fn heard(world: World, ago: i64) -> World {
-    world.agent("node-a", "True").policy(86_400).told(Says::fuse(&[POD]).at(ago))
+    world.agent("node-a", "True").policy(86_400).told(AgentEventFixture::fuse(&[POD]).at(ago))
 }
 
 fn notes(looked: &Looked) -> String {
@@ -69,25 +69,25 @@ fn an_agent_that_spoke_later_than_its_kubelet_shows_that_the_machine_runs() {
     // Nothing that would let a second copy start.
     assert!(!looked.commands().iter().any(|command| command.contains("taint")), "{:?}", looked.commands());
     // What it said long ago may be over.
-    let late = look(silence(silent(), "node-a").told(Says::fuse(&[POD]).at(45 * 60)), everything());
+    let late = look(silence(silent(), "node-a").told(AgentEventFixture::fuse(&[POD]).at(45 * 60)), everything());
     assert_eq!(late.causes(), ["NodeUnreachable"], "it spoke before the silence");
 }
 
 /// Then a tenant could make a machine that is off look as if it ran.
 #[test]
 fn what_anybody_may_have_written_proves_no_machine() {
-    let told = |world: World, says: Says| look(world.told(says), everything());
+    let told = |world: World, says: AgentEventFixture| look(world.told(says), everything());
     let root = |looked: &Looked| {
         let root = looked.report.roots.iter().find(|root| root.finding.cause.id == "NodeKubeletSilent");
         root.map(|root| (root.finding.confidence, root.finding.missing.clone().unwrap_or_default()))
     };
     let deployed = || silent().agent("node-a", "True");
     for (world, why) in [(deployed(), "no policy"), (silent().policy(86_400), "no agent is deployed there")] {
-        let (confidence, missing) = root(&told(world, Says::fuse(&[POD]).at(60))).unwrap();
+        let (confidence, missing) = root(&told(world, AgentEventFixture::fuse(&[POD]).at(60))).unwrap();
         assert!(confidence == Confidence::Probable && missing.contains(why), "{missing}");
     }
     // An agent writes as its own node.
-    let mut other = Says::fuse(&[POD]).at(60);
+    let mut other = AgentEventFixture::fuse(&[POD]).at(60);
     other.instance = "node-b".to_owned();
     assert_eq!(root(&told(deployed().policy(86_400), other)), None);
 }
@@ -104,7 +104,7 @@ fn an_agent_that_is_late_itself_leaves_it_probable() {
         .change("/api/v1/nodes", "node-a", |node| {
             node["status"]["conditions"][0]["lastHeartbeatTime"] = long.clone().into()
         });
-    let looked = look(world.told(Says::fuse(&[POD]).at(50 * 60)), everything());
+    let looked = look(world.told(AgentEventFixture::fuse(&[POD]).at(50 * 60)), everything());
     let root = looked.report.roots.iter().find(|root| root.finding.cause.id == "NodeKubeletSilent").unwrap();
     assert_eq!(root.finding.confidence, Confidence::Probable);
 }
@@ -114,8 +114,8 @@ fn without_such_a_word_kubelet_machine_and_network_look_alike() {
     for world in [
         silent(),
         // Older than the silence, or so close to it that both may have ended together.
-        silent().told(Says::fuse(&[POD]).at(1200)),
-        silent().told(Says::fuse(&[POD]).at(880)),
+        silent().told(AgentEventFixture::fuse(&[POD]).at(1200)),
+        silent().told(AgentEventFixture::fuse(&[POD]).at(880)),
     ] {
         let looked = look(world, everything());
         assert_eq!(looked.causes(), ["NodeUnreachable"], "{:#?}", looked.report);
@@ -123,10 +123,11 @@ fn without_such_a_word_kubelet_machine_and_network_look_alike() {
         assert!(evidence(&looked).contains("Events of the agent on node-a: none since then"), "{}", evidence(&looked));
     }
     // Of a Node that was called so before.
-    let mut other = Says::fuse(&[POD]).at(60);
+    let mut other = AgentEventFixture::fuse(&[POD]).at(60);
     other.node_uid = "00000000-0000-4000-8000-000000000000".to_owned();
     assert_eq!(look(silent().told(other), everything()).causes(), ["NodeUnreachable"]);
-    let hidden = silent().told(Says::fuse(&[POD]).at(60)).refuse("/apis/events.k8s.io", 403, "events is forbidden");
+    let hidden =
+        silent().told(AgentEventFixture::fuse(&[POD]).at(60)).refuse("/apis/events.k8s.io", 403, "events is forbidden");
     let looked = look(hidden, everything());
     assert_eq!(looked.causes(), ["NodeUnreachable"]);
     assert!(
@@ -141,7 +142,7 @@ fn without_such_a_word_kubelet_machine_and_network_look_alike() {
 fn what_the_agent_says_of_the_kubelet_is_the_root() {
     use findings::cause::{KUBELET_NOT_RUNNING, KUBELET_STOPPED, KUBELET_SYNC_LOOP_HUNG};
     for cause in [&KUBELET_NOT_RUNNING, &KUBELET_STOPPED, &KUBELET_SYNC_LOOP_HUNG] {
-        let mut says = Says::fuse(&[POD]).at(60);
+        let mut says = AgentEventFixture::fuse(&[POD]).at(60);
         says.carried.finding.cause = findings::CauseRef(cause);
         says.carried.finding.gate = None;
         let looked = look(silent().told(says), everything());
@@ -170,7 +171,7 @@ fn a_machine_that_its_cloud_has_stopped() {
     let is_asked = |step: &findings::Step| step.text.starts_with("If its cloud still shows it as stopped");
     assert_eq!(taints.map(is_asked).collect::<Vec<_>>(), [true], "{remedy:#?}");
     // The last word from before it was stopped.
-    let world = silent().taint("node-a", SHUT_DOWN, "NoSchedule").told(Says::fuse(&[POD]).at(820));
+    let world = silent().taint("node-a", SHUT_DOWN, "NoSchedule").told(AgentEventFixture::fuse(&[POD]).at(820));
     assert!(look(world, everything()).causes().contains(&"NodeShutDown"));
 }
 
@@ -227,7 +228,7 @@ fn a_machine_that_runs_although_its_cloud_had_stopped_it() {
 /// Whoever may write Events is not to take a failover away.
 #[test]
 fn a_machine_does_not_run_on_anybodys_word() {
-    let spoke = silent().agent("node-a", "True").told(Says::fuse(&[POD]).at(60));
+    let spoke = silent().agent("node-a", "True").told(AgentEventFixture::fuse(&[POD]).at(60));
     let looked = look(stopped(spoke), everything());
     assert!(looked.causes().contains(&"NodeShutDown"), "{:#?}", looked.report);
     let said = notes(&looked);
@@ -254,7 +255,7 @@ fn a_machine_that_runs_although_it_was_declared_out_of_service() {
     });
     for (world, only_if) in [
         (heard(without_time, 60), "if that was after the taint, which has no time"),
-        (tainted().told(Says::fuse(&[POD]).at(60)), "if that was its agent ("),
+        (tainted().told(AgentEventFixture::fuse(&[POD]).at(60)), "if that was its agent ("),
     ] {
         let said = notes(&look(world, everything()));
         assert!(said.contains(only_if) && said.contains("See whether it is off"), "{said}");
@@ -305,7 +306,10 @@ fn the_pods_of_a_ready_node_have_their_own_causes_whatever_it_was_declared() {
     let looked = look(tainted(), everything());
     assert_eq!(looked.causes(), ["PodContainersNotStopped"], "{:#?}", looked.report);
     assert!(notes(&looked).contains("is declared out of service, and Ready"), "{}", notes(&looked));
-    assert_eq!(look(tainted().told(Says::fuse(&[POD])), everything()).causes(), ["FuseServerNotResponding"]);
+    assert_eq!(
+        look(tainted().told(AgentEventFixture::fuse(&[POD])), everything()).causes(),
+        ["FuseServerNotResponding"]
+    );
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn of_what_anybody_can_have_written_the_steps_look() {
         .with(Placeholder::Json, r#"{"driverName":"d","volumeHandle":"another's"}"#);
     let mut tried = 0;
     for cause in findings::cause::all() {
-        let mut says = Says::held(&[CWD]);
+        let mut says = AgentEventFixture::held(&[CWD]);
         says.carried.finding.cause = CauseRef(cause);
         says.carried.finding.values = values.clone();
         let looked = look(recording("volumes-busy").told(says), object("pod", "node-scn", "cwd"));
@@ -47,7 +47,7 @@ fn of_what_anybody_can_have_written_the_steps_look() {
 #[test]
 fn whoever_could_have_written_it_is_told() {
     let doubt = |world: World| {
-        let looked = look(world.told(Says::fuse(&[POD])), everything());
+        let looked = look(world.told(AgentEventFixture::fuse(&[POD])), everything());
         assert_eq!(looked.causes(), ["FuseServerNotResponding"]);
         let asked = looked.requests.iter().filter(|path| path.contains("validatingadmissionpolic")).count();
         (looked.report.roots[0].told_by.as_ref().unwrap().unverified.clone(), asked)

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::Shared;
 use super::caller::Caller;
 use super::review::User;
-use super::visible::Rights;
+use super::visibility::Rights;
 
 /// What could not be answered. Whoever may not see something hears what they hear of what is not there.
 pub enum Refusal {
@@ -280,5 +280,5 @@ pub async fn causes(headers: HeaderMap) -> Response {
 /// JSON with a tag: who has it already is told so in a few bytes.
 pub fn tagged(headers: &HeaderMap, content: &impl Serialize) -> Response {
     let Ok(body) = serde_json::to_vec(content) else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
-    super::answer::answer(headers, "application/json", body)
+    super::cached_response::answer(headers, "application/json", body)
 }

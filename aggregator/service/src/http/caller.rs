@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::Shared;
 use super::rate_limit::Rates;
-use super::review::{LONGEST_TOKEN, NotReviewed, Reviews, User};
+use super::review::{MAX_TOKEN_BYTES, NotReviewed, Reviews, User};
 use super::server::Peer;
 
 /// Somebody the API server knows.
@@ -71,7 +71,7 @@ impl FromRequestParts<Shared> for Caller {
         let mut tokens = parts.headers.get_all(header::AUTHORIZATION).iter();
         let (Some(only), None) = (tokens.next(), tokens.next()) else { return Err(Refused::Nobody) };
         let token = only.to_str().ok().and_then(|value| value.strip_prefix("Bearer "));
-        let token = token.filter(|token| !token.is_empty() && token.len() <= LONGEST_TOKEN);
+        let token = token.filter(|token| !token.is_empty() && token.len() <= MAX_TOKEN_BYTES);
         let Some(token) = token else { return Err(Refused::Nobody) };
         let now = Instant::now();
         // A token that has to be asked for costs a request: who guesses them is slowed, and those who are known are not.

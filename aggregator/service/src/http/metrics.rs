@@ -20,14 +20,14 @@ use prometheus_client::registry::{Registry, Unit};
 use super::Shared;
 use super::caller::{Caller, Refused};
 use super::review::Access;
-use crate::cost;
 use crate::published::{Findings, Published};
 use crate::requests::Outcome;
+use crate::resource_usage;
 
 /// Roots that are told one by one; of the others only how many there are.
-const MOST_ROOTS: usize = 50;
+const MAX_ROOTS: usize = 50;
 /// Namespaces that are named.
-const MOST_NAMES: usize = 200;
+const MAX_NAMESPACES: usize = 200;
 
 /// Prometheus waits ten seconds for all of a scrape.
 const REVIEWED_WITHIN: Duration = Duration::from_secs(5);
@@ -127,8 +127,8 @@ fn silence_alone(published: &Published, shared: &Shared) -> Result<String, std::
 fn one_by_one<'r>(roots: impl Iterator<Item = &'r Root>) -> (Vec<&'r Root>, u64) {
     let mut holding: Vec<&Root> = roots.filter(|root| root.verdict > Verdict::Progressing).collect();
     holding.sort_by_key(|root| !root.finding.cause.node_is_lost);
-    let left_out = holding.len().saturating_sub(MOST_ROOTS);
-    holding.truncate(MOST_ROOTS);
+    let left_out = holding.len().saturating_sub(MAX_ROOTS);
+    holding.truncate(MAX_ROOTS);
     (holding, left_out as u64)
 }
 
@@ -183,7 +183,7 @@ fn text(published: &Published, shared: &Shared) -> Result<String, std::fmt::Erro
             *sums.entry((label.namespace, label.cause)).or_default() += one;
             sums
         });
-        let names = names.into_iter().take(MOST_NAMES);
+        let names = names.into_iter().take(MAX_NAMESPACES);
         let names = names.map(|((namespace, cause), sum)| (NamespaceLabel { namespace, cause }, sum));
         gauge(&mut all, "namespace_objects", "Held objects by namespace, of the first 200", names);
     }
@@ -220,11 +220,11 @@ fn text(published: &Published, shared: &Shared) -> Result<String, std::fmt::Erro
 }
 
 fn own_cost(all: &mut Registry) {
-    if let Some(bytes) = cost::resident_memory().and_then(|bytes| i64::try_from(bytes).ok()) {
+    if let Some(bytes) = resource_usage::resident_memory().and_then(|bytes| i64::try_from(bytes).ok()) {
         let help = "Resident memory of the service";
         gauge(all, "process_resident_memory_bytes", help, [(NoLabel {}, bytes)]);
     }
-    if let Some(time) = cost::processor_time() {
+    if let Some(time) = resource_usage::processor_time() {
         let counter = Counter::<f64, AtomicU64>::default();
         counter.inc_by(time.as_secs_f64());
         all.register_with_unit("process_cpu", "Processor time that the service has used", Unit::Seconds, counter);
@@ -253,7 +253,7 @@ mod tests {
         roots.push(root(&cause::NODE_SHUT_DOWN, "Node node-c", Verdict::Progressing));
         let (told, left_out) = one_by_one(roots.iter());
         let names: Vec<&str> = told.iter().map(|root| root.finding.root.as_str()).collect();
-        assert_eq!((names.len(), left_out), (MOST_ROOTS, 11));
+        assert_eq!((names.len(), left_out), (MAX_ROOTS, 11));
         assert_eq!(names[..2], ["NodeUnreachable:Node node-b", "WebhookUnavailable:webhook 0"]);
         assert_eq!(one_by_one(roots.iter().take(3)).1, 0);
     }

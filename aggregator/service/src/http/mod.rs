@@ -1,19 +1,19 @@
 //! What the service tells, to each caller what that caller may see.
 
-mod answer;
 mod api;
+mod cached_response;
 mod caller;
+mod concurrency_limit;
 mod metrics;
 mod openapi;
 mod page;
-mod places;
 mod rate_limit;
 mod review;
 mod routes;
 mod server;
 mod stream;
 mod tls;
-mod visible;
+mod visibility;
 
 use std::sync::Arc;
 
@@ -24,10 +24,10 @@ use client::Bounds;
 use kube::Client;
 use tokio::sync::watch::Receiver;
 
-use crate::clock::Clock;
 use crate::leader::Leader;
 use crate::published::Published;
 use crate::requests::Requests;
+use crate::server_clock::ServerClock;
 
 pub use server::{bind, serve};
 pub use tls::{Certificate, Tls};
@@ -38,9 +38,9 @@ pub struct Shared {
     published: Receiver<Published>,
     reviews: Arc<review::Reviews>,
     limits: Arc<caller::Limits>,
-    streams: Arc<places::Places<String>>,
+    streams: Arc<concurrency_limit::ConcurrencyLimit<String>>,
     requests: Arc<Requests>,
-    clock: Arc<Clock>,
+    clock: Arc<ServerClock>,
     leader: Leader,
     names_in_metrics: bool,
 }
@@ -52,12 +52,12 @@ impl Shared {
         bounds: Bounds,
         published: Receiver<Published>,
         requests: Arc<Requests>,
-        clock: Arc<Clock>,
+        clock: Arc<ServerClock>,
         leader: Leader,
         names_in_metrics: bool,
     ) -> Self {
         let (reviews, limits) = (Arc::new(review::Reviews::new(client, bounds)), Arc::default());
-        let streams = places::Places::new(64, 8);
+        let streams = concurrency_limit::ConcurrencyLimit::new(64, 8);
         Shared { published, reviews, limits, streams, requests, clock, leader, names_in_metrics }
     }
 }

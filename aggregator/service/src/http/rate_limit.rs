@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Clients that are remembered. Beyond that, those that are not known share one bucket's worth.
-const MOST: usize = 4096;
+const MAX_CLIENTS: usize = 4096;
 
 /// A bucket of tokens for each client.
 pub struct Rates<K> {
@@ -27,10 +27,10 @@ impl<K: Hash + Eq> Rates<K> {
             (tokens + now.saturating_duration_since(at).as_secs_f64() * self.per_second).min(self.burst)
         };
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-        if buckets.len() >= MOST && !buckets.contains_key(&client) {
+        if buckets.len() >= MAX_CLIENTS && !buckets.contains_key(&client) {
             // Who has rested long enough is as good as new.
             buckets.retain(|_, bucket| filled(*bucket) < self.burst);
-            if buckets.len() >= MOST {
+            if buckets.len() >= MAX_CLIENTS {
                 return Err(Duration::from_secs(1));
             }
         }
@@ -67,12 +67,12 @@ mod tests {
     fn clients_without_number_take_no_memory_without_bound() {
         let rates = Rates::new(1.0, 2.0);
         let start = Instant::now();
-        for client in 0..MOST {
+        for client in 0..MAX_CLIENTS {
             assert_eq!(rates.take(client, start), Ok(()));
         }
-        assert!(rates.take(MOST, start).is_err());
+        assert!(rates.take(MAX_CLIENTS, start).is_err());
         assert!(rates.take(0, start).is_ok(), "who is known is served on");
-        assert!(rates.take(MOST, start + Duration::from_secs(2)).is_ok());
-        assert!(rates.buckets.lock().unwrap().len() <= MOST);
+        assert!(rates.take(MAX_CLIENTS, start + Duration::from_secs(2)).is_ok());
+        assert!(rates.buckets.lock().unwrap().len() <= MAX_CLIENTS);
     }
 }

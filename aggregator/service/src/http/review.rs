@@ -19,15 +19,15 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::Semaphore;
 
 /// So long an answer is believed: a right that is taken away is gone after that.
-const BELIEVED: Duration = Duration::from_secs(15);
+const CACHE_TTL: Duration = Duration::from_secs(15);
 /// Answers that are kept.
-const MOST_KEPT: usize = 50_000;
+const MAX_CACHED_ANSWERS: usize = 50_000;
 /// Reviews at a time, of all callers together.
-const AT_A_TIME: usize = 16;
+const MAX_CONCURRENT_REVIEWS: usize = 16;
 /// No review is longer.
-const LONGEST: usize = 1 << 20;
+const MAX_REVIEW_BYTES: usize = 1 << 20;
 /// No token is longer.
-pub const LONGEST_TOKEN: usize = 16 << 10;
+pub const MAX_TOKEN_BYTES: usize = 16 << 10;
 
 /// Somebody the API server knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -99,14 +99,14 @@ struct Kept<K, V>(HashMap<K, (Instant, V)>);
 
 impl<K: Hash + Eq, V: Clone> Kept<K, V> {
     fn get(&self, key: &K) -> Option<V> {
-        self.0.get(key).filter(|(at, _)| at.elapsed() < BELIEVED).map(|(_, value)| value.clone())
+        self.0.get(key).filter(|(at, _)| at.elapsed() < CACHE_TTL).map(|(_, value)| value.clone())
     }
 
     fn put(&mut self, key: K, value: V) {
-        if self.0.len() >= MOST_KEPT {
-            self.0.retain(|_, (at, _)| at.elapsed() < BELIEVED);
+        if self.0.len() >= MAX_CACHED_ANSWERS {
+            self.0.retain(|_, (at, _)| at.elapsed() < CACHE_TTL);
         }
-        if self.0.len() < MOST_KEPT {
+        if self.0.len() < MAX_CACHED_ANSWERS {
             self.0.insert(key, (Instant::now(), value));
         }
     }
@@ -115,7 +115,7 @@ impl<K: Hash + Eq, V: Clone> Kept<K, V> {
 impl Reviews {
     /// Asks through `client`.
     pub fn new(client: Client, bounds: Bounds) -> Self {
-        let places = Semaphore::new(AT_A_TIME);
+        let places = Semaphore::new(MAX_CONCURRENT_REVIEWS);
         let (users, access) = (Mutex::new(Kept(HashMap::new())), Mutex::new(Kept(HashMap::new())));
         Reviews { client, bounds, places, users, access }
     }
@@ -149,7 +149,8 @@ impl Reviews {
             let allowed = self.known_or_asked(user, who, &access).await?;
             Ok((access, allowed))
         });
-        let answers: Vec<Result<(Access, bool), NotReviewed>> = answers.buffer_unordered(AT_A_TIME).collect().await;
+        let answers: Vec<Result<(Access, bool), NotReviewed>> =
+            answers.buffer_unordered(MAX_CONCURRENT_REVIEWS).collect().await;
         answers.into_iter().collect()
     }
 
@@ -196,7 +197,7 @@ impl Reviews {
         let answer = async {
             let (head, body) = self.client.send(request).await.ok()?.into_parts();
             let is_created = matches!(head.status, StatusCode::OK | StatusCode::CREATED);
-            let body = Limited::new(body, LONGEST).collect().await.ok().filter(|_| is_created)?;
+            let body = Limited::new(body, MAX_REVIEW_BYTES).collect().await.ok().filter(|_| is_created)?;
             serde_json::from_slice::<Value>(&body.to_bytes()).ok()
         };
         let answer = tokio::time::timeout(self.bounds.request_timeout, answer).await.ok().flatten();

@@ -14,22 +14,22 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-use super::places::Places;
+use super::concurrency_limit::ConcurrencyLimit;
 use super::{Shared, router};
 
 /// At the same time, and of one address: behind a port-forward all come from the same.
-const MOST_CONNECTIONS: usize = 256;
-const MOST_OF_ONE: usize = 128;
+const MAX_CONNECTIONS: usize = 256;
+const MAX_CONNECTIONS_PER_ADDRESS: usize = 128;
 /// The handshake must be over by then.
-const HANDSHAKE: Duration = Duration::from_secs(5);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 /// A request's head must be there by then, and may be so long.
 const HEAD: (Duration, usize) = (Duration::from_secs(5), 16 << 10);
 /// Headers of one request.
-const MOST_HEADERS: usize = 64;
+const MAX_HEADERS: usize = 64;
 /// An answer must begin by then.
-const ANSWER: Duration = Duration::from_secs(30);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// A connection lives no longer; whoever follows a stream begins anew.
-const CONNECTION: Duration = Duration::from_secs(600);
+const MAX_CONNECTION_AGE: Duration = Duration::from_secs(600);
 
 /// Where a request comes from. A header of a proxy is not believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,7 +45,7 @@ pub async fn bind(address: SocketAddr) -> std::io::Result<(TcpListener, SocketAd
 /// Serves until the service ends.
 pub async fn serve(listener: TcpListener, acceptor: TlsAcceptor, shared: Shared) {
     let router = router(shared).layer(axum::middleware::from_fn(bounded));
-    let places = Places::new(MOST_CONNECTIONS, MOST_OF_ONE);
+    let places = ConcurrencyLimit::new(MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS);
     loop {
         let Ok((connection, from)) = listener.accept().await else {
             // Out of descriptors, for a moment.
@@ -57,14 +57,14 @@ pub async fn serve(listener: TcpListener, acceptor: TlsAcceptor, shared: Shared)
         let service = TowerToHyperService::new(router.clone().layer(Extension(Peer(from.ip()))));
         let acceptor = acceptor.clone();
         tokio::spawn(async move {
-            let handshake = tokio::time::timeout(HANDSHAKE, acceptor.accept(connection)).await;
+            let handshake = tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(connection)).await;
             if let Ok(Ok(connection)) = handshake {
                 let mut server = http1::Builder::new();
                 server.timer(TokioTimer::new()).header_read_timeout(HEAD.0).max_buf_size(HEAD.1);
-                server.max_headers(MOST_HEADERS);
+                server.max_headers(MAX_HEADERS);
                 // Whoever asks wrongly or slowly is no concern of ours.
                 let served = server.serve_connection(TokioIo::new(connection), service);
-                let _ = tokio::time::timeout(CONNECTION, served).await;
+                let _ = tokio::time::timeout(MAX_CONNECTION_AGE, served).await;
             }
             drop(place);
         });
@@ -78,7 +78,7 @@ async fn bounded(request: Request, next: Next) -> Response {
     if headers.contains_key(header::TRANSFER_ENCODING) || !headers.get(header::CONTENT_LENGTH).is_none_or(is_empty) {
         return (StatusCode::PAYLOAD_TOO_LARGE, [(header::CONNECTION, "close")]).into_response();
     }
-    let answer = tokio::time::timeout(ANSWER, next.run(request)).await;
+    let answer = tokio::time::timeout(ANSWER_TIMEOUT, next.run(request)).await;
     let mut answer = answer.unwrap_or_else(|_| StatusCode::GATEWAY_TIMEOUT.into_response());
     let headers = answer.headers_mut();
     for (name, value) in [

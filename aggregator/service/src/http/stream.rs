@@ -13,13 +13,13 @@ use tokio::sync::watch::Receiver;
 use super::Shared;
 use super::api::{self, Refusal};
 use super::caller::{Caller, Token};
-use super::places::Place;
+use super::concurrency_limit::Permit;
 use crate::published::Published;
 
 /// Who follows is asked for again after so long, and hears that the connection is alive.
 const PULSE: Duration = Duration::from_secs(15);
 /// Between two events.
-const APART: Duration = Duration::from_secs(1);
+const MIN_EVENT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// One who follows.
 struct Follower {
@@ -28,7 +28,7 @@ struct Follower {
     token: Token,
     published: Receiver<Published>,
     told: Option<String>,
-    _place: Place<String>,
+    _place: Permit<String>,
 }
 
 /// Tells until the caller is nobody any more, or the connection ends.
@@ -52,7 +52,7 @@ impl Follower {
                 changed = self.published.changed() => changed.ok()?,
                 () = tokio::time::sleep(PULSE) => {}
             }
-            tokio::time::sleep(APART).await;
+            tokio::time::sleep(MIN_EVENT_INTERVAL).await;
         }
         self.published.mark_unchanged();
         let event = match self.token.user(&self.shared.reviews).await {

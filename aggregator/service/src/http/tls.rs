@@ -14,9 +14,9 @@ use tokio_rustls::rustls::sign::CertifiedKey;
 use tokio_rustls::rustls::{self, ServerConfig};
 
 /// How often the files are read.
-const AGAIN: Duration = Duration::from_secs(5);
+const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
 /// No certificate and no key is longer.
-const LONGEST: u64 = 1 << 20;
+const MAX_PEM_BYTES: u64 = 1 << 20;
 
 /// Where the certificate comes from.
 #[derive(Clone, Debug)]
@@ -113,7 +113,7 @@ impl Tls {
         let Certificate::Files { chain, key } = self.from.clone() else { return std::future::pending().await };
         let mut failed = false;
         loop {
-            tokio::time::sleep(AGAIN).await;
+            tokio::time::sleep(RELOAD_INTERVAL).await;
             let (chain_path, key_path) = (chain.clone(), key.clone());
             let read = move || Ok::<_, TlsError>((bounded(&chain_path)?, bounded(&key_path)?));
             let read = tokio::task::spawn_blocking(read).await;
@@ -154,7 +154,7 @@ impl Tls {
 fn bounded(path: &Path) -> Result<Vec<u8>, TlsError> {
     use std::io::Read as _;
     let mut bytes = Vec::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(LONGEST).read_to_end(&mut bytes));
+    let read = std::fs::File::open(path).and_then(|file| file.take(MAX_PEM_BYTES).read_to_end(&mut bytes));
     read.map_err(|source| TlsError::Read { path: path.to_owned(), source })?;
     Ok(bytes)
 }

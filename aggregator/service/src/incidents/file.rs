@@ -7,14 +7,14 @@ use sha2::{Digest as _, Sha256};
 use crate::incidents::Incident;
 
 /// No file of ours is longer, in bytes.
-pub const MOST_BYTES: usize = 16 << 20;
+pub const MAX_FILE_BYTES: usize = 16 << 20;
 
 const MAGIC: &str = "why-terminating-incidents";
 const VERSION: u32 = 1;
 /// The last line: a SHA-256 in hexadecimal digits.
-const SUM: usize = 65;
+const CHECKSUM_LINE_BYTES: usize = 65;
 /// The first and the last line together are shorter.
-const FRAME: usize = 200;
+const MAX_FRAME_BYTES: usize = 200;
 
 /// Why a file is none of ours, or not whole.
 #[derive(Debug, thiserror::Error)]
@@ -49,7 +49,7 @@ pub fn encode<'a>(out: &mut impl Write, incidents: impl IntoIterator<Item = &'a 
         let mut line = serde_json::to_vec(incident)?;
         line.push(b'\n');
         bytes += line.len();
-        if bytes > MOST_BYTES - FRAME {
+        if bytes > MAX_FILE_BYTES - MAX_FRAME_BYTES {
             break;
         }
         write(&line)?;
@@ -59,16 +59,16 @@ pub fn encode<'a>(out: &mut impl Write, incidents: impl IntoIterator<Item = &'a 
 
 /// Reads what [`encode`] has written.
 pub fn decode(bytes: &[u8]) -> Result<Vec<Incident>, FileError> {
-    if bytes.len() > MOST_BYTES {
+    if bytes.len() > MAX_FILE_BYTES {
         return Err(FileError::TooLong(bytes.len()));
     }
-    let end = bytes.iter().take(FRAME).position(|byte| *byte == b'\n').ok_or(FileError::Foreign)?;
+    let end = bytes.iter().take(MAX_FRAME_BYTES).position(|byte| *byte == b'\n').ok_or(FileError::Foreign)?;
     let head = std::str::from_utf8(&bytes[..end]).map_err(|_| FileError::Foreign)?;
     let version = head.strip_prefix(MAGIC).and_then(|rest| rest.trim_start().parse().ok()).ok_or(FileError::Foreign)?;
     if version != VERSION {
         return Err(FileError::Version(version));
     }
-    let (told, sum) = bytes.split_at(bytes.len().saturating_sub(SUM));
+    let (told, sum) = bytes.split_at(bytes.len().saturating_sub(CHECKSUM_LINE_BYTES));
     if told.len() <= end || sum != summed(&Sha256::digest(told)).as_bytes() {
         return Err(FileError::Checksum);
     }

@@ -17,4 +17,4 @@ mod snapshot;
 pub use incident::{End, Hold, Incident, LeftBehind};
 pub use postmortem::markdown;
 pub use recorder::{Limits, Recorder};
-pub use snapshot::{Going, Snapshot};
+pub use snapshot::{Snapshot, Terminating};

@@ -11,7 +11,7 @@ use foldhash::{HashMap, HashMapExt as _};
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest as _, Sha256};
 
-use crate::incidents::{End, Going, Hold, Incident, LeftBehind, Snapshot};
+use crate::incidents::{End, Hold, Incident, LeftBehind, Snapshot, Terminating};
 
 /// What is kept at most.
 #[derive(Clone, Copy, Debug)]
@@ -77,16 +77,16 @@ impl Recorder {
 
     /// Takes in what the cluster shows. Returns whether anything has changed that is worth writing down.
     pub fn observe(&mut self, snapshot: &Snapshot) -> bool {
-        let held = Holdings::of(snapshot.report);
+        let held = Holdings::new(snapshot.report);
         let unexplained = &snapshot.report.unexplained;
         let unexplained: HashMap<Key, Verdict> =
-            unexplained.iter().map(|held| (Key::of(&held.thing), held.verdict)).collect();
+            unexplained.iter().map(|held| (Key::new(&held.thing), held.verdict)).collect();
         let told_by_then = snapshot.at.checked_sub(TOLD_BY_THEN).unwrap_or(Timestamp::MIN);
         let mut changed = self.end(snapshot);
         let (now, limits) = (snapshot.at, self.limits);
         for (uid, going) in snapshot.going {
-            let key = Key::of_going(going);
-            let holds = held.on(&key);
+            let key = Key::from_terminating(going);
+            let holds = held.find(&key);
             let has_room = self.open.len() < limits.open;
             let incident = match self.open.get_mut(*uid) {
                 Some(incident) => incident,
@@ -109,7 +109,7 @@ impl Recorder {
                 changed = true;
             }
         }
-        changed |= self.look_back(snapshot);
+        changed |= self.record_left_behind(snapshot);
         changed |= self.forget(snapshot.at);
         self.is_new = false;
         changed
@@ -129,7 +129,7 @@ impl Recorder {
     }
 
     /// What agents still see of pods that have gone.
-    fn look_back(&mut self, snapshot: &Snapshot) -> bool {
+    fn record_left_behind(&mut self, snapshot: &Snapshot) -> bool {
         let mut changed = false;
         for incident in &mut self.ended {
             let Some(seen) = snapshot.on_nodes.get(&incident.uid) else { continue };
@@ -178,13 +178,13 @@ impl Hash for Key<'_> {
 }
 
 impl<'a> Key<'a> {
-    fn of(object: &'a ObjectRef) -> Self {
+    fn new(object: &'a ObjectRef) -> Self {
         let ObjectRef { resource, namespace, name, .. } = object;
         Key { group: &resource.group, plural: &resource.plural, namespace: namespace.as_deref(), name }
     }
 
-    fn of_going(going: &Going<'a>) -> Self {
-        let Going { known, namespace, name, .. } = *going;
+    fn from_terminating(going: &Terminating<'a>) -> Self {
+        let Terminating { known, namespace, name, .. } = *going;
         Key { group: known.group, plural: known.plural, namespace, name }
     }
 }
@@ -209,7 +209,7 @@ struct Holdings<'r> {
 }
 
 impl<'r> Holdings<'r> {
-    fn of(report: &'r ClusterReport) -> Self {
+    fn new(report: &'r ClusterReport) -> Self {
         let count = report.roots.iter().map(|root| root.victims.len() + root.on_the_way.len()).sum();
         let mut held = Holdings { all: Vec::with_capacity(count), first: HashMap::with_capacity(count) };
         // The last first, so that the first root of an object is found first.
@@ -226,12 +226,12 @@ impl<'r> Holdings<'r> {
     }
 
     fn add(&mut self, object: &'r ObjectRef, root: &'r Root, verdict: Verdict, chain: Option<&'r [Arc<Link>]>) {
-        let next = self.first.insert(Key::of(object), self.all.len());
+        let next = self.first.insert(Key::new(object), self.all.len());
         self.all.push(Holding { root, verdict, chain, next });
     }
 
     /// What holds one, by the order of the roots.
-    fn on(&self, object: &Key) -> impl Iterator<Item = &Holding<'r>> + Clone {
+    fn find(&self, object: &Key) -> impl Iterator<Item = &Holding<'r>> + Clone {
         let at = |at: usize| self.all.get(at);
         let first = self.first.get(object).copied().and_then(at);
         std::iter::successors(first, move |held| held.next.and_then(at))
@@ -247,7 +247,7 @@ fn last(chain: Option<&[Arc<Link>]>, root: &Root, most: usize) -> Vec<Arc<Link>>
     }
 }
 
-fn begin(uid: &str, going: &Going, now: Timestamp) -> Incident {
+fn begin(uid: &str, going: &Terminating, now: Timestamp) -> Incident {
     Incident {
         id: id(uid),
         object: going.object(),

@@ -11,7 +11,7 @@ use crate::incidents::LeftBehind;
 
 /// An object with a deletion timestamp. There are thousands, at every judgement: nothing of them is copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Going<'a> {
+pub struct Terminating<'a> {
     /// Its resource.
     pub known: Known,
     /// Its namespace, if it lives in one.
@@ -24,7 +24,7 @@ pub struct Going<'a> {
     pub grace_seconds: i64,
 }
 
-impl Going<'_> {
+impl Terminating<'_> {
     /// Which object it is.
     pub fn object(&self) -> ObjectRef {
         match self.namespace {
@@ -46,7 +46,7 @@ pub struct Snapshot<'a> {
     /// When that was, by the API server's clock.
     pub at: Timestamp,
     /// All that goes, by uid.
-    pub going: &'a HashMap<&'a str, Going<'a>>,
+    pub going: &'a HashMap<&'a str, Terminating<'a>>,
     /// What was judged. It may be a little older than `going`.
     pub report: &'a ClusterReport,
     /// What agents still see on nodes, by the pod's uid.

@@ -1,7 +1,7 @@
 use aggregator_core::state::Page;
 
 use super::*;
-use crate::asked::{SOONEST_OF_ALL, is_costly};
+use crate::query_schedule::{MIN_COSTLY_INTERVAL, is_costly};
 
 fn listed(question: &Question, cut: bool) -> Change {
     let facts = Page::read(question, br#"{"metadata":{},"items":[]}"#).unwrap().facts;
@@ -20,11 +20,11 @@ fn what_a_failed_watch_does_not_show_has_not_gone() {
     };
     fail(&mut judge, start);
     assert!(judge.sees_all(), "one failure says nothing");
-    fail(&mut judge, later(start, BLIND));
+    fail(&mut judge, later(start, WATCH_TIMEOUT));
     assert!(!judge.sees_all());
-    judge.changed(listed(&pods, true), later(start, BLIND));
+    judge.changed(listed(&pods, true), later(start, WATCH_TIMEOUT));
     assert!(!judge.sees_all(), "some were left out");
-    judge.changed(listed(&pods, false), later(start, BLIND));
+    judge.changed(listed(&pods, false), later(start, WATCH_TIMEOUT));
     assert!(judge.sees_all());
 }
 
@@ -35,7 +35,7 @@ fn what_is_watched_does_not_grow_without_end() {
     watched().iter().for_each(|question| judge.changed(listed(question, false), start));
     let pods = watched()[1].clone();
     let pod = |n: usize| format!(r#"{{"metadata":{{"name":"p{n}","namespace":"a","uid":"{n}"}}}}"#);
-    let items: Vec<String> = (0..MOST_OBJECTS).map(pod).collect();
+    let items: Vec<String> = (0..MAX_OBJECTS).map(pod).collect();
     let list = format!(r#"{{"metadata":{{}},"items":[{}]}}"#, items.join(","));
     let answer = Answer::Seen(Page::read(&pods, list.as_bytes()).unwrap().facts);
     let known = answer.clone();
@@ -45,15 +45,15 @@ fn what_is_watched_does_not_grow_without_end() {
     };
     apply(&mut judge, 0);
     assert!(judge.sees_all(), "it was known");
-    apply(&mut judge, MOST_OBJECTS);
+    apply(&mut judge, MAX_OBJECTS);
     assert!(!judge.sees_all(), "one was left out");
     judge.changed(listed(&pods, false), start);
     judge.changed(listed(&watched()[4], true), start);
     assert!(judge.sees_all(), "whoever writes Events by the thousand stops no recording");
     judge.changed(Change::Listed(Answered { question: pods.clone(), answer: known, cut: false }), start);
-    apply(&mut judge, MOST_OBJECTS);
+    apply(&mut judge, MAX_OBJECTS);
     let Answer::Seen(facts) = &judge.state().answers[&pods].answer else { panic!() };
-    assert_eq!(facts.metas().len(), MOST_OBJECTS);
+    assert_eq!(facts.metas().len(), MAX_OBJECTS);
 }
 
 #[test]
@@ -66,18 +66,18 @@ fn a_flood_leaves_out_its_own_and_what_was_left_out_is_listed_again() {
         let text = format!(r#"{{"metadata":{{"name":"p{n}","namespace":"{namespace}","uid":"{namespace}-{n}"}}}}"#);
         Facts::object(&pods, text.as_bytes()).unwrap()
     };
-    (0..MOST_OBJECTS + 10).for_each(|n| judge.changed(Change::Applied(pods.clone(), pod("flood", n)), start));
+    (0..MAX_OBJECTS + 10).for_each(|n| judge.changed(Change::Applied(pods.clone(), pod("flood", n)), start));
     judge.changed(Change::Applied(pods.clone(), pod("small", 0)), start);
     let has = |judge: &Judge, uid: &str| {
         let Answer::Seen(facts) = &judge.state().answers[&pods].answer else { panic!() };
-        assert!(facts.count() <= MOST_OBJECTS);
+        assert!(facts.count() <= MAX_OBJECTS);
         facts.metas().iter().any(|meta| meta.uid == uid)
     };
     assert!(has(&judge, "small-0"), "the flood takes no room from another namespace");
     assert!(!judge.sees_all());
     let soon = later(start, RELIST_INTERVAL);
     assert_eq!(judge.relists(soon), [], "there is no room yet");
-    (0..MOST_OBJECTS).for_each(|n| judge.changed(Change::Deleted(pods.clone(), format!("flood-{n}")), soon));
+    (0..MAX_OBJECTS).for_each(|n| judge.changed(Change::Deleted(pods.clone(), format!("flood-{n}")), soon));
     assert_eq!(judge.relists(soon), [pods.clone()]);
     assert_eq!(judge.relists(soon), [], "once is enough");
     judge.changed(listed(&pods, false), soon);
@@ -104,7 +104,7 @@ fn a_clock_that_jumps_back_stops_nothing() {
     };
     fail(&mut judge, ahead);
     fail(&mut judge, back);
-    fail(&mut judge, later(back, BLIND));
+    fail(&mut judge, later(back, WATCH_TIMEOUT));
     assert!(!judge.sees_all());
 }
 
@@ -170,9 +170,9 @@ fn after_a_change_all_that_its_judgement_rests_on_is_asked_again() {
     let change = asked_at.iter().max().map(|at| later(*at, Duration::from_secs(1))).unwrap();
     judge.changed(Change::Applied(watched()[1].clone(), pod("held")), change);
     ask(&mut judge, change);
-    let end = later(change, SOONEST_OF_ALL);
+    let end = later(change, MIN_COSTLY_INTERVAL);
     let mut again = BTreeSet::new();
-    for second in 0..=SOONEST_OF_ALL.as_secs() {
+    for second in 0..=MIN_COSTLY_INTERVAL.as_secs() {
         again.extend(ask(&mut judge, later(change, Duration::from_secs(second))));
     }
     let late: Vec<_> = rests.iter().filter(|question| !again.contains(*question)).collect();
@@ -322,21 +322,21 @@ fn held(namespace: &str) -> Change {
 #[test]
 fn what_comes_up_does_not_wait_for_all_that_is_asked_again() {
     let mut judge = settled();
-    for number in 0..3 * AT_ONCE {
+    for number in 0..3 * MAX_BATCH {
         judge.changed(held(&format!("n{number}")), seconds(3600));
     }
     let first = ask(&mut judge, seconds(3600));
-    assert!(first.len() > 2 * AT_ONCE, "{} are few", first.len());
+    assert!(first.len() > 2 * MAX_BATCH, "{} are few", first.len());
     let again = look(&mut judge, seconds(7200));
-    assert_eq!(again.len(), AT_ONCE, "as much as that is due");
+    assert_eq!(again.len(), MAX_BATCH, "as much as that is due");
     judge.changed(held("comes-up"), seconds(7201));
     let next = look(&mut judge, seconds(7201));
-    assert!(next.len() <= AT_ONCE, "{} at once", next.len());
+    assert!(next.len() <= MAX_BATCH, "{} at once", next.len());
     let is_of_it = |question: &Question| format!("{question:?}").contains("comes-up");
     assert!(next.iter().any(is_of_it), "{next:#?}");
     let rest = ask(&mut judge, seconds(7202));
     assert!(rest.iter().all(|question| !again.contains(question)), "what nobody has answered yet is not asked twice");
-    assert!(rest.len() > AT_ONCE / 2, "all the others have their turn: {}", rest.len());
+    assert!(rest.len() > MAX_BATCH / 2, "all the others have their turn: {}", rest.len());
 }
 
 /// Each batch finds as many new ones as it may hold, and their names come before all that was there.
@@ -351,7 +351,7 @@ fn what_comes_up_without_end_keeps_nothing_waiting() {
     assert!(!old.is_empty() && !new.is_empty());
     for batch in 0..20 {
         let now = seconds(7201 + batch);
-        for number in 0..AT_ONCE {
+        for number in 0..MAX_BATCH {
             judge.changed(held(&format!("a-{batch}-{number}")), now);
         }
         for question in look(&mut judge, now) {

@@ -12,17 +12,17 @@ use serde_json::{Value, json};
 use tokio::sync::watch::Receiver;
 use tokio::time::Instant;
 
-use crate::announce::{ACTION, Announcer, CONTROLLER, Note};
-use crate::clock::Clock;
 use crate::leader::Leader;
+use crate::namespace_events::{ACTION, Announcer, CONTROLLER, Note};
 use crate::published::Published;
+use crate::server_clock::ServerClock;
 
 /// Between two rounds.
-const APART: Duration = Duration::from_secs(10);
+const ROUND_INTERVAL: Duration = Duration::from_secs(10);
 /// One write takes no longer.
-const WRITE: Duration = Duration::from_secs(5);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 /// No answer is longer.
-const LONGEST: usize = 1 << 20;
+const MAX_ANSWER_BYTES: usize = 1 << 20;
 
 /// Why an Event is not there.
 #[derive(Debug, thiserror::Error)]
@@ -46,7 +46,7 @@ pub struct Writer {
     /// Whether this replica may write.
     pub leader: Leader,
     /// The API server's time.
-    pub clock: Arc<Clock>,
+    pub clock: Arc<ServerClock>,
     /// `reportingInstance`.
     pub identity: String,
 }
@@ -81,7 +81,7 @@ impl Writer {
                     }
                 }
             }
-            tokio::time::sleep(APART).await;
+            tokio::time::sleep(ROUND_INTERVAL).await;
         }
     }
 
@@ -150,11 +150,11 @@ impl Writer {
         let left = self.leader.remaining().ok_or(NotWritten::NotLeading)?;
         let answer = async {
             let (head, body) = self.client.send(request).await?.into_parts();
-            let body = Limited::new(body, LONGEST).collect().await;
+            let body = Limited::new(body, MAX_ANSWER_BYTES).collect().await;
             let body = body.map(|body| body.to_bytes()).unwrap_or_default();
             Ok((head.status, serde_json::from_slice(&body).unwrap_or_default()))
         };
-        tokio::time::timeout(left.min(WRITE), answer).await.unwrap_or(Err(NotWritten::NoAnswer))
+        tokio::time::timeout(left.min(WRITE_TIMEOUT), answer).await.unwrap_or(Err(NotWritten::NoAnswer))
     }
 }
 

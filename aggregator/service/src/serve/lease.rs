@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::PostParams;
 use kube::{Api, Client};
 
-use crate::election::{Election, LEASE, RETRY, Record, Step};
+use crate::election::{Election, LEASE_DURATION, RETRY_INTERVAL, Record, Step};
 use crate::leader::{Leader, since_start};
 
 /// Where the Lease is.
@@ -89,7 +89,7 @@ impl Candidate {
                 led = leads;
             }
             // Not all at the same moment.
-            tokio::time::sleep(RETRY.mul_f64(0.8 + 0.2 * fastrand::f64())).await;
+            tokio::time::sleep(RETRY_INTERVAL.mul_f64(0.8 + 0.2 * fastrand::f64())).await;
         }
     }
 
@@ -111,7 +111,7 @@ impl Candidate {
         let before = lease.spec.as_ref().filter(is_ours);
         let spec = LeaseSpec {
             holder_identity: Some(self.identity.clone()),
-            lease_duration_seconds: i32::try_from(LEASE.as_secs()).ok(),
+            lease_duration_seconds: i32::try_from(LEASE_DURATION.as_secs()).ok(),
             acquire_time: before.and_then(|spec| spec.acquire_time.clone()).or_else(|| Some(now.clone())),
             renew_time: Some(now),
             lease_transitions: Some(transitions),
@@ -160,6 +160,6 @@ impl Resignation {
             }
             Some(())
         };
-        let _ = tokio::time::timeout(RETRY, given_back).await;
+        let _ = tokio::time::timeout(RETRY_INTERVAL, given_back).await;
     }
 }

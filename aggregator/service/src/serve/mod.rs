@@ -1,9 +1,9 @@
 //! The running service: its tasks, and what ends them.
 
 mod events;
-mod files;
+mod incident_store;
 mod lease;
-mod questions;
+mod queries;
 mod watches;
 
 pub use watches::Relists;
@@ -19,18 +19,18 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 pub use lease::LeaseName;
 
-use crate::clock::Clock;
 use crate::http::{self, Certificate};
-use crate::judge::MOST_OBJECTS;
-use crate::judging::Judging;
+use crate::judge::MAX_OBJECTS;
+use crate::judge_thread::JudgeThread;
 use crate::leader::Leader;
 use crate::published::Published;
 use crate::requests::Requests;
+use crate::server_clock::ServerClock;
 
 const USER_AGENT: &str = concat!("why-terminating-aggregator/", env!("CARGO_PKG_VERSION"));
 
 /// Bytes of a page: what several of them take while they are read stays in the heap.
-const PAGE: usize = 512 << 10;
+const PAGE_BYTES: usize = 512 << 10;
 
 /// What the service is told at its start.
 #[derive(Clone, Debug)]
@@ -59,16 +59,16 @@ pub async fn serve(settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow
     let requests = Arc::new(Requests::default());
     let client = requests.counted(client);
     let request_timeout = settings.connection.request_timeout;
-    let bounds = Bounds { request_timeout, page: PAGE, objects: MOST_OBJECTS, ..Bounds::default() };
-    let clock = Arc::new(Clock::default());
+    let bounds = Bounds { request_timeout, page: PAGE_BYTES, objects: MAX_OBJECTS, ..Bounds::default() };
+    let clock = Arc::new(ServerClock::default());
     let (inputs, heard) = std::sync::mpsc::channel();
     // One batch waits while one is asked: what comes up waits for no more.
     let (questions, asked) = mpsc::channel(1);
     let (publish, published) = watch::channel(Published::default());
-    let kept = settings.incidents.as_deref().map(files::read).unwrap_or_default();
+    let kept = settings.incidents.as_deref().map(incident_store::read).unwrap_or_default();
     let recorder = Recorder::new(Limits::default(), kept);
     let relists = Relists::default();
-    let judging = Judging {
+    let judging = JudgeThread {
         inputs: heard,
         questions,
         published: publish,
@@ -77,8 +77,7 @@ pub async fn serve(settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow
         relists: relists.clone(),
     };
     let thread = std::thread::Builder::new().name("judge".to_owned()).spawn(move || judging.run())?;
-    let asker =
-        questions::ask(client.clone(), bounds, asked, inputs.clone(), Arc::clone(&clock), Arc::clone(&requests));
+    let asker = queries::run(client.clone(), bounds, asked, inputs.clone(), Arc::clone(&clock), Arc::clone(&requests));
     let mut tasks = tokio::task::JoinSet::new();
     tasks.spawn(asker);
     let watches = watches::Watches { connection, requests: Arc::clone(&requests), bounds, inputs, relists };
@@ -89,7 +88,7 @@ pub async fn serve(settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow
         }
     });
     if let Some(file) = settings.incidents.clone() {
-        tasks.spawn(files::keep(file, published.clone()));
+        tasks.spawn(incident_store::keep(file, published.clone()));
     }
     let mut resignation = None;
     let (leader, identity) = match settings.lease {

@@ -14,29 +14,29 @@ use tokio::runtime;
 use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::task::JoinSet;
 
-use crate::judge::{Change, MOST_OBJECTS, watched};
-use crate::judging::Input;
-use crate::places::Places;
+use crate::judge::{Change, MAX_OBJECTS, watched};
+use crate::judge_thread::Input;
 use crate::requests::Requests;
+use crate::uid_index::UidIndex;
 
 /// So long what changes is left to come together. In a large cluster something does every few milliseconds, most of it to
 /// be passed over, and to be woken costs more than to read it.
-const GATHER: Duration = Duration::from_millis(50);
+const GATHER_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Between the beginnings of two watches: one may be answered and ended at once, as by a proxy without a server behind.
-const APART: Duration = Duration::from_secs(1);
+const MIN_WATCH_INTERVAL: Duration = Duration::from_secs(1);
 /// One that ends sooner without a word has told nothing.
-const SHORT: Duration = Duration::from_secs(5);
+const SHORT_WATCH: Duration = Duration::from_secs(5);
 /// After so many that told nothing, what they hide is listed.
-const FRUITLESS: u32 = 3;
+const MAX_FRUITLESS: u32 = 3;
 /// At most so long is waited where nothing can be listed, and where lists do what watches should.
-const LONGEST: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(300));
+const MAX_BACKOFF: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(300));
 
 /// What a stream begins with takes no longer: who knows no such streams may say nothing for ever.
-const STREAMED: Duration = Duration::from_secs(60);
+const STREAM_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Changes of all watches that wait to be taken in.
-const MOST_WAITING: usize = 2000;
+const MAX_QUEUED_CHANGES: usize = 2000;
 
 /// Nobody listens any more.
 struct Closed;
@@ -89,7 +89,7 @@ impl Watches {
             let beginning = beginning.clone();
             move || {
                 if beginning.0.load(Ordering::Relaxed) == 0 {
-                    std::thread::sleep(GATHER)
+                    std::thread::sleep(GATHER_INTERVAL)
                 }
             }
         };
@@ -98,16 +98,16 @@ impl Watches {
             // A client of its own: who makes a connection reads it.
             let (client, _) = connect(&self.connection).await?;
             let client = self.requests.counted(client);
-            let places = Arc::new(Semaphore::new(MOST_WAITING));
+            let places = Arc::new(Semaphore::new(MAX_QUEUED_CHANGES));
             let mut tasks = JoinSet::new();
             for question in watched() {
-                let tell = Tell {
+                let changes = ChangeSender {
                     inputs: self.inputs.clone(),
                     places: Arc::clone(&places),
                     beginning: beginning.clone(),
                     relists: self.relists.clone(),
                 };
-                tasks.spawn(follow(client.clone(), question, self.bounds, tell));
+                tasks.spawn(follow(client.clone(), question, self.bounds, changes));
             }
             tokio::select! {
                 _ = stopped => Ok(()),
@@ -122,7 +122,7 @@ impl Watches {
 struct Beginning(Arc<AtomicUsize>);
 
 impl Beginning {
-    async fn of<T>(&self, begin: impl Future<Output = T>) -> T {
+    async fn track<T>(&self, begin: impl Future<Output = T>) -> T {
         self.0.fetch_add(1, Ordering::Relaxed);
         let begun = begin.await;
         self.0.fetch_sub(1, Ordering::Relaxed);
@@ -131,7 +131,7 @@ impl Beginning {
 }
 
 /// Tells the judge, no faster than it listens.
-struct Tell {
+struct ChangeSender {
     /// What it hears.
     inputs: Sender<Input>,
     /// Room for what it has not taken in.
@@ -140,23 +140,23 @@ struct Tell {
     relists: Relists,
 }
 
-impl Tell {
-    async fn tell(&self, change: Change) -> Result<(), Closed> {
+impl ChangeSender {
+    async fn send(&self, change: Change) -> Result<(), Closed> {
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| Closed)?;
         self.inputs.send(Input::Change(change, place)).map_err(|_| Closed)
     }
 }
 
 /// Follows for ever; ends when nobody listens any more.
-async fn follow(client: Client, question: Question, bounds: Bounds, tell: Tell) {
-    let (mut known, mut fruitless) = (Known { version: None, streams: is_streamed(&question) }, 0_u32);
+async fn follow(client: Client, question: Question, bounds: Bounds, changes: ChangeSender) {
+    let (mut known, mut fruitless) = (WatchState { version: None, streams: is_streamed(&question) }, 0_u32);
     loop {
         let begin = tokio::time::Instant::now();
-        match step(&client, &question, bounds, &mut known, &tell).await {
+        match step(&client, &question, bounds, &mut known, &changes).await {
             Err(Closed) => return,
-            Ok(Ok(heard)) if heard || begin.elapsed() >= SHORT => {
+            Ok(Ok(heard)) if heard || begin.elapsed() >= SHORT_WATCH => {
                 fruitless = 0;
-                tokio::time::sleep_until(begin + APART).await;
+                tokio::time::sleep_until(begin + MIN_WATCH_INTERVAL).await;
                 continue;
             }
             Ok(Ok(_)) => {}
@@ -166,26 +166,26 @@ async fn follow(client: Client, question: Question, bounds: Bounds, tell: Tell) 
                 if is_too_old(fault.kind) {
                     known.version = None;
                 }
-                if tell.tell(Change::Failed(question.clone(), fault)).await.is_err() {
+                if changes.send(Change::Failed(question.clone(), fault)).await.is_err() {
                     return;
                 }
                 // What breaks after a while is begun again at once, however often that happens.
-                if begin.elapsed() >= SHORT {
+                if begin.elapsed() >= SHORT_WATCH {
                     fruitless = 0;
                 }
             }
         }
-        let longest = if known.version.is_none() { LONGEST.0 } else { LONGEST.1 };
-        tokio::time::sleep((APART * 2_u32.pow(fruitless.min(10))).min(longest)).await;
+        let longest = if known.version.is_none() { MAX_BACKOFF.0 } else { MAX_BACKOFF.1 };
+        tokio::time::sleep((MIN_WATCH_INTERVAL * 2_u32.pow(fruitless.min(10))).min(longest)).await;
         fruitless = fruitless.saturating_add(1);
-        if fruitless >= FRUITLESS {
+        if fruitless >= MAX_FRUITLESS {
             known.version = None;
         }
     }
 }
 
 /// How a watch begins.
-struct Known {
+struct WatchState {
     /// From there; from the beginning without.
     version: Option<String>,
     /// Whether the server is to stream what there is.
@@ -207,10 +207,10 @@ async fn step(
     client: &Client,
     question: &Question,
     bounds: Bounds,
-    known: &mut Known,
-    tell: &Tell,
+    known: &mut WatchState,
+    changes: &ChangeSender,
 ) -> Result<Result<bool, Fault>, Closed> {
-    let mut watch = match tell.beginning.of(begin(client, question, bounds, known, tell)).await? {
+    let mut watch = match changes.beginning.track(begin(client, question, bounds, known, changes)).await? {
         Ok(watch) => watch,
         Err(fault) => return Ok(Err(fault)),
     };
@@ -218,7 +218,7 @@ async fn step(
     loop {
         let change = tokio::select! {
             change = watch.next() => change,
-            () = tell.relists.requested(question) => {
+            () = changes.relists.requested(question) => {
                 known.version = None;
                 return Ok(Ok(true));
             }
@@ -236,9 +236,9 @@ async fn step(
             }
         };
         match change {
-            client::Change::Deleted { uid } => tell.tell(Change::Deleted(question.clone(), uid)).await?,
+            client::Change::Deleted { uid } => changes.send(Change::Deleted(question.clone(), uid)).await?,
             client::Change::Applied(object) => match Facts::object(question, &object) {
-                Ok(facts) => tell.tell(Change::Applied(question.clone(), facts)).await?,
+                Ok(facts) => changes.send(Change::Applied(question.clone(), facts)).await?,
                 Err(error) => return Ok(Err(Fault::new(FaultKind::Malformed, error.to_string()))),
             },
             client::Change::Listed => {}
@@ -250,15 +250,15 @@ async fn begin(
     client: &Client,
     question: &Question,
     bounds: Bounds,
-    known: &mut Known,
-    tell: &Tell,
+    known: &mut WatchState,
+    changes: &ChangeSender,
 ) -> Result<Result<Watch, Fault>, Closed> {
     if known.version.is_none() && known.streams {
-        let streamed = tokio::time::timeout(STREAMED, stream(client, question, bounds)).await;
-        match streamed.unwrap_or_else(|_| Err(Fault::new(FaultKind::TimedOut, format!("waited {STREAMED:?}")))) {
+        let streamed = tokio::time::timeout(STREAM_TIMEOUT, stream(client, question, bounds)).await;
+        match streamed.unwrap_or_else(|_| Err(Fault::new(FaultKind::TimedOut, format!("waited {STREAM_TIMEOUT:?}")))) {
             Ok((answered, mut watch)) => {
                 known.version = Some(watch.version().to_owned());
-                tell.tell(Change::Listed(answered)).await?;
+                changes.send(Change::Listed(answered)).await?;
                 return Ok(Ok(watch));
             }
             // A right that is missing is missing for a list as well.
@@ -267,7 +267,7 @@ async fn begin(
         }
     }
     if known.version.is_none() {
-        match list(client, question, bounds, tell).await? {
+        match list(client, question, bounds, changes).await? {
             Ok(version) => known.version = Some(version),
             Err(fault) => return Ok(Err(fault)),
         }
@@ -280,14 +280,14 @@ async fn stream(client: &Client, question: &Question, bounds: Bounds) -> Result<
     let malformed = |error: serde_json::Error| Fault::new(FaultKind::Malformed, error.to_string());
     let mut watch = Watch::streaming(client, question, bounds).await?;
     let mut whole = Facts::none(question).map_err(malformed)?;
-    let (mut places, mut cut) = (Places::default(), false);
+    let (mut places, mut cut) = (UidIndex::default(), false);
     while let Some(change) = watch.next().await? {
         match change {
             client::Change::Applied(object) => {
                 let facts = Facts::object(question, &object).map_err(malformed)?;
                 match places.find(&whole, facts.uid_at(0).unwrap_or_default()) {
                     Some(at) => drop(whole.replace(at, facts)),
-                    None if places.len() < MOST_OBJECTS => places.append(&mut whole, facts),
+                    None if places.len() < MAX_OBJECTS => places.append(&mut whole, facts),
                     None => {
                         cut = true;
                         if places.make_room(&mut whole, &facts).is_some() {
@@ -311,7 +311,7 @@ async fn list(
     client: &Client,
     question: &Question,
     bounds: Bounds,
-    tell: &Tell,
+    changes: &ChangeSender,
 ) -> Result<Result<String, Fault>, Closed> {
     let version = match version_to_watch_from(client, question, bounds).await {
         Answer::Seen(version) => version,
@@ -322,6 +322,6 @@ async fn list(
     if let Answer::Failed(fault) = answered.answer {
         return Ok(Err(fault));
     }
-    tell.tell(Change::Listed(answered)).await?;
+    changes.send(Change::Listed(answered)).await?;
     Ok(Ok(version))
 }

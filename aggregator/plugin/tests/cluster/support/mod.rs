@@ -1,12 +1,12 @@
 //! A recorded cluster, asked by the same code as a real one.
 
+mod agent_event;
+mod agent_findings;
 mod build;
-mod found;
-mod kept;
+mod incremental;
 mod pages;
 mod product;
 mod reports;
-mod says;
 mod world;
 
 use std::path::{Path, PathBuf};
@@ -19,10 +19,10 @@ use apiserver::Store;
 use client::{Bounds, Server, answer, gather};
 use kube::Client;
 
+pub use agent_event::AgentEventFixture;
+pub use agent_findings::*;
 pub use build::*;
-pub use found::*;
 pub use product::*;
-pub use says::Says;
 pub use world::World;
 
 /// Whose rights are enforced. The service asks what the plugin asks when nothing is named.
@@ -117,7 +117,7 @@ pub fn look_with(world: World, subject: Subject, change: impl FnOnce(&mut State)
         gather(&client, &mut state, Bounds::default(), |_, _| {}).await;
     });
     let report = judge(&state);
-    kept::is_as_judged_anew(&state, &report);
+    incremental::assert_same_as_judged_anew(&state, &report);
     pages::is_as_kept(&report);
     let looked = Looked { state, report, requests: requests(&store) };
     for command in looked.commands() {

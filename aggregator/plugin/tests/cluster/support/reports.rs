@@ -18,7 +18,7 @@ impl World {
         }))
     }
 
-    /// Says what an object has in its status.
+    /// AgentEventFixture what an object has in its status.
     pub fn reports(self, path: &str, name: &str, status: Value) -> World {
         self.change(path, name, |object| object["status"] = status)
     }

@@ -1,10 +1,10 @@
 //! The page: a shell without data that everybody may have, and pieces of it that are made for each caller.
 
+mod chain_diagram;
 #[cfg(test)]
 mod contrast;
-mod list;
-mod one;
-mod picture;
+mod root_details;
+mod root_list;
 mod svg;
 
 use axum::Router;
@@ -15,8 +15,8 @@ use axum::routing::get;
 use maud::{DOCTYPE, Markup, html};
 
 use super::Shared;
-use super::answer::answer;
 use super::api::{Refusal, see};
+use super::cached_response::answer;
 use super::caller::Caller;
 
 /// Only what is served here runs and is asked, and nobody else shows it in a frame.
@@ -39,7 +39,7 @@ pub fn router() -> Router<Shared> {
 
 async fn roots(State(shared): State<Shared>, headers: HeaderMap, caller: Caller) -> Result<Response, Refusal> {
     let seen = see(&shared, &caller.user).await?;
-    Ok(page(&headers, &list::list(&seen.report(), seen.silent_since)))
+    Ok(page(&headers, &root_list::list(&seen.report(), seen.silent_since)))
 }
 
 async fn root(
@@ -52,7 +52,7 @@ async fn root(
     let report = seen.report();
     let root =
         report.roots.iter().find(|root| root.finding.root_id().to_string() == id).ok_or(Refusal::NothingToSee)?;
-    Ok(page(&headers, &one::one(root, &seen.visible_incidents())))
+    Ok(page(&headers, &root_details::details(root, &seen.visible_incidents())))
 }
 
 fn page(headers: &HeaderMap, markup: &Markup) -> Response {

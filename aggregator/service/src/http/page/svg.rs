@@ -3,7 +3,7 @@
 
 use maud::{Markup, html};
 
-use super::picture::{Arrow, Picture, Shape};
+use super::chain_diagram::{Arrow, Diagram, Shape};
 
 /// Of a box, and between two.
 const WIDTH: usize = 320;
@@ -16,7 +16,7 @@ const LABEL: usize = 40;
 const STATE: usize = 46;
 
 /// Draws it. `label` says what it is a picture of.
-pub fn svg(picture: &Picture, label: &str) -> Markup {
+pub fn svg(picture: &Diagram, label: &str) -> Markup {
     let lanes = picture.arrows.iter().filter_map(|arrow| arrow.lane).max().map_or(0, |lane| lane + 1);
     let left = lanes * LANE + 6;
     let (width, height) = (left + WIDTH + 2, picture.blocks.len() * (HEIGHT + GAP));
@@ -75,13 +75,13 @@ fn head(Arrow { to, lane, .. }: Arrow, left: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::picture::{picture, tests::root};
+    use super::super::chain_diagram::{diagram, tests::root};
     use super::*;
 
     #[test]
     fn names_are_words_and_nothing_else() {
         let hostile = "Pod </text><script>alert(1)</script>\"' onload=x";
-        let text = svg(&picture(&root(&[&[hostile, "Node n"]])), "\"><script>").into_string();
+        let text = svg(&diagram(&root(&[&[hostile, "Node n"]])), "\"><script>").into_string();
         assert!(!text.contains("<script") && !text.contains("\"' onload"), "{text}");
         assert!(text.contains("&lt;script&gt;"), "{text}");
         assert!(!text.contains("style="), "the policy of the page refuses it");

@@ -21,8 +21,8 @@ fn pod(name: &str) -> ObjectRef {
 }
 
 /// Asked to go at second 0, with 30 seconds to do so.
-fn going<'a>(names: &[&'a str], uids: &'a [String]) -> HashMap<&'a str, Going<'a>> {
-    let one = |name: &'a str| Going {
+fn terminating<'a>(names: &[&'a str], uids: &'a [String]) -> HashMap<&'a str, Terminating<'a>> {
+    let one = |name: &'a str| Terminating {
         known: known::PODS,
         namespace: Some("shop"),
         name,
@@ -102,7 +102,7 @@ impl Shown {
 
     fn show(&mut self, second: i64, names: &[&str], roots: Vec<Root>, on_node: &[(&str, LeftBehind)]) -> bool {
         let uids = uids(names);
-        let (going, report) = (going(names, &uids), report(roots));
+        let (going, report) = (terminating(names, &uids), report(roots));
         let mut on_nodes: BTreeMap<String, Vec<LeftBehind>> = BTreeMap::new();
         for (name, left) in on_node {
             on_nodes.entry(format!("uid-{name}")).or_default().push(left.clone());
@@ -177,7 +177,7 @@ fn another_object_of_the_same_name_is_another_incident() {
     let mut shown = Shown::new();
     shown.show(100, &["a"], vec![root(&FUSE, Verdict::Stuck, &["a"])], &[]);
     let other = ["uid-2".to_owned()];
-    let other = going(&["a"], &other);
+    let other = terminating(&["a"], &other);
     let report = report(vec![root(&FUSE, Verdict::Stuck, &["a"])]);
     shown.0.observe(&Snapshot { at: at(200), going: &other, report: &report, on_nodes: &BTreeMap::new() });
     let ids: BTreeSet<&str> = shown.0.incidents().map(|incident| incident.id.as_str()).collect();
@@ -196,10 +196,10 @@ fn a_file_has_its_limit() {
     let mut shown = Shown::new();
     shown.show(100, &["a"], vec![root(&FUSE, Verdict::Stuck, &["a"])], &[]);
     let one = shown.only();
-    let fits = file::MOST_BYTES / (serde_json::to_vec(one).unwrap().len() + 1);
+    let fits = file::MAX_FILE_BYTES / (serde_json::to_vec(one).unwrap().len() + 1);
     let mut bytes = Vec::new();
     file::encode(&mut bytes, std::iter::repeat_n(one, fits + 9)).unwrap();
-    assert!(bytes.len() <= file::MOST_BYTES);
+    assert!(bytes.len() <= file::MAX_FILE_BYTES);
     let read = file::decode(&bytes).unwrap().len();
     assert!((fits - 9..=fits).contains(&read), "{read} of {fits}");
 }
@@ -247,7 +247,7 @@ fn a_damaged_file_is_told_and_no_more() {
     }
     let newer = String::from_utf8(whole.clone()).unwrap().replacen(" 1\n", " 2\n", 1);
     assert!(matches!(file::decode(newer.as_bytes()), Err(file::FileError::Version(2))));
-    assert!(matches!(file::decode(&vec![0; file::MOST_BYTES + 1]), Err(file::FileError::TooLong(_))));
+    assert!(matches!(file::decode(&vec![0; file::MAX_FILE_BYTES + 1]), Err(file::FileError::TooLong(_))));
 }
 
 #[test]

@@ -17,20 +17,20 @@ pub const CONTROLLER: &str = "why-terminating/aggregator";
 /// `action`: what the namespace controller was doing.
 pub const ACTION: &str = "DeleteNamespace";
 /// An Event lives an hour; one that still holds is renewed before.
-const RENEW: Duration = Duration::from_secs(30 * 60);
+const RENEWAL_INTERVAL: Duration = Duration::from_secs(30 * 60);
 /// A root that changes more often is told no more often, but for the first time: what is seen first is often that
 /// something is left, and a minute later by whom.
-const APART: Duration = Duration::from_secs(5 * 60);
+const MIN_CHANGE_INTERVAL: Duration = Duration::from_secs(5 * 60);
 /// What ended so shortly before the last hold ended with it: a node is ready some seconds after its runtime answers. And what
 /// follows on what was told is not told before.
-const TOGETHER: SignedDuration = SignedDuration::from_secs(30);
+const SAME_END_WINDOW: SignedDuration = SignedDuration::from_secs(30);
 /// So long the API shows a pod as unfinished, or its node as silent, after what an agent had named is over: the kubelet tries
 /// again after two minutes at most, and some volumes are in use by each other. Longer, and it is told as what holds.
-const AFTER: SignedDuration = SignedDuration::from_mins(5);
+const EXPLAINED_WINDOW: SignedDuration = SignedDuration::from_mins(5);
 /// So long the end of an incident is told, by whoever leads then.
-const OVER: SignedDuration = SignedDuration::from_mins(10);
+const END_RETENTION: SignedDuration = SignedDuration::from_mins(10);
 /// In one round: a thousand namespaces that get stuck at once are told one after the other.
-const AT_ONCE: usize = 10;
+const MAX_NOTES_PER_ROUND: usize = 10;
 
 /// An Event that is to be there. What it says cannot be changed once it is written, so it tells no counts and no times.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub struct Note {
 
 /// What was told of one namespace.
 #[derive(Debug)]
-struct Told {
+struct Announced {
     name: String,
     at: Duration,
     renewals: i32,
@@ -64,7 +64,7 @@ struct Told {
 /// What was told, by the namespace's uid.
 #[derive(Debug, Default)]
 pub struct Announcer {
-    told: BTreeMap<String, Told>,
+    told: BTreeMap<String, Announced>,
 }
 
 impl Announcer {
@@ -75,30 +75,35 @@ impl Announcer {
         now: Duration,
         date: Timestamp,
     ) -> Vec<Note> {
-        namespaces(incidents).filter_map(|incident| self.of(incident, now, date)).take(AT_ONCE).collect()
+        namespaces(incidents)
+            .filter_map(|incident| self.due_note(incident, now, date))
+            .take(MAX_NOTES_PER_ROUND)
+            .collect()
     }
 
-    fn of(&self, incident: &Incident, now: Duration, date: Timestamp) -> Option<Note> {
+    fn due_note(&self, incident: &Incident, now: Duration, date: Timestamp) -> Option<Note> {
         let told = self.told.get(&incident.uid);
         let mut note = match &incident.end {
-            None => holds(incident, date, told)?,
-            Some(end) if end.at.checked_add(OVER).is_ok_and(|until| date <= until) => over(incident, end.at, told),
+            None => hold_note(incident, date, told)?,
+            Some(end) if end.at.checked_add(END_RETENTION).is_ok_and(|until| date <= until) => {
+                end_note(incident, end.at, told)
+            }
             Some(_) => return None,
         };
         let Some(told) = told else { return Some(note) };
         let since = now.saturating_sub(told.at);
         if told.name == note.name {
             note.renewals = told.renewals + 1;
-            return (note.is_warning && since >= RENEW).then_some(note);
+            return (note.is_warning && since >= RENEWAL_INTERVAL).then_some(note);
         }
-        (!note.is_warning || !told.has_changed || since >= APART).then_some(note)
+        (!note.is_warning || !told.has_changed || since >= MIN_CHANGE_INTERVAL).then_some(note)
     }
 
     /// It was written.
     pub fn written(&mut self, note: &Note, now: Duration) {
         let before = self.told.get(&note.uid);
         let has_changed = before.is_some_and(|told| told.has_changed || told.name != note.name);
-        let told = Told { name: note.name.clone(), at: now, renewals: note.renewals, has_changed };
+        let told = Announced { name: note.name.clone(), at: now, renewals: note.renewals, has_changed };
         self.told.insert(note.uid.clone(), told);
     }
 
@@ -116,7 +121,7 @@ fn main_hold(incident: &Incident) -> Option<&Hold> {
 
 /// Whether all it says is that something on a node is not finished, and an agent says why, or did so a while before.
 fn is_explained(incident: &Incident, hold: &Hold, now: Timestamp) -> bool {
-    let begin = hold.until.unwrap_or(now).checked_sub(AFTER).unwrap_or(Timestamp::MIN);
+    let begin = hold.until.unwrap_or(now).checked_sub(EXPLAINED_WINDOW).unwrap_or(Timestamp::MIN);
     let says_why = |other: &Hold| {
         let says_more = hold.cause.only_the_node_knows || hold.cause.is_outranked_by(&other.cause);
         let is_its = other.told_by.is_some() && other.verdict == Verdict::Stuck;
@@ -127,23 +132,24 @@ fn is_explained(incident: &Incident, hold: &Hold, now: Timestamp) -> bool {
 
 /// What to name when it is over: the last that held for good, of several that ended together what was told, else the
 /// oldest. It mostly ends a moment before the namespace, which is then held by nothing, or is just being emptied.
-fn last_hold<'a>(incident: &'a Incident, end: Timestamp, told: Option<&Told>) -> Option<&'a Hold> {
+fn last_hold<'a>(incident: &'a Incident, end: Timestamp, told: Option<&Announced>) -> Option<&'a Hold> {
     let until = |hold: &Hold| hold.until.unwrap_or(end);
     let is_cause = |hold: &&Hold| hold.verdict == Verdict::Stuck && !is_explained(incident, hold, end);
     let stuck = || incident.holds.iter().filter(is_cause);
     let last = stuck().map(until).max()?;
-    let together = last.checked_sub(TOGETHER).unwrap_or(Timestamp::MIN);
-    let is_untold = |hold: &Hold| told.is_none_or(|told| told.name != name_of(incident, hold));
+    let together = last.checked_sub(SAME_END_WINDOW).unwrap_or(Timestamp::MIN);
+    let is_untold = |hold: &Hold| told.is_none_or(|told| told.name != event_name(incident, hold));
     let ended_together = stuck().filter(|hold| until(hold) >= together);
     ended_together.min_by_key(|hold| (is_untold(hold), hold.since, Reverse(until(hold))))
 }
 
-fn holds(incident: &Incident, now: Timestamp, told: Option<&Told>) -> Option<Note> {
+fn hold_note(incident: &Incident, now: Timestamp, told: Option<&Announced>) -> Option<Note> {
     // What goes by itself is nobody's work.
     let is_work = |hold: &&Hold| hold.verdict == Verdict::Stuck && !is_explained(incident, hold, now);
     // What was told has just been cured, and the controller needs some seconds to go on.
     let lasts = |hold: &&Hold| {
-        told.is_none_or(|told| told.name == name_of(incident, hold)) || now.duration_since(hold.since) >= TOGETHER
+        told.is_none_or(|told| told.name == event_name(incident, hold))
+            || now.duration_since(hold.since) >= SAME_END_WINDOW
     };
     let hold = incident.last_held_by().filter(is_work).filter(lasts).min_by_key(|hold| (hold.since, &hold.root))?;
     let namespace = &incident.object.name;
@@ -153,15 +159,15 @@ fn holds(incident: &Incident, now: Timestamp, told: Option<&Told>) -> Option<Not
         hold.cause.title,
         chain.join(" > "),
     );
-    Some(note(incident, &name_of(incident, hold), true, hold.cause.event_reason, &text))
+    Some(note(incident, &event_name(incident, hold), true, hold.cause.event_reason, &text))
 }
 
 /// Of the Event that tells of a hold.
-fn name_of(incident: &Incident, hold: &Hold) -> String {
+fn event_name(incident: &Incident, hold: &Hold) -> String {
     format!("{}.{}", incident.object.name, hash(&[&incident.uid, hold.cause.id, &hold.root]))
 }
 
-fn over(incident: &Incident, at: Timestamp, told: Option<&Told>) -> Note {
+fn end_note(incident: &Incident, at: Timestamp, told: Option<&Announced>) -> Note {
     let namespace = &incident.object.name;
     let by = last_hold(incident, at, told)
         .or_else(|| main_hold(incident))
@@ -451,7 +457,7 @@ mod tests {
     #[test]
     fn many_are_told_one_after_the_other() {
         let many: Vec<Incident> = (0..1000).map(|n| Incident { uid: n.to_string(), ..incident(&["a"]) }).collect();
-        assert_eq!(Announcer::default().due(&many, at(0), DATE).len(), AT_ONCE);
+        assert_eq!(Announcer::default().due(&many, at(0), DATE).len(), MAX_NOTES_PER_ROUND);
     }
 
     #[test]

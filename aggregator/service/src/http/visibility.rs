@@ -18,7 +18,7 @@ const HIDDEN: &str = "something you may not see";
 pub struct Rights(HashMap<Access, bool>);
 
 /// The right to see an object: its namespace's objects of that kind.
-fn to_see(object: &ObjectRef) -> Access {
+fn object_access(object: &ObjectRef) -> Access {
     Access::Get {
         group: object.resource.group.clone(),
         plural: object.resource.plural.clone(),
@@ -27,13 +27,13 @@ fn to_see(object: &ObjectRef) -> Access {
 }
 
 /// The right to see what agents tell.
-fn to_see_nodes() -> Access {
+fn agent_access() -> Access {
     let (group, plural) = (known::AGENT_EVENTS.group.into(), known::AGENT_EVENTS.plural.into());
     Access::List { group, plural, namespace: Some(NAMESPACE.to_owned()) }
 }
 
 /// The right to see whatever is: it is asked for what names no object.
-fn to_see_all() -> Access {
+fn full_access() -> Access {
     Access::List { group: "*".into(), plural: "*".into(), namespace: None }
 }
 
@@ -42,16 +42,16 @@ fn known_kind(kind: &str) -> Option<&'static Known> {
 }
 
 /// Which right it takes to see a link of a chain.
-fn to_see_link(link: &Link, objects: &ByName) -> Access {
-    let Some(Thing::Object { kind, namespace, name }) = &link.what else { return to_see_nodes() };
+fn link_access(link: &Link, objects: &ByName) -> Access {
+    let Some(Thing::Object { kind, namespace, name }) = &link.what else { return agent_access() };
     if let Some(object) = objects.get(&(kind.as_str(), namespace.as_deref(), name.as_str())) {
-        return to_see(object);
+        return object_access(object);
     }
     match known_kind(kind) {
         Some(known) => {
             Access::Get { group: known.group.into(), plural: known.plural.into(), namespace: namespace.clone() }
         }
-        None => to_see_all(),
+        None => full_access(),
     }
 }
 
@@ -76,12 +76,12 @@ impl Rights {
         incidents: &[Arc<Incident>],
     ) -> Result<Rights, NotReviewed> {
         let known = objects(report);
-        let mut needed = HashSet::from([to_see_nodes(), to_see_all()]);
-        needed.extend(known.values().map(|object| to_see(object)));
-        needed.extend(report.roots.iter().flat_map(Root::links).map(|link| to_see_link(link, &known)));
-        needed.extend(incidents.iter().map(|incident| to_see(&incident.object)));
+        let mut needed = HashSet::from([agent_access(), full_access()]);
+        needed.extend(known.values().map(|object| object_access(object)));
+        needed.extend(report.roots.iter().flat_map(Root::links).map(|link| link_access(link, &known)));
+        needed.extend(incidents.iter().map(|incident| object_access(&incident.object)));
         let links = incidents.iter().flat_map(|incident| incident.holds.iter().flat_map(|hold| &hold.chain));
-        needed.extend(links.map(|link| to_see_link(link, &known)));
+        needed.extend(links.map(|link| link_access(link, &known)));
         Ok(Rights(reviews.allowed(user, needed.into_iter().collect()).await?))
     }
 
@@ -91,17 +91,17 @@ impl Rights {
 
     /// Whether an object may be seen.
     pub fn may_see(&self, object: &ObjectRef) -> bool {
-        self.has(&to_see(object))
+        self.has(&object_access(object))
     }
 
     /// Whether everything may be seen.
     pub fn may_see_all(&self) -> bool {
-        self.has(&to_see_all())
+        self.has(&full_access())
     }
 
     /// Whether what agents tell may be seen.
     pub fn may_see_nodes(&self) -> bool {
-        self.has(&to_see_nodes())
+        self.has(&agent_access())
     }
 
     /// What of the report may be seen.
@@ -160,7 +160,7 @@ impl Rights {
     /// Hides links; returns how many.
     fn chain(&self, chain: &mut [Arc<Link>], known: &ByName) -> usize {
         // Below what may not be seen nothing is told, whatever it is: that would say what is above it.
-        let seen = chain.iter().take_while(|link| self.has(&to_see_link(link, known))).count();
+        let seen = chain.iter().take_while(|link| self.has(&link_access(link, known))).count();
         let hidden = chain.len() - seen;
         // How the last one stands that may be seen tells what holds it.
         if let Some(last) = chain[..seen].last_mut().filter(|_| hidden > 0) {
@@ -280,7 +280,7 @@ mod tests {
             let rights = Rights(rights.iter().map(|right| (right.clone(), true)).collect());
             rights.root(&root(), &ByName::new()).unwrap()
         };
-        let (pods, nodes) = (to_see(&ObjectRef::pod("shop", "db-0")), to_see(&ObjectRef::node("node-b")));
+        let (pods, nodes) = (object_access(&ObjectRef::pod("shop", "db-0")), object_access(&ObjectRef::node("node-b")));
         assert_eq!(seen_with(&[pods.clone(), nodes]).look_on.as_deref(), Some("node-b"));
         let hidden = seen_with(&[pods]);
         assert_ne!(hidden.finding.root_id(), root().finding.root_id(), "not even a hash of what is hidden");

@@ -10,34 +10,34 @@ use crate::leader::since_start;
 /// What the API server's clock said, in milliseconds, less the time since our machine was started: between two looks
 /// at that clock it is carried on by one that nobody sets.
 #[derive(Debug)]
-pub struct Clock(AtomicI64);
+pub struct ServerClock(AtomicI64);
 
 /// In its place before the API server was heard.
 const UNHEARD: i64 = i64::MIN;
 
-impl Default for Clock {
+impl Default for ServerClock {
     fn default() -> Self {
-        Clock(AtomicI64::new(UNHEARD))
+        ServerClock(AtomicI64::new(UNHEARD))
     }
 }
 
-impl Clock {
+impl ServerClock {
     /// The API server's time; ours as long as it has not been heard.
     pub fn now(&self) -> Timestamp {
-        self.told(since_start()).unwrap_or_else(Timestamp::now)
+        self.server_time(since_start()).unwrap_or_else(Timestamp::now)
     }
 
     /// Takes in what the API server says the time is.
-    pub fn heard(&self, server: Timestamp) {
-        self.heard_at(server, since_start());
+    pub fn synchronize(&self, server: Timestamp) {
+        self.synchronize_at(server, since_start());
     }
 
-    fn told(&self, since_start: Duration) -> Option<Timestamp> {
+    fn server_time(&self, since_start: Duration) -> Option<Timestamp> {
         let ahead = Some(self.0.load(Ordering::Relaxed)).filter(|ahead| *ahead != UNHEARD)?;
         Timestamp::from_millisecond(ahead.checked_add(milliseconds(since_start)?)?).ok()
     }
 
-    fn heard_at(&self, server: Timestamp, since_start: Duration) {
+    fn synchronize_at(&self, server: Timestamp, since_start: Duration) {
         let ahead = milliseconds(since_start).and_then(|passed| server.as_millisecond().checked_sub(passed));
         self.0.store(ahead.unwrap_or(UNHEARD), Ordering::Relaxed);
     }
@@ -62,19 +62,19 @@ mod tests {
     /// Whatever somebody sets our own clock to, it is not asked.
     #[test]
     fn the_api_servers_time_goes_on_between_two_looks() {
-        let clock = Clock::default();
-        assert_eq!(clock.told(s(100)), None);
-        clock.heard_at(at(5000), s(100));
-        assert_eq!(clock.told(s(100)), Some(at(5000)));
-        assert_eq!(clock.told(s(160)), Some(at(5060)));
-        clock.heard_at(at(1000), s(160));
-        assert_eq!(clock.told(s(161)), Some(at(1001)), "the server's own clock was set back");
+        let clock = ServerClock::default();
+        assert_eq!(clock.server_time(s(100)), None);
+        clock.synchronize_at(at(5000), s(100));
+        assert_eq!(clock.server_time(s(100)), Some(at(5000)));
+        assert_eq!(clock.server_time(s(160)), Some(at(5060)));
+        clock.synchronize_at(at(1000), s(160));
+        assert_eq!(clock.server_time(s(161)), Some(at(1001)), "the server's own clock was set back");
     }
 
     #[test]
     fn without_a_clock_that_nobody_sets_ours_is_believed() {
-        let clock = Clock::default();
-        clock.heard_at(at(5000), Duration::MAX);
-        assert_eq!(clock.told(s(1)), None);
+        let clock = ServerClock::default();
+        clock.synchronize_at(at(5000), Duration::MAX);
+        assert_eq!(clock.server_time(s(1)), None);
     }
 }

@@ -9,17 +9,17 @@ use findings::duration;
 use jiff::Timestamp;
 use maud::{Markup, html};
 
-use super::list::{name, verdict};
-use super::picture::{Picture, picture};
+use super::chain_diagram::{Diagram, diagram};
+use super::root_list::{name, verdict};
 use super::svg::svg;
 
 /// Lines of the timeline.
-const MOST: usize = 30;
+const MAX_TIMELINE_LINES: usize = 30;
 
 /// All of it. `incidents` are those that the caller may see.
-pub fn one(root: &Root, incidents: &[Incident]) -> Markup {
+pub fn details(root: &Root, incidents: &[Incident]) -> Markup {
     let finding = &root.finding;
-    let picture = picture(root);
+    let picture = diagram(root);
     let timeline = timeline(root, incidents);
     html! {
         h2 { (finding.cause.title) }
@@ -56,17 +56,17 @@ pub fn one(root: &Root, incidents: &[Incident]) -> Markup {
         @if !timeline.is_empty() {
             h3 { "What has happened" }
             ol.timeline {
-                @for (at, words) in timeline.iter().take(MOST) {
+                @for (at, words) in timeline.iter().take(MAX_TIMELINE_LINES) {
                     li { time datetime=(at) { (at.strftime("%m-%d %H:%M:%S")) "Z" } " " (words) }
                 }
-                @if timeline.len() > MOST { li { (timeline.len() - MOST) " earlier" } }
+                @if timeline.len() > MAX_TIMELINE_LINES { li { (timeline.len() - MAX_TIMELINE_LINES) " earlier" } }
             }
         }
     }
 }
 
 /// What is said of each box; the root's is shown until another is chosen.
-fn evidence(root: &Root, picture: &Picture) -> Markup {
+fn evidence(root: &Root, picture: &Diagram) -> Markup {
     html! {
         div.evidence aria-live="polite" {
             @for (row, block) in picture.blocks.iter().enumerate() {

@@ -13,15 +13,15 @@ use kube::Client;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::Instant;
 
-use crate::clock::Clock;
-use crate::judging::Input;
+use crate::judge_thread::Input;
 use crate::requests::Requests;
+use crate::server_clock::ServerClock;
 
 /// Requests per second that may be made for ever, and at once after a rest: the first judgement needs many.
 const PER_SECOND: f64 = 3.0;
 const BURST: f64 = 400.0;
 /// How often the time is asked for.
-const TIME: Duration = Duration::from_secs(60);
+const CLOCK_INTERVAL: Duration = Duration::from_secs(60);
 
 /// A bucket that fills as time passes.
 struct Bucket {
@@ -44,22 +44,22 @@ impl Bucket {
 }
 
 /// Asks until nobody has questions any more.
-pub async fn ask(
+pub async fn run(
     client: Client,
     bounds: Bounds,
     mut asked: Receiver<Vec<Question>>,
     inputs: Sender<Input>,
-    clock: Arc<Clock>,
+    clock: Arc<ServerClock>,
     requests: Arc<Requests>,
 ) {
     let mut bucket = Bucket::full(Instant::now());
     let mut time = None::<Instant>;
     while let Some(questions) = asked.recv().await {
-        if time.is_none_or(|time| time.elapsed() >= TIME) {
+        if time.is_none_or(|time| time.elapsed() >= CLOCK_INTERVAL) {
             let mut state =
                 State::new(Subject::Everything { namespace: None, all_kinds: false }, Timestamp::UNIX_EPOCH);
             if reach(&client, &mut state, bounds).await.is_ok() && state.at != Timestamp::UNIX_EPOCH {
-                clock.heard(state.at);
+                clock.synchronize(state.at);
                 time = Some(Instant::now());
             }
         }

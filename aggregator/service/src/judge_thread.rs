@@ -5,29 +5,29 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use crate::incidents::{Going, Recorder, Snapshot};
+use crate::incidents::{Recorder, Snapshot, Terminating};
 use aggregator_core::report::{ClusterReport, Root};
 use aggregator_core::state::{Answer, Answered, Question, known};
 use foldhash::{HashMap, HashMapExt as _};
 use jiff::Timestamp;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 
-use crate::cost;
 use crate::judge::{Change, Judge, watched};
-use crate::look_back::{LookBack, OnNodes, believed};
+use crate::left_behind::{LeftBehindScan, OnNodes, believed};
 use crate::published::{Findings, Published};
+use crate::resource_usage;
 use crate::serve::Relists;
 
 /// Between two judgements.
-const PAUSE: Duration = Duration::from_millis(500);
+const MIN_JUDGE_INTERVAL: Duration = Duration::from_millis(500);
 /// Judging may take this part of the time.
 const SHARE: u32 = 67;
 /// What so many judgements cost on average counts: an expensive one puts the next hardly further off.
 const RECENT: u32 = 8;
 /// However much there is to judge: what was heard is told by then.
-const LONGEST: Duration = Duration::from_secs(30);
+const MAX_JUDGE_INTERVAL: Duration = Duration::from_secs(30);
 /// Without news a judgement is made all the same: deadlines pass.
-const IDLE: Duration = Duration::from_secs(10);
+const IDLE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// What the thread hears.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub enum Input {
 }
 
 /// What the thread works with.
-pub struct Judging {
+pub struct JudgeThread {
     /// What comes in.
     pub inputs: Receiver<Input>,
     /// Questions for the API server.
@@ -47,24 +47,28 @@ pub struct Judging {
     /// What is served.
     pub published: watch::Sender<Published>,
     /// The API server's time.
-    pub clock: Arc<crate::clock::Clock>,
+    pub clock: Arc<crate::server_clock::ServerClock>,
     /// What an earlier run has kept.
     pub recorder: Recorder,
     /// Has the watches list anew.
     pub relists: Relists,
 }
 
-impl Judging {
+impl JudgeThread {
     /// Judges until nobody is left who could tell anything.
     pub fn run(mut self) {
         let mut judge = Judge::new(self.clock.now());
-        let mut look_back = LookBack::default();
+        let mut left_behind = LeftBehindScan::default();
         let (mut judged, mut cost, mut pruned, mut news) = (Instant::now(), Duration::ZERO, Instant::now(), true);
         loop {
             // The first judgements are the dearest, and until one lacks nothing there is nothing to tell.
             let is_ready = self.published.borrow().report.is_some();
-            let pause = if is_ready { (cost * SHARE).clamp(PAUSE, LONGEST) } else { PAUSE };
-            let wait = if news { pause } else { IDLE };
+            let pause = if is_ready {
+                (cost * SHARE).clamp(MIN_JUDGE_INTERVAL, MAX_JUDGE_INTERVAL)
+            } else {
+                MIN_JUDGE_INTERVAL
+            };
+            let wait = if news { pause } else { IDLE_INTERVAL };
             match self.inputs.recv_timeout(wait.saturating_sub(judged.elapsed()).max(Duration::from_millis(1))) {
                 Ok(input) => {
                     news = true;
@@ -77,18 +81,18 @@ impl Judging {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-            if judged.elapsed() < if news { pause } else { IDLE } {
+            if judged.elapsed() < if news { pause } else { IDLE_INTERVAL } {
                 continue;
             }
             // What is done seldom puts no judgement off.
-            if pruned.elapsed() >= Judge::PRUNE {
+            if pruned.elapsed() >= Judge::PRUNE_INTERVAL {
                 judge.prune();
                 pruned = Instant::now();
             }
-            look_back.look(judge.state(), &self.recorder);
-            let begin = cost::of_this_thread();
-            self.judge(&mut judge, look_back.found());
-            let this = cost::of_this_thread().saturating_sub(begin);
+            left_behind.scan(judge.state(), &self.recorder);
+            let begin = resource_usage::thread_processor_time();
+            self.judge(&mut judge, left_behind.results());
+            let this = resource_usage::thread_processor_time().saturating_sub(begin);
             cost = (cost * (RECENT - 1) + this) / RECENT;
             (judged, news) = (Instant::now(), judge.is_behind());
             tracing::debug!(cost = ?this, "judged");
@@ -129,7 +133,7 @@ impl Judging {
             self.published.send_modify(|published| published.silent_since = since);
             return;
         }
-        let (going, findings) = (going(judge), findings(judge, &report, now));
+        let (going, findings) = (terminating(judge), findings(judge, &report, now));
         let snapshot = Snapshot { at: now, going: &going, report: &report, on_nodes };
         // What cannot be seen has not gone.
         let changed = judge.sees_all() && self.recorder.observe(&snapshot);
@@ -148,7 +152,7 @@ impl Judging {
 
 /// All of the watched kinds that goes, by uid. Of other kinds only what a rule looks at is known, so that one that is
 /// not seen any more need not have gone.
-fn going(judge: &Judge) -> HashMap<&str, Going<'_>> {
+fn terminating(judge: &Judge) -> HashMap<&str, Terminating<'_>> {
     let mut going = HashMap::new();
     for question in watched() {
         let Some(Answer::Seen(facts)) = judge.state().answers.get(&question).map(|answered| &answered.answer) else {
@@ -164,7 +168,7 @@ fn going(judge: &Judge) -> HashMap<&str, Going<'_>> {
             let (Some(deletion_timestamp), Some(known)) = (meta.deletion_timestamp, known) else { continue };
             let (namespace, name) = (meta.namespace.as_deref(), meta.name.as_str());
             let grace_seconds = meta.deletion_grace_period_seconds.unwrap_or(0);
-            let one = Going { known: *known, namespace, name, deletion_timestamp, grace_seconds };
+            let one = Terminating { known: *known, namespace, name, deletion_timestamp, grace_seconds };
             going.insert(meta.uid.as_str(), one);
         }
     }
@@ -200,8 +204,8 @@ mod tests {
         let (_inputs, heard) = std::sync::mpsc::channel();
         let (publish, published) = watch::channel(Published::default());
         let recorder = Recorder::new(Limits::default(), Vec::new());
-        let clock = Arc::<crate::clock::Clock>::default();
-        let mut judging = Judging {
+        let clock = Arc::<crate::server_clock::ServerClock>::default();
+        let mut judging = JudgeThread {
             inputs: heard,
             questions,
             published: publish,
@@ -217,7 +221,7 @@ mod tests {
             }
         };
         let mut judge = Judge::new(minute(0));
-        clock.heard(minute(0));
+        clock.synchronize(minute(0));
         list(&mut judge, minute(0));
         while published.borrow().report.is_none() {
             judging.judge(&mut judge, &OnNodes::new());
@@ -227,7 +231,7 @@ mod tests {
         }
         let mut before = published.borrow().report.clone().unwrap();
         for passed in 0..10 {
-            clock.heard(minute(passed));
+            clock.synchronize(minute(passed));
             let fault = || Fault::new(FaultKind::Refused, "");
             watched().into_iter().for_each(|one| judge.changed(Change::Failed(one, fault()), minute(passed)));
             judging.judge(&mut judge, &OnNodes::new());
@@ -242,7 +246,7 @@ mod tests {
             }
         }
         list(&mut judge, minute(10));
-        clock.heard(minute(10));
+        clock.synchronize(minute(10));
         judging.judge(&mut judge, &OnNodes::new());
         assert_eq!(published.borrow().silent_since, None);
     }
@@ -252,7 +256,7 @@ mod tests {
         let (questions, mut asked) = mpsc::channel(1);
         let (_inputs, heard) = std::sync::mpsc::channel();
         let (publish, published) = watch::channel(Published::default());
-        let mut judging = Judging {
+        let mut judging = JudgeThread {
             inputs: heard,
             questions,
             published: publish,

@@ -8,12 +8,12 @@ use foldhash::HashMap;
 
 /// By the hash of the uid: where two are the same by chance, an object is looked for that is not there.
 #[derive(Debug, Default)]
-pub struct Places(HashMap<u64, usize>);
+pub struct UidIndex(HashMap<u64, usize>);
 
-impl Places {
+impl UidIndex {
     /// Of a list as it came.
-    pub fn of(facts: &Facts) -> Self {
-        Places(facts.metas().into_iter().enumerate().map(|(at, meta)| (hash(&meta.uid), at)).collect())
+    pub fn new(facts: &Facts) -> Self {
+        UidIndex(facts.metas().into_iter().enumerate().map(|(at, meta)| (hash(&meta.uid), at)).collect())
     }
 
     /// How many objects there are.
@@ -88,7 +88,7 @@ mod tests {
         for first in all {
             for second in all.into_iter().filter(|uid| *uid != first) {
                 let mut list = facts(&all[..3]);
-                let mut places = Places::of(&list);
+                let mut places = UidIndex::new(&list);
                 places.append(&mut list, facts(&all[3..]));
                 for uid in [first, second] {
                     let taken = places.take(&mut list, uid).unwrap();

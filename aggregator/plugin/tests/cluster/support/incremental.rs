@@ -12,7 +12,7 @@ use super::world::seeded;
 /// So many lists lose an object and get it back.
 const LISTS: usize = 4;
 
-pub fn is_as_judged_anew(state: &State, report: &ClusterReport) {
+pub fn assert_same_as_judged_anew(state: &State, report: &ClusterReport) {
     let mut answers: Vec<&Answered> = state.answers.values().collect();
     answers.sort_by_key(|answered| seeded(1, &answered.question));
     let (mut growing, mut kept) = (State { answers: Default::default(), ..state.clone() }, Kept::default());

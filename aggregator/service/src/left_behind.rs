@@ -15,15 +15,15 @@ const SHARE: u32 = 2000;
 
 /// Looks for it, the more rarely the more there is to read.
 #[derive(Debug, Default)]
-pub struct LookBack {
+pub struct LeftBehindScan {
     /// When it was looked for, and how long that took.
     last: Option<(Instant, Duration)>,
     found: OnNodes,
 }
 
-impl LookBack {
+impl LeftBehindScan {
     /// Looks again, if that is due.
-    pub fn look(&mut self, state: &State, recorder: &Recorder) {
+    pub fn scan(&mut self, state: &State, recorder: &Recorder) {
         if self.last.is_some_and(|(at, took)| at.elapsed() < took * SHARE) {
             return;
         }
@@ -54,7 +54,7 @@ impl LookBack {
     }
 
     /// What was found when it was last looked for.
-    pub fn found(&self) -> &OnNodes {
+    pub fn results(&self) -> &OnNodes {
         &self.found
     }
 }

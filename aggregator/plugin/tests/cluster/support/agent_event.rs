@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{World, fuse_server_not_responding, volume_held_by_process};
 
 /// One Event in the making.
-pub struct Says {
+pub struct AgentEventFixture {
     name: String,
     pub kind: &'static str,
     pub node_uid: String,
@@ -29,9 +29,9 @@ fn carried(pods: &[&str], finding: findings::Finding) -> Carried {
     Carried::new(Phase::Holds, &finding, &pods, String::new(), String::new())
 }
 
-impl Says {
-    fn new(pods: &[&str], finding: findings::Finding) -> Says {
-        Says {
+impl AgentEventFixture {
+    fn new(pods: &[&str], finding: findings::Finding) -> AgentEventFixture {
+        AgentEventFixture {
             name: "node-a.1".to_owned(),
             kind: "Warning",
             node_uid: "d9be1216-b059-46c7-a8c9-a06dce105d8b".to_owned(),
@@ -46,31 +46,31 @@ impl Says {
     }
 
     /// A FUSE server does not answer.
-    pub fn fuse(pods: &[&str]) -> Says {
-        Says::new(pods, fuse_server_not_responding())
+    pub fn fuse(pods: &[&str]) -> AgentEventFixture {
+        AgentEventFixture::new(pods, fuse_server_not_responding())
     }
 
     /// A process has its working directory in a volume.
-    pub fn held(pods: &[&str]) -> Says {
-        Says::new(pods, volume_held_by_process())
+    pub fn held(pods: &[&str]) -> AgentEventFixture {
+        AgentEventFixture::new(pods, volume_held_by_process())
     }
 
-    pub fn named(mut self, name: &str) -> Says {
+    pub fn named(mut self, name: &str) -> AgentEventFixture {
         self.name = name.to_owned();
         self
     }
 
-    pub fn of_node(mut self) -> Says {
+    pub fn of_node(mut self) -> AgentEventFixture {
         self.related = false;
         self
     }
 
-    pub fn at(mut self, seconds_ago: i64) -> Says {
+    pub fn at(mut self, seconds_ago: i64) -> AgentEventFixture {
         self.written = seconds_ago;
         self
     }
 
-    pub fn renewed(mut self, seconds_ago: i64) -> Says {
+    pub fn renewed(mut self, seconds_ago: i64) -> AgentEventFixture {
         self.renewed = Some(seconds_ago);
         self
     }
@@ -101,10 +101,10 @@ impl Says {
     }
 }
 
-impl Says {
+impl AgentEventFixture {
     /// An Event that nobody but its forger has checked: another cause, other values.
-    pub fn forged(pods: &[&str], cause: &str, values: Value) -> Says {
-        let mut says = Says::fuse(pods);
+    pub fn forged(pods: &[&str], cause: &str, values: Value) -> AgentEventFixture {
+        let mut says = AgentEventFixture::fuse(pods);
         let mut carried = serde_json::to_value(&says.carried).unwrap();
         carried["finding"]["cause"] = cause.into();
         carried["finding"]["values"] = values;
@@ -127,7 +127,7 @@ impl World {
     }
 
     /// Adds what an agent tells.
-    pub fn told(self, says: Says) -> World {
+    pub fn told(self, says: AgentEventFixture) -> World {
         let event = says.event(|seconds| self.ago(seconds));
         self.with(event)
     }

@@ -6,11 +6,11 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 
 /// What is not explained is named so often.
-const MOST: usize = 50;
+const MAX_LISTED: usize = 50;
 /// More roots are counted.
-const MOST_ROOTS: usize = 150;
+const MAX_ROOTS: usize = 150;
 /// Bytes of the names by which the filter finds roots, of all together.
-const NAMES: usize = 60_000;
+const MAX_NAMES_BYTES: usize = 60_000;
 
 /// The name of what is at the end of the chain.
 pub fn name(root: &Root) -> &str {
@@ -33,11 +33,11 @@ fn names(root: &Root, room: usize) -> (String, bool) {
 
 /// The list.
 pub fn list(report: &ClusterReport, silent_since: Option<Timestamp>) -> Markup {
-    let room = NAMES / report.roots.len().clamp(1, MOST_ROOTS);
+    let room = MAX_NAMES_BYTES / report.roots.len().clamp(1, MAX_ROOTS);
     let roots: Vec<(&Root, String, bool)> = report
         .roots
         .iter()
-        .take(MOST_ROOTS)
+        .take(MAX_ROOTS)
         .map(|root| {
             let (names, more) = names(root, room);
             (root, names, more)
@@ -66,20 +66,20 @@ pub fn list(report: &ClusterReport, silent_since: Option<Timestamp>) -> Markup {
                 }
             }
         }
-        @if report.roots.len() > MOST_ROOTS { p { (report.roots.len() - MOST_ROOTS) " more root causes: the API and kubectl tell all." } }
+        @if report.roots.len() > MAX_ROOTS { p { (report.roots.len() - MAX_ROOTS) " more root causes: the API and kubectl tell all." } }
         @if roots.iter().any(|(_, _, more)| *more) {
             p { "The filter knows the first names of what a root holds; " code { "kubectl why-terminating TYPE/NAME" } " finds each." }
         }
         @if !report.unexplained.is_empty() {
             h2 { "Not explained" }
             ul {
-                @for held in report.unexplained.iter().take(MOST) { li { (held.thing) ": " (held.words) } }
-                @if report.unexplained.len() > MOST { li { (report.unexplained.len() - MOST) " more" } }
+                @for held in report.unexplained.iter().take(MAX_LISTED) { li { (held.thing) ": " (held.words) } }
+                @if report.unexplained.len() > MAX_LISTED { li { (report.unexplained.len() - MAX_LISTED) " more" } }
             }
         }
         @if !report.unknown.is_empty() {
             h2 { "Not known" }
-            ul { @for unknown in report.unknown.iter().take(MOST) { li { (unknown.source) ": " (unknown.why) "; hides " (unknown.hides) } } }
+            ul { @for unknown in report.unknown.iter().take(MAX_LISTED) { li { (unknown.source) ": " (unknown.why) "; hides " (unknown.hides) } } }
         }
     }
 }

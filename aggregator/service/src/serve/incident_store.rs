@@ -12,15 +12,15 @@ use tokio::sync::watch::Receiver;
 use crate::published::Published;
 
 /// Between two writes, which may take a thousandth of the time.
-const APART: Duration = Duration::from_secs(10);
+const MIN_WRITE_INTERVAL: Duration = Duration::from_secs(10);
 const SHARE: u32 = 1000;
 /// A crash loses no more.
-const LONGEST: Duration = Duration::from_secs(60);
+const MAX_WRITE_INTERVAL: Duration = Duration::from_secs(60);
 
 /// What an earlier run has kept. A damaged file is set aside: the service goes on without it, and somebody may look.
 pub fn read(path: &Path) -> Vec<Incident> {
     let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(file::MOST_BYTES as u64 + 1).read_to_end(&mut bytes));
+    let read = File::open(path).and_then(|file| file.take(file::MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes));
     match read {
         Err(error) if error.kind() == ErrorKind::NotFound => return Vec::new(),
         Err(error) => {
@@ -61,7 +61,7 @@ pub async fn keep(path: PathBuf, mut published: Receiver<Published>) {
                 Err(_) => {}
             }
         }
-        tokio::time::sleep((begin.elapsed() * SHARE).clamp(APART, LONGEST)).await;
+        tokio::time::sleep((begin.elapsed() * SHARE).clamp(MIN_WRITE_INTERVAL, MAX_WRITE_INTERVAL)).await;
         if !failed && published.changed().await.is_err() {
             return;
         }

@@ -8,7 +8,7 @@ use flate2::{Compression, write::GzEncoder};
 use sha2::{Digest as _, Sha256};
 
 /// Shorter bodies fit in one packet as they are.
-const WORTH_PACKING: usize = 1200;
+const MIN_GZIP_BYTES: usize = 1200;
 
 /// Answers with `body`, or that the caller has it already.
 pub fn answer(headers: &HeaderMap, kind: &'static str, body: Vec<u8>) -> Response {
@@ -24,7 +24,7 @@ pub fn answer(headers: &HeaderMap, kind: &'static str, body: Vec<u8>) -> Respons
     if lists(headers, header::IF_NONE_MATCH, &tag) {
         return (StatusCode::NOT_MODIFIED, head).into_response();
     }
-    if body.len() < WORTH_PACKING || !lists(headers, header::ACCEPT_ENCODING, "gzip") {
+    if body.len() < MIN_GZIP_BYTES || !lists(headers, header::ACCEPT_ENCODING, "gzip") {
         return (head, body).into_response();
     }
     let mut packed = GzEncoder::new(Vec::new(), Compression::fast());

@@ -6,21 +6,21 @@ use aggregator_core::state::{Answer, Answered, Facts, Question, Scope, known};
 use jiff::Timestamp;
 
 /// An answer is asked for again after so long, and after twice that when it was the same.
-pub const SOONEST: Duration = Duration::from_secs(10);
+pub const MIN_INTERVAL: Duration = Duration::from_secs(10);
 /// At the latest.
-const LATEST: Duration = Duration::from_secs(300);
+const MAX_INTERVAL: Duration = Duration::from_secs(300);
 /// Who renews a Lease is alive for less than a minute after.
-const LEASES: Duration = Duration::from_secs(15);
+const LEASE_INTERVAL: Duration = Duration::from_secs(15);
 /// After a change nearby.
-const AFTER_CHANGE: Duration = Duration::from_secs(2);
+const CHANGE_DELAY: Duration = Duration::from_secs(2);
 /// What takes many requests or much of the server's time is asked for again no sooner, whatever changes, and when it has
 /// many objects, after so long for each of them.
-pub const SOONEST_OF_ALL: Duration = Duration::from_secs(60);
-const FOR_EACH: Duration = Duration::from_millis(10);
+pub const MIN_COSTLY_INTERVAL: Duration = Duration::from_secs(60);
+const INTERVAL_PER_OBJECT: Duration = Duration::from_millis(10);
 
 /// When an answer was asked for and when it will be again.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked {
+pub struct Schedule {
     /// When it was asked for, and once it is there, when it came.
     pub at: Timestamp,
     /// When it will be again.
@@ -36,29 +36,31 @@ pub struct Asked {
     pub lost_since: Option<Timestamp>,
 }
 
-impl Asked {
+impl Schedule {
     /// For the first time.
     pub fn first(now: Timestamp) -> Self {
-        Asked { at: now, due: now, interval: SOONEST, pending: true, sent: now, seen: now, lost_since: None }
+        Schedule { at: now, due: now, interval: MIN_INTERVAL, pending: true, sent: now, seen: now, lost_since: None }
     }
 
     /// It is answered, with the same as before or not.
     pub fn answered(
-        before: Option<&Asked>,
+        before: Option<&Schedule>,
         answered: &Answered,
         is_same: bool,
         lost_since: Option<Timestamp>,
         now: Timestamp,
     ) -> Self {
-        let apart = apart(&answered.question, &answered.answer);
+        let interval_floor = min_interval(&answered.question, &answered.answer);
         let interval = match &answered.question {
-            question if is_of_leases(question) => LEASES,
-            _ if is_same => before.map_or(apart, |before| (before.interval * 2).max(apart)).min(LATEST),
-            _ => apart,
+            question if is_lease_query(question) => LEASE_INTERVAL,
+            _ if is_same => {
+                before.map_or(interval_floor, |before| (before.interval * 2).max(interval_floor)).min(MAX_INTERVAL)
+            }
+            _ => interval_floor,
         };
         let sent = before.map_or(now, |before| before.sent);
         let seen = before.filter(|_| lost_since.is_some()).map_or(sent, |before| before.seen);
-        Asked { at: now, due: later(now, interval), interval, pending: false, sent, seen, lost_since }
+        Schedule { at: now, due: later(now, interval), interval, pending: false, sent, seen, lost_since }
     }
 
     /// It is asked again.
@@ -68,21 +70,21 @@ impl Asked {
 
     /// It is asked again soon. One change after the other does not put that off.
     pub fn soon(&mut self, question: &Question, answered: Option<&Answered>, now: Timestamp) {
-        self.interval = answered.map_or(SOONEST, |answered| apart(question, &answered.answer));
-        self.due = self.due.min(later(self.at, self.interval).max(later(now, AFTER_CHANGE)));
+        self.interval = answered.map_or(MIN_INTERVAL, |answered| min_interval(question, &answered.answer));
+        self.due = self.due.min(later(self.at, self.interval).max(later(now, CHANGE_DELAY)));
     }
 }
 
 /// How long after this answer it is asked for again at the soonest.
-fn apart(question: &Question, answer: &Answer<Facts>) -> Duration {
+fn min_interval(question: &Question, answer: &Answer<Facts>) -> Duration {
     match answer {
-        _ if !is_costly(question) => SOONEST,
-        Answer::Failed(_) => SOONEST,
+        _ if !is_costly(question) => MIN_INTERVAL,
+        Answer::Failed(_) => MIN_INTERVAL,
         Answer::Seen(facts) => {
             let objects = u32::try_from(facts.count()).unwrap_or(u32::MAX);
-            FOR_EACH.saturating_mul(objects).clamp(SOONEST_OF_ALL, LATEST)
+            INTERVAL_PER_OBJECT.saturating_mul(objects).clamp(MIN_COSTLY_INTERVAL, MAX_INTERVAL)
         }
-        Answer::Missing | Answer::Unasked => SOONEST_OF_ALL,
+        Answer::Missing | Answer::Unasked => MIN_COSTLY_INTERVAL,
     }
 }
 
@@ -97,7 +99,7 @@ pub fn is_costly(question: &Question) -> bool {
 }
 
 /// Whether a question is about Leases, of which each is renewed all the time.
-pub fn is_of_leases(question: &Question) -> bool {
+pub fn is_lease_query(question: &Question) -> bool {
     matches!(question, Question::Objects { resource, .. } if *resource == known::LEASES.into())
 }
 

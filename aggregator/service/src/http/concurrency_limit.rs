@@ -5,36 +5,37 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Counts who has how many.
-pub struct Places<K> {
-    most: usize,
-    of_one: usize,
+pub struct ConcurrencyLimit<K> {
+    max: usize,
+    max_per_key: usize,
     taken: Mutex<HashMap<K, usize>>,
 }
 
 /// One of them; it is free again when this is dropped.
-pub struct Place<K: Hash + Eq> {
-    all: Arc<Places<K>>,
+pub struct Permit<K: Hash + Eq> {
+    all: Arc<ConcurrencyLimit<K>>,
     who: K,
 }
 
-impl<K: Hash + Eq + Clone> Places<K> {
+impl<K: Hash + Eq + Clone> ConcurrencyLimit<K> {
     /// So many of all together, and so many of one.
-    pub fn new(most: usize, of_one: usize) -> Arc<Self> {
-        Arc::new(Places { most, of_one, taken: Mutex::default() })
+    pub fn new(max: usize, max_per_key: usize) -> Arc<Self> {
+        Arc::new(ConcurrencyLimit { max, max_per_key, taken: Mutex::default() })
     }
 
     /// None: there is none left.
-    pub fn take(self: &Arc<Self>, who: K) -> Option<Place<K>> {
+    pub fn take(self: &Arc<Self>, who: K) -> Option<Permit<K>> {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        if taken.values().sum::<usize>() >= self.most || taken.get(&who).is_some_and(|count| *count >= self.of_one) {
+        if taken.values().sum::<usize>() >= self.max || taken.get(&who).is_some_and(|count| *count >= self.max_per_key)
+        {
             return None;
         }
         *taken.entry(who.clone()).or_default() += 1;
-        Some(Place { all: Arc::clone(self), who })
+        Some(Permit { all: Arc::clone(self), who })
     }
 }
 
-impl<K: Hash + Eq> Drop for Place<K> {
+impl<K: Hash + Eq> Drop for Permit<K> {
     fn drop(&mut self) {
         let mut taken = self.all.taken.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(count) = taken.get_mut(&self.who) {
@@ -52,7 +53,7 @@ mod tests {
 
     #[test]
     fn one_does_not_take_all_places() {
-        let places = Places::new(3, 2);
+        let places = ConcurrencyLimit::new(3, 2);
         let mut taken: Vec<_> = (0..2).map(|_| places.take("a").unwrap()).collect();
         assert!(places.take("a").is_none());
         let other = places.take("b").unwrap();

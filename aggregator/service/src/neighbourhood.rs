@@ -5,16 +5,16 @@ use std::collections::HashSet;
 use aggregator_core::state::{ObjectRef, Question, Scope};
 
 /// Names and namespaces of objects.
-pub struct Near {
+pub struct Neighbourhood {
     names: HashSet<String>,
     /// Those that are namespaces themselves included.
     namespaces: HashSet<String>,
 }
 
-impl Near {
+impl Neighbourhood {
     /// The surroundings of these.
-    pub fn to<'o>(objects: impl IntoIterator<Item = &'o ObjectRef>) -> Self {
-        let mut near = Near { names: HashSet::new(), namespaces: HashSet::new() };
+    pub fn new<'o>(objects: impl IntoIterator<Item = &'o ObjectRef>) -> Self {
+        let mut near = Neighbourhood { names: HashSet::new(), namespaces: HashSet::new() };
         for object in objects {
             near.names.insert(object.name.clone());
             near.namespaces.insert(object.namespace.as_ref().unwrap_or(&object.name).clone());
@@ -23,7 +23,7 @@ impl Near {
     }
 
     /// Whether the answer may be another because of them.
-    pub fn has(&self, question: &Question) -> bool {
+    pub fn contains(&self, question: &Question) -> bool {
         let Question::Objects { scope, .. } = question else { return false };
         match scope {
             Scope::All => false,
@@ -53,12 +53,12 @@ mod tests {
         let named =
             |namespace: Option<&str>, name: &str| of(Scope::Named(namespace.map(str::to_owned), name.to_owned()));
         let within = |namespace: &str| of(Scope::Namespace(namespace.to_owned()));
-        let near = Near::to(&[ObjectRef::pod("shop", "db-0"), ObjectRef::node("node-a")]);
+        let near = Neighbourhood::new(&[ObjectRef::pod("shop", "db-0"), ObjectRef::node("node-a")]);
         for question in [within("shop"), named(Some("shop"), "db-1"), named(None, "node-a"), within("node-a")] {
-            assert!(near.has(&question), "{question}");
+            assert!(near.contains(&question), "{question}");
         }
         for question in [within("other"), named(Some("other"), "db-1"), named(None, "node-b"), of(Scope::All)] {
-            assert!(!near.has(&question), "{question}");
+            assert!(!near.contains(&question), "{question}");
         }
     }
 }

@@ -51,7 +51,7 @@ pub struct Arrow {
 
 /// A picture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Picture {
+pub struct Diagram {
     /// From the top.
     pub blocks: Vec<Block>,
     /// In the order of their upper ends.
@@ -59,7 +59,7 @@ pub struct Picture {
 }
 
 /// Lays out what a root holds.
-pub fn picture(root: &Root) -> Picture {
+pub fn diagram(root: &Root) -> Diagram {
     // What is hidden cannot be told apart, and a very long chain takes the place of others.
     (1..=VICTIMS)
         .rev()
@@ -68,7 +68,7 @@ pub fn picture(root: &Root) -> Picture {
         .unwrap_or_default()
 }
 
-fn of(root: &Root, most: usize) -> Picture {
+fn of(root: &Root, most: usize) -> Diagram {
     let shown = choose(&root.victims, most);
     let mut layers = Layers::default();
     for victim in &shown {
@@ -78,7 +78,7 @@ fn of(root: &Root, most: usize) -> Picture {
         layers.add(&shortened(boxes(&root.finding.chain, root.finding.gate)));
     }
     let more = root.victims.len() - shown.len();
-    let mut picture = layers.picture();
+    let mut picture = layers.diagram();
     if more > 0 {
         let behind = picture.arrows.iter().map(|arrow| arrow.to).min().unwrap_or(0);
         let block =
@@ -169,7 +169,7 @@ impl Layers {
     }
 
     /// The highest on top; of one height in their order.
-    fn picture(self) -> Picture {
+    fn diagram(self) -> Diagram {
         let mut order: Vec<usize> = (0..self.blocks.len()).collect();
         order.sort_by_key(|index| (std::cmp::Reverse(self.height[*index]), *index));
         let mut place = vec![0; order.len()];
@@ -184,11 +184,11 @@ impl Layers {
             .map(|(from, to)| Arrow { from, to, lane: None })
             .collect();
         arrows.sort();
-        Picture { blocks: order.into_iter().map(|index| self.blocks[index].clone()).collect(), arrows }
+        Diagram { blocks: order.into_iter().map(|index| self.blocks[index].clone()).collect(), arrows }
     }
 }
 
-impl Picture {
+impl Diagram {
     /// Puts a block before another, for which it waits.
     fn insert(&mut self, at: usize, block: Block) {
         for arrow in &mut self.arrows {
@@ -272,7 +272,7 @@ pub(super) mod tests {
         }
     }
 
-    fn labels(picture: &Picture) -> Vec<&str> {
+    fn labels(picture: &Diagram) -> Vec<&str> {
         picture.blocks.iter().map(|block| block.label.as_str()).collect()
     }
 
@@ -280,7 +280,7 @@ pub(super) mod tests {
     fn what_waits_stands_above_what_it_waits_for() {
         let chains: [&[&str]; 2] =
             [&["Namespace shop", "Pod a", "Node n", "mount /mnt"], &["Pod b", "Node n", "mount /mnt"]];
-        let picture = picture(&root(&chains));
+        let picture = diagram(&root(&chains));
         assert_eq!(labels(&picture), ["Namespace shop", "Pod a", "Pod b", "Node n", "mount /mnt"]);
         let arrows: Vec<(usize, usize)> = picture.arrows.iter().map(|arrow| (arrow.from, arrow.to)).collect();
         assert_eq!(arrows, [(0, 1), (1, 3), (2, 3), (3, 4)]);
@@ -293,7 +293,7 @@ pub(super) mod tests {
         let gated = |chains: &[&[&str]]| {
             let mut root = root(chains);
             root.finding.gate = Some(Gate::VolumesUnmounted);
-            picture(&root)
+            diagram(&root)
         };
         let whole = gated(&[&["Namespace shop", "Pod a", "Node n", "container c", "pid 1", "mount /mnt", "pid 2"]]);
         let gate = "gate VolumesUnmounted";
@@ -309,7 +309,7 @@ pub(super) mod tests {
         let names: Vec<String> = (0..2000).map(|n| format!("Pod {n}")).collect();
         let chains: Vec<[&str; 2]> = names.iter().map(|name| [name.as_str(), "Node n"]).collect();
         let chains: Vec<&[&str]> = chains.iter().map(<[&str; 2]>::as_slice).collect();
-        let picture = picture(&root(&chains));
+        let picture = diagram(&root(&chains));
         assert_eq!(labels(&picture), ["Pod 0", "Pod 1", "Pod 2", "Pod 3", "1996 more", "Node n"]);
         assert_eq!(picture.blocks[4].state, "Pod 2000 in all");
         assert!(picture.arrows.iter().any(|arrow| (arrow.from, arrow.to) == (4, 5)));
@@ -325,7 +325,7 @@ pub(super) mod tests {
             let chains: Vec<Vec<&str>> =
                 names.iter().map(|chain| chain.iter().map(String::as_str).collect()).collect();
             let chains: Vec<&[&str]> = chains.iter().map(Vec::as_slice).collect();
-            let picture = picture(&root(&chains));
+            let picture = diagram(&root(&chains));
             prop_assert!((1..=MOST).contains(&picture.blocks.len()), "{picture:?}");
             for arrow in &picture.arrows {
                 prop_assert!(arrow.from < arrow.to && arrow.to < picture.blocks.len());

@@ -11,7 +11,7 @@ pub fn processor_time() -> Option<Duration> {
 }
 
 /// Processor time of the thread that asks.
-pub fn of_this_thread() -> Duration {
+pub fn thread_processor_time() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
 }
 
