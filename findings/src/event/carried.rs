@@ -196,7 +196,8 @@ mod tests {
             };
             // What was left out last is put back: then it is too long.
             let (was, is) = (&sent.finding, read.finding.clone());
-            let put_back: [(bool, fn(&mut Carried, &Carried)); 5] = [
+            type PutBack = fn(&mut Carried, &Carried);
+            let put_back: [(bool, PutBack); 5] = [
                 (is.values != was.values, |read, sent| read.finding.values = sent.finding.values.clone()),
                 (is.chain != was.chain, |read, sent| read.finding.chain = sent.finding.chain.clone()),
                 (read.pods != sent.pods, |read, sent| read.pods = sent.pods.clone()),
