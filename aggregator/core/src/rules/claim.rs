@@ -34,6 +34,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     diagnosis.terminating = true;
     diagnosis.overdue = overdue(lister, &claim.metadata);
     diagnosis.words = held_by(lister, &claim.metadata);
+    super::finalizer::count_left_out(target, &claim.metadata, &mut diagnosis);
     for finalizer in claim.metadata.finalizers.distinct() {
         match finalizer {
             PROTECTION => protection(lister, target, claim, &mut diagnosis),

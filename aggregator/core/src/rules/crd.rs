@@ -114,6 +114,7 @@ fn deletion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Diag
     diagnosis.terminating = true;
     diagnosis.overdue = overdue(lister, &crd.metadata);
     diagnosis.words = terminating(lister, &crd.metadata);
+    super::finalizer::count_left_out(target, &crd.metadata, diagnosis);
     for finalizer in crd.metadata.finalizers.iter().filter(|finalizer| *finalizer != CLEANUP) {
         super::finalizer::one(lister, target, &crd.metadata, finalizer, diagnosis);
     }

@@ -38,6 +38,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     diagnosis.terminating = true;
     diagnosis.overdue = overdue(lister, &volume.metadata);
     diagnosis.words = format!("{}; phase {}", held_by(lister, &volume.metadata), volume.status.phase);
+    super::finalizer::count_left_out(target, &volume.metadata, &mut diagnosis);
     for finalizer in &volume.metadata.finalizers {
         match finalizer.as_str() {
             PROTECTION => protection(lister, target, volume, &mut diagnosis),

@@ -39,16 +39,21 @@ pub fn explain(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut
     for finalizer in meta.finalizers.distinct() {
         one(lister, target, meta, finalizer, diagnosis);
     }
-    let left_out = meta.finalizers.left_out();
-    if left_out > 0 {
-        let hides = format!("what {left_out} more finalizers of it wait for");
-        diagnosis.hidden(target.to_string(), Fault::new(FaultKind::TooLarge, ""), &hides);
-    }
+    count_left_out(target, meta, diagnosis);
     if meta.finalizers.is_empty() && !lister.is_before() {
         diagnosis.note(format!(
             "{target} has no finalizer left. The API server removes such an object at once, so it was seen on its way, \
              or its deletion is refused."
         ));
+    }
+}
+
+/// Reports that an object has more finalizers than are kept: the answer is not complete without them.
+pub fn count_left_out(target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) {
+    let left_out = meta.finalizers.left_out();
+    if left_out > 0 {
+        let hides = format!("what {left_out} more finalizers of it wait for");
+        diagnosis.hidden(target.to_string(), Fault::new(FaultKind::TooLarge, ""), &hides);
     }
 }
 

@@ -123,6 +123,7 @@ fn deletion(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut Di
     if !diagnosis.is_explained() && !diagnosis.pending {
         return finalizer::explain(lister, target, &node.metadata, diagnosis);
     }
+    finalizer::count_left_out(target, &node.metadata, diagnosis);
     for finalizer in node.metadata.finalizers.distinct().filter(|one| !drain::waits_for_drain(one)) {
         finalizer::one(lister, target, &node.metadata, finalizer, diagnosis);
     }
