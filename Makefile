@@ -5,12 +5,14 @@ export TARGET := $(or $(CARGO_TARGET_DIR),target)
 
 VERSION := $(shell sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"$$/\1/p' Cargo.toml)
 AGENT := $(TARGET)/static/$(shell uname -m)-unknown-linux-gnu/release/why-terminating-agent
+# What is built, and how.
+PROGRAM ?= all
+PROFILE ?= release
 OWN_ARCH := $(subst aarch64,arm64,$(subst x86_64,amd64,$(shell uname -m)))
-# What is built for; another machine than this one needs its Rust library and linker (docs/release.md).
-ARCHS ?= $(OWN_ARCH)
-PLATFORMS ?= linux-$(OWN_ARCH)
+# What is built for, amd64,arm64 for both; another machine than this one needs its Rust library and linker (docs/release.md).
+ARCH ?= $(OWN_ARCH)
 
-.PHONY: demo test accuracy deny bench docs image release archives reproducible arm64 coverage mutants tag packages kubectl build \
+.PHONY: demo test accuracy deny bench docs static image release archives reproducible arm64 coverage mutants tag packages kubectl build \
 	clean-lab cluster e2e soak
 
 ## Stage three stuck pods on this machine, explain them, show the page, clean up
@@ -36,8 +38,8 @@ accuracy: packages build
 ## Try it on a real cluster: that of KUBECONFIG, or one made of the binaries in KUBE_ASSETS
 # Images of this machine's kind: the node is this machine. The plugin's is not installed.
 e2e: cluster packages kubectl
-	$(CARGO) run -q -p xtask -- image --program agent
-	$(CARGO) run -q -p xtask -- image --program aggregator
+	$(MAKE) image PROGRAM=agent
+	$(MAKE) image PROGRAM=aggregator
 	$(CARGO) build -q -p e2e -p why-terminating-agent -p kubectl-why-terminating
 	sh tests/e2e/run.sh
 
@@ -49,7 +51,7 @@ cluster:
 ## pod; SEED=… makes the choices of an earlier run again
 MINUTES ?= 30
 soak: packages
-	$(CARGO) run -q -p xtask -- image --program agent
+	$(MAKE) static PROGRAM=agent
 	$(CARGO) build -q -p soak -p lab
 	sh tests/soak/run.sh --agent $(AGENT) --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
@@ -68,7 +70,7 @@ deny:
 ## Measure; compares with lsof, fuser, prometheus-node-exporter and kubectl in the same run
 # The agent is the static one that the image holds, built apart: no feature that only the benchmark asks for.
 bench: packages kubectl
-	$(CARGO) run -q -p xtask -- image
+	$(MAKE) static PROGRAM=agent
 	$(CARGO) build -q --release -p kubectl-why-terminating -p why-terminating-aggregator -p bench
 	sh tests/bench/run.sh
 	sh tests/bench/run.sh cluster --kubectl "$(TARGET)/tools/kubectl"
@@ -79,31 +81,30 @@ bench: packages kubectl
 docs:
 	$(CARGO) run -q -p xtask -- docs
 
-## The images as $(TARGET)/*.oci.tar; needs no container engine. Of several machines with ARCHS=amd64,arm64
-image:
-	$(CARGO) run -q -p xtask -- image --arch $(ARCHS) --program agent
-	$(CARGO) run -q -p xtask -- image --arch $(ARCHS) --program aggregator
-	$(CARGO) run -q -p xtask -- image --arch $(ARCHS) --program plugin
+## Programs that need no library of their machine, below $(TARGET)/static; PROGRAM=agent|aggregator|plugin, PROFILE=dev for tests
+static:
+	CARGO=$(CARGO) sh deploy/static.sh $(PROGRAM) $(PROFILE) $(ARCH)
 
-## A release with its checksums, in $(TARGET)/release-files. For more than this machine with
-## PLATFORMS=linux-amd64,linux-arm64,windows-amd64,…
+## Their images as $(TARGET)/*.oci.tar; needs buildah. Of several machines with ARCH=amd64,arm64
+image:
+	CARGO=$(CARGO) sh deploy/image.sh $(PROGRAM) $(PROFILE) $(TARGET) $(ARCH)
+
+## A release with its checksums, in $(TARGET)/release-files; of several machines with ARCH=amd64,arm64
 release:
-	$(CARGO) run -q -p xtask -- release --platforms $(PLATFORMS)
+	CARGO=$(CARGO) sh deploy/release.sh $(TARGET)/release-files $(ARCH)
 
 ## Run the plugin of each archive that `make release` has made, for another machine under qemu or wine
 archives:
 	$(CARGO) build -q -p apiserver -p kubectl-why-terminating
 	sh tests/archive.sh
 
-## Build the image of PROGRAM=agent a second time as somebody else would, and compare the digests; of several machines with
-## ARCHS=amd64,arm64
-PROGRAM ?= agent
+## Build the static programs a second time as somebody else would, and compare
 reproducible:
-	CARGO=$(CARGO) ARCHS=$(ARCHS) sh tests/reproducible.sh $(PROGRAM)
+	CARGO=$(CARGO) sh tests/reproducible.sh $(PROGRAM) $(PROFILE) $(ARCH)
 
 ## Run the programs for arm64 under qemu: they must say what this machine's say; PROFILE=release takes the optimised ones
 arm64:
-	$(CARGO) build -q -p xtask -p apiserver -p why-terminating-agent -p kubectl-why-terminating \
+	$(CARGO) build -q -p apiserver -p why-terminating-agent -p kubectl-why-terminating \
 		-p why-terminating-aggregator
 	sh tests/arm64.sh
 

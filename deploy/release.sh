@@ -1,53 +1,36 @@
 #!/bin/sh
-# Puts a release together from programs that are built: archives of the plugin, the krew manifest that names them, the
-# images, the chart as `helm package` would name it, and the checksums of all. Each archive is the same whenever it is made
-# from the same files.
+# Writes the files of a release: archives of the plugin, krew's manifest for them, the images, the chart as `helm package`
+# would name it, and checksums.
 #
-#    deploy/release.sh OUTPUT PLUGIN... [-- IMAGE...]
-#
-# PLUGIN is OS-ARCH=FILE (linux-amd64=target/release/kubectl-why_terminating), with licenses.txt and sbom.cdx.json beside
-# FILE, IMAGE an archive of `make image`. `make release` builds them and calls this.
+#    release.sh OUTPUT amd64,arm64
 set -eu
-root=$(cd "$(dirname "$0")/.." && pwd)
-[ $# -ge 2 ] || { sed -n '2,10s/^# \{0,1\}//p' "$0" >&2; exit 1; }
-output=$1
-shift
-# The one place that has the version.
-version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"$/\1/p' "$root/Cargo.toml")
-rm -rf "$output"
-mkdir -p "$output"
-output=$(cd "$output" && pwd)
+cd "$(dirname "$0")/.."
+. deploy/programs.sh
+rm -rf "$1"
+mkdir -p "$1"
+output=$(realpath "$1") machines=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+trap 'exit 1' INT TERM
 
+# The same files give the same archive.
 packed() { # FOLDER WHAT ARCHIVE
 	tar -C "$1" --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --format=ustar -cf - "$2" |
 		gzip -9n >"$3"
 }
 
-archive() { # OS-ARCH, program
-	mkdir "$work/$1"
-	case $1 in windows-*) program=kubectl-why_terminating.exe ;; *) program=kubectl-why_terminating ;; esac
-	install -m 755 "$2" "$work/$1/$program"
-	install -m 644 "$root/LICENSE" "$root"/docs/man/kubectl-why_terminating*.1 "$work/$1"
-	install -m 644 "$(dirname "$2")/licenses.txt" "$(dirname "$2")/sbom.cdx.json" "$work/$1"
-	packed "$work/$1" . "$output/kubectl-why_terminating-$1.tar.gz"
-	sum=$(sha256sum "$output/kubectl-why_terminating-$1.tar.gz" | cut -d' ' -f1)
-	sed -e "s/PLATFORM/$1/; s/OS/${1%-*}/; s/ARCH/${1#*-}/; s/SHA256/$sum/; s/VERSION/$version/; s/PROGRAM/$program/" \
-		"$root/deploy/krew/platform.yaml" >>"$work/platforms"
-}
-
-while [ $# -gt 0 ] && [ "$1" != -- ]; do
-	archive "${1%%=*}" "${1#*=}"
-	shift
+sed "s/VERSION/$version/" deploy/krew/why-terminating.yaml >"$output/why-terminating.yaml"
+for machine in $(echo "$machines" | tr , ' '); do
+	name=kubectl-why_terminating-linux-$machine
+	sh deploy/contents.sh plugin release "$machine" "$work/$name"
+	install -m 644 LICENSE docs/man/kubectl-why_terminating*.1 "$work/$name"
+	packed "$work/$name" . "$output/$name.tar.gz"
+	sum=$(sha256sum <"$output/$name.tar.gz" | cut -d' ' -f1)
+	sed "s/ARCH/$machine/; s/SHA256/$sum/; s/VERSION/$version/" deploy/krew/platform.yaml >>"$output/why-terminating.yaml"
 done
-sed "s/VERSION/$version/" "$root/deploy/krew/why-terminating.yaml" | cat - "$work/platforms" >"$output/why-terminating.yaml"
-[ $# -eq 0 ] || shift
-for image in "$@"; do
-	install -m 644 "$image" "$output/"
-done
+sh deploy/image.sh all release "$output" "$machines"
 mkdir "$work/chart"
-cp -R "$root/deploy/chart" "$work/chart/why-terminating"
+cp -R deploy/chart "$work/chart/why-terminating"
 packed "$work/chart" why-terminating "$output/why-terminating-$version.tgz"
 (cd "$output" && sha256sum -- * >"$work/SHA256SUMS" && mv "$work/SHA256SUMS" .)
 echo "$output: version $version"

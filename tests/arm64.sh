@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the images for arm64 and runs each program of them under qemu-user: of the same saved observations, recordings
+# Builds the static programs for arm64 and runs each under qemu-user: of the same saved observations, recordings
 # and cluster it must say what this machine's own says, to the byte. What looks at a node is not compared: qemu shows the
 # processes of this machine, and knows neither seccomp nor listmount.
 #
@@ -15,9 +15,7 @@ other=$target/static/aarch64-unknown-linux-gnu/$built
 qemu=${QEMU:-qemu-aarch64-static}
 "$qemu" --version >/dev/null || { echo "there is no $qemu (Debian: qemu-user-static)" >&2; exit 1; }
 
-for program in agent aggregator plugin; do
-	"$own/xtask" image --arch arm64 --profile "$profile" --program $program --output "$target/$program.arm64.oci.tar"
-done
+sh deploy/static.sh all "$profile" arm64
 
 work=$(mktemp -d)
 running=

@@ -12,10 +12,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 least=95
-version=0.9.1
 target=${TARGET:-${CARGO_TARGET_DIR:-target}}
-tools=$target/tools
-cargo=${CARGO:-cargo}
 rustc=${RUSTC:-rustc}
 
 major=$("$rustc" -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
@@ -32,12 +29,7 @@ if [ -z "${LLVM_COV-}${LLVM_PROFDATA-}" ] && [ -z "$(find "$("$rustc" --print sy
 	export LLVM_COV LLVM_PROFDATA
 fi
 
-if [ "$("$tools/bin/cargo-llvm-cov" llvm-cov --version 2>/dev/null)" != "cargo-llvm-cov $version" ]; then
-	echo "installing: cargo-llvm-cov $version"
-	"$cargo" install -q --locked --debug --version "$version" --root "$tools" cargo-llvm-cov
-fi
-
-"$tools/bin/cargo-llvm-cov" llvm-cov --lcov --output-path "$target/coverage.info" -p why-terminating-findings \
+"$(sh tests/tool.sh cargo-llvm-cov 0.9.1 --debug)" llvm-cov --lcov --output-path "$target/coverage.info" -p why-terminating-findings \
 	-p why-terminating-agent-core -p why-terminating-agent-reconcile -p why-terminating-aggregator-core \
 	-p kubectl-why-terminating
 

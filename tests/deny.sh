@@ -4,17 +4,10 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-tools="${TARGET:-target}/tools"
-deny="$tools/bin/cargo-deny"
-install() { # name, version
-	grep -q "\"$1 $2 " "$tools/.crates2.json" 2>/dev/null && return
-	echo "installing: $1 $2"
-	"${CARGO:-cargo}" install -q --locked --debug --no-default-features --version "$2" --root "$tools" "$1"
-}
-install cargo-machete 0.9.2
-install cargo-deny 0.20.2
+machete=$(sh tests/tool.sh cargo-machete 0.9.2 --debug --no-default-features)
+deny=$(sh tests/tool.sh cargo-deny 0.20.2 --debug --no-default-features)
 
-"$tools/bin/cargo-machete" --skip-target-dir
+"$machete" --skip-target-dir
 "$deny" check -D unmatched-skip licenses bans sources
 
 # The advisories are a repository on github.com, which not every machine reaches.

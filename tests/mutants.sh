@@ -13,16 +13,10 @@ cd "$(dirname "$0")/.."
 seed=${SEED:-14}
 first=${FIRST:-1}
 count=${COUNT:-300}
-version=27.1.0
 target=$(realpath -m "${TARGET:-${CARGO_TARGET_DIR:-target}}")
-tools=$target/tools
 work=$target/mutants
-cargo=${CARGO:-cargo}
 
-if [ "$("$tools/bin/cargo-mutants" mutants --version 2>/dev/null)" != "cargo-mutants $version" ]; then
-	echo "installing: cargo-mutants $version"
-	"$cargo" install -q --locked --debug --version "$version" --root "$tools" cargo-mutants
-fi
+mutants=$(sh tests/tool.sh cargo-mutants 27.1.0 --debug)
 
 # Made anew and of now: a change that a killed run left behind must not stay, neither in the copy nor in what was built.
 rm -rf "$work/tree"
@@ -33,7 +27,7 @@ cd "$work/tree"
 export CARGO_TARGET_DIR="$work/build" CARGO_PROFILE_DEV_DEBUG=none CARGO_INCREMENTAL=1
 set -- -p why-terminating-agent-core -f 'agent/core/src/gates/**' -f 'agent/core/src/causes/**' \
 	-e 'agent/core/src/causes/describe.rs'
-"$tools/bin/cargo-mutants" mutants --list "$@" >"$work/all"
+"$mutants" mutants --list "$@" >"$work/all"
 python3 - "$seed" "$first" "$count" "$work/all" "$work/drawn" "$work/only" <<'DRAW'
 import collections, hashlib, re, sys
 seed, first, count, path, drawn, only = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:]
@@ -55,8 +49,8 @@ expressions = (re.sub(r"([\\.+*?()|\[\]{}^$#&~])", r"\\\1", change) for change i
 print(*(f"^{expression}$" for expression in expressions), sep="\n", file=open(only, "w"))
 DRAW
 while IFS= read -r change; do set -- "$@" --re "$change"; done <"$work/only"
-"$tools/bin/cargo-mutants" mutants --list "$@" | sort >"$work/selected"
+"$mutants" mutants --list "$@" | sort >"$work/selected"
 sort "$work/drawn" | diff - "$work/selected" || { echo "these would not be tried as they were drawn" >&2; exit 1; }
 echo "$(wc -l <"$work/drawn") of $(wc -l <"$work/all") changes, from number $first on as seed $seed orders them"
 # It ends with 2 or 3 when a change was not noticed.
-"$tools/bin/cargo-mutants" mutants "$@" --in-place --no-shuffle --timeout 60 --output "$work" -- --tests
+"$mutants" mutants "$@" --in-place --no-shuffle --timeout 60 --output "$work" -- --tests

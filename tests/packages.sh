@@ -30,6 +30,8 @@ need strace strace
 need fuser psmisc
 need fish fish
 need curl curl
+need buildah buildah
+need jq jq
 # As tests/browser looks for it. Ubuntu packages none but as a snap.
 browser=""
 for name in chromium chromium-browser chromium-headless-shell google-chrome google-chrome-stable; do

@@ -1,24 +1,19 @@
 #!/bin/sh
-# Builds the image of one program a second time as somebody else would, and compares: other directories, another home,
-# another umask, time zone and language, sources without their history, Rust's own sources (rustup's rust-src) where they
-# are not installed here, and else none. Compiler and C library are this machine's.
+# Builds static programs a second time as somebody else would, and compares: other directories, another home, another umask,
+# time zone and language, sources without their history, Rust's own sources (rustup's rust-src) where they are not installed
+# here, and else none. Compiler and C library are this machine's.
 #
-#    reproducible.sh [agent|aggregator|plugin]
+#    reproducible.sh agent|aggregator|plugin|all dev|release [amd64|arm64]
 #
-# PROFILE=dev compares what tests use; that is quicker to build. ARCHS=amd64,arm64 compares the archive of both machines.
-# Takes what cargo has downloaded, and 2 GB below TMPDIR for each machine.
+# Takes what cargo has downloaded, and 2 GB below TMPDIR. What tests use (dev) is quicker to build.
 set -eu
 cd "$(dirname "$0")/.."
-program=${1:-agent}
-profile=${PROFILE:-release}
-set -- --program "$program" --profile "$profile" ${ARCHS:+--arch "$ARCHS"}
-cargo=${CARGO:-cargo}
 home=${CARGO_HOME:-$HOME/.cargo}
 work=$(mktemp -d)
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM
 
-"$cargo" run -q -p xtask -- image "$@" --output "$work/here.oci.tar"
+sh deploy/static.sh "$@" >"$work/here"
 
 mkdir -p "$work/elsewhere/sources" "$work/elsewhere/home" "$work/elsewhere/cargo"
 git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$work/elsewhere/sources"
@@ -42,11 +37,11 @@ chmod 755 "$work/elsewhere/rustc"
 	cd "$work/elsewhere/sources"
 	umask 077
 	RUSTUP_HOME=${RUSTUP_HOME:-$HOME/.rustup} HOME=$work/elsewhere/home CARGO_HOME=$work/elsewhere/cargo \
-		CARGO_TARGET_DIR=$work/elsewhere/built RUSTC=$work/elsewhere/rustc TZ=Asia/Tokyo LC_ALL=C \
-		"$cargo" run -q -p xtask -- image "$@" --output "$work/there.oci.tar"
+		TARGET=$work/elsewhere/built RUSTC=$work/elsewhere/rustc TZ=Asia/Tokyo LC_ALL=C \
+		sh deploy/static.sh "$@" >"$work/there"
 )
 
-digest() { sha256sum <"$1" | cut -d' ' -f1; }
-here=$(digest "$work/here.oci.tar") there=$(digest "$work/there.oci.tar")
-[ "$here" = "$there" ] || { echo "the image of the $program is $here here and $there elsewhere" >&2; exit 1; }
-echo "reproducible: the image of the $program${ARCHS:+ for $ARCHS}, built twice for $profile, is $here"
+paste "$work/here" "$work/there" | while read -r here there; do
+	cmp "$here" "$there"
+	echo "reproducible: $(basename "$here"), built twice for $2, is $(sha256sum <"$here" | cut -d' ' -f1)"
+done

@@ -1,10 +1,6 @@
-//! `cargo run -p xtask -- docs [--check]`, `… tidy`, `… bill`, `… image` and `… release`.
+//! `cargo run -p xtask -- docs [--check]` and `… tidy`.
 
-mod bill;
-mod build;
 mod docs;
-mod image;
-mod release;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -19,15 +15,7 @@ fn main() -> Result<()> {
         ["docs"] => docs::write(&root),
         ["docs", "--check"] => docs::check(&root),
         ["tidy"] => tidy::run(&root),
-        ["bill", program, binary, folder] => image::write_bill(&root, program, binary.as_ref(), folder.as_ref()),
-        ["image", ref flags @ ..] => image::run(&root, flags),
-        ["release", ref flags @ ..] => release::run(&root, flags),
-        _ => bail!(
-            "usage: xtask docs [--check] | xtask tidy | {} | {} | {}",
-            image::BILL_USAGE,
-            image::USAGE,
-            release::USAGE
-        ),
+        _ => bail!("usage: xtask docs [--check] | xtask tidy"),
     }
 }
 

@@ -43,7 +43,7 @@ pub struct Compare {
 }
 
 /// Cargo puts both into one directory.
-/// Where `make image` puts it in the target directory that we are in.
+/// Where `make static` puts it in the target directory that we are in.
 fn agent_of_the_image() -> PathBuf {
     let path = format!("../static/{}-unknown-linux-gnu/release/why-terminating-agent", std::env::consts::ARCH);
     std::env::current_exe().unwrap_or_default().with_file_name(path)
@@ -60,7 +60,7 @@ pub struct Commands<'a> {
 impl Compare {
     /// Measures, and returns the report.
     pub fn run(&self) -> anyhow::Result<String> {
-        anyhow::ensure!(self.agent.exists(), "{} is missing: `make image` builds it", self.agent.display());
+        anyhow::ensure!(self.agent.exists(), "{} is missing: `make static` builds it", self.agent.display());
         nobody_else()?;
         let crowded = Crowded::up(&self.dir, self.size, STUCK)?;
         let node = &crowded.node;

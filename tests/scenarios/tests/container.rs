@@ -332,14 +332,15 @@ fn image() -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe()?;
     // <target>/debug/deps/<this test>
     let target = own.ancestors().nth(3).context("the test stands in no target directory")?;
-    let archive = target.join("static/agent-for-tests.oci.tar");
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let done = Command::new(cargo)
-        .args(["run", "--quiet", "--package", "xtask", "--", "image", "--profile", "dev", "--output"])
-        .arg(&archive)
-        .env("CARGO_TARGET_DIR", target)
+    // Not the target directory itself, where the release image is.
+    let folder = target.join("static");
+    let done = Command::new("sh")
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/image.sh"))
+        .args(["agent", "dev"])
+        .arg(&folder)
+        .env("TARGET", target)
         .output()
-        .context("start cargo")?;
+        .context("start sh")?;
     ensure!(done.status.success(), "the image could not be made: {}", String::from_utf8_lossy(&done.stderr));
-    Ok(archive)
+    Ok(folder.join("why-terminating-agent.oci.tar"))
 }

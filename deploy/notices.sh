@@ -1,0 +1,45 @@
+#!/bin/sh
+# Writes the two documents of a release program: licenses.txt, the licences of everything linked into it, and its bill of
+# materials, sbom.cdx.json (CycloneDX 1.5). Installs cargo-about and cargo-cyclonedx below the target directory.
+#
+#    notices.sh agent|aggregator|plugin TRIPLE PROGRAM FOLDER
+set -eu
+cd "$(dirname "$0")/.."
+. deploy/programs.sh
+triple=$2 program=$3 folder=$4
+package=$(binary "$1" | tr _ -)
+# Optimised, since it scans many texts; it takes minutes to build. The tests set a stand-in.
+about=${ABOUT:-$(sh tests/tool.sh cargo-about 0.9.3 --features cli)}
+cyclonedx=$(sh tests/tool.sh cargo-cyclonedx 0.5.9 --debug)
+rust=$("${RUSTC:-rustc}" --version | cut -d' ' -f2)
+glibc=$(grep -aom1 'GNU C Library (.*) stable release version [0-9.]*[0-9]' "$program" | sed 's/.* //')
+
+# A copy, because cargo-cyclonedx writes a file into every crate of the workspace.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' INT TERM
+tar -c --exclude-vcs --exclude=target . | tar -x -C "$work"
+crate=$(dirname "$(grep -rlx --include=Cargo.toml "name = \"$package\"" "$work")")
+
+SOURCE_DATE_EPOCH=0 "$cyclonedx" cyclonedx -q --manifest-path "$crate/Cargo.toml" --format json --spec-version 1.5 \
+	--no-build-deps --target "$triple" --override-filename sbom.cdx
+# The standard library and glibc are not crates.
+sed "s|$work|/source|g" "$crate/sbom.cdx.json" | jq -c --arg rust "$rust" --arg glibc "$glibc" '.components += [
+	{type: "library", "bom-ref": "std", name: "std", version: $rust, licenses: [{expression: "MIT OR Apache-2.0"}]},
+	{type: "library", "bom-ref": "glibc", name: "glibc", version: $glibc, licenses: [{license: {id: "LGPL-2.1-or-later"}}]}
+]' >"$folder/sbom.cdx.json"
+
+{
+	cat <<-TEXT
+	$package is under Apache-2.0; its text comes first. It is linked with Rust's standard library
+	($rust, MIT OR Apache-2.0, taken under the latter) and with the crates below, each under its own
+	licence; and statically with the GNU C Library ($glibc), under LGPL-2.1-or-later, whose text comes
+	last: whoever has the sources can link the program anew with another.
+
+	TEXT
+	cat LICENSE
+	"$about" generate --frozen --fail --config deploy/about.toml --target "$triple" --manifest-path "$crate/Cargo.toml" \
+		deploy/about.hbs
+	# Debian and Ubuntu install both with a C compiler.
+	cat /usr/share/doc/libc6-dev/copyright /usr/share/common-licenses/LGPL-2.1
+} >"$folder/licenses.txt"
