@@ -71,11 +71,6 @@ impl Running {
         }
     }
 
-    /// Gives it the moment it takes to end after its last word.
-    pub fn ended_soon(&self) -> Option<Ended> {
-        self.ended_by(Instant::now())
-    }
-
     /// Waits for its end until `end`, and a moment at least.
     pub fn ended_by(&self, end: Instant) -> Option<Ended> {
         let end = end.max(Instant::now() + KILL_TIMEOUT);
@@ -88,9 +83,9 @@ impl Running {
     }
 
     /// Kills it and what it started; gives it back when it does not die.
-    pub fn get_rid_of(self) -> Option<Self> {
+    pub fn kill(self) -> Option<Self> {
         let _ = killpg(self.0, Signal::SIGKILL);
         let _ = kill(self.0, Signal::SIGKILL);
-        if self.ended_soon().is_some() { None } else { Some(self) }
+        if self.ended_by(Instant::now()).is_some() { None } else { Some(self) }
     }
 }

@@ -56,8 +56,8 @@ pub use volume::*;
 pub use walk::{covering, mounted_at, way, within};
 pub use writable::*;
 
-/// Everything seen in one look at the node.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Everything seen in one scan of the node.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Observation {
     /// The version of this format, see [`Observation::SCHEMA`].
     pub schema: u32,

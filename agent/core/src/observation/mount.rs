@@ -84,7 +84,7 @@ impl Mount {
 }
 
 /// The mounts of one mount namespace.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MountTable {
     /// Inode of the namespace.
     pub ns: u64,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Fault, HostPath, Seen};
 
 /// The node, its kernel, its kubelet.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NodeFacts {
     /// The node's name, from the flag, the kubelet's `--hostname-override` or the host's name.
     pub name: String,

@@ -41,59 +41,27 @@ pub fn node() -> Observation {
         agent_version: "test".into(),
         at_ms: NOW,
         uptime_ms: 1_000_000_000,
-        before: false,
-        rights: Seen::Missing,
         node: NodeFacts {
             name: "node-7".into(),
             kernel: "6.1.0".into(),
-            may_detach_mounts: Seen::Missing,
             kubelet: Seen::Seen(kubelet),
-            false_kubelets: Vec::new(),
             kubelet_root: HostPath::from("/var/lib/kubelet"),
             cri_socket: Seen::Seen(HostPath::from("/run/containerd/containerd.sock")),
             cgroup_mounts: vec![CgroupMount { mount_point: HostPath::from("/sys/fs/cgroup"), v1: None }],
-            dra_pods: Seen::Missing,
             cri_socket_is_kubelets: true,
-            runtime_process: Seen::Missing,
-            kubelet_log: None,
-            runtime_log: None,
             init_mount_ns: Some(1),
+            ..NodeFacts::default()
         },
-        api: Seen::Seen(ApiFacts {
-            pods: Vec::new(),
-            kubelet_version: Some("v1.36.2".into()),
-            boot_id: None,
-            not_ready: None,
-            volumes: Vec::new(),
-            heard: Default::default(),
-            stale: None,
-        }),
+        api: Seen::Seen(ApiFacts { kubelet_version: Some("v1.36.2".into()), ..ApiFacts::default() }),
         runtime: Seen::Seen(RuntimeFacts { name: "containerd".into(), version: "2.1.0".into(), ..Default::default() }),
         pod_dirs: Seen::Seen(Vec::new()),
         cgroups: Seen::Seen(Vec::new()),
         mounts: MountTables {
-            kubelet: Seen::Seen(MountTable { ns: 1, through_pid: 77, total: 0, mounts: Vec::new() }),
+            kubelet: Seen::Seen(MountTable { ns: 1, through_pid: 77, ..Default::default() }),
             ..Default::default()
         },
         looked_into: vec![PodUid::parse(UID).unwrap()],
-        processes: Vec::new(),
-        shims: Vec::new(),
-        multipath: Vec::new(),
-        block_stacks: Vec::new(),
-        fuse: Vec::new(),
-        holders: Vec::new(),
-        in_flight: Vec::new(),
-        writable: Vec::new(),
-        mount_copies: Vec::new(),
-        csi: Seen::Missing,
-        kubelet_counters: Seen::Missing,
-        staging: Vec::new(),
-        volumes_changed_ms: Seen::Missing,
-        unstaged: Vec::new(),
-        unmounted_devices: Vec::new(),
-        loops: Vec::new(),
-        asked: Default::default(),
-        faults: Vec::new(),
+        ..Observation::default()
     }
 }
 
@@ -116,15 +84,7 @@ pub fn deleted() -> Observation {
         ready: false,
         asks_for_cpu: true,
     };
-    seen.api = Seen::Seen(ApiFacts {
-        pods: vec![pod],
-        kubelet_version: Some("v1.36.2".into()),
-        boot_id: None,
-        not_ready: None,
-        volumes: Vec::new(),
-        heard: Default::default(),
-        stale: None,
-    });
+    seen.api.get_mut().unwrap().pods.push(pod);
     seen
 }
 

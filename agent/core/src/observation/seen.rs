@@ -27,6 +27,14 @@ impl<T> Seen<T> {
         }
     }
 
+    /// The answer, to change it.
+    pub fn get_mut(&mut self) -> Option<&mut T> {
+        match self {
+            Seen::Seen(value) => Some(value),
+            _ => None,
+        }
+    }
+
     /// Why there is no answer; `None` when there is one, even if it is that there is nothing.
     pub fn fault(&self) -> Option<&Fault> {
         match self {

@@ -8,7 +8,7 @@
 //!
 //! The child is a copy of the process, and no program is started: the reader may not.
 
-mod fork;
+mod file;
 mod line;
 mod listen;
 mod maps;
@@ -20,16 +20,20 @@ pub(crate) mod tests;
 use std::{
     collections::BTreeSet,
     ffi::{CStr, CString},
+    io,
+    os::fd::OwnedFd,
     path::Path,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
 
-pub use fork::Executable;
+use nix::errno::Errno;
+
+pub use file::Executable;
 pub use line::Place;
 use line::{Line, lines};
 use probe::probe;
-use run::Work;
+use run::{Outcome, run};
 
 use crate::{
     observation::{Dev, Fault, FaultKind, FuseProbe, HostPath, Reason, Seen},
@@ -40,6 +44,9 @@ use crate::{
 pub const MAX_ABANDONED_CHILDREN: usize = 4;
 /// The longest argument list that is read, in bytes.
 const MAX_COMMAND_LINE_BYTES: usize = 128 << 10;
+
+/// What a child does with its arguments; what it finds it writes into the pipe.
+type Work = fn(&[String], &OwnedFd) -> Result<(), Errno>;
 
 /// Starts the children and keeps count of those that hang. One for the whole agent.
 pub struct Prober {
@@ -90,7 +97,7 @@ enum ChildError {
     Deadline(Duration),
     /// It could not be started.
     #[error("the probe could not be started: {0}")]
-    Start(std::io::Error),
+    Start(io::Error),
 }
 
 impl From<ChildError> for Reason {
@@ -124,34 +131,21 @@ impl Prober {
 
     /// How many children hang and could not be killed.
     pub fn abandoned(&self) -> usize {
-        let mut children = self.children.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut children = self.children();
         children.reap();
         children.abandoned.len()
     }
 
     /// The arguments of a process. Only for the kubelet: others' may hold secrets.
     pub fn command_line(&self, pid: u32, deadline: Duration) -> Seen<Vec<String>> {
-        let source = format!("/proc/{pid}/cmdline");
-        let answer = self.copy(&source, |name| fork::read(name, MAX_COMMAND_LINE_BYTES, deadline));
-        match answer.and_then(|answer| answer.ok_or(ChildError::Deadline(deadline))) {
-            Ok(Ok(bytes)) => Seen::Seen(arguments(&bytes)),
-            Ok(Err(error)) if sys::is_gone(&error) => Seen::Missing,
-            Ok(Err(error)) => Seen::Failed(Fault::new(source, error)),
-            Err(error) => Seen::Failed(Fault::new(source, error)),
-        }
+        let content = |path: &CStr, writer: &OwnedFd| file::write_content(path, MAX_COMMAND_LINE_BYTES, writer);
+        self.file(format!("/proc/{pid}/cmdline"), deadline, content, |bytes| Some(arguments(bytes)))
     }
 
     /// Who may write the program of a process, and what it lies on. In a child, as the walk to it may ask
     /// a server.
     pub fn executable(&self, pid: u32, deadline: Duration) -> Seen<Executable> {
-        let source = format!("/proc/{pid}/exe");
-        let answer = self.copy(&source, |name| fork::executable(name, deadline));
-        match answer.and_then(|answer| answer.ok_or(ChildError::Deadline(deadline))) {
-            Ok(Ok(executable)) => Seen::Seen(executable),
-            Ok(Err(error)) if sys::is_gone(&error) => Seen::Missing,
-            Ok(Err(error)) => Seen::Failed(Fault::new(source, error)),
-            Err(error) => Seen::Failed(Fault::new(source, error)),
-        }
+        self.file(format!("/proc/{pid}/exe"), deadline, file::write_facts, Executable::parse)
     }
 
     /// How the file system `dev` answers a plain `stat` of `path` (as the agent finds it). At
@@ -221,20 +215,29 @@ impl Prober {
         said.into_iter().filter_map(place).collect()
     }
 
-    /// Has a copy of this process work on `path`; `None` for one that came too late.
-    fn copy<T>(
+    /// What a child finds out about the file at `path`.
+    fn file<T>(
         &self,
-        path: &str,
-        work: impl FnOnce(&CStr) -> std::io::Result<fork::Outcome<T>>,
-    ) -> Result<Option<std::io::Result<T>>, ChildError> {
-        let name = CString::new(path).map_err(|error| ChildError::Start(error.into()))?;
-        self.children().begin(path)?;
-        let outcome = work(&name);
-        let outcome = self.children().end(path, outcome, |outcome| outcome.abandoned.take())?;
-        Ok(outcome.answer)
+        path: String,
+        deadline: Duration,
+        work: impl FnOnce(&CStr, &OwnedFd) -> Result<(), Errno>,
+        parse: impl FnOnce(&[u8]) -> Option<T>,
+    ) -> Seen<T> {
+        let name = CString::new(path.as_str()).map_err(|error| ChildError::Start(error.into()));
+        let outcome = name.and_then(|name| self.run(&path, deadline, |writer| work(&name, writer)));
+        let output = outcome.and_then(|outcome| {
+            let status = outcome.status.ok_or(ChildError::Deadline(deadline))?;
+            Ok(status.and_then(|()| parse(&outcome.output).ok_or(io::ErrorKind::UnexpectedEof.into())))
+        });
+        match output {
+            Ok(Ok(answer)) => Seen::Seen(answer),
+            Ok(Err(error)) if sys::is_gone(&error) => Seen::Missing,
+            Ok(Err(error)) => Seen::Failed(Fault::new(path, error)),
+            Err(error) => Seen::Failed(Fault::new(path, error)),
+        }
     }
 
-    /// Runs one child: what it said, and why that may not be all.
+    /// What a child wrote of these, line by line, and why that may not be all.
     fn ask(
         &self,
         key: &str,
@@ -242,18 +245,25 @@ impl Prober {
         args: impl IntoIterator<Item = String>,
         deadline: Duration,
     ) -> (Vec<Line>, Option<ChildError>) {
-        if let Err(error) = self.children().begin(key) {
-            return (Vec::new(), Some(error));
-        }
         let args: Vec<String> = std::iter::once(kind.to_owned()).chain(args).collect();
-        let outcome = run::run(self.work, &args, deadline);
-        match self.children().end(key, outcome, |outcome| outcome.abandoned.take()) {
-            Ok(outcome) => {
-                let error = (!outcome.finished).then_some(ChildError::Deadline(deadline));
-                (lines(&outcome.output), error)
+        match self.run(key, deadline, |writer| (self.work)(&args, writer)) {
+            Ok(Outcome { output, finished, .. }) => {
+                (lines(&output), (!finished).then_some(ChildError::Deadline(deadline)))
             }
             Err(error) => (Vec::new(), Some(error)),
         }
+    }
+
+    /// Runs one child.
+    fn run(
+        &self,
+        key: &str,
+        deadline: Duration,
+        work: impl FnOnce(&OwnedFd) -> Result<(), Errno>,
+    ) -> Result<Outcome, ChildError> {
+        self.children().begin(key)?;
+        let outcome = run(deadline, work);
+        self.children().end(key, outcome)
     }
 
     fn children(&self) -> std::sync::MutexGuard<'_, Children> {
@@ -279,16 +289,11 @@ impl Children {
         Ok(())
     }
 
-    /// Keeps the child that could not be got rid of.
-    fn end<T>(
-        &mut self,
-        key: &str,
-        outcome: std::io::Result<T>,
-        abandoned: impl FnOnce(&mut T) -> Option<Running>,
-    ) -> Result<T, ChildError> {
+    /// Keeps the child that could not be killed.
+    fn end(&mut self, key: &str, outcome: io::Result<Outcome>) -> Result<Outcome, ChildError> {
         self.running.retain(|running| running != key);
         let mut outcome = outcome.map_err(ChildError::Start)?;
-        self.abandoned.extend(abandoned(&mut outcome).map(|child| (key.to_owned(), child)));
+        self.abandoned.extend(outcome.abandoned.take().map(|child| (key.to_owned(), child)));
         Ok(outcome)
     }
 }

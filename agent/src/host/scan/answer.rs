@@ -7,7 +7,7 @@ use agent_core::{MAX_ROUNDS, causes::kubelet_operations, plan};
 use findings::PodUid;
 use tokio::time::Instant;
 
-use super::{Scan, locations};
+use super::Scan;
 use crate::{
     host::{
         block_stack, cgroups, csi, fuse, holders, in_flight, kubelet, mount_copies, multipath, netns,
@@ -30,22 +30,17 @@ const RECHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// `dra_manager_state` of a node with many claims.
 const MAX_DRA_STATE_BYTES: usize = 16 << 20;
 
-/// Questions that one answer serves.
-#[derive(Default)]
-struct Together {
-    containers: Vec<String>,
-    sandboxes: Vec<String>,
-    states: Vec<String>,
-    persistent_volumes: Vec<String>,
-    root_file_systems: Vec<String>,
-    held: Vec<HostPath>,
-    writable: Vec<u32>,
-    copies: Vec<String>,
-    fuse: Vec<u32>,
-    shims: Vec<String>,
-    waiting: Vec<u32>,
-    block_stacks: Vec<Dev>,
-    deadline: Duration,
+/// What the questions of one kind name.
+macro_rules! named {
+    ($round:expr, $kind:ident) => {
+        $round
+            .iter()
+            .filter_map(|question| match question {
+                Question::$kind(name) => Some(name.clone()),
+                _ => None,
+            })
+            .collect::<Vec<_>>()
+    };
 }
 
 impl Scan<'_> {
@@ -73,87 +68,99 @@ impl Scan<'_> {
     }
 
     async fn answer(&mut self, round: &[Question], seen: &mut Observation) {
-        let mut together = Together::default();
         for question in round {
-            together.deadline = together.deadline.max(question.deadline().unwrap_or_default());
-            match question {
-                Question::KilledProcesses => self.killed_processes(seen),
-                Question::ContainerStatus(id) => together.containers.push(id.clone()),
-                Question::ContainerState(id) => together.states.push(id.clone()),
-                Question::SandboxStatus(id) => together.sandboxes.push(id.clone()),
-                Question::RuntimeConditions => self.runtime_conditions(seen).await,
-                Question::RuntimeListener => self.runtime_listener(seen).await,
-                Question::CgroupTree(uid) => self.cgroup_tree(uid, seen),
-                Question::PodVolumes(uid) => self.pod_volumes(uid, seen),
-                Question::DraState => seen.node.dra_pods = self.dra_pods(seen),
-                Question::Process { pid, depth } => self.process(*pid, *depth, seen),
-                Question::PidNamespace(ns) => {
-                    self.members(*ns, seen).into_iter().for_each(|pid| self.process(pid, Depth::Threads, seen));
-                }
-                Question::Unmounts => {
-                    let pids = self.process_index().uninterruptible("umount", MAX_UNMOUNTS);
-                    pids.into_iter().for_each(|pid| self.process(pid, Depth::Threads, seen));
-                }
-                Question::WaitingThreads(pid) => together.waiting.push(*pid),
-                Question::MountTable { ns, tid } => self.mount_table(*ns, *tid, seen),
-                Question::RootFileSystem(container) => together.root_file_systems.push(container.clone()),
-                Question::Holders(path) => together.held.push(path.clone()),
-                Question::WritableFiles(pid) => together.writable.push(*pid),
-                Question::MountCopies(end) => together.copies.push(end.clone()),
-                Question::InFlight => seen.in_flight = in_flight::owners(self.process_index(), IN_FLIGHT_TIMEOUT),
-                Question::VolumesChanged => self.volumes_changed(seen),
-                Question::UnmountedDevices => self.unmounted_devices(seen),
-                Question::FuseConnection(number) => together.fuse.push(*number),
-                Question::FuseAnswer { connection, mount_point } => {
-                    self.fuse_answer(*connection, mount_point, question.deadline(), seen);
-                }
-                Question::CsiDrivers => self.csi_drivers(question.deadline(), seen).await,
-                Question::KubeletCounters => seen.kubelet_counters = self.kubelet_counters(seen).await,
-                Question::BlockStack(dev) => together.block_stacks.push(*dev),
-                Question::MultipathMap(dev) => seen.multipath.extend(multipath::maps(&self.host, &[*dev])),
-                Question::Shims(sandbox) => together.shims.push(sandbox.clone()),
-                Question::PersistentVolume(name) => together.persistent_volumes.push(name.clone()),
-            }
+            self.answer_one(question, seen).await;
         }
-        self.answer_together(together, seen).await;
+        self.answer_together(round, seen).await;
+        self.answer_later(round, seen).await;
     }
 
-    async fn answer_together(&mut self, asked: Together, seen: &mut Observation) {
-        if !asked.containers.is_empty() || !asked.sandboxes.is_empty() {
-            self.statuses(asked.containers, asked.sandboxes, asked.deadline, seen).await;
+    async fn answer_one(&mut self, question: &Question, seen: &mut Observation) {
+        match question {
+            Question::KilledProcesses => self.killed_processes(seen),
+            Question::RuntimeConditions => self.runtime_conditions(seen).await,
+            Question::RuntimeListener => self.runtime_listener(seen).await,
+            Question::CgroupTree(uid) => self.cgroup_tree(uid, seen),
+            Question::PodVolumes(uid) => self.pod_volumes(uid, seen),
+            Question::DraState => seen.node.dra_pods = self.dra_pods(seen),
+            Question::Process { pid, depth } => self.process(*pid, *depth, seen),
+            Question::PidNamespace(ns) => {
+                self.members(*ns, seen).into_iter().for_each(|pid| self.process(pid, Depth::Threads, seen));
+            }
+            Question::Unmounts => {
+                let pids = self.process_index().uninterruptible("umount", MAX_UNMOUNTS);
+                pids.into_iter().for_each(|pid| self.process(pid, Depth::Threads, seen));
+            }
+            Question::MountTable { ns, tid } => self.mount_table(*ns, *tid, seen),
+            Question::InFlight => seen.in_flight = in_flight::owners(self.process_index(), IN_FLIGHT_TIMEOUT),
+            Question::VolumesChanged => self.volumes_changed(seen),
+            Question::UnmountedDevices => self.unmounted_devices(seen),
+            Question::FuseAnswer { connection, mount_point } => {
+                self.fuse_answer(*connection, mount_point, question.deadline(), seen);
+            }
+            Question::CsiDrivers => self.csi_drivers(question.deadline(), seen).await,
+            Question::KubeletCounters => seen.kubelet_counters = self.kubelet_counters(seen).await,
+            Question::MultipathMap(dev) => seen.multipath.extend(multipath::maps(&self.host, &[*dev])),
+            // Answered together, or later.
+            Question::ContainerStatus(_)
+            | Question::SandboxStatus(_)
+            | Question::PersistentVolume(_)
+            | Question::RootFileSystem(_)
+            | Question::Holders(_)
+            | Question::WritableFiles(_)
+            | Question::MountCopies(_)
+            | Question::FuseConnection(_)
+            | Question::Shims(_)
+            | Question::ContainerState(_)
+            | Question::WaitingThreads(_)
+            | Question::BlockStack(_) => {}
         }
-        if !asked.persistent_volumes.is_empty() {
-            self.persistent_volumes(asked.persistent_volumes, seen).await;
+    }
+
+    /// Answers the questions of which one answer serves all of a kind.
+    async fn answer_together(&mut self, round: &[Question], seen: &mut Observation) {
+        let deadline = round.iter().filter_map(Question::deadline).max().unwrap_or_default();
+        let (containers, sandboxes) = (named!(round, ContainerStatus), named!(round, SandboxStatus));
+        if !containers.is_empty() || !sandboxes.is_empty() {
+            self.statuses(containers, sandboxes, deadline, seen).await;
         }
-        if !asked.root_file_systems.is_empty() {
-            self.root_file_systems(&asked.root_file_systems, seen);
+        let volumes = named!(round, PersistentVolume);
+        if !volumes.is_empty() {
+            self.persistent_volumes(volumes, seen).await;
         }
-        if !asked.held.is_empty() {
-            self.holders(&asked.held, asked.deadline, seen);
+        if let containers @ [_, ..] = named!(round, RootFileSystem).as_slice() {
+            self.root_file_systems(containers, seen);
         }
-        if !asked.writable.is_empty() {
-            self.writable_files(&asked.writable, asked.deadline, seen);
+        if let paths @ [_, ..] = named!(round, Holders).as_slice() {
+            self.holders(paths, deadline, seen);
         }
-        if !asked.copies.is_empty() {
-            self.mount_copies(&asked.copies, seen);
+        if let pids @ [_, ..] = named!(round, WritableFiles).as_slice() {
+            self.writable_files(pids, deadline, seen);
         }
-        if !asked.fuse.is_empty() {
-            self.fuse_connections(&asked.fuse, seen);
+        if let ends @ [_, ..] = named!(round, MountCopies).as_slice() {
+            self.mount_copies(ends, seen);
         }
-        if !asked.shims.is_empty() {
-            seen.shims.extend(shims::sandbox_shims(&asked.shims, self.process_index()));
+        if let numbers @ [_, ..] = named!(round, FuseConnection).as_slice() {
+            self.fuse_connections(numbers, seen);
         }
-        // Those that wait come last, when a part of their moment has passed.
-        let stacks = block_stack::read(&self.host, &asked.block_stacks);
+        if let sandboxes @ [_, ..] = named!(round, Shims).as_slice() {
+            seen.shims.extend(shims::sandbox_shims(sandboxes, self.process_index()));
+        }
+    }
+
+    /// Answers what needs two reads: these come last, when a part of the time between them has passed.
+    async fn answer_later(&mut self, round: &[Question], seen: &mut Observation) {
+        let stacks = block_stack::read(&self.host, &named!(round, BlockStack));
         let began = Instant::now();
-        if !asked.states.is_empty()
+        let states = named!(round, ContainerState);
+        if !states.is_empty()
             && let (Seen::Seen(facts), Some(runtime)) = (&mut seen.runtime, &self.runtime)
         {
             tokio::time::sleep(RECHECK_INTERVAL).await;
-            runtime.states(facts, &asked.states).await;
+            runtime.states(facts, &states).await;
         }
-        if !asked.waiting.is_empty() {
-            self.waiting_threads(&asked.waiting, seen).await;
+        if let pids @ [_, ..] = named!(round, WaitingThreads).as_slice() {
+            self.waiting_threads(pids, seen).await;
         }
         if !stacks.is_empty() {
             tokio::time::sleep_until(began + RECHECK_INTERVAL).await;
@@ -358,15 +365,14 @@ impl Scan<'_> {
 
     async fn csi_drivers(&self, deadline: Option<Duration>, seen: &mut Observation) {
         let (Some(table), Some(deadline)) = (seen.mounts.kubelet.get(), deadline) else { return };
-        let told = locations::configured_root(self.options, self.kubelet.as_ref().map(|_| &self.settings), &self.host);
-        let root = csi::Root { told: &told, real: &seen.node.kubelet_root };
+        let root = csi::Root { told: &self.configured_root, real: &seen.node.kubelet_root };
         seen.csi = csi::drivers(&self.host, &self.options.sockets, root, table, deadline).await;
     }
 
     /// Asked by whoever has the credentials; this process says who the kubelet is.
     async fn kubelet_counters(&self, seen: &Observation) -> Seen<KubeletCounters> {
         // A kubelet asks the API server who it is that asks.
-        let Some(found) = self.kubelet.as_ref().filter(|_| seen.api.get().is_some()) else { return Seen::Missing };
+        let Some(found) = self.kubelet.get().filter(|_| seen.api.get().is_some()) else { return Seen::Missing };
         let listener = match kubelet::listener(found, &self.settings, &self.host) {
             Ok(listener) => listener,
             Err(fault) => return Seen::Failed(fault),
@@ -405,7 +411,7 @@ mod tests {
     use agent_core::observation::sample;
 
     use super::*;
-    use crate::host::{HostRoot, api, mounts::MountReader, prober::Prober, scan::Options};
+    use crate::host::{api, prober::Prober, scan::Options};
 
     /// Whoever started it is about to reap it, as every shim is.
     #[tokio::test]
@@ -413,8 +419,7 @@ mod tests {
         let mut child = Command::new("true").spawn().unwrap();
         let pid = child.id();
         let (options, prober, mut seen) = (Options::default(), Prober::new(), sample::node());
-        let reader = MountReader::new(seen.node.kubelet_root.clone());
-        let mut scan = Scan::new(&options, &prober, HostRoot::default(), reader);
+        let (mut scan, _) = Scan::begin(&options, &prober);
         while !seen.processes.iter().any(|process| process.threads[0].state == 'Z') {
             seen.processes.clear();
             scan.process(pid, Depth::Threads, &mut seen);

@@ -35,12 +35,7 @@ pub fn node_name(options: &Options, settings: &kubelet::Settings) -> String {
     named.unwrap_or_else(|| sysinfo::System::host_name().unwrap_or_default().to_lowercase())
 }
 
-/// The kubelet's directory, with links followed: the mount table knows only real paths.
-pub fn kubelet_root(options: &Options, settings: Option<&kubelet::Settings>, host: &HostRoot) -> HostPath {
-    host.without_links(configured_root(options, settings, host))
-}
-
-/// The kubelet's directory as the kubelet and its plugins call it.
+/// The kubelet's directory as the kubelet and its plugins call it. The mount table knows only real paths.
 pub fn configured_root(options: &Options, settings: Option<&kubelet::Settings>, host: &HostRoot) -> HostPath {
     match (&options.kubelet_root, settings) {
         (Some(root), _) => HostPath::from(root.clone()),

@@ -189,7 +189,7 @@ impl ProcWorker {
     }
 
     fn dismiss(&mut self) {
-        let left = self.copy.take().and_then(|(running, _)| running.get_rid_of());
+        let left = self.copy.take().and_then(|(running, _)| running.kill());
         self.abandoned.extend(left);
     }
 }
