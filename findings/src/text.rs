@@ -51,11 +51,11 @@ fn show(c: char, to: &mut Vec<char>) {
 pub fn duration(seconds: u64) -> String {
     let (d, h, m, s) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60);
     let two = |a: u64, x: char, b: u64, y: char| if b == 0 { format!("{a}{x}") } else { format!("{a}{x}{b}{y}") };
-    match () {
-        () if d > 0 => two(d, 'd', h, 'h'),
-        () if h > 0 => two(h, 'h', m, 'm'),
-        () if m > 0 => two(m, 'm', s, 's'),
-        () => format!("{s}s"),
+    match (d, h, m) {
+        (1.., _, _) => two(d, 'd', h, 'h'),
+        (0, 1.., _) => two(h, 'h', m, 'm'),
+        (0, 0, 1..) => two(m, 'm', s, 's'),
+        (0, 0, 0) => format!("{s}s"),
     }
 }
 

@@ -140,18 +140,23 @@ impl Controller {
         if std::mem::replace(&mut self.hangs, hangs) != hangs {
             logs::hangs(hangs);
         }
-        let not_ready = match () {
-            () if hangs => Some("a scan at the node does not end; a local disk or /proc hangs".to_owned()),
-            () if self.scans.unanswered.load(Ordering::Relaxed) => Some("the reader does not answer".to_owned()),
-            () if !self.scanned => Some("no scan has ended yet".to_owned()),
-            () => None,
-        };
+        let not_ready = self.not_ready().map(str::to_owned);
         self.health.send_if_modified(|health| {
             let is_news = health.not_ready != not_ready;
             health.not_ready = not_ready;
             is_news
         });
         Ok(())
+    }
+
+    fn not_ready(&self) -> Option<&'static str> {
+        if self.hangs {
+            return Some("a scan at the node does not end; a local disk or /proc hangs");
+        }
+        if self.scans.unanswered.load(Ordering::Relaxed) {
+            return Some("the reader does not answer");
+        }
+        (!self.scanned).then_some("no scan has ended yet")
     }
 
     fn observe(&mut self, input: &Input) {

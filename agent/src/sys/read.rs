@@ -39,13 +39,17 @@ pub fn read_text_of_root(path: &Path, cap: usize) -> io::Result<String> {
     let found = open(path, flags, Mode::empty()).map_err(|error| named(path, error.into()))?;
     let facts = fstat(&found).map_err(|error| named(path, error.into()))?;
     let refuse = |why: &str| Err(named(path, io::Error::other(why)));
-    match () {
-        () if facts.st_mode & SFlag::S_IFMT.bits() != SFlag::S_IFREG.bits() => refuse("is no regular file"),
-        () if facts.st_uid != 0 => refuse("does not belong to root"),
-        () if facts.st_mode & 0o022 != 0 => refuse("may be written by others than root"),
-        () => read_text(Path::new(&format!("/proc/self/fd/{}", found.as_raw_fd())), cap)
-            .map_err(|error| named(path, error)),
+    if facts.st_mode & SFlag::S_IFMT.bits() != SFlag::S_IFREG.bits() {
+        return refuse("is no regular file");
     }
+    if facts.st_uid != 0 {
+        return refuse("does not belong to root");
+    }
+    if facts.st_mode & 0o022 != 0 {
+        return refuse("may be written by others than root");
+    }
+    let opened = format!("/proc/self/fd/{}", found.as_raw_fd());
+    read_text(opened.as_ref(), cap).map_err(|error| named(path, error))
 }
 
 /// Where the link at `path` points, without following it.

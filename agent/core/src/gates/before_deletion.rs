@@ -19,10 +19,12 @@ pub fn judge(view: &PodView<'_>, lacking: &Lacking) -> PodReport {
         why,
         hides: "whether somebody else would hold its volumes".to_owned(),
     }));
-    let verdict = match () {
-        () if !findings.is_empty() => Verdict::Stuck,
-        () if !unknown.is_empty() || !view.sees_every_holder() => Verdict::CannotTell,
-        () => Verdict::Clear,
+    let verdict = if !findings.is_empty() {
+        Verdict::Stuck
+    } else if !unknown.is_empty() || !view.sees_every_holder() {
+        Verdict::CannotTell
+    } else {
+        Verdict::Clear
     };
     PodReport {
         pod: view.pod.clone(),

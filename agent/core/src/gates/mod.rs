@@ -44,11 +44,12 @@ pub(crate) fn judge_by(seen: &Facts<'_>) -> NodeReport {
     let mut unknown = lacking.told.clone();
     unknown.extend(unknowns(seen, &lacking));
     let worst = pods.iter().map(|pod| pod.verdict).max().unwrap_or(Verdict::Clear);
-    let verdict = match () {
-        () if worst == Verdict::Stuck || node_findings.iter().any(node::is_stuck) => Verdict::Stuck,
-        () if !node_findings.is_empty() => Verdict::CannotTell,
-        () if unknown.is_empty() => worst,
-        () => Verdict::CannotTell,
+    let verdict = if worst == Verdict::Stuck || node_findings.iter().any(node::is_stuck) {
+        Verdict::Stuck
+    } else if node_findings.is_empty() && unknown.is_empty() {
+        worst
+    } else {
+        Verdict::CannotTell
     };
     // It holds nothing, so it says nothing of the verdict.
     for finding in views.iter().filter_map(cgroup::unknown_hierarchy) {

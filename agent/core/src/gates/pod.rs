@@ -212,16 +212,22 @@ fn sandboxes<'a>(view: &'a PodView<'a>) -> GateCheck<'a> {
     if !sandbox::is_blocked(view) && view.sandboxes.iter().any(unseen) {
         return unknown(Gate::SandboxStopped, "whether its network is torn down could not be seen");
     }
+    check(Gate::SandboxStopped, sandbox::is_blocked(view), sandbox_detail(view), || sandbox::find(view))
+}
+
+fn sandbox_detail(view: &PodView) -> String {
     let ready = view.sandboxes.iter().filter(|sandbox| sandbox.ready).count();
-    let detail = match () {
-        () if ready > 0 => format!("{ready} READY"),
-        () if sandbox::unknown(view).next().is_some() => "stopped, a container of it is UNKNOWN".to_owned(),
-        () if view.sandboxes.iter().any(|sandbox| network::is_left(sandbox)) => {
-            "stopped, its network is still there".to_owned()
-        }
-        () => "stopped, its network is not torn down".to_owned(),
+    if ready > 0 {
+        return format!("{ready} READY");
+    }
+    let detail = if sandbox::unknown(view).next().is_some() {
+        "stopped, a container of it is UNKNOWN"
+    } else if view.sandboxes.iter().any(|sandbox| network::is_left(sandbox)) {
+        "stopped, its network is still there"
+    } else {
+        "stopped, its network is not torn down"
     };
-    check(Gate::SandboxStopped, sandbox::is_blocked(view), detail, || sandbox::find(view))
+    detail.to_owned()
 }
 
 fn devices<'a>(view: &'a PodView<'a>) -> GateCheck<'a> {

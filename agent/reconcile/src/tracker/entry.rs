@@ -150,10 +150,12 @@ impl RestsOn {
             _ => None,
         });
         let states: Vec<char> = states.collect();
-        match () {
-            () if states.contains(&'D') => RestsOn::Uninterruptible,
-            () if !states.is_empty() || finding.confidence == Confidence::Probable => RestsOn::Passing,
-            () => RestsOn::Lasting,
+        if states.contains(&'D') {
+            RestsOn::Uninterruptible
+        } else if !states.is_empty() || finding.confidence == Confidence::Probable {
+            RestsOn::Passing
+        } else {
+            RestsOn::Lasting
         }
     }
 }

@@ -270,14 +270,16 @@ impl Tracker {
             return None;
         }
         let Some(written) = written.as_ref().filter(|written| written.count > 0) else { return Some(Kind::Open) };
-        let age = now.since(written.at);
-        match () {
-            // What has not been seen for so long is not said again: its Event is left to expire.
-            () if now.since(entry.seen) > self.rules.renewal * 2 => None,
-            () if age >= self.renewal(key) => Some(Kind::Renew),
-            () if age >= self.rules.update && entry.uids() != written.pods && key.pod.is_none() => Some(Kind::Update),
-            () => None,
+        // What has not been seen for so long is not reported again: its Event is left to expire.
+        if now.since(entry.seen) > self.rules.renewal * 2 {
+            return None;
         }
+        let age = now.since(written.at);
+        if age >= self.renewal(key) {
+            return Some(Kind::Renew);
+        }
+        let has_changed = key.pod.is_none() && entry.uids() != written.pods;
+        (age >= self.rules.update && has_changed).then_some(Kind::Update)
     }
 
     /// Never sooner than the interval, and up to a fifth later by node and entry, so that what was

@@ -51,12 +51,13 @@ fn judge(pid: u32, dir: &ProcDir, prober: &Prober) -> io::Result<Option<Disbelie
 
 fn of_executable(executable: Executable) -> Option<Disbelief> {
     let Executable { owner, others_write, file_system } = executable;
-    match () {
-        () if file_system::magic_needs_server(file_system) => Some(Disbelief::ExecutableServed),
-        () if owner != 0 => Some(Disbelief::ExecutableOf(owner)),
-        () if others_write => Some(Disbelief::ExecutableWritable),
-        () => None,
+    if file_system::magic_needs_server(file_system) {
+        return Some(Disbelief::ExecutableServed);
     }
+    if owner != 0 {
+        return Some(Disbelief::ExecutableOf(owner));
+    }
+    others_write.then_some(Disbelief::ExecutableWritable)
 }
 
 #[cfg(test)]
