@@ -55,7 +55,7 @@ impl Deployment {
     }
 
     fn pod(&self) -> anyhow::Result<&PodSpec> {
-        let pod = self.daemon_set.spec.as_ref().and_then(|spec| spec.template.spec.as_ref());
+        let pod = self.daemon_set.spec.template.spec.as_ref();
         pod.context("the DaemonSet has no pod template")
     }
 }
@@ -132,7 +132,7 @@ mod tests {
     fn one_namespace_may_scrape_the_agent_and_nobody_else_reaches_it() {
         let policy = one("network-policy.yaml");
         let deployment = Deployment::read().unwrap();
-        let agents = deployment.daemon_set.spec.as_ref().unwrap().selector.match_labels.clone();
+        let agents = deployment.daemon_set.spec.selector.match_labels.clone();
         assert_eq!(policy["metadata"]["namespace"], deployment.namespace());
         assert_eq!(
             policy["spec"],
