@@ -76,7 +76,7 @@ for as in own other; do
 	case $as in own) emulator= ;; other) emulator=$qemu ;; esac
 	case $as in own) directory=$own ;; other) directory=$other ;; esac
 	# shellcheck disable=SC2086 # none, or one
-	RUST_LOG=service=info NO_COLOR=1 $emulator "$directory/why-terminating-aggregator" serve --no-events \
+	RUST_LOG=service=info $emulator "$directory/why-terminating-aggregator" serve --no-events \
 		--listen 127.0.0.1:0 --kubeconfig "$work/kubeconfig" 2>"$work/log" &
 	serving=$!
 	running="$running $serving"

@@ -2,6 +2,7 @@
 
 mod heap;
 
+use std::io::IsTerminal as _;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -92,7 +93,10 @@ fn main() -> ExitCode {
     let asked = std::env::var("RUST_LOG").ok().and_then(|asked| asked.parse().ok());
     let filter: Targets = asked.unwrap_or_else(|| Targets::from_iter([("service", LevelFilter::INFO)]));
     let lines = tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE);
-    lines.with_writer(std::io::stderr).with_target(false).finish().with(filter).init();
+    let lines = lines.with_writer(std::io::stderr).with_target(false);
+    // By default there are colour codes in a file too.
+    let lines = if std::io::stderr().is_terminal() { lines } else { lines.with_ansi(false) };
+    lines.finish().with(filter).init();
     let ended = match command {
         Command::Serve(args) => serve(args),
         Command::HelmTest(args) => helm_test(args),

@@ -52,7 +52,6 @@ impl Process {
             .args(if arguments.contains(&"--request-timeout") { &[][..] } else { &["--request-timeout", "5"] })
             .args(arguments)
             .env("RUST_LOG", level)
-            .env("NO_COLOR", "1")
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
@@ -114,4 +113,12 @@ impl Drop for Process {
             assert!(peak.is_none_or(|peak| peak <= MOST_MIB), "{peak:?} MiB");
         }
     }
+}
+
+#[test]
+fn the_log_has_no_colour_codes_unless_it_is_a_terminal() {
+    let api = Api::start("baseline", |_| {});
+    let service = Process::start(&api, &[]);
+    service.until_ready();
+    assert!(!service.log().contains('\x1b'), "{:?}", service.log());
 }

@@ -43,7 +43,6 @@ impl Service {
             .arg(cluster.kubeconfig())
             .arg("--incidents")
             .arg(cluster.scratch(file))
-            .env("NO_COLOR", "1")
             .stderr(Stdio::piped())
             .spawn()
             .with_context(|| format!("start {}", program.display()))?;
