@@ -23,6 +23,7 @@ mod report;
 mod root_id;
 mod text;
 mod thing;
+mod token_bucket;
 mod verdict;
 
 pub use cause::{Advice, Area, Cause, CauseRef, ClusterArea, Danger, Patience, Proven};
@@ -37,4 +38,5 @@ pub use report::{GateState, GateView, NodeFinding, NodeReport, PodReport, Unknow
 pub use root_id::RootId;
 pub use text::{clean, duration, is_visible, quote_for_shell};
 pub use thing::{Subject, Thing};
+pub use token_bucket::TokenBucket;
 pub use verdict::Verdict;

@@ -11,7 +11,6 @@ pub mod backoff;
 pub mod event;
 pub mod index;
 pub mod instant;
-pub mod rate_limit;
 pub mod reconciler;
 pub mod schedule;
 mod settings;

@@ -9,7 +9,7 @@ mod types;
 use std::{collections::BTreeSet, time::Duration};
 
 use agent_core::observation::{ApiPod, Fault};
-use findings::{PodUid, Verdict};
+use findings::{PodUid, TokenBucket, Verdict};
 
 use crate::event::NodeRef;
 
@@ -17,7 +17,6 @@ use super::{
     Instant, Settings,
     backoff::Backoff,
     index::{Change, Index, WatchEvent},
-    rate_limit::TokenBucket,
     schedule::Schedule,
     tracker::{ExistingEvent, Key, Kind, RestsOn, Snapshot, Tracker, Transition, Write},
 };
@@ -85,7 +84,7 @@ impl Reconciler {
             index: Index::default(),
             schedule: Schedule::new(settings.intervals, seed, now),
             tracker: Tracker::new(settings.rules, seed),
-            bucket: TokenBucket::new(settings.burst, settings.refill, now),
+            bucket: TokenBucket::new(settings.burst, settings.refill),
             scanning: None,
             unconfirmed: None,
             confirmed: BTreeSet::new(),
@@ -154,7 +153,7 @@ impl Reconciler {
         match due {
             None => never,
             Some(_) if self.writing.is_some() => never,
-            Some(due) if due.is_zero() => self.writes.wait(now).max(self.bucket.wait(now)).max(held),
+            Some(due) if due.is_zero() => self.writes.wait(now).max(self.bucket.wait(now.steady)).max(held),
             Some(due) => due.max(self.writes.wait(now)),
         }
     }
@@ -460,7 +459,7 @@ impl Reconciler {
         if let (true, true, Some(of)) = (free, has_news, self.of())
             && let Some(write) = self.tracker.next_write(&of, now)
         {
-            if !self.bucket.take(now) {
+            if !self.bucket.take(now.steady) {
                 self.throttled += u64::from(!std::mem::replace(&mut self.waits_for_budget, true));
                 return;
             }

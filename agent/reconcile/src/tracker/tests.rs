@@ -1,6 +1,6 @@
 //! Findings over time: seen, reported, reported again, over.
 
-use findings::{Confidence, Finding, Gate, GateState, NodeReport, PodUid, Unknown};
+use findings::{Confidence, Finding, Gate, GateState, NodeReport, PodUid, TokenBucket, Unknown};
 
 use agent_core::{
     gates::judge,
@@ -8,7 +8,7 @@ use agent_core::{
 };
 
 use super::*;
-use crate::{event::NodeRef, instant::tests::at, rate_limit::TokenBucket};
+use crate::{event::NodeRef, instant::tests::at};
 
 const RULES: Rules = Rules {
     fan_in: 5,
@@ -192,10 +192,10 @@ fn a_storm_is_bounded_by_the_bucket_and_by_the_capacity() {
     }
     take_report(&mut tracker, &report, 0);
     assert_eq!((tracker.holding().count(), tracker.dropped()), (300, 200));
-    let mut bucket = TokenBucket::new(10, Duration::from_secs(30), at(0));
+    let mut bucket = TokenBucket::new(10, Duration::from_secs(30));
     let mut written = 0;
     for second in 0..3600 {
-        while tracker.next_write(&of(), at(second)).is_some() && bucket.take(at(second)) {
+        while tracker.next_write(&of(), at(second)).is_some() && bucket.take(at(second).steady) {
             let write = tracker.next_write(&of(), at(second)).unwrap();
             tracker.was_written(&write, write.draft.event_time.clone(), at(second));
             written += 1;

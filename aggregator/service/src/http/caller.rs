@@ -7,7 +7,7 @@ use axum::http::{StatusCode, header, request::Parts};
 use axum::response::{IntoResponse, Response};
 
 use super::Shared;
-use super::rate_limit::Rates;
+use super::rate_limit::RateLimits;
 use super::review::{MAX_TOKEN_BYTES, NotReviewed, Reviews, User};
 use super::server::Peer;
 
@@ -31,13 +31,14 @@ impl Token {
 
 /// How often each may ask: those who are known, and tokens that are not yet.
 pub struct Limits {
-    known: Rates<String>,
-    unknown: Rates<Peer>,
+    known: RateLimits<String>,
+    unknown: RateLimits<Peer>,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { known: Rates::new(10.0, 60.0), unknown: Rates::new(5.0, 60.0) }
+        let (known, unknown) = (Duration::from_millis(100), Duration::from_millis(200));
+        Limits { known: RateLimits::new(60, known), unknown: RateLimits::new(60, unknown) }
     }
 }
 

@@ -5,44 +5,36 @@ use std::hash::Hash;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use findings::TokenBucket;
+
 /// Clients that are remembered. Beyond that, those that are not known share one bucket's worth.
 const MAX_CLIENTS: usize = 4096;
 
 /// A bucket of tokens for each client.
-pub struct Rates<K> {
-    per_second: f64,
-    burst: f64,
-    buckets: Mutex<HashMap<K, (f64, Instant)>>,
+pub struct RateLimits<K> {
+    full: TokenBucket,
+    start: Instant,
+    buckets: Mutex<HashMap<K, TokenBucket>>,
 }
 
-impl<K: Hash + Eq> Rates<K> {
-    /// So many requests a second for ever, and so many at once after a rest.
-    pub fn new(per_second: f64, burst: f64) -> Self {
-        Rates { per_second, burst, buckets: Mutex::new(HashMap::new()) }
+impl<K: Hash + Eq> RateLimits<K> {
+    /// So many requests at once after a rest, then one per `refill`.
+    pub fn new(burst: u32, refill: Duration) -> Self {
+        RateLimits { full: TokenBucket::new(burst, refill), start: Instant::now(), buckets: Mutex::default() }
     }
 
     /// Takes one; else says after how long there will be one.
     pub fn take(&self, client: K, now: Instant) -> Result<(), Duration> {
-        let filled = |(tokens, at): (f64, Instant)| {
-            (tokens + now.saturating_duration_since(at).as_secs_f64() * self.per_second).min(self.burst)
-        };
+        let now = now.saturating_duration_since(self.start);
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         if buckets.len() >= MAX_CLIENTS && !buckets.contains_key(&client) {
-            // Who has rested long enough is as good as new.
-            buckets.retain(|_, bucket| filled(*bucket) < self.burst);
+            buckets.retain(|_, bucket| !bucket.is_full(now));
             if buckets.len() >= MAX_CLIENTS {
                 return Err(Duration::from_secs(1));
             }
         }
-        let bucket = buckets.entry(client).or_insert((self.burst, now));
-        let tokens = filled(*bucket);
-        let (left, answer) = if tokens >= 1.0 {
-            (tokens - 1.0, Ok(()))
-        } else {
-            (tokens, Err(Duration::from_secs_f64((1.0 - tokens) / self.per_second)))
-        };
-        *bucket = (left, now);
-        answer
+        let bucket = buckets.entry(client).or_insert_with(|| self.full.clone());
+        if bucket.take(now) { Ok(()) } else { Err(bucket.wait(now)) }
     }
 }
 
@@ -52,7 +44,7 @@ mod tests {
 
     #[test]
     fn who_asks_too_often_waits_alone() {
-        let rates = Rates::new(2.0, 3.0);
+        let rates = RateLimits::new(3, Duration::from_millis(500));
         let start = Instant::now();
         for _ in 0..3 {
             assert_eq!(rates.take("a", start), Ok(()));
@@ -65,7 +57,7 @@ mod tests {
 
     #[test]
     fn clients_without_number_take_no_memory_without_bound() {
-        let rates = Rates::new(1.0, 2.0);
+        let rates = RateLimits::new(2, Duration::from_secs(1));
         let start = Instant::now();
         for client in 0..MAX_CLIENTS {
             assert_eq!(rates.take(client, start), Ok(()));
