@@ -1,29 +1,34 @@
-//! The API server: asked, within bounds, and never told to change anything.
+//! The API server: asked, followed and written to, within bounds. Nothing else of the project speaks to one.
+//!
+//! With the feature `cluster` it answers the questions of `aggregator-core`, finds credentials as kubectl does, and goes
+//! through proxies. The agent needs none of that.
 
-mod channel;
-mod connect;
-mod discovery;
-mod exec;
+mod api_client;
+mod config;
+mod counting;
 mod fault;
-mod follow;
-mod gather;
-mod kubelet_log;
 mod list;
-mod live;
-mod objects;
-mod pages;
-mod paths;
-mod proxy;
-mod scan;
-mod server;
-mod table;
-mod terminating;
+mod path;
+mod pinned;
+mod request;
+mod retry;
 mod watch;
 
-pub use connect::{ConnectError, Connection, connect, with_scheme};
-pub use exec::ExecError;
-pub use fault::words;
-pub use follow::{From, changed, followed, versions};
-pub use gather::{Unreachable, answer, gather, reach};
-pub use server::{Bounds, Server};
-pub use watch::{Change, Watch, version as version_to_watch_from};
+#[cfg(feature = "cluster")]
+mod cluster;
+
+pub use kube::config as kubeconfig;
+pub use kube::{Client, Config};
+
+pub use api_client::{ApiClient, Content, Limits};
+#[cfg(feature = "cluster")]
+pub use cluster::*;
+pub use config::{TokenError, prepare};
+pub use counting::counted;
+pub use fault::{Fault, words};
+pub use list::{Form, Freshness, List};
+pub use path::{Selector, part};
+pub use pinned::read_pinned;
+pub use request::Response;
+pub use retry::retrying;
+pub use watch::{Change, Changes, Watch};

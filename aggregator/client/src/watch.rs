@@ -1,26 +1,28 @@
 //! What has changed, line by line. kube's own watcher reads a line of any length.
 
+use std::ops::Range;
 use std::pin::Pin;
 use std::time::Duration;
 
-use aggregator_core::state::{Answer, Detail, Fault, Question, Scope, Select};
 use findings::FaultKind;
 use http::{Request, StatusCode, header};
-use http_body_util::BodyExt as _;
+use http_body_util::{BodyExt as _, Limited};
 use kube::Client;
 use kube::client::Body;
 use memchr::memmem;
 use serde::Deserialize;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
-use super::fault::{kind, said, words};
-use super::paths::{part, path};
-use super::server::{Bounds, ask};
+use crate::fault::{Fault, kind, words};
+use crate::path::{Selector, part, selected};
+use crate::request::METADATA;
 
-/// Of each object only its metadata.
-const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 /// No object is longer: etcd takes no more than 1.5 MiB, and JSON is a little longer than what is stored.
-const LONGEST: usize = 4 << 20;
+const MAX_LINE_BYTES: usize = 4 << 20;
+/// A refusal has a few hundred bytes.
+const MAX_REFUSAL_BYTES: usize = 64 << 10;
+/// So much room for lines is kept, whatever has come.
+const MAX_KEPT_BYTES: usize = 64 << 10;
 /// So long a server lets a watch live, in seconds: client-go asks for no more.
 const LIVES: u32 = 290;
 /// Ends what there was when a watch began (kubernetes: `InitialEventsAnnotationKey`).
@@ -37,19 +39,36 @@ pub enum Change {
     Deleted {
         /// Its uid.
         uid: String,
+        /// The object as it was last, as JSON.
+        object: Vec<u8>,
     },
     /// All that there was when the watch began has been told.
     Listed,
 }
 
-/// What is followed: the objects that a question asks for.
+/// What to follow.
+#[derive(Clone, Copy, Debug)]
+pub struct Changes<'a> {
+    /// The path of the collection.
+    pub path: &'a str,
+    /// Which of its objects.
+    pub selector: Selector<'a>,
+    /// What has changed since that version. Without one it begins with all there is, told one by one instead of as a list:
+    /// most servers before 1.32 refuse that.
+    pub since: Option<&'a str>,
+    /// Whether of each object its metadata is enough.
+    pub metadata_only: bool,
+    /// Whether only what is being deleted is read; all else is dropped as it comes.
+    pub terminating_only: bool,
+}
+
+/// A collection that is followed.
 pub struct Watch {
     body: Body,
     read: Vec<u8>,
     /// So much of that has been told.
     told: usize,
-    /// Only what is being deleted is read; all else is dropped as it comes.
-    is_terminating: bool,
+    terminating_only: bool,
     version: String,
     /// The last line, where nothing of it counts but its version, should the watch end.
     passed: Vec<u8>,
@@ -80,77 +99,33 @@ struct Meta {
     deletion_timestamp: Option<String>,
 }
 
-/// The version a watch may begin at: what is listed later has all that the watch does not tell.
-pub async fn version(client: &Client, question: &Question, bounds: Bounds) -> Answer<String> {
-    #[derive(Deserialize)]
-    struct List {
-        metadata: Meta,
-    }
-    let path = format!("{}limit=1", selected(question));
-    let accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
-    let body = ask(client, &path, accept, bounds).await.map(|response| response.body);
-    body.and_then(|body| match serde_json::from_slice::<List>(&body) {
-        Ok(list) => Answer::Seen(list.metadata.resource_version),
-        Err(error) => Answer::failed(FaultKind::Malformed, error),
-    })
-}
-
-fn selected(question: &Question) -> String {
-    let Question::Objects { resource, scope, select, .. } = question else { return String::new() };
-    let path = path(resource, if matches!(scope, Scope::Named(..)) { &Scope::All } else { scope });
-    match select {
-        Select::Fields(selector) => format!("{path}?fieldSelector={}&", part(selector)),
-        Select::Labels(selector) => format!("{path}?labelSelector={}&", part(selector)),
-        Select::Every | Select::Terminating | Select::Local => format!("{path}?"),
-    }
-}
-
 impl Watch {
-    /// Begins to follow what has changed since `version`.
-    pub async fn begin(client: &Client, question: &Question, version: &str, bounds: Bounds) -> Result<Watch, Fault> {
-        let from = format!("resourceVersion={}", part(version));
-        Watch::from(client, question, &from, version, bounds).await
-    }
-
-    /// Begins with all there is, told one by one instead of as a list. Servers before 1.32 refuse that, most of them.
-    pub async fn streaming(client: &Client, question: &Question, bounds: Bounds) -> Result<Watch, Fault> {
-        let from = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
-        Watch::from(client, question, from, "", bounds).await
-    }
-
-    async fn from(
-        client: &Client,
-        question: &Question,
-        from: &str,
-        version: &str,
-        bounds: Bounds,
-    ) -> Result<Watch, Fault> {
-        let path = format!("{}watch=true&allowWatchBookmarks=true&timeoutSeconds={LIVES}&{from}", selected(question));
-        let accept = match question {
-            Question::Objects { detail: Detail::Metadata, .. } => METADATA,
-            _ => "application/json",
+    /// Begins to follow; the server has as long as `begin_timeout` to agree.
+    pub(crate) async fn begin(client: &Client, changes: Changes<'_>, begin_timeout: Duration) -> Result<Watch, Fault> {
+        let Changes { path, selector, since, metadata_only, terminating_only } = changes;
+        let from = match since {
+            Some(version) => format!("resourceVersion={}", part(version)),
+            None => "sendInitialEvents=true&resourceVersionMatch=NotOlderThan".to_owned(),
         };
+        let path = selected(path, selector);
+        let path = format!("{path}watch=true&allowWatchBookmarks=true&timeoutSeconds={LIVES}&{from}");
+        let accept = if metadata_only { METADATA } else { "application/json" };
         // What is packed may wait in the packer of a proxy for what comes after it.
         let request = Request::get(path).header(header::ACCEPT, accept).header(header::ACCEPT_ENCODING, "identity");
-        let request = request.body(Body::empty());
-        let request = request.map_err(|error| Fault::new(FaultKind::NotAsked, error.to_string()))?;
-        let answered = tokio::time::timeout(bounds.request_timeout, client.send(request)).await;
-        let response =
-            answered.map_err(|_| Fault::new(FaultKind::TimedOut, format!("waited {:?}", bounds.request_timeout)))?;
-        let (head, body) = response.map_err(|error| Fault::new(kind(&error), words(&error)))?.into_parts();
+        let request = request.body(Body::empty())?;
+        let late = |_| Fault::timed_out(begin_timeout);
+        let (head, body) = timeout(begin_timeout, client.send(request)).await.map_err(late)??.into_parts();
         if head.status != StatusCode::OK {
-            let whole =
-                tokio::time::timeout(bounds.request_timeout, http_body_util::Limited::new(body, 64 << 10).collect());
-            let body = whole.await.ok().and_then(Result::ok).map(|body| body.to_bytes()).unwrap_or_default();
-            return Err(Fault::answered(head.status.as_u16(), said(&body)));
+            let body = timeout(begin_timeout, Limited::new(body, MAX_REFUSAL_BYTES).collect()).await;
+            let body = body.ok().and_then(Result::ok).map(|body| body.to_bytes()).unwrap_or_default();
+            return Err(Fault::answered(head.status, &body));
         }
-        let is_terminating = matches!(question, Question::Objects { select: Select::Terminating, .. });
         Ok(Watch {
             body,
             read: Vec::new(),
             told: 0,
-            is_terminating,
-            version: version.to_owned(),
+            terminating_only,
+            version: since.unwrap_or_default().to_owned(),
             passed: Vec::new(),
             end: Instant::now() + OVERDUE,
         })
@@ -168,27 +143,33 @@ impl Watch {
     pub async fn next(&mut self) -> Result<Option<Change>, Fault> {
         loop {
             let Some(line) = self.line().await? else { return Ok(None) };
-            if let Some(change) = self.understand(&line)? {
+            // Not copied: what is passed over is nearly all that comes.
+            let read = std::mem::take(&mut self.read);
+            let change = self.understand(&read[line]);
+            self.read = read;
+            if let Some(change) = change? {
                 return Ok(Some(change));
             }
         }
     }
 
-    async fn line(&mut self) -> Result<Option<Vec<u8>>, Fault> {
+    /// Where the next line stands in what was read.
+    async fn line(&mut self) -> Result<Option<Range<usize>>, Fault> {
         let mut searched = self.told;
         loop {
             if let Some(at) = memchr::memchr(b'\n', &self.read[searched..]) {
                 let end = searched + at + 1;
-                let line = self.read[self.told..end].to_vec();
-                self.told = end;
-                return Ok(Some(line));
+                let line = std::mem::replace(&mut self.told, end)..end;
+                return if line.len() > MAX_LINE_BYTES { Err(too_large()) } else { Ok(Some(line)) };
             }
             self.read.drain(..self.told);
             self.told = 0;
             searched = self.read.len();
-            if searched > LONGEST {
-                let says = format!("one object of a watch has more than {LONGEST} bytes");
-                return Err(Fault::new(FaultKind::TooLarge, says));
+            if searched < MAX_KEPT_BYTES {
+                self.read.shrink_to(MAX_KEPT_BYTES);
+            }
+            if searched > MAX_LINE_BYTES {
+                return Err(too_large());
             }
             let frame = match tokio::time::timeout_at(self.end, Pin::new(&mut self.body).frame()).await {
                 Ok(Some(Ok(frame))) => frame,
@@ -204,26 +185,28 @@ impl Watch {
 
     fn understand(&mut self, line: &[u8]) -> Result<Option<Change>, Fault> {
         self.passed.clear();
-        if self.is_terminating && is_of_living(line) {
+        if self.terminating_only && is_of_living(line) {
             self.passed.extend_from_slice(line);
             return Ok(None);
         }
-        let malformed = |error: serde_json::Error| Fault::new(FaultKind::Malformed, error.to_string());
-        let Line { r#type, object: Head { metadata, code, message } } =
-            serde_json::from_slice(line).map_err(malformed)?;
+        let Line { r#type, object: Head { metadata, code, message } } = serde_json::from_slice(line)?;
         if r#type == "ERROR" {
-            return Err(Fault::answered(code, message));
+            return Err(Fault { kind: FaultKind::of_status(code), status: Some(code), says: message });
         }
         self.version = metadata.resource_version;
         Ok(match r#type {
-            "DELETED" => Some(Change::Deleted { uid: metadata.uid }),
+            "DELETED" => Some(Change::Deleted { uid: metadata.uid, object: object(line)? }),
             "BOOKMARK" if memmem::find(line, LISTED).is_some() => Some(Change::Listed),
-            "ADDED" | "MODIFIED" if !self.is_terminating || metadata.deletion_timestamp.is_some() => {
-                Some(Change::Applied(object(line).map_err(malformed)?))
+            "ADDED" | "MODIFIED" if !self.terminating_only || metadata.deletion_timestamp.is_some() => {
+                Some(Change::Applied(object(line)?))
             }
             _ => None,
         })
     }
+}
+
+fn too_large() -> Fault {
+    Fault::too_large("one object of a watch", MAX_LINE_BYTES)
 }
 
 /// Whether an object has come or changed that does not go, which is nearly everything that is told: found without reading

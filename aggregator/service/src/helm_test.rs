@@ -8,11 +8,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use client::{Connection, connect};
-use http::Request;
-use k8s_openapi::api::core::v1::Pod;
-use kube::api::{DeleteParams, Patch, PatchParams};
-use kube::{Api, Client};
+use client::{ApiClient, Client, Connection, Content, Fault, Limits, Response, connect, part};
+use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::serve::ended_by_signal;
@@ -25,6 +22,8 @@ const FINALIZER: &str = "why-terminating/helm-test";
 const CAUSE: &str = "FinalizerOwnerUnknown";
 /// No request takes longer.
 const REQUEST: Duration = Duration::from_secs(10);
+/// No answer is longer.
+const LIMITS: Limits = Limits::new(REQUEST, 64 << 20);
 /// A pod that nothing holds any more is gone after that.
 const GONE_WITHIN: Duration = Duration::from_secs(30);
 
@@ -54,36 +53,85 @@ pub async fn helm_test(test: &HelmTest) -> anyhow::Result<String> {
         ..Connection::default()
     };
     let (client, _) = connect(&connection).await.context("connect to the API server")?;
-    let pods: Api<Pod> = Api::namespaced(client, &test.namespace);
+    let pod = PodClient::new(client, test);
     let began = Instant::now();
     let told = tokio::select! {
-        told = held_and_told(&pods, test) => told,
+        told = held_and_told(&pod, test) => told,
         signal = ended_by_signal() => signal.map_err(anyhow::Error::from).and(Err(anyhow::anyhow!("was ended"))),
     };
     let took = began.elapsed();
     // Whatever was told, and also where it is not known whether the finalizer was put on: nothing is left behind.
-    let released = release(&pods, &test.pod).await;
+    let released = pod.release().await;
     told?;
     released?;
     let (namespace, pod) = (&test.namespace, &test.pod);
     Ok(format!("{namespace}/{pod}: {CAUSE}, told after {:.1} s; released, and gone", took.as_secs_f64()))
 }
 
-/// Puts the finalizer on, if nothing else holds the pod.
-async fn hold(pods: &Api<Pod>, name: &str) -> anyhow::Result<()> {
-    let metadata = pods.get(name).await.context("get the pod of the test")?.metadata;
-    let finalizers = metadata.finalizers.unwrap_or_default();
-    let of_others: Vec<&String> = finalizers.iter().filter(|finalizer| *finalizer != FINALIZER).collect();
-    anyhow::ensure!(of_others.is_empty(), "the pod is held by {of_others:?}, which are not the test's");
-    // With the version, so that what another has put on meanwhile is not taken off.
-    let held = json!({"metadata": {"resourceVersion": metadata.resource_version, "finalizers": [FINALIZER]}});
-    let held = pods.patch(name, &PatchParams::default(), &Patch::Merge(held)).await;
-    held.map(drop).context("put the finalizer on the pod of the test")
+/// The pod of the test.
+struct PodClient {
+    api: ApiClient,
+    path: String,
 }
 
-async fn held_and_told(pods: &Api<Pod>, test: &HelmTest) -> anyhow::Result<()> {
-    hold(pods, &test.pod).await?;
-    pods.delete(&test.pod, &DeleteParams::default()).await.context("delete the pod of the test")?;
+impl PodClient {
+    fn new(client: Client, test: &HelmTest) -> Self {
+        let path = format!("/api/v1/namespaces/{}/pods/{}", part(&test.namespace), part(&test.pod));
+        PodClient { api: ApiClient::new(client, LIMITS), path }
+    }
+
+    async fn get(&self) -> anyhow::Result<Option<Value>> {
+        self.api.get(&self.path).await.context("get the pod of the test")
+    }
+
+    async fn patch_metadata(&self, metadata: Value) -> Result<Response, Fault> {
+        self.api.send(Method::PATCH, &self.path, Content::MergePatch(&json!({"metadata": metadata}))).await
+    }
+
+    /// Puts the finalizer on, if nothing else holds the pod.
+    async fn hold(&self) -> anyhow::Result<()> {
+        let pod = self.get().await?.context("the pod of the test is not there")?;
+        let of_others: Vec<&str> = finalizers(&pod).filter(|finalizer| *finalizer != FINALIZER).collect();
+        anyhow::ensure!(of_others.is_empty(), "the pod is held by {of_others:?}, which are not the test's");
+        // With the version, so that what another has put on meanwhile is not taken off.
+        let held = json!({"resourceVersion": pod["metadata"]["resourceVersion"], "finalizers": [FINALIZER]});
+        let held = self.patch_metadata(held).await.and_then(Response::success);
+        held.map(drop).context("put the finalizer on the pod of the test")
+    }
+
+    async fn delete(&self) -> anyhow::Result<()> {
+        let deleted = self.api.send(Method::DELETE, &self.path, Content::Nothing).await;
+        deleted.and_then(Response::success).map(drop).context("delete the pod of the test")
+    }
+
+    /// Takes the finalizer off, and waits until the pod is gone, if it is being deleted.
+    async fn release(&self) -> anyhow::Result<()> {
+        let begin = Instant::now();
+        loop {
+            let Some(pod) = self.get().await? else { return Ok(()) };
+            if finalizers(&pod).any(|finalizer| finalizer == FINALIZER) {
+                let others: Vec<&str> = finalizers(&pod).filter(|finalizer| *finalizer != FINALIZER).collect();
+                let patched = self.patch_metadata(json!({"finalizers": others})).await;
+                if patched.as_ref().is_ok_and(|patched| patched.status == StatusCode::NOT_FOUND) {
+                    return Ok(());
+                }
+                patched.and_then(Response::success).context("take the finalizer off the pod of the test")?;
+            } else if pod["metadata"]["deletionTimestamp"].is_null() {
+                return Ok(());
+            }
+            anyhow::ensure!(begin.elapsed() < GONE_WITHIN, "the pod has no finalizer of the test and is not gone");
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+    }
+}
+
+fn finalizers(pod: &Value) -> impl Iterator<Item = &str> {
+    pod["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str)
+}
+
+async fn held_and_told(pod: &PodClient, test: &HelmTest) -> anyhow::Result<()> {
+    pod.hold().await?;
+    pod.delete().await?;
     until_told(test).await
 }
 
@@ -100,24 +148,20 @@ async fn until_told(test: &HelmTest) -> anyhow::Result<()> {
         ..Connection::default()
     };
     let (service, _) = connect(&connection).await.context("connect to the service")?;
+    let service = ApiClient::new(service, LIMITS);
     let begin = Instant::now();
     loop {
-        let said = match tokio::time::timeout(REQUEST, ask(&service)).await {
-            Ok(Ok(answer)) => match causes(&answer, test).as_slice() {
+        let said = match service.get::<Value>("/api/v1/stuck").await {
+            Ok(answer) => match causes(&answer.unwrap_or_default(), test).as_slice() {
                 [] => "the service says nothing of it".to_owned(),
                 [CAUSE] => return Ok(()),
                 other => format!("the service says {}", other.join(", ")),
             },
-            Ok(Err(error)) => format!("the service does not answer: {error:#}"),
-            Err(_) => format!("the service does not answer within {REQUEST:?}"),
+            Err(fault) => format!("the service does not answer: {fault}"),
         };
         anyhow::ensure!(begin.elapsed() < test.patience, "{said}, after {:?}", test.patience);
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
-}
-
-async fn ask(service: &Client) -> anyhow::Result<Value> {
-    Ok(service.request(Request::get("/api/v1/stuck").body(Vec::new())?).await?)
 }
 
 /// The causes of which the pod is a victim.
@@ -129,25 +173,4 @@ fn causes<'a>(answer: &'a Value, test: &HelmTest) -> Vec<&'a str> {
     let roots = answer["roots"].as_array().into_iter().flatten();
     let holds = roots.filter(|root| root["victims"].as_array().is_some_and(|victims| victims.iter().any(is_it)));
     holds.filter_map(|root| root["finding"]["cause"].as_str()).collect()
-}
-
-/// Takes the finalizer off, and waits until the pod is gone, if it is being deleted.
-async fn release(pods: &Api<Pod>, name: &str) -> anyhow::Result<()> {
-    let begin = Instant::now();
-    loop {
-        let Some(pod) = pods.get_opt(name).await.context("get the pod of the test")? else { return Ok(()) };
-        let mut finalizers = pod.metadata.finalizers.unwrap_or_default();
-        if finalizers.iter().any(|finalizer| finalizer == FINALIZER) {
-            finalizers.retain(|finalizer| finalizer != FINALIZER);
-            let patch = Patch::Merge(json!({"metadata": {"finalizers": finalizers}}));
-            match pods.patch(name, &PatchParams::default(), &patch).await {
-                Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
-                patched => drop(patched.context("take the finalizer off the pod of the test")?),
-            }
-        } else if pod.metadata.deletion_timestamp.is_none() {
-            return Ok(());
-        }
-        anyhow::ensure!(begin.elapsed() < GONE_WITHIN, "{name} has no finalizer of the test and is not gone");
-        tokio::time::sleep(Duration::from_millis(500)).await;
-    }
 }

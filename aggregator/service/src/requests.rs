@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use http::{Response, StatusCode};
-use kube::Client;
+use client::{Client, counted};
+use http::StatusCode;
 
 /// What was asked of the API server, and how it took that.
 #[derive(Debug, Default)]
@@ -61,17 +61,11 @@ impl Outcome {
 impl Requests {
     /// The same client, each of whose requests is counted.
     pub fn counted(self: &Arc<Self>, client: Client) -> Client {
-        let (requests, namespace) = (Arc::clone(self), client.default_namespace().to_owned());
-        let service = tower::service_fn(move |request| {
-            let (client, requests) = (client.clone(), Arc::clone(&requests));
-            async move {
-                let answer = client.send(request).await;
-                let outcome = answer.as_ref().map(Response::status).map_or(Outcome::Unanswered, Outcome::from_status);
-                requests.sent[outcome as usize].fetch_add(1, Ordering::Relaxed);
-                answer
-            }
-        });
-        Client::new(service, namespace)
+        let requests = Arc::clone(self);
+        counted(client, move |_, status| {
+            let outcome = status.map_or(Outcome::Unanswered, Outcome::from_status);
+            requests.sent[outcome as usize].fetch_add(1, Ordering::Relaxed);
+        })
     }
 
     /// How many requests came to this.

@@ -5,20 +5,23 @@
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
+use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{ArgAction, CommandFactory as _, Parser as _};
 use findings::{cause, clean};
-use kube::api::{Api, ApiResource, DynamicObject, ListParams};
+use serde_json::Value;
 
 use super::args::Args;
-use client::{Connection, connect};
+use client::{ApiClient, Connection, Form, Limits, List, Selector, connect, part};
 
 /// The name by which kubectl calls it.
 pub const NAME: &str = "kubectl_complete-why_terminating";
 /// Who types does not wait longer for names.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// No answer is longer.
+const MAX_ANSWER_BYTES: usize = 64 << 20;
 /// Names are taken from one page of a list.
 const PAGE: u32 = 500;
 /// Types that are offered; others can be typed.
@@ -162,27 +165,26 @@ async fn names(before: &[String], of: Type) -> Vec<String> {
 
 async fn list(connection: &Connection, namespace: Option<String>, of: Type) -> Vec<String> {
     let Ok((client, default)) = connect(connection).await else { return Vec::new() };
-    let Type { group, plural, kind, namespaced } = of;
-    let api_version = if group.is_empty() { "v1".to_owned() } else { format!("{group}/v1") };
-    let resource = ApiResource {
-        group: group.to_owned(),
-        version: "v1".to_owned(),
-        api_version,
-        kind: kind.to_owned(),
-        plural: plural.to_owned(),
+    let Type { group, plural, namespaced, .. } = of;
+    let base = if group.is_empty() { "/api/v1".to_owned() } else { format!("/apis/{group}/v1") };
+    let path = match namespaced {
+        true => format!("{base}/namespaces/{}/{plural}", part(&namespace.unwrap_or(default))),
+        false => format!("{base}/{plural}"),
     };
-    let api: Api<DynamicObject> = if namespaced {
-        Api::namespaced_with(client, &namespace.unwrap_or(default), &resource)
-    } else {
-        Api::all_with(client, &resource)
+    let is_namespaces = plural == "namespaces";
+    let selector = if is_namespaces { Selector::Fields("status.phase=Terminating") } else { Selector::Every };
+    let list = List { form: Form::Metadata, ..List::new(&path, selector, PAGE) };
+    let mut names = Vec::new();
+    let take = |objects: Vec<Value>| {
+        let metadata = objects.iter().map(|object| &object["metadata"]);
+        let deleted = metadata.filter(|metadata| !metadata["deletionTimestamp"].is_null());
+        names.extend(deleted.filter_map(|metadata| Some(clean(metadata["name"].as_str()?, 253))));
+        ControlFlow::Break(())
     };
-    let mut parameters = ListParams::default().limit(PAGE);
-    if plural == "namespaces" {
-        parameters = parameters.fields("status.phase=Terminating");
-    }
-    let Ok(objects) = api.list_metadata(&parameters).await else { return Vec::new() };
-    let deleted = objects.items.into_iter().filter(|object| object.metadata.deletion_timestamp.is_some());
-    deleted.filter_map(|object| object.metadata.name).map(|name| clean(&name, 253)).collect()
+    let api = ApiClient::new(client, Limits::new(PATIENCE, MAX_ANSWER_BYTES));
+    // Nothing is offered in its place.
+    let _ = api.list(list, take).await;
+    names
 }
 
 #[cfg(test)]

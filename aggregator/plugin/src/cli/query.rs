@@ -7,10 +7,10 @@ use aggregator_core::state::{State, Subject};
 use jiff::Timestamp;
 
 use super::args::Flags;
-use client::{Bounds, Unreachable, gather, reach};
+use client::{Bounds, Client, Unreachable, gather, reach};
 
 /// Asks until the judgement has all it needs.
-pub async fn query(client: &kube::Client, subject: &Subject, flags: &Flags) -> Result<State, Unreachable> {
+pub async fn query(client: &Client, subject: &Subject, flags: &Flags) -> Result<State, Unreachable> {
     let mut state = State::new(subject.clone(), Timestamp::now());
     state.kubelet_log = flags.kubelet_log;
     state.live = flags.live;

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use findings::clean;
 use findings::render::Style;
-use k8s_openapi::api::core::v1::Pod;
-use kube::Client;
-use kube::api::{Api, ListParams};
+use http::Method;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::answer::print;
 use super::args::{ConnectionFlags, VersionOutput};
-use client::{connect, words};
+use client::{ApiClient, Content, Fault, Limits, List, Response, Selector, connect, words};
 
 /// The labels of its pods, as `deploy/` sets them.
 const OURS: &str = "app.kubernetes.io/name=why-terminating";
@@ -22,6 +22,8 @@ const COMPONENT: &str = "app.kubernetes.io/component";
 /// Pods of one page, and how many pages are read: more nodes than that no cluster has.
 const PAGE: u32 = 500;
 const PAGES: usize = 20;
+/// No answer is longer.
+const MAX_ANSWER_BYTES: usize = 64 << 20;
 /// The longest name of an image that is shown.
 const MAX_ERROR_CHARS: usize = 300;
 
@@ -63,14 +65,14 @@ pub async fn version(flags: &ConnectionFlags, is_of_client: bool, form: VersionO
     let mut versions = Versions { client_version: env!("CARGO_PKG_VERSION"), server: None };
     if !is_of_client {
         versions.server = Some(match connect(&flags.given()).await {
-            Ok((client, _)) => tokio::time::timeout(flags.request_timeout, query(&client))
-                .await
-                .unwrap_or_else(|_| Server::not_seen(&format!("waited {:?}", flags.request_timeout))),
+            Ok((client, _)) => {
+                query(&ApiClient::new(client, Limits::new(flags.request_timeout, MAX_ANSWER_BYTES))).await
+            }
             Err(error) => Server::not_seen(&words(&error)),
         });
     }
     let text = match form {
-        VersionOutput::Text => text(&versions)?,
+        VersionOutput::Text => sentences(&versions)?,
         VersionOutput::Json => serde_json::to_string_pretty(&versions).context("writing the versions as JSON")? + "\n",
     };
     print(&text, Style::Plain)?;
@@ -85,55 +87,51 @@ impl Server {
     }
 }
 
-async fn query(client: &Client) -> Server {
-    let (version, installed) = tokio::join!(client.apiserver_version(), installed(client));
-    let server_version = version.map(|version| clean(&version.git_version, MAX_ERROR_CHARS));
-    Server { server_version: known(server_version), installed: known(installed) }
+async fn query(api: &ApiClient) -> Server {
+    let (version, installed) = tokio::join!(api.send(Method::GET, "/version", Content::Nothing), installed(api));
+    let version = version.and_then(Response::success).and_then(|answer| answer.json::<Value>());
+    let version = version.map(|version| clean(text(&version["gitVersion"]), MAX_ERROR_CHARS));
+    Server { server_version: known(version), installed: known(installed) }
 }
 
-fn known<T>(asked: Result<T, kube::Error>) -> Known<T> {
-    let said = |error: kube::Error| match &error {
-        kube::Error::Api(status) => clean(&status.message, MAX_ERROR_CHARS),
-        other => clean(&words(other), MAX_ERROR_CHARS),
-    };
-    asked.map_or_else(|error| Known::NotSeen(said(error)), Known::Seen)
+fn known<T>(asked: Result<T, Fault>) -> Known<T> {
+    asked.map_or_else(|fault| Known::NotSeen(clean(&fault.to_string(), MAX_ERROR_CHARS)), Known::Seen)
 }
 
-async fn installed(client: &Client) -> Result<Vec<Installed>, kube::Error> {
-    let pods: Api<Pod> = Api::all(client.clone());
+async fn installed(api: &ApiClient) -> Result<Vec<Installed>, Fault> {
     let mut counts: BTreeMap<(String, String), (usize, usize)> = BTreeMap::new();
-    let mut parameters = ListParams::default().labels(OURS).limit(PAGE);
-    for _ in 0..PAGES {
-        let page = pods.list(&parameters).await?;
-        for pod in &page.items {
-            let (pods, ready) = counts.entry(named(pod)).or_default();
+    let mut pages = 0;
+    let take = |page: Vec<Value>| {
+        for pod in page {
+            let (pods, ready) = counts.entry(named(&pod)).or_default();
             *pods += 1;
-            *ready += usize::from(is_ready(pod));
+            *ready += usize::from(is_ready(&pod));
         }
-        match page.metadata.continue_.filter(|token| !token.is_empty()) {
-            Some(token) => parameters.continue_token = Some(token),
-            None => break,
-        }
-    }
+        pages += 1;
+        if pages < PAGES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    api.list(List::new("/api/v1/pods", Selector::Labels(OURS), PAGE), take).await?;
     let told = counts.into_iter();
     Ok(told.map(|((component, image), (pods, ready))| Installed { component, image, pods, ready }).collect())
 }
 
 /// Its component, and the image of its first container: both containers of an agent have the same.
-fn named(pod: &Pod) -> (String, String) {
-    let component = pod.metadata.labels.as_ref().and_then(|labels| labels.get(COMPONENT)).map_or("", String::as_str);
-    let container = pod.spec.as_ref().and_then(|spec| spec.containers.first());
-    let image = container.and_then(|container| container.image.as_deref()).unwrap_or_default();
-    (clean(component, MAX_ERROR_CHARS), clean(image, MAX_ERROR_CHARS))
+fn named(pod: &Value) -> (String, String) {
+    let (component, image) = (&pod["metadata"]["labels"][COMPONENT], &pod["spec"]["containers"][0]["image"]);
+    (clean(text(component), MAX_ERROR_CHARS), clean(text(image), MAX_ERROR_CHARS))
 }
 
-fn is_ready(pod: &Pod) -> bool {
-    let conditions = pod.status.iter().filter_map(|status| status.conditions.as_ref()).flatten();
-    conditions.into_iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
+fn is_ready(pod: &Value) -> bool {
+    let conditions = pod["status"]["conditions"].as_array();
+    conditions.into_iter().flatten().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
 }
 
 /// As `kubectl version` says it.
-fn text(versions: &Versions) -> Result<String, std::fmt::Error> {
+fn sentences(versions: &Versions) -> Result<String, std::fmt::Error> {
     let mut text = format!("Client Version: {}\n", versions.client_version);
     let Some(server) = &versions.server else { return Ok(text) };
     match &server.server_version {

@@ -10,13 +10,12 @@ use aggregator_core::state::{Answer, State, Subject};
 use anyhow::{Result, bail};
 use findings::Verdict;
 use findings::render::{self, Style};
-use kube::Client;
 use tokio::time::Instant;
 
 use super::answer::{print, respond};
 use super::args::Flags;
 use super::query::query;
-use client::{Bounds, changed, followed, versions};
+use client::{Bounds, Client, changed, followed, versions};
 
 /// Between two looks where nothing can be followed.
 const POLL: Duration = Duration::from_secs(5);

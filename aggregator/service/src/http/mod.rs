@@ -16,12 +16,12 @@ mod tls;
 mod visibility;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::get;
-use client::Bounds;
-use kube::Client;
+use client::Client;
 use tokio::sync::watch::Receiver;
 
 use crate::leader::Leader;
@@ -49,14 +49,14 @@ impl Shared {
     /// Serves what is published; asks the API server through `client` who may see what.
     pub fn new(
         client: Client,
-        bounds: Bounds,
+        request_timeout: Duration,
         published: Receiver<Published>,
         requests: Arc<Requests>,
         clock: Arc<ServerClock>,
         leader: Leader,
         names_in_metrics: bool,
     ) -> Self {
-        let (reviews, limits) = (Arc::new(review::Reviews::new(client, bounds)), Arc::default());
+        let (reviews, limits) = (Arc::new(review::Reviews::new(client, request_timeout)), Arc::default());
         let streams = concurrency_limit::ConcurrencyLimit::new(64, 8);
         Shared { published, reviews, limits, streams, requests, clock, leader, names_in_metrics }
     }

@@ -7,12 +7,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use aggregator_core::state::Name;
-use client::Bounds;
+use client::{ApiClient, Client, Content, Limits, Response};
 use futures::StreamExt as _;
-use http::{Request, StatusCode, header};
-use http_body_util::{BodyExt as _, Limited};
-use kube::Client;
-use kube::client::Body;
+use http::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -87,8 +84,7 @@ fn digest(token: &str) -> [u8; 32] {
 
 /// Asks, and believes the answers for a while.
 pub struct Reviews {
-    client: Client,
-    bounds: Bounds,
+    api: ApiClient,
     places: Semaphore,
     users: Mutex<Kept<[u8; 32], Option<User>>>,
     access: Mutex<Kept<([u8; 32], Access), bool>>,
@@ -114,10 +110,11 @@ impl<K: Hash + Eq, V: Clone> Kept<K, V> {
 
 impl Reviews {
     /// Asks through `client`.
-    pub fn new(client: Client, bounds: Bounds) -> Self {
+    pub fn new(client: Client, request_timeout: Duration) -> Self {
+        let api = ApiClient::new(client, Limits::new(request_timeout, MAX_REVIEW_BYTES));
         let places = Semaphore::new(MAX_CONCURRENT_REVIEWS);
         let (users, access) = (Mutex::new(Kept(HashMap::new())), Mutex::new(Kept(HashMap::new())));
-        Reviews { client, bounds, places, users, access }
+        Reviews { api, places, users, access }
     }
 
     /// What was said of a token a moment ago, if it was asked.
@@ -189,18 +186,8 @@ impl Reviews {
 
     async fn review(&self, path: &str, review: &Value) -> Result<Value, NotReviewed> {
         let _place = self.places.acquire().await.map_err(|_| NotReviewed)?;
-        let request = Request::post(path)
-            .header(header::CONTENT_TYPE, "application/json")
-            .header(header::ACCEPT, "application/json")
-            .body(Body::from(review.to_string().into_bytes()))
-            .map_err(|_| NotReviewed)?;
-        let answer = async {
-            let (head, body) = self.client.send(request).await.ok()?.into_parts();
-            let is_created = matches!(head.status, StatusCode::OK | StatusCode::CREATED);
-            let body = Limited::new(body, MAX_REVIEW_BYTES).collect().await.ok().filter(|_| is_created)?;
-            serde_json::from_slice::<Value>(&body.to_bytes()).ok()
-        };
-        let answer = tokio::time::timeout(self.bounds.request_timeout, answer).await.ok().flatten();
-        answer.map(|mut answer| answer["status"].take()).ok_or(NotReviewed)
+        let sent = self.api.send(Method::POST, path, Content::Json(review)).await;
+        let answer = sent.and_then(Response::success).and_then(|answer| answer.json::<Value>());
+        answer.map(|mut answer| answer["status"].take()).map_err(|_| NotReviewed)
     }
 }

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use client::{ApiClient, Client, Content, Fault, Limits, Response};
 use findings::event::NAMESPACE;
-use http::{Request, StatusCode, header};
-use http_body_util::{BodyExt as _, Limited};
-use kube::Client;
-use kube::client::Body;
+use http::{Method, StatusCode};
 use serde_json::{Value, json};
 use tokio::sync::watch::Receiver;
 use tokio::time::Instant;
@@ -31,27 +29,27 @@ enum NotWritten {
     NoAnswer,
     #[error("the API server said {0}")]
     Refused(StatusCode),
-    #[error("the request could not be made")]
-    Request(#[from] http::Error),
     #[error("the request failed")]
-    Sent(#[from] kube::Error),
+    Sent(#[from] Fault),
     #[error("this replica leads no more")]
     NotLeading,
 }
 
 /// Who writes.
 pub struct Writer {
-    /// How to reach the API server.
-    pub client: Client,
-    /// Whether this replica may write.
-    pub leader: Leader,
-    /// The API server's time.
-    pub clock: Arc<ServerClock>,
+    api: ApiClient,
+    leader: Leader,
+    clock: Arc<ServerClock>,
     /// `reportingInstance`.
-    pub identity: String,
+    identity: String,
 }
 
 impl Writer {
+    /// Writes through `client`.
+    pub fn new(client: Client, leader: Leader, clock: Arc<ServerClock>, identity: String) -> Self {
+        Writer { api: ApiClient::new(client, Limits::new(WRITE_TIMEOUT, MAX_ANSWER_BYTES)), leader, clock, identity }
+    }
+
     /// Writes for ever what is due.
     pub async fn run(self, mut published: Receiver<Published>) {
         let mut announcer = Announcer::default();
@@ -108,20 +106,21 @@ impl Writer {
             "reportingController": CONTROLLER, "reportingInstance": self.identity,
             "regarding": {"apiVersion": "v1", "kind": "Namespace", "name": note.namespace, "uid": note.uid},
         });
-        let request = Request::post(collection()).header(header::CONTENT_TYPE, "application/json");
-        match self.send(request, Some(&event)).await? {
-            (StatusCode::OK | StatusCode::CREATED, answer) => is_of_api_server(&answer, name),
-            (StatusCode::CONFLICT, _) => Ok(false),
-            (code, _) => Err(NotWritten::Refused(code)),
+        let answer = self.send(Method::POST, &collection(), Content::Json(&event)).await?;
+        match answer.status {
+            StatusCode::OK | StatusCode::CREATED => is_of_api_server(&answer, name),
+            StatusCode::CONFLICT => Ok(false),
+            code => Err(NotWritten::Refused(code)),
         }
     }
 
     /// Whether what has the name says the same: another replica wrote it, or this one before it was started again. An end
     /// is told once, though who has told nothing of the namespace before might name another of several causes.
     async fn stands(&self, note: &Note) -> Result<bool, NotWritten> {
-        let (code, event) = self.send(Request::get(object(&note.name)), None).await?;
+        let answer = self.send(Method::GET, &object(&note.name), Content::Nothing).await?;
+        let event: Value = answer.json().unwrap_or_default();
         let is_said = |field: &str, value: &str| event[field] == value;
-        Ok(code == StatusCode::OK
+        Ok(answer.status == StatusCode::OK
             && is_said("reportingController", CONTROLLER)
             && (!note.is_warning || is_said("note", &note.note))
             && event["regarding"]["uid"] == note.uid.as_str())
@@ -131,36 +130,26 @@ impl Writer {
     async fn renew(&self, name: &str, renewals: i32) -> Result<bool, NotWritten> {
         let now = self.clock.now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string();
         let patch = json!({"series": {"count": renewals.saturating_add(1), "lastObservedTime": now}});
-        let request = Request::patch(object(name)).header(header::CONTENT_TYPE, "application/merge-patch+json");
-        match self.send(request, Some(&patch)).await? {
-            (StatusCode::OK, answer) => is_of_api_server(&answer, name),
-            (StatusCode::NOT_FOUND, _) => Ok(false),
-            (code, _) => Err(NotWritten::Refused(code)),
+        let answer = self.send(Method::PATCH, &object(name), Content::MergePatch(&patch)).await?;
+        match answer.status {
+            StatusCode::OK => is_of_api_server(&answer, name),
+            StatusCode::NOT_FOUND => Ok(false),
+            code => Err(NotWritten::Refused(code)),
         }
     }
 
     /// Asked for anew before each request: a write that began before a pause ends with it, and none begins after.
-    async fn send(
-        &self,
-        request: http::request::Builder,
-        body: Option<&Value>,
-    ) -> Result<(StatusCode, Value), NotWritten> {
-        let request = request.header(header::ACCEPT, "application/json");
-        let request = request.body(Body::from(body.map(|body| body.to_string().into_bytes()).unwrap_or_default()))?;
+    async fn send(&self, method: Method, path: &str, content: Content<'_>) -> Result<Response, NotWritten> {
         let left = self.leader.remaining().ok_or(NotWritten::NotLeading)?;
-        let answer = async {
-            let (head, body) = self.client.send(request).await?.into_parts();
-            let body = Limited::new(body, MAX_ANSWER_BYTES).collect().await;
-            let body = body.map(|body| body.to_bytes()).unwrap_or_default();
-            Ok((head.status, serde_json::from_slice(&body).unwrap_or_default()))
-        };
-        tokio::time::timeout(left.min(WRITE_TIMEOUT), answer).await.unwrap_or(Err(NotWritten::NoAnswer))
+        let sent = tokio::time::timeout(left, self.api.send(method, path, content)).await;
+        Ok(sent.map_err(|_| NotWritten::NoAnswer)??)
     }
 }
 
 /// Else somebody has answered OK for it, as a proxy.
-fn is_of_api_server(answer: &Value, name: &str) -> Result<bool, NotWritten> {
-    if answer["metadata"]["name"] == name { Ok(true) } else { Err(NotWritten::NoAnswer) }
+fn is_of_api_server(answer: &Response, name: &str) -> Result<bool, NotWritten> {
+    let event: Value = answer.json().unwrap_or_default();
+    if event["metadata"]["name"] == name { Ok(true) } else { Err(NotWritten::NoAnswer) }
 }
 
 fn collection() -> String {
@@ -180,7 +169,7 @@ mod tests {
     /// With the rights that the chart grants.
     fn writer(store: &apiserver::Store) -> Writer {
         let client = Client::new(apiserver::service(store, apiserver::VERSION).unwrap(), "default");
-        Writer { client, leader: Leader::alone(), clock: Arc::default(), identity: "only".to_owned() }
+        Writer::new(client, Leader::alone(), Arc::default(), "only".to_owned())
     }
 
     fn note(name: &str, is_warning: bool, note: &str) -> Note {

@@ -2,14 +2,19 @@
 
 use std::time::Duration;
 
+use client::{ApiClient, Client, Content, Fault, Limits};
+use http::Method;
 use jiff::Timestamp;
-use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
-use kube::api::PostParams;
-use kube::{Api, Client};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 
 use crate::election::{Election, LEASE_DURATION, RETRY_INTERVAL, Record, Step};
 use crate::leader::{Leader, since_start};
+
+/// No step takes longer: what is answered later was answered for somebody who may be paused.
+const STEP_TIMEOUT: Duration = Duration::from_secs(5);
+/// No Lease is longer.
+const MAX_LEASE_BYTES: usize = 1 << 20;
 
 /// Where the Lease is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,15 +41,54 @@ impl std::str::FromStr for LeaseName {
     }
 }
 
+/// A Lease, of which all but the spec is written back as it was read.
+#[derive(Deserialize, Serialize)]
+struct Lease {
+    #[serde(default)]
+    spec: LeaseSpec,
+    #[serde(flatten)]
+    rest: Map<String, Value>,
+}
+
+#[derive(Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+struct LeaseSpec {
+    holder_identity: Option<String>,
+    lease_duration_seconds: Option<u64>,
+    acquire_time: Option<String>,
+    renew_time: Option<String>,
+    lease_transitions: Option<i32>,
+}
+
 /// Waits for a Lease and renews it.
 pub struct Candidate {
-    api: Api<Lease>,
-    name: String,
-    identity: String,
+    lease: LeaseClient,
     election: Election,
     leader: Leader,
-    /// No request takes longer: what is answered later was answered for somebody who may be paused.
-    deadline: Duration,
+}
+
+/// Where the Lease is, and who wants it.
+#[derive(Clone)]
+struct LeaseClient {
+    api: ApiClient,
+    path: String,
+    identity: String,
+}
+
+impl LeaseClient {
+    /// The Lease as it stands.
+    async fn get(&self) -> Result<Option<Lease>, Fault> {
+        self.api.get(&self.path).await
+    }
+
+    /// With its version: of two who take it at once one is refused. The Lease as it stands then.
+    async fn replace(&self, lease: &Lease) -> Result<Lease, Fault> {
+        self.api.send(Method::PUT, &self.path, Content::Json(&json!(lease))).await?.success()?.json()
+    }
+
+    fn holds(&self, spec: &LeaseSpec) -> bool {
+        spec.holder_identity.as_ref() == Some(&self.identity)
+    }
 }
 
 impl Candidate {
@@ -54,38 +98,36 @@ impl Candidate {
         // Two processes of one host are two.
         let identity = format!("{host}_{:016x}", fastrand::u64(..));
         let leader = Leader::waiting();
-        let candidate = Candidate {
-            api: Api::namespaced(client, &lease.namespace),
-            name: lease.name,
-            election: Election::new(identity.clone()),
-            identity,
-            leader: leader.clone(),
-            deadline: Duration::from_secs(5),
+        let LeaseName { namespace, name } = lease;
+        let lease = LeaseClient {
+            api: ApiClient::new(client, Limits::new(STEP_TIMEOUT, MAX_LEASE_BYTES)),
+            path: format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}"),
+            identity: identity.clone(),
         };
-        (candidate, leader)
+        (Candidate { lease, election: Election::new(identity), leader: leader.clone() }, leader)
     }
 
     /// What writes say that they come from.
     pub fn identity(&self) -> String {
-        self.identity.clone()
+        self.lease.identity.clone()
     }
 
     /// For the end.
     pub fn resignation(&self) -> Resignation {
-        Resignation { api: self.api.clone(), name: self.name.clone(), identity: self.identity.clone() }
+        Resignation(self.lease.clone())
     }
 
     /// Tries for ever, and tells when it begins and ends to lead.
     pub async fn run(mut self) {
         let mut led = false;
         loop {
-            let tried = tokio::time::timeout(self.deadline, self.step()).await;
+            let tried = tokio::time::timeout(STEP_TIMEOUT, self.step()).await;
             if let Ok(Err(error)) = &tried {
                 tracing::debug!(%error, "the Lease");
             }
             let leads = self.leader.remaining().is_some();
             if leads != led {
-                tracing::info!(identity = %self.identity, "{}", if leads { "leading" } else { "leading no more" });
+                tracing::info!(identity = %self.lease.identity, "{}", if leads { "leading" } else { "leading no more" });
                 led = leads;
             }
             // Not all at the same moment.
@@ -93,34 +135,34 @@ impl Candidate {
         }
     }
 
-    async fn step(&mut self) -> kube::Result<()> {
-        let Some(lease) = self.api.get_opt(&self.name).await? else {
+    async fn step(&mut self) -> Result<(), Fault> {
+        let Some(mut lease) = self.lease.get().await? else {
             tracing::debug!("there is no Lease of this name; it comes with the chart");
             self.election.lost();
             self.publish();
             return Ok(());
         };
         let began = since_start();
-        let Step::Take { transitions } = self.election.observe(record(lease.spec.as_ref()), began) else {
+        let Step::Take { transitions } = self.election.observe(record(&lease.spec), began) else {
             self.election.lost();
             self.publish();
             return Ok(());
         };
-        let now = MicroTime(Timestamp::now());
-        let is_ours = |spec: &&LeaseSpec| spec.holder_identity.as_ref() == Some(&self.identity);
-        let before = lease.spec.as_ref().filter(is_ours);
-        let spec = LeaseSpec {
-            holder_identity: Some(self.identity.clone()),
-            lease_duration_seconds: i32::try_from(LEASE_DURATION.as_secs()).ok(),
-            acquire_time: before.and_then(|spec| spec.acquire_time.clone()).or_else(|| Some(now.clone())),
+        let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string();
+        let acquired = lease.spec.acquire_time.take().filter(|_| self.lease.holds(&lease.spec));
+        lease.spec = LeaseSpec {
+            holder_identity: Some(self.lease.identity.clone()),
+            lease_duration_seconds: Some(LEASE_DURATION.as_secs()),
+            acquire_time: acquired.or_else(|| Some(now.clone())),
             renew_time: Some(now),
             lease_transitions: Some(transitions),
-            ..LeaseSpec::default()
         };
-        // With its version: of two who take it at once one is refused.
-        self.api.replace(&self.name, &PostParams::default(), &Lease { spec: Some(spec), ..lease }).await?;
-        self.election.taken(began);
-        self.publish();
+        let answered = self.lease.replace(&lease).await?;
+        // Else somebody has answered OK for the API server, as a proxy.
+        if self.lease.holds(&answered.spec) {
+            self.election.taken(began);
+            self.publish();
+        }
         Ok(())
     }
 
@@ -129,36 +171,26 @@ impl Candidate {
     }
 }
 
-fn record(spec: Option<&LeaseSpec>) -> Record {
-    let Some(spec) = spec else { return Record::default() };
-    let seconds = spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or(0);
+fn record(spec: &LeaseSpec) -> Record {
     Record {
         holder: spec.holder_identity.clone().unwrap_or_default(),
-        lease: Duration::from_secs(seconds),
+        lease: Duration::from_secs(spec.lease_duration_seconds.unwrap_or(0)),
         transitions: spec.lease_transitions.unwrap_or(0),
-        renewed: spec.renew_time.as_ref().map(|time| time.0.to_string()).unwrap_or_default(),
+        renewed: spec.renew_time.clone().unwrap_or_default(),
     }
 }
 
 /// Gives the Lease back at the end, so that the other need not wait.
-pub struct Resignation {
-    api: Api<Lease>,
-    name: String,
-    identity: String,
-}
+pub struct Resignation(LeaseClient);
 
 impl Resignation {
     /// Gives it back if it is ours.
     pub async fn resign(self) {
+        let Resignation(client) = self;
         let given_back = async {
-            let lease = self.api.get_opt(&self.name).await.ok().flatten()?;
-            let spec = lease.spec.clone()?;
-            if spec.holder_identity.as_ref() == Some(&self.identity) {
-                let spec = LeaseSpec { holder_identity: Some(String::new()), ..spec };
-                let lease = Lease { spec: Some(spec), ..lease };
-                self.api.replace(&self.name, &PostParams::default(), &lease).await.ok()?;
-            }
-            Some(())
+            let mut lease = client.get().await.ok().flatten().filter(|lease| client.holds(&lease.spec))?;
+            lease.spec.holder_identity = Some(String::new());
+            client.replace(&lease).await.ok()
         };
         let _ = tokio::time::timeout(RETRY_INTERVAL, given_back).await;
     }

@@ -102,10 +102,11 @@ pub async fn serve(settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow
         }
     };
     if settings.events {
-        let (client, leader, clock) = (client.clone(), leader.clone(), Arc::clone(&clock));
-        tasks.spawn(events::Writer { client, leader, clock, identity }.run(published.clone()));
+        let writer = events::Writer::new(client.clone(), leader.clone(), Arc::clone(&clock), identity);
+        tasks.spawn(writer.run(published.clone()));
     }
-    let state = http::Shared::new(client, bounds, published, requests, clock, leader, settings.names_in_metrics);
+    let names_in_metrics = settings.names_in_metrics;
+    let state = http::Shared::new(client, request_timeout, published, requests, clock, leader, names_in_metrics);
     let (listener, address) = http::bind(settings.listen).await.context("listen")?;
     tracing::info!(%address, "listening");
     ready(address);

@@ -6,10 +6,9 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use aggregator_core::state::{Question, State, Subject};
-use client::{self, Bounds, Server, reach};
+use client::{self, Bounds, Client, Server, reach};
 use futures::StreamExt as _;
 use jiff::Timestamp;
-use kube::Client;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::Instant;
 

@@ -7,9 +7,8 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use aggregator_core::state::{Answer, Answered, Detail, Facts, Fault, Question, Select};
-use client::{self, Bounds, Connection, Server, Watch, connect, version_to_watch_from};
+use client::{self, Bounds, Client, Connection, Server, Watch, connect, version_to_watch_from, watch};
 use findings::FaultKind;
-use kube::Client;
 use tokio::runtime;
 use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::task::JoinSet;
@@ -38,8 +37,25 @@ const STREAM_TIMEOUT: Duration = Duration::from_secs(60);
 /// Changes of all watches that wait to be taken in.
 const MAX_QUEUED_CHANGES: usize = 2000;
 
-/// Nobody listens any more.
-struct Closed;
+/// What ends a step of a watch before its time.
+enum Interrupted {
+    /// Nobody listens any more.
+    Closed,
+    /// It is begun again.
+    Failed(Fault),
+}
+
+impl From<Fault> for Interrupted {
+    fn from(fault: Fault) -> Self {
+        Interrupted::Failed(fault)
+    }
+}
+
+impl From<client::Fault> for Interrupted {
+    fn from(fault: client::Fault) -> Self {
+        Interrupted::Failed(fault.into())
+    }
+}
 
 /// Which lists are to be read anew, because the judge has left out something of them.
 #[derive(Clone, Debug)]
@@ -141,9 +157,9 @@ struct ChangeSender {
 }
 
 impl ChangeSender {
-    async fn send(&self, change: Change) -> Result<(), Closed> {
-        let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| Closed)?;
-        self.inputs.send(Input::Change(change, place)).map_err(|_| Closed)
+    async fn send(&self, change: Change) -> Result<(), Interrupted> {
+        let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| Interrupted::Closed)?;
+        self.inputs.send(Input::Change(change, place)).map_err(|_| Interrupted::Closed)
     }
 }
 
@@ -153,14 +169,14 @@ async fn follow(client: Client, question: Question, bounds: Bounds, changes: Cha
     loop {
         let begin = tokio::time::Instant::now();
         match step(&client, &question, bounds, &mut known, &changes).await {
-            Err(Closed) => return,
-            Ok(Ok(heard)) if heard || begin.elapsed() >= SHORT_WATCH => {
+            Err(Interrupted::Closed) => return,
+            Ok(heard) if heard || begin.elapsed() >= SHORT_WATCH => {
                 fruitless = 0;
                 tokio::time::sleep_until(begin + MIN_WATCH_INTERVAL).await;
                 continue;
             }
-            Ok(Ok(_)) => {}
-            Ok(Err(fault)) => {
+            Ok(_) => {}
+            Err(Interrupted::Failed(fault)) => {
                 tracing::warn!(question = %question, fault = %fault, "a watch has failed");
                 // Of what was not understood nobody knows what it has changed.
                 if is_too_old(fault.kind) {
@@ -209,41 +225,37 @@ async fn step(
     bounds: Bounds,
     known: &mut WatchState,
     changes: &ChangeSender,
-) -> Result<Result<bool, Fault>, Closed> {
-    let mut watch = match changes.beginning.track(begin(client, question, bounds, known, changes)).await? {
-        Ok(watch) => watch,
-        Err(fault) => return Ok(Err(fault)),
-    };
+) -> Result<bool, Interrupted> {
+    let mut watch = changes.beginning.track(begin(client, question, bounds, known, changes)).await?;
     let version = watch.version().to_owned();
     loop {
         let change = tokio::select! {
             change = watch.next() => change,
             () = changes.relists.requested(question) => {
                 known.version = None;
-                return Ok(Ok(true));
+                return Ok(true);
             }
         };
-        let change = match change {
-            Ok(Some(change)) => change,
-            Ok(None) => {
-                let heard = watch.version() != version;
-                known.version = Some(watch.version().to_owned());
-                return Ok(Ok(heard));
+        if !matches!(change, Ok(Some(_))) {
+            known.version = Some(watch.version().to_owned());
+        }
+        match change? {
+            Some(client::Change::Deleted { uid, .. }) => changes.send(Change::Deleted(question.clone(), uid)).await?,
+            Some(client::Change::Applied(object)) => {
+                changes.send(Change::Applied(question.clone(), read(question, &object)?)).await?;
             }
-            Err(fault) => {
-                known.version = Some(watch.version().to_owned());
-                return Ok(Err(fault));
-            }
-        };
-        match change {
-            client::Change::Deleted { uid } => changes.send(Change::Deleted(question.clone(), uid)).await?,
-            client::Change::Applied(object) => match Facts::object(question, &object) {
-                Ok(facts) => changes.send(Change::Applied(question.clone(), facts)).await?,
-                Err(error) => return Ok(Err(Fault::new(FaultKind::Malformed, error.to_string()))),
-            },
-            client::Change::Listed => {}
+            Some(client::Change::Listed) => {}
+            None => return Ok(watch.version() != version),
         }
     }
+}
+
+fn read(question: &Question, object: &[u8]) -> Result<Facts, Fault> {
+    Facts::object(question, object).map_err(malformed)
+}
+
+fn malformed(error: serde_json::Error) -> Fault {
+    Fault::new(FaultKind::Malformed, error.to_string())
 }
 
 async fn begin(
@@ -252,39 +264,35 @@ async fn begin(
     bounds: Bounds,
     known: &mut WatchState,
     changes: &ChangeSender,
-) -> Result<Result<Watch, Fault>, Closed> {
+) -> Result<Watch, Interrupted> {
     if known.version.is_none() && known.streams {
         let streamed = tokio::time::timeout(STREAM_TIMEOUT, stream(client, question, bounds)).await;
         match streamed.unwrap_or_else(|_| Err(Fault::new(FaultKind::TimedOut, format!("waited {STREAM_TIMEOUT:?}")))) {
             Ok((answered, mut watch)) => {
                 known.version = Some(watch.version().to_owned());
                 changes.send(Change::Listed(answered)).await?;
-                return Ok(Ok(watch));
+                return Ok(watch);
             }
             // A right that is missing is missing for a list as well.
-            Err(fault) if matches!(fault.kind, FaultKind::Denied | FaultKind::Refused) => return Ok(Err(fault)),
+            Err(fault) if matches!(fault.kind, FaultKind::Denied | FaultKind::Refused) => return Err(fault.into()),
             Err(_) => known.streams = false,
         }
     }
     if known.version.is_none() {
-        match list(client, question, bounds, changes).await? {
-            Ok(version) => known.version = Some(version),
-            Err(fault) => return Ok(Err(fault)),
-        }
+        known.version = Some(list(client, question, bounds, changes).await?);
     }
-    Ok(Watch::begin(client, question, known.version.as_deref().unwrap_or_default(), bounds).await)
+    Ok(watch(client, question, known.version.as_deref(), bounds).await?)
 }
 
 /// All there is, from a watch that goes on after it.
 async fn stream(client: &Client, question: &Question, bounds: Bounds) -> Result<(Answered, Watch), Fault> {
-    let malformed = |error: serde_json::Error| Fault::new(FaultKind::Malformed, error.to_string());
-    let mut watch = Watch::streaming(client, question, bounds).await?;
+    let mut watch = watch(client, question, None, bounds).await?;
     let mut whole = Facts::none(question).map_err(malformed)?;
     let (mut places, mut cut) = (UidIndex::default(), false);
     while let Some(change) = watch.next().await? {
         match change {
             client::Change::Applied(object) => {
-                let facts = Facts::object(question, &object).map_err(malformed)?;
+                let facts = read(question, &object)?;
                 match places.find(&whole, facts.uid_at(0).unwrap_or_default()) {
                     Some(at) => drop(whole.replace(at, facts)),
                     None if places.len() < MAX_OBJECTS => places.append(&mut whole, facts),
@@ -296,7 +304,7 @@ async fn stream(client: &Client, question: &Question, bounds: Bounds) -> Result<
                     }
                 }
             }
-            client::Change::Deleted { uid } => drop(places.take(&mut whole, &uid)),
+            client::Change::Deleted { uid, .. } => drop(places.take(&mut whole, &uid)),
             client::Change::Listed => {
                 let answered = Answered { question: question.clone(), answer: Answer::Seen(whole), cut };
                 return Ok((answered, watch));
@@ -312,16 +320,16 @@ async fn list(
     question: &Question,
     bounds: Bounds,
     changes: &ChangeSender,
-) -> Result<Result<String, Fault>, Closed> {
+) -> Result<String, Interrupted> {
     let version = match version_to_watch_from(client, question, bounds).await {
         Answer::Seen(version) => version,
-        Answer::Failed(fault) => return Ok(Err(fault)),
-        Answer::Missing | Answer::Unasked => return Ok(Err(Fault::new(FaultKind::Gone, "it is not served"))),
+        Answer::Failed(fault) => return Err(fault.into()),
+        Answer::Missing | Answer::Unasked => return Err(Fault::new(FaultKind::Gone, "it is not served").into()),
     };
     let answered = client::answer(&Server::new(client, bounds), question.clone()).await;
     if let Answer::Failed(fault) = answered.answer {
-        return Ok(Err(fault));
+        return Err(fault.into());
     }
     changes.send(Change::Listed(answered)).await?;
-    Ok(Ok(version))
+    Ok(version)
 }

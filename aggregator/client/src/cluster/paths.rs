@@ -1,10 +1,8 @@
 //! The API's paths.
 
 use aggregator_core::state::{Resource, Scope};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// All that RFC 3986 reserves.
-const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'~').remove(b'.');
+use crate::path::part;
 
 /// The path of a list or an object.
 pub fn path(resource: &Resource, scope: &Scope) -> String {
@@ -21,14 +19,6 @@ pub fn path(resource: &Resource, scope: &Scope) -> String {
         }
         Scope::Named(None, name) => format!("{base}/{plural}/{}", part(name)),
     }
-}
-
-/// One part of a path or a value of a query. Names come from the user and from objects: none may
-/// reach another path.
-pub fn part(text: &str) -> String {
-    // A name made of dots alone would be taken for a step up.
-    let escaped = if text.bytes().all(|byte| byte == b'.') { NON_ALPHANUMERIC } else { ESCAPED };
-    utf8_percent_encode(text, escaped).to_string()
 }
 
 #[cfg(test)]

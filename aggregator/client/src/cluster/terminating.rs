@@ -26,7 +26,7 @@ const FEW: usize = 2000;
 /// Asks for those objects of a list that are being deleted. The second value says whether some were left out.
 pub async fn ask(server: &Server<'_>, question: &Question) -> (Answer<Facts>, bool) {
     let Question::Objects { resource, scope, select, .. } = question else { return (Answer::Missing, false) };
-    let mut pages = Pages::new(server, path(resource, scope), select);
+    let mut pages = Pages::new(server, &path(resource, scope), select);
     let first = pages.ask(Form::Whole).await;
     let (Page { mut facts, next, remaining }, bytes) = match first.and_then(|body| whole(question, &body)) {
         Answer::Seen(page) => page,
@@ -76,7 +76,7 @@ enum Pods {
 /// Adds the pods that go: those that have not ended by their rows, the others by their metadata.
 async fn pods(server: &Server<'_>, question: &Question, facts: &mut Facts) -> Answer<Pods> {
     let Question::Objects { resource, scope, .. } = question else { return Answer::Missing };
-    let selected = |selector: &str| Pages::new(server, path(resource, scope), &Select::Fields(selector.to_owned()));
+    let selected = |selector: &str| Pages::new(server, &path(resource, scope), &Select::Fields(selector.to_owned()));
     let mut pages = selected(table::NOT_ENDED).of_rows();
     let mut asked = 0;
     loop {
@@ -182,6 +182,6 @@ async fn one(server: &Server<'_>, question: &Question, Name { namespace, name }:
     let Question::Objects { resource, .. } = question else { return Answer::Missing };
     let scope = namespace.map_or(Scope::All, Scope::Namespace);
     let select = Select::Fields(format!("metadata.name={name}"));
-    let answer = Pages::new(server, path(resource, &scope), &select).ask(Form::Whole).await;
+    let answer = Pages::new(server, &path(resource, &scope), &select).ask(Form::Whole).await;
     answer.and_then(|body| whole(question, &body)).map(|(page, _)| page.facts)
 }

@@ -1,7 +1,8 @@
 //! A list, asked for in pages.
 
-use super::paths::part;
 use super::server::Server;
+use crate::path::{Selector, part, selected};
+use crate::request::{METADATA, METADATA_LIST};
 use aggregator_core::state::{Answer, Detail, Select};
 
 /// Objects of the first page. Without a limit a list is charged as if it listed the whole cluster.
@@ -38,7 +39,7 @@ impl Form {
     pub fn of_one(self) -> &'static str {
         match self {
             Form::Whole => "application/json",
-            Form::Metadata => "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json",
+            Form::Metadata => METADATA,
             Form::Row => ROW,
         }
     }
@@ -46,8 +47,18 @@ impl Form {
     fn of_list(self) -> &'static str {
         match self {
             Form::Whole => "application/json",
-            Form::Metadata => "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
+            Form::Metadata => METADATA_LIST,
             Form::Row => ROW,
+        }
+    }
+}
+
+impl<'a> From<&'a Select> for Selector<'a> {
+    fn from(select: &'a Select) -> Self {
+        match select {
+            Select::Fields(selector) => Selector::Fields(selector),
+            Select::Labels(selector) => Selector::Labels(selector),
+            Select::Every | Select::Terminating | Select::Local => Selector::Every,
         }
     }
 }
@@ -62,13 +73,8 @@ pub struct Pages<'a> {
 
 impl<'a> Pages<'a> {
     /// The list at `path`.
-    pub fn new(server: &'a Server<'a>, mut path: String, select: &Select) -> Self {
-        match select {
-            Select::Fields(selector) => path.push_str(&format!("?fieldSelector={}&", part(selector))),
-            Select::Labels(selector) => path.push_str(&format!("?labelSelector={}&", part(selector))),
-            Select::Every | Select::Terminating | Select::Local => path.push('?'),
-        }
-        Pages { server, path, limit: FIRST, next: String::new() }
+    pub fn new(server: &'a Server<'a>, path: &str, select: &Select) -> Self {
+        Pages { server, path: selected(path, select.into()), limit: FIRST, next: String::new() }
     }
 
     /// The same list in rows, which are small.

@@ -6,8 +6,8 @@ use findings::event::{ANNOTATION, Carried, Phase};
 use findings::{FaultKind, NodeReport, PodRef, Verdict, clean};
 use jiff::Timestamp;
 
-use super::paths::part;
 use super::server::Server;
+use crate::path::part;
 
 /// Where the image has it: there is no shell and no PATH.
 const PROGRAM: &str = "/why-terminating-agent";

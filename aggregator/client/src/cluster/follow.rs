@@ -9,7 +9,8 @@ use futures::future::{join_all, select_all};
 use kube::Client;
 
 use super::server::Bounds;
-use super::watch::{Change, Watch, version};
+use super::watch::{version, watch};
+use crate::Change;
 
 /// More watches are not kept: what they would tell is seen at the next look.
 const MOST: usize = 12;
@@ -105,10 +106,10 @@ async fn one(
 ) -> Result<(), Failed> {
     let mut version = version.to_owned();
     loop {
-        let mut watch = Watch::begin(client, question, &version, bounds).await.map_err(|_| Failed)?;
+        let mut watch = watch(client, question, Some(&version), bounds).await.map_err(|_| Failed)?;
         while let Some(change) = watch.next().await.map_err(|_| Failed)? {
             match change {
-                Change::Deleted { uid } if !seen.contains(&uid) => {}
+                Change::Deleted { uid, .. } if !seen.contains(&uid) => {}
                 Change::Listed => {}
                 Change::Deleted { .. } | Change::Applied(_) => return Ok(()),
             }

@@ -1,6 +1,6 @@
 //! A command in a pod, over a WebSocket, of which only what it writes is read.
 
-use aggregator_core::state::{Answer, Fault};
+use aggregator_core::state::Answer;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use findings::FaultKind;
@@ -14,7 +14,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
-use super::fault::{kind, said, words};
+use crate::Fault;
 
 /// Each message begins with the number of its channel
 /// (kubernetes: staging/src/k8s.io/apimachinery/pkg/util/remotecommand/constants.go).
@@ -39,7 +39,7 @@ pub async fn read(client: &Client, path: &str, most: usize) -> Answer<Vec<u8>> {
     };
     let response = match client.send(request).await {
         Ok(response) => response,
-        Err(error) => return Answer::Failed(Fault::new(kind(&error), words(&error))),
+        Err(error) => return Fault::from(error).into(),
     };
     // Only who knows the channels names them.
     let protocol = response.headers().get(header::SEC_WEBSOCKET_PROTOCOL);
@@ -49,7 +49,7 @@ pub async fn read(client: &Client, path: &str, most: usize) -> Answer<Vec<u8>> {
         StatusCode::NOT_FOUND => return Answer::Missing,
         status => {
             let body = Limited::new(response.into_body(), REFUSAL).collect().await.map(|body| body.to_bytes());
-            return Answer::Failed(Fault::answered(status.as_u16(), said(&body.unwrap_or_default())));
+            return Fault::answered(status, &body.unwrap_or_default()).into();
         }
     }
     let upgraded = match hyper::upgrade::on(response).await {

@@ -4,8 +4,8 @@
 use aggregator_core::state::{Answer, Facts};
 use findings::{FaultKind, clean};
 
-use super::paths::part;
 use super::server::Server;
+use crate::path::part;
 
 /// More lines are not asked for, and fewer of them kept.
 const LINES: (usize, usize) = (50, 20);

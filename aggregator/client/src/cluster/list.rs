@@ -1,0 +1,49 @@
+//! A list, read page after page.
+
+use aggregator_core::state::{Answer, Facts, Fault, Page, Question};
+use findings::FaultKind;
+
+use super::pages::Pages;
+use super::paths::path;
+use super::server::Server;
+
+/// Every object of a list that is asked for.
+pub async fn list(server: &Server<'_>, question: &Question) -> (Answer<Facts>, bool) {
+    let Question::Objects { resource, scope, select, detail } = question else { return (Answer::Missing, false) };
+    let mut pages = Pages::new(server, &path(resource, scope), select);
+    let mut all: Option<Facts> = None;
+    loop {
+        let answer = pages.ask((*detail).into()).await.and_then(|body| whole(question, &body));
+        let (Page { mut facts, next, .. }, bytes) = match answer {
+            Answer::Seen(page) => page,
+            // The list was too old to go on with; what has come is true all the same.
+            Answer::Failed(Fault { kind: FaultKind::Stale, .. }) if let Some(all) = all => {
+                return (Answer::Seen(all), true);
+            }
+            other => return (other.map(|(page, _)| page.facts), false),
+        };
+        let is_last = next.is_empty();
+        pages.came(bytes, next);
+        facts.keep(select);
+        match &mut all {
+            Some(all) => all.append(facts),
+            None => all = Some(facts),
+        }
+        if let Some(all) = all.take_if(|all| is_last || all.count() >= server.bounds.objects) {
+            return (Answer::Seen(all), !is_last);
+        }
+    }
+}
+
+/// A page, and its bytes.
+pub fn whole(question: &Question, body: &[u8]) -> Answer<(Page, usize)> {
+    readable(Page::read(question, body)).map(|page| (page, body.len()))
+}
+
+/// What cannot be read is a failure of the answer.
+pub fn readable<T>(read: Result<T, serde_json::Error>) -> Answer<T> {
+    match read {
+        Ok(value) => Answer::Seen(value),
+        Err(error) => Answer::failed(FaultKind::Malformed, error),
+    }
+}

@@ -1,0 +1,28 @@
+//! What the judgement of a cluster asks for, and how kubectl would reach that cluster.
+
+mod channel;
+mod connect;
+mod discovery;
+mod exec;
+mod fault;
+mod follow;
+mod gather;
+mod kubelet_log;
+mod list;
+mod live;
+mod objects;
+mod pages;
+mod paths;
+mod proxy;
+mod scan;
+mod server;
+mod table;
+mod terminating;
+mod watch;
+
+pub use connect::{ConnectError, Connection, connect, with_scheme};
+pub use exec::ExecError;
+pub use follow::{From, changed, followed, versions};
+pub use gather::{Unreachable, answer, gather, reach};
+pub use server::{Bounds, Server};
+pub use watch::{version as version_to_watch_from, watch};
