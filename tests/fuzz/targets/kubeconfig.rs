@@ -1,5 +1,5 @@
 //! The kubeconfig of a kubelet that was only found: whatever it says, nothing is run and no file is sent.
-// Fuzzes: agent/src/host/api/kubelet_kubeconfig.rs agent/src/host/api/credentials.rs agent/src/host/api/token.rs
+// Fuzzes: agent/src/host/api/kubelet_kubeconfig.rs agent/src/host/api/credentials.rs aggregator/client/src/config.rs
 #![no_main]
 
 use std::{fs, path::PathBuf, sync::LazyLock};

@@ -1,5 +1,5 @@
-//! The crates that judge cannot read or write; in the agent, files are opened in `sys/` and `host/` only, and by a
-//! path only where no tenant has a hand in it.
+//! The crates that judge cannot read or write; one crate speaks to the API server; in the agent, files are opened in
+//! `sys/` and `host/` only, and by a path only where no tenant has a hand in it.
 
 use super::Source;
 
@@ -7,7 +7,10 @@ use super::Source;
 const PURE: &[&str] =
     &["findings/Cargo.toml", "agent/core/Cargo.toml", "agent/reconcile/Cargo.toml", "aggregator/core/Cargo.toml"];
 
-const IMPURE: &[&str] = &["tokio", "kube", "nix", "rustix"];
+const IMPURE: &[&str] = &["tokio", "client", "kube", "nix", "rustix"];
+
+/// Where else programs name kube, they speak to an API server without the bounds of that crate.
+const CLIENT: &str = "aggregator/client/Cargo.toml";
 
 /// How a file is opened without `sys/`.
 const OPENERS: &[&str] = &["std::fs", "fs::read", "File::open", "OpenOptions"];
@@ -97,14 +100,25 @@ fn opens_by_path(line: &str) -> bool {
     !line.starts_with("use ") && !line.contains(" fn open(") && BY_PATH.iter().any(|opener| line.contains(opener))
 }
 
+/// Whether a line of a manifest names one of these crates.
+fn is_entry(line: &str, crates: &[&str]) -> bool {
+    crates.contains(&line.split(['.', '=', ' ']).next().unwrap_or_default())
+}
+
 fn broken_in(source: &Source) -> Vec<String> {
     let Source { path, text } = source;
     let lines = (1..).zip(text.lines());
     if PURE.contains(&path.as_str()) {
-        let named = |entry: &str| IMPURE.contains(&entry.split(['.', '=', ' ']).next().unwrap_or_default());
         return lines
-            .filter(|(_, entry)| named(entry))
+            .filter(|(_, entry)| is_entry(entry, IMPURE))
             .map(|(n, e)| format!("{path}:{n}: {e}: this crate is pure"))
+            .collect();
+    }
+    if path.ends_with("/Cargo.toml") && path != CLIENT && !source.is_in("tests") {
+        let lines = lines.take_while(|(_, line)| *line != "[dev-dependencies]");
+        return lines
+            .filter(|(_, entry)| is_entry(entry, &["kube"]))
+            .map(|(n, _)| format!("{path}:{n}: kube is used by aggregator/client only"))
             .collect();
     }
     if !source.is_in("agent/src") || source.is_in("agent/src/sys") {
@@ -135,6 +149,9 @@ mod tests {
     fn pure_crates_name_nothing_that_reads_or_writes() {
         assert_eq!(broken("agent/core/Cargo.toml", "serde.workspace = true\nkube.workspace = true"), 1);
         assert_eq!(broken("findings/Cargo.toml", "kubelet-names = \"1\""), 0);
+        assert_eq!(broken("agent/Cargo.toml", "kube.workspace = true"), 1);
+        assert_eq!(broken("agent/Cargo.toml", "[dev-dependencies]\nkube.workspace = true"), 0);
+        assert_eq!(broken(CLIENT, "kube.workspace = true"), 0);
         let known = PURE.len() + THEIR_PATHS.len();
         assert_eq!(check(&[]).len(), known, "what is named here and is not there is not skipped");
     }

@@ -2,14 +2,10 @@
 
 use std::pin::Pin;
 
-use kube::{
-    Client, Config,
-    client::{Body, retry::RetryPolicy},
-};
+use client::{ApiClient, Client, Config, retrying};
 use tokio::sync::{mpsc, oneshot};
-use tower::{BoxError, ServiceBuilder, retry::RetryLayer, service_fn};
 
-use super::{ApiClient, CHECK, Credentials, fault};
+use super::{CHECK, Credentials, fault};
 use crate::observation::{Fault, FaultKind, Seen, Source};
 
 /// The API server, over one connection.
@@ -70,11 +66,11 @@ impl Conversation {
         let failed = |kind: FaultKind, says: String| Seen::Failed(Fault::new(Source::ApiServer, (kind, says)));
         // If the thread has ended the question is dropped, which the answer tells.
         let _ = self.questions.send(Box::new(question));
-        match tokio::time::timeout(CHECK.answer, answer).await {
+        match tokio::time::timeout(CHECK.request_timeout, answer).await {
             Ok(Ok(Ok(facts))) => Seen::Seen(facts),
             Ok(Ok(Err(fault))) => Seen::Failed(fault),
             Ok(Err(_)) => failed(FaultKind::Failed, "the question was dropped".to_owned()),
-            Err(_) => failed(FaultKind::TimedOut, format!("did not answer within {:?}", CHECK.answer)),
+            Err(_) => failed(FaultKind::TimedOut, format!("did not answer within {:?}", CHECK.request_timeout)),
         }
     }
 }
@@ -88,14 +84,7 @@ async fn answer(credentials: Credentials, mut asked: mpsc::UnboundedReceiver<Que
 
 async fn connect(credentials: Credentials) -> anyhow::Result<Server> {
     let config = credentials.config(CHECK).await?;
-    let (url, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
-    let once = Client::try_from(config.clone())?;
-    let asking = once.clone();
-    let ask = service_fn(move |request: http::Request<Body>| {
-        let asking = asking.clone();
-        async move { asking.send(request).await.map_err(BoxError::from) }
-    });
-    let retrying = ServiceBuilder::new().layer(RetryLayer::new(RetryPolicy::server_retry())).service(ask);
-    let patient = Client::new(retrying, namespace);
-    Ok(Server { url, config, patient: ApiClient::new(patient, CHECK), once: ApiClient::new(once, CHECK) })
+    let (url, client) = (config.cluster_url.to_string(), Client::try_from(config.clone())?);
+    let patient = ApiClient::new(retrying(client.clone()), CHECK);
+    Ok(Server { url, config, patient, once: ApiClient::new(client, CHECK) })
 }

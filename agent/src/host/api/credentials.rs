@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use http::HeaderValue;
-use kube::{
-    Config,
-    config::{KubeConfigOptions, Kubeconfig},
+use client::{
+    Config, Limits,
+    kubeconfig::{KubeConfigOptions, Kubeconfig},
+    prepare,
 };
 
-use super::{Deadlines, kubelet_kubeconfig, token};
+use super::kubelet_kubeconfig;
 use crate::{host::HostRoot, observation::HostPath};
 
 /// By this the API server's audit log and its fairness tell us from others.
@@ -27,7 +27,7 @@ pub enum Credentials {
 
 impl Credentials {
     /// How to reach the API server with them; nothing is asked yet.
-    pub async fn config(self, deadlines: Deadlines) -> anyhow::Result<Config> {
+    pub async fn config(self, limits: Limits) -> anyhow::Result<Config> {
         let mut config = match self {
             Credentials::Kubeconfig(path) => from_kubeconfig(Kubeconfig::read_from(path)?).await?,
             Credentials::OfKubelet(host, path) => {
@@ -35,17 +35,8 @@ impl Credentials {
             }
             Credentials::InCluster => Config::incluster()?,
         };
-        token::check(&config.auth_info)?;
-        if config.cluster_url.scheme_str() == Some("http") {
-            // Else every certificate of the machine would be loaded for nothing.
-            config.root_cert = Some(Vec::new());
-        }
-        config.headers.push((http::header::USER_AGENT, HeaderValue::from_static(USER_AGENT)));
-        config.connect_timeout = Some(deadlines.connect);
-        // A watch is silent for minutes; each question has its own deadline.
-        config.read_timeout = None;
-        // Who retries has a budget for it; nobody does behind its back.
-        config.default_retry = false;
+        // Each question has its own deadline, and who retries a budget for it.
+        prepare(&mut config, USER_AGENT, limits.request_timeout)?;
         Ok(config)
     }
 }

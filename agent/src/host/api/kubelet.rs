@@ -3,26 +3,16 @@
 //! A token is sent to nobody but the kubelet: the connection is made with one who has the key to the very certificate
 //! that lies in the kubelet's directory, or none is.
 
-use std::{collections::VecDeque, net::IpAddr, pin::pin, sync::Arc};
+use std::{
+    collections::VecDeque,
+    net::{IpAddr, SocketAddr},
+    pin::pin,
+};
 
-use anyhow::Context as _;
-use base64::{Engine, prelude::BASE64_STANDARD};
+use client::{Config, Limits, read_pinned};
 use futures::{AsyncBufReadExt as _, AsyncReadExt as _};
-use hyper_util::{client::legacy, rt::TokioExecutor};
-use kube::{
-    Client, Config,
-    client::{Body, ConfigExt as _},
-};
 use serde::Deserialize;
-use tokio_rustls::rustls::{
-    CertificateError, DigitallySignedStruct, Error, SignatureScheme,
-    client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
-    crypto::{WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature},
-    pki_types::{CertificateDer, ServerName, UnixTime},
-};
-use tower::{BoxError, ServiceBuilder};
 
-use super::{Deadlines, client, types::Small};
 use crate::{
     host::kubelet::KubeletListener,
     observation::{CounterRead, Fault, FaultKind, KubeletCounters, Seen},
@@ -54,10 +44,6 @@ struct Address {
     address: String,
 }
 
-impl Small for NodeAddresses {
-    type Of = k8s_openapi::api::core::v1::Node;
-}
-
 impl NodeAddresses {
     /// Where its kubelet is reached.
     pub fn internal(&self) -> Option<IpAddr> {
@@ -71,11 +57,11 @@ pub(super) async fn counters(
     config: &Config,
     address: IpAddr,
     listener: &KubeletListener,
-    deadlines: Deadlines,
+    limits: Limits,
 ) -> Result<CounterRead, Fault> {
-    match tokio::time::timeout(deadlines.answer, read(config, address, listener)).await {
-        Ok(read) => read.map_err(|error| Fault { source: SOURCE.into(), ..client::fault(error) }),
-        Err(_) => Err(fault((FaultKind::TimedOut, format!("did not answer within {:?}", deadlines.answer)))),
+    match tokio::time::timeout(limits.request_timeout, read(config, address, listener)).await {
+        Ok(read) => read.map_err(|error| Fault { source: SOURCE.into(), ..super::fault(error) }),
+        Err(_) => Err(fault((FaultKind::TimedOut, format!("did not answer within {:?}", limits.request_timeout)))),
     }
 }
 
@@ -86,9 +72,8 @@ fn fault(reason: impl Into<crate::observation::Reason>) -> Fault {
 }
 
 async fn read(config: &Config, address: IpAddr, listener: &KubeletListener) -> anyhow::Result<CounterRead> {
-    let client = pinned(config, address, listener)?;
-    let request = http::Request::get("/metrics").body(Vec::new())?;
-    let body = pin!(client.request_stream(request).await?);
+    let address = SocketAddr::new(address, listener.port);
+    let body = pin!(read_pinned(config, address, &listener.certificates, "/metrics").await?);
     let mut lines = body.take(LONGEST);
     let (mut line, mut counters, mut is_whole) = (Vec::new(), Vec::new(), true);
     while counters.len() < MOST_COUNTERS {
@@ -105,84 +90,6 @@ async fn read(config: &Config, address: IpAddr, listener: &KubeletListener) -> a
         is_whole = ends;
     }
     Ok(CounterRead { at_ms: sys::now_ms(), counters })
-}
-
-/// A client that speaks with whoever has one of the kubelet's certificates, and with nobody else.
-fn pinned(config: &Config, address: IpAddr, listener: &KubeletListener) -> anyhow::Result<Client> {
-    let url = match address {
-        IpAddr::V4(address) => format!("https://{address}:{}", listener.port),
-        IpAddr::V6(address) => format!("https://[{address}]:{}", listener.port),
-    };
-    let mut config = config.clone();
-    (config.cluster_url, config.proxy_url) = (url.parse()?, None);
-    if config.root_cert_file.is_none() {
-        // Nobody's authority is asked, and else every certificate of the machine would be loaded.
-        config.root_cert = Some(Vec::new());
-    }
-    let mut tls = config.rustls_client_config()?;
-    tls.dangerous().set_certificate_verifier(Arc::new(Exactly::new(&listener.certificates)?));
-    let https = hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(tls).https_only().enable_http1().build();
-    let service = ServiceBuilder::new()
-        .layer(config.base_uri_layer())
-        .option_layer(config.auth_layer()?)
-        .layer(config.extra_headers_layer()?)
-        .map_err(BoxError::from)
-        .service(legacy::Client::builder(TokioExecutor::new()).build::<_, Body>(https));
-    Ok(Client::new(service, config.default_namespace))
-}
-
-/// Believes these certificates, of whoever has the key to one.
-#[derive(Debug)]
-struct Exactly {
-    certificates: Vec<CertificateDer<'static>>,
-    algorithms: WebPkiSupportedAlgorithms,
-}
-
-impl Exactly {
-    fn new(certificates: &[String]) -> anyhow::Result<Self> {
-        let decoded = certificates.iter().map(|der| BASE64_STANDARD.decode(der).map(CertificateDer::from));
-        let certificates = decoded.collect::<Result<_, _>>().context("the kubelet's certificate")?;
-        Ok(Exactly { certificates, algorithms: ring::default_provider().signature_verification_algorithms })
-    }
-}
-
-impl ServerCertVerifier for Exactly {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        if self.certificates.iter().any(|known| known == end_entity) {
-            Ok(ServerCertVerified::assertion())
-        } else {
-            Err(CertificateError::ApplicationVerificationFailure.into())
-        }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, cert, dss, &self.algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, cert, dss, &self.algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.algorithms.supported_schemes()
-    }
 }
 
 /// What was read before, to tell what grows.
@@ -245,8 +152,9 @@ impl CounterHistory {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
+    use std::sync::{Arc, Mutex};
 
+    use base64::{Engine, prelude::BASE64_STANDARD};
     use rcgen::{CertificateParams, KeyPair};
     use tokio::{
         io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -256,7 +164,8 @@ mod tests {
         TlsAcceptor,
         rustls::{
             ServerConfig,
-            pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer},
+            crypto::ring,
+            pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer},
             server::{ClientHello, ResolvesServerCert},
             sign::CertifiedKey,
         },

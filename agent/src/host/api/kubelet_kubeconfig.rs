@@ -6,7 +6,7 @@
 use std::io;
 
 use base64::{Engine, prelude::BASE64_STANDARD};
-use kube::config::{
+use client::kubeconfig::{
     AuthInfo, Cluster, Context, Kubeconfig, KubeconfigError, NamedAuthInfo, NamedCluster, NamedContext,
 };
 

@@ -1,24 +1,23 @@
 //! The API server: the one client of `check` and `run`, and the pods of this node in small types of our own.
 
-mod client;
 mod conversation;
 mod credentials;
 mod kubelet;
 mod kubelet_kubeconfig;
-mod pages;
 mod pods;
 mod relay;
-mod token;
 mod types;
 
-pub use client::{ApiClient, CHECK, Deadlines, LONGEST, RUN, Watch, fault};
 pub use conversation::Conversation;
 pub use credentials::Credentials;
 pub use kubelet::CounterHistory;
-pub use pods::{Freshness, of_node};
+pub use pods::{PODS, node, of_node, pods};
 pub use relay::{ApiAnswer, ApiQuestion, Relay, Relayed};
-pub use types::{Pod, Small};
+pub use types::Pod;
 
+use std::{io, time::Duration};
+
+use client::{Freshness, Limits, part};
 use conversation::Server;
 use findings::FaultKind;
 use reconcile::index::NodeInfo;
@@ -26,6 +25,24 @@ use types::Volume;
 
 use super::{kubelet::KubeletListener, pod_filter::PodFilter};
 use crate::observation::{ApiFacts, CounterRead, Fault, Heard, PersistentVolume, Seen, Source};
+
+/// No answer and no page is read further, in bytes.
+pub const MAX_ANSWER_BYTES: usize = 4 << 20;
+/// While somebody waits at a terminal. Retries run inside it.
+pub const CHECK: Limits = Limits::new(Duration::from_millis(1500), MAX_ANSWER_BYTES);
+/// While nobody does.
+pub const RUN: Limits =
+    Limits { list_timeout: Duration::from_secs(45), ..Limits::new(Duration::from_secs(10), MAX_ANSWER_BYTES) };
+
+/// Whatever failed on the way to an answer.
+pub fn fault(error: impl Into<anyhow::Error>) -> Fault {
+    let error = error.into();
+    let kind = error.chain().find_map(|cause| match cause.downcast_ref::<client::Fault>() {
+        Some(fault) => Some(fault.kind),
+        None => cause.downcast_ref::<io::Error>().map(FaultKind::of_io),
+    });
+    Fault::new(Source::ApiServer, (kind.unwrap_or_default(), findings::clean(&format!("{error:#}"), 300)))
+}
 
 impl Conversation {
     /// Asks for the pods of `node`, or with a name in `only` for the one that is called so there.
@@ -44,7 +61,8 @@ impl Conversation {
             let mut found = Vec::new();
             for name in names {
                 // Asked again with the next look; a busy API server is not asked eight times in a second.
-                let volume = server.once.get::<Volume>(None, &name).await?;
+                let path = format!("/api/v1/persistentvolumes/{}", part(&name));
+                let volume = server.once.get::<Volume>(&path).await.map_err(fault)?;
                 found.extend(volume.and_then(|volume| volume.reduce(name)));
             }
             Ok(found)
@@ -56,7 +74,8 @@ impl Conversation {
     pub async fn kubelet_counters(&self, node: &str, listener: KubeletListener) -> Result<CounterRead, Fault> {
         let node = node.to_owned();
         let asked = self.ask(move |server| async move {
-            let addresses = server.once.get::<kubelet::NodeAddresses>(None, &node).await?;
+            let addresses =
+                server.once.get::<kubelet::NodeAddresses>(&pods::path_of_node(&node)).await.map_err(fault)?;
             let nowhere =
                 || Fault::new(Source::ApiServer, (FaultKind::Gone, format!("Node {node:?} has no InternalIP")));
             let address = addresses.and_then(|node| node.internal()).ok_or_else(nowhere)?;
@@ -75,13 +94,13 @@ impl Conversation {
 async fn facts(server: &Server, name: &str, only: Option<&PodFilter>) -> Result<ApiFacts, Fault> {
     let api = &server.patient;
     let node = async {
-        match api.node(name).await {
+        match self::node(api, name).await {
             // Not being allowed to see it leaves its facts empty.
             Err(fault) if fault.kind == FaultKind::Denied => Ok(Some(NodeInfo::default())),
             answer => answer,
         }
     };
-    let pods = api.pods(name, only, Freshness::Consistent);
+    let pods = self::pods(api, name, only, Freshness::Consistent);
     // Two questions at once are two connections, each with its handshake: too dear for one pod.
     let (node, pods) = if only.is_some() { (node.await, pods.await) } else { tokio::join!(node, pods) };
     // A list for a name that does not exist is empty, and every pod here would seem forgotten.
@@ -163,6 +182,6 @@ mod tests {
         let conversation = Conversation::open(Credentials::Kubeconfig(file.path().to_owned())).unwrap();
         let seen = conversation.facts("node-a", None).await;
         assert!(seen.fault().is_some(), "{seen:?}");
-        assert!(before.elapsed() < CHECK.answer * 2);
+        assert!(before.elapsed() < CHECK.request_timeout * 2);
     }
 }

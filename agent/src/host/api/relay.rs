@@ -42,7 +42,7 @@ pub enum ApiAnswer {
 pub type Relayed = (ApiQuestion, oneshot::Sender<ApiAnswer>);
 
 /// Whoever asks has its own deadline; this is for one that is gone.
-const PATIENCE: Duration = CHECK.answer.saturating_mul(2);
+const PATIENCE: Duration = CHECK.request_timeout.saturating_mul(2);
 
 /// Hands questions on.
 #[derive(Clone, Debug)]

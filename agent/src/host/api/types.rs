@@ -2,12 +2,8 @@
 
 use findings::PodUid;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1 as core;
 use reconcile::index::NodeInfo;
-use serde::{
-    Deserialize,
-    de::{DeserializeOwned, IgnoredAny},
-};
+use serde::{Deserialize, de::IgnoredAny};
 
 use crate::observation::{ApiPod, Controller, Deletion, PersistentVolume};
 
@@ -15,28 +11,6 @@ use crate::observation::{ApiPod, Controller, Deletion, PersistentVolume};
 const MOST_NAMES: usize = 100;
 /// And so many bytes of each; no name that the API server takes is longer.
 const LONGEST_NAME: usize = 320;
-
-/// A small type, and the resource that it is read from.
-pub trait Small: DeserializeOwned {
-    /// Where it is.
-    type Of: kube::Resource<DynamicType = ()>;
-    /// Whether one that is too long to be read is worth knowing by its metadata alone.
-    const IS_KNOWN_BY_METADATA: bool = false;
-}
-
-impl Small for Pod {
-    type Of = core::Pod;
-    /// A pod that is missing in a list would seem forgotten.
-    const IS_KNOWN_BY_METADATA: bool = true;
-}
-
-impl Small for Node {
-    type Of = core::Node;
-}
-
-impl Small for Volume {
-    type Of = core::PersistentVolume;
-}
 
 /// A pod.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -53,7 +27,6 @@ struct PodMeta {
     namespace: String,
     name: String,
     uid: String,
-    resource_version: String,
     annotations: PodAnnotations,
     deletion_timestamp: Option<Timestamp>,
     deletion_grace_period_seconds: Option<u64>,
@@ -204,11 +177,6 @@ impl PodStatus {
 }
 
 impl Pod {
-    /// `metadata.resourceVersion`.
-    pub fn version(&self) -> &str {
-        &self.metadata.resource_version
-    }
-
     /// What of it the judgement needs; none without a uid.
     pub fn reduce(self) -> Option<ApiPod> {
         let Pod { metadata, spec, status } = self;

@@ -435,6 +435,6 @@ mod tests {
 
     #[test]
     fn one_call_has_one_deadline() {
-        assert_eq!(Question::PersistentVolume("pv".into()).deadline(), Some(api::CHECK.answer));
+        assert_eq!(Question::PersistentVolume("pv".into()).deadline(), Some(api::CHECK.request_timeout));
     }
 }

@@ -3,13 +3,12 @@
 
 use std::ops::ControlFlow;
 
+use client::{List, Selector, part};
 use findings::{
     FaultKind,
     event::{CONTROLLER, Carried, EventName, MAX_BYTES, NAMESPACE},
 };
 use jiff::Timestamp;
-use k8s_openapi::api::events::v1 as api;
-use kube::api::ListParams;
 use reconcile::{
     event::{Identity, Reference},
     reconciler::OwnEvent,
@@ -18,7 +17,7 @@ use reconcile::{
 use serde::Deserialize;
 
 use super::Cluster;
-use crate::{host::api::Small, observation::Fault};
+use crate::{host::api::fault, observation::Fault};
 
 /// Events of the first page; with large ones there are fewer on the next.
 const EVENTS: u32 = 25;
@@ -67,15 +66,22 @@ struct Series {
     last_observed_time: Timestamp,
 }
 
-impl Small for Event {
-    type Of = api::Event;
+/// Where all of them are written.
+fn collection() -> String {
+    format!("/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events")
+}
+
+/// Where the Event of this name is.
+pub(super) fn path(name: &EventName) -> String {
+    format!("{}/{}", collection(), part(name.as_str()))
 }
 
 impl Cluster {
     /// The Events that agents of this node have written and that have not expired.
     pub async fn own_events(&self) -> Result<Vec<OwnEvent>, Fault> {
         let selector = format!("reportingController={CONTROLLER},regarding.name={}", self.node);
-        let page = ListParams::default().fields(&selector).limit(EVENTS);
+        let (path, selector) = (collection(), Selector::Fields(&selector));
+        let list = List::new(&path, selector, EVENTS);
         let (mut found, mut carried) = (Vec::new(), 0);
         let take = |events: Vec<Event>| {
             for event in events {
@@ -85,7 +91,7 @@ impl Cluster {
             let is_enough = found.len() >= MOST_EVENTS || carried >= MOST_CARRIED;
             if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        match self.api.list(Some(NAMESPACE), page, take).await {
+        match self.api.list(list, take).await.map_err(fault) {
             Ok(Some(_)) => {}
             Ok(None) => tracing::warn!("too many Events bear our name; the rest ends by itself"),
             Err(fault) if fault.kind == FaultKind::TooLarge => {
@@ -103,7 +109,7 @@ impl Cluster {
 
     /// The Event that stands under this name.
     pub async fn existing(&self, name: &EventName) -> Result<Option<Box<ExistingEvent>>, Fault> {
-        let found = self.api.get::<Event>(Some(NAMESPACE), name.as_str()).await?;
+        let found = self.api.get::<Event>(&path(name)).await.map_err(fault)?;
         Ok(found.map(|event| Box::new(event.existing())))
     }
 }

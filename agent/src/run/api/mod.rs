@@ -1,6 +1,5 @@
 //! What `run` says and asks beside lists: one watch, and Events.
 
-mod count;
 mod events;
 #[cfg(test)]
 mod tests;
@@ -9,18 +8,29 @@ mod write;
 
 use std::sync::Arc;
 
-use kube::client::ClientBuilder;
+use client::{ApiClient, Client, Freshness, counted};
+use prometheus_client::{
+    encoding::EncodeLabelSet,
+    metrics::{counter::Counter, family::Family},
+};
 use reconcile::index::NodeInfo;
 
-#[cfg(test)]
-pub use count::Labels;
-pub use count::Requests;
 pub use watch::watch;
 
 use crate::{
-    host::api::{ApiClient, Credentials, Freshness, RUN},
+    host::api::{self, Credentials, RUN},
     observation::{ApiPod, Fault},
 };
+
+/// Requests by verb and answer.
+pub type Requests = Family<Labels, Counter>;
+
+/// How a request was answered.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub struct Labels {
+    pub(super) verb: &'static str,
+    pub(super) code: String,
+}
 
 /// The API server, as one node's agent knows it.
 #[derive(Clone)]
@@ -32,19 +42,22 @@ pub struct Cluster {
 impl Cluster {
     /// Takes the credentials; nothing is asked yet, so it succeeds while the API server is away.
     pub async fn new(credentials: Credentials, node: &str, requests: Arc<Requests>) -> anyhow::Result<Self> {
-        let config = credentials.config(RUN).await?;
-        let client = ClientBuilder::try_from(config)?.with_layer(&count::Layer(requests)).build();
+        let client = Client::try_from(credentials.config(RUN).await?)?;
+        let client = counted(client, move |verb, status| {
+            let code = status.map_or("none".to_owned(), |status| status.as_u16().to_string());
+            requests.get_or_create(&Labels { verb, code }).inc();
+        });
         Ok(Cluster { api: ApiClient::new(client, RUN), node: node.to_owned() })
     }
 
     /// The pods of this node.
     pub async fn pods(&self, consistent: bool) -> Result<Vec<ApiPod>, Fault> {
         let freshness = if consistent { Freshness::Consistent } else { Freshness::Cached };
-        Ok(self.api.pods(&self.node, None, freshness).await?.0)
+        Ok(api::pods(&self.api, &self.node, None, freshness).await?.0)
     }
 
     /// The Node.
     pub async fn node(&self) -> Result<Option<NodeInfo>, Fault> {
-        self.api.node(&self.node).await
+        api::node(&self.api, &self.node).await
     }
 }

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::{host::api::LONGEST, observation::Seen};
+use crate::{host::api::MAX_ANSWER_BYTES, observation::Seen};
 
 struct Ground {
     fake: FakeApiServer,
@@ -62,7 +62,7 @@ impl Ground {
 #[tokio::test]
 async fn pods_that_are_too_long_together_are_read_page_by_page() {
     let ground = Ground::new().await;
-    (0..30).for_each(|number| ground.put_pod(number, LONGEST / 10));
+    (0..30).for_each(|number| ground.put_pod(number, MAX_ANSWER_BYTES / 10));
     assert_eq!(ground.cluster.pods(false).await.unwrap().len(), 30);
     // An answer that was not read to its end is logged late.
     let queries = ground.queries();
@@ -76,7 +76,7 @@ async fn pods_that_are_too_long_together_are_read_page_by_page() {
 #[tokio::test]
 async fn one_pod_that_is_too_long_is_a_fault() {
     let ground = Ground::new().await;
-    (0..3).for_each(|number| ground.put_pod(number, number * LONGEST / 2));
+    (0..3).for_each(|number| ground.put_pod(number, number * MAX_ANSWER_BYTES / 2));
     let fault = ground.cluster.pods(true).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::TooLarge, "{fault}");
 }
@@ -96,7 +96,7 @@ async fn a_change_that_is_too_long_is_a_fault_and_the_pods_are_listed_anew() {
     }
     ground.put_pod(1, 10);
     assert!(matches!(next().await, WatchEvent::Apply(pod) if pod.name == "fat-1"));
-    ground.put_pod(1, LONGEST);
+    ground.put_pod(1, MAX_ANSWER_BYTES);
     assert!(matches!(next().await, WatchEvent::Failed(fault) if fault.kind == FaultKind::TooLarge));
     ground.put_pod(1, 20);
     loop {

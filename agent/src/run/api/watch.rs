@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
+use client::{Change, Changes, Freshness, Selector};
 use findings::FaultKind;
-use kube::core::WatchEvent as Change;
 use reconcile::{Backoff, index::WatchEvent, reconciler::Input};
 use tokio::{
     sync::mpsc::Sender,
@@ -15,7 +15,7 @@ use tokio::{
 use super::Cluster;
 use crate::{
     clock,
-    host::api::{Freshness, Pod, of_node},
+    host::api::{PODS, Pod, fault, of_node, pods},
     observation::Fault,
 };
 
@@ -23,13 +23,23 @@ use crate::{
 /// server behind it.
 const APART: Duration = Duration::from_secs(1);
 
-/// Nobody listens any more.
-struct Closed;
+/// What ends a step before its time.
+enum Interrupted {
+    /// Nobody listens any more.
+    Closed,
+    /// It is begun again.
+    Failed(Fault),
+}
+
+impl From<client::Fault> for Interrupted {
+    fn from(error: client::Fault) -> Self {
+        Interrupted::Failed(fault(error))
+    }
+}
 
 /// Watches for ever; ends when nobody listens any more.
 pub async fn watch(cluster: Cluster, inputs: Sender<Input>) {
-    // Only this may end it.
-    let Closed = Watcher { cluster, inputs, version: None, next: Instant::now() }.run().await;
+    Watcher { cluster, inputs, version: None, next: Instant::now() }.run().await;
 }
 
 /// Whether the pods must be listed anew: the version is too old to go on from (410), or what came was not understood.
@@ -47,7 +57,7 @@ struct Watcher {
 }
 
 impl Watcher {
-    async fn run(mut self) -> Closed {
+    async fn run(mut self) {
         let mut backoff = Backoff::new(clock::now().wall_ms);
         loop {
             let step = match self.version.is_none() {
@@ -55,15 +65,15 @@ impl Watcher {
                 false => self.follow().await,
             };
             match step {
-                Err(Closed) => return Closed,
-                Ok(Ok(())) => backoff.succeeded(),
-                Ok(Err(fault)) => {
+                Err(Interrupted::Closed) => return,
+                Ok(()) => backoff.succeeded(),
+                Err(Interrupted::Failed(fault)) => {
                     // Of what was not understood nobody knows what it has changed.
                     if is_version_lost(fault.kind) {
                         self.version = None;
                     }
                     if self.send(WatchEvent::Failed(fault)).await.is_err() {
-                        return Closed;
+                        return;
                     }
                     backoff.failed(None, clock::now());
                     sleep(backoff.wait(clock::now())).await;
@@ -72,45 +82,37 @@ impl Watcher {
         }
     }
 
-    async fn list(&mut self) -> Result<Result<(), Fault>, Closed> {
-        let (pods, version) = match self.cluster.api.pods(&self.cluster.node, None, Freshness::Cached).await {
-            Ok(listed) => listed,
-            Err(fault) => return Ok(Err(fault)),
-        };
+    async fn list(&mut self) -> Result<(), Interrupted> {
+        let Cluster { api, node } = &self.cluster;
+        let (pods, version) = pods(api, node, None, Freshness::Cached).await.map_err(Interrupted::Failed)?;
         self.send(WatchEvent::Init).await?;
         for pod in pods {
             self.send(WatchEvent::InitApply(pod)).await?;
         }
         self.send(WatchEvent::InitDone).await?;
         self.version = Some(version);
-        Ok(Ok(()))
+        Ok(())
     }
 
     /// One watch, until it ends.
-    async fn follow(&mut self) -> Result<Result<(), Fault>, Closed> {
+    async fn follow(&mut self) -> Result<(), Interrupted> {
         sleep_until(self.next).await;
         self.next = Instant::now() + APART;
-        let version = self.version.clone().unwrap_or_default();
-        let mut changes = match self.cluster.api.watch::<Pod>(&of_node(&self.cluster.node), &version).await {
-            Ok(changes) => changes,
-            Err(fault) => return Ok(Err(fault)),
-        };
+        let selector = of_node(&self.cluster.node);
+        let (selector, since) = (Selector::Fields(&selector), self.version.as_deref());
+        let changes = Changes { path: PODS, selector, since, metadata_only: false, terminating_only: false };
+        let mut changes = self.cluster.api.watch(changes).await?;
         loop {
-            let closed = self.inputs.clone();
             let change = tokio::select! {
                 change = changes.next() => change,
-                () = closed.closed() => return Err(Closed),
+                () = self.inputs.closed() => return Err(Interrupted::Closed),
             };
-            let event = match change {
-                Ok(None) => return Ok(Ok(())),
-                Err(fault) => return Ok(Err(fault)),
-                Ok(Some(Change::Added(pod) | Change::Modified(pod))) => self.seen(pod).reduce().map(WatchEvent::Apply),
-                Ok(Some(Change::Deleted(pod))) => self.seen(pod).reduce().map(|pod| WatchEvent::Delete(pod.uid)),
-                Ok(Some(Change::Bookmark(bookmark))) => {
-                    self.version = Some(bookmark.metadata.resource_version);
-                    None
-                }
-                Ok(Some(Change::Error(_))) => None,
+            self.version = Some(changes.version().to_owned());
+            let event = match change? {
+                None => return Ok(()),
+                Some(Change::Applied(pod)) => read(&pod)?.reduce().map(WatchEvent::Apply),
+                Some(Change::Deleted { object, .. }) => read(&object)?.reduce().map(|pod| WatchEvent::Delete(pod.uid)),
+                Some(Change::Listed) => None,
             };
             if let Some(event) = event {
                 self.send(event).await?;
@@ -118,12 +120,11 @@ impl Watcher {
         }
     }
 
-    fn seen(&mut self, pod: Pod) -> Pod {
-        self.version = Some(pod.version().to_owned());
-        pod
+    async fn send(&self, event: WatchEvent) -> Result<(), Interrupted> {
+        self.inputs.send(Input::Watch(event)).await.map_err(|_| Interrupted::Closed)
     }
+}
 
-    async fn send(&self, event: WatchEvent) -> Result<(), Closed> {
-        self.inputs.send(Input::Watch(event)).await.map_err(|_| Closed)
-    }
+fn read(pod: &[u8]) -> Result<Pod, client::Fault> {
+    Ok(serde_json::from_slice(pod)?)
 }
