@@ -6,29 +6,36 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub struct TokenBucket {
     refill: Duration,
-    /// How long the empty bucket takes until it is full, but for one token.
-    tolerance: Duration,
+    /// How long the empty bucket takes until it is full.
+    capacity: Duration,
     full_at: Duration,
 }
 
 impl TokenBucket {
     /// A full bucket, of at least one token.
     pub fn new(burst: u32, refill: Duration) -> Self {
-        TokenBucket { refill, tolerance: refill.saturating_mul(burst.saturating_sub(1)), full_at: Duration::ZERO }
+        TokenBucket { refill, capacity: refill.saturating_mul(burst.max(1)), full_at: Duration::ZERO }
     }
 
     /// Takes a token, if there is one.
     pub fn take(&mut self, now: Duration) -> bool {
         let has_token = self.wait(now).is_zero();
         if has_token {
-            self.full_at = self.full_at.max(now).saturating_add(self.refill);
+            self.spend(1, now);
         }
         has_token
     }
 
+    /// Takes so many, also those that are not there yet. Returns how long until all of them are.
+    pub fn spend(&mut self, tokens: u64, now: Duration) -> Duration {
+        let tokens = u32::try_from(tokens).unwrap_or(u32::MAX);
+        self.full_at = self.full_at.max(now).saturating_add(self.refill.saturating_mul(tokens));
+        (self.full_at - now).saturating_sub(self.capacity)
+    }
+
     /// How long until there is a token; zero when there is one.
     pub fn wait(&self, now: Duration) -> Duration {
-        self.full_at.saturating_sub(now).saturating_sub(self.tolerance)
+        self.full_at.saturating_sub(now).saturating_sub(self.capacity - self.refill)
     }
 
     /// Whether it is as good as a new one.
@@ -53,6 +60,15 @@ mod tests {
         assert!(bucket.take(at(30)) && !bucket.take(at(31)));
         assert!(!bucket.is_full(at(119)) && bucket.is_full(at(120)));
         assert_eq!((0..9).filter(|_| bucket.take(at(100_000))).count(), 3, "it never holds more than the burst");
+    }
+
+    #[test]
+    fn what_is_spent_too_early_is_waited_for() {
+        let mut bucket = TokenBucket::new(400, Duration::from_secs(1));
+        assert_eq!(bucket.spend(400, at(0)), Duration::ZERO);
+        assert_eq!(bucket.spend(6, at(0)), Duration::from_secs(6));
+        assert_eq!(bucket.spend(0, at(6)), Duration::ZERO);
+        assert_eq!(bucket.spend(3, at(6)), Duration::from_secs(3));
     }
 
     #[test]

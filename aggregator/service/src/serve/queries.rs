@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use aggregator_core::state::{Question, State, Subject};
 use client::{self, Bounds, Client, Server, reach};
+use findings::TokenBucket;
 use futures::StreamExt as _;
 use jiff::Timestamp;
 use tokio::sync::mpsc::Receiver;
@@ -16,31 +17,12 @@ use crate::judge_thread::Input;
 use crate::requests::Requests;
 use crate::server_clock::ServerClock;
 
-/// Requests per second that may be made for ever, and at once after a rest: the first judgement needs many.
-const PER_SECOND: f64 = 3.0;
-const BURST: f64 = 400.0;
+/// Requests that may be made at once after a rest, for the first judgement needs many; and how long each of them takes to
+/// come back.
+const MAX_BURST: u32 = 400;
+const REFILL: Duration = Duration::from_nanos(1_000_000_000 / 3);
 /// How often the time is asked for.
 const CLOCK_INTERVAL: Duration = Duration::from_secs(60);
-
-/// A bucket that fills as time passes.
-struct Bucket {
-    tokens: f64,
-    at: Instant,
-}
-
-impl Bucket {
-    fn full(at: Instant) -> Self {
-        Bucket { tokens: BURST, at }
-    }
-
-    /// Takes out what so many requests cost. Returns how long to wait before the next one.
-    fn take(&mut self, requests: u64, now: Instant) -> Duration {
-        self.tokens = (self.tokens + (now - self.at).as_secs_f64() * PER_SECOND).min(BURST);
-        self.at = now;
-        self.tokens -= requests as f64;
-        Duration::from_secs_f64((-self.tokens).max(0.0) / PER_SECOND)
-    }
-}
 
 /// Asks until nobody has questions any more.
 pub async fn run(
@@ -51,7 +33,8 @@ pub async fn run(
     clock: Arc<ServerClock>,
     requests: Arc<Requests>,
 ) {
-    let mut bucket = Bucket::full(Instant::now());
+    let start = Instant::now();
+    let mut bucket = TokenBucket::new(MAX_BURST, REFILL);
     let mut time = None::<Instant>;
     while let Some(questions) = asked.recv().await {
         if time.is_none_or(|time| time.elapsed() >= CLOCK_INTERVAL) {
@@ -68,7 +51,7 @@ pub async fn run(
         for question in questions {
             // Of a list each page is a request, and they are known only when it has come.
             let made = server.requests();
-            let wait = bucket.take(made - paid, Instant::now());
+            let wait = bucket.spend(made - paid, start.elapsed());
             paid = made;
             if !wait.is_zero() {
                 requests.throttled.fetch_add(1, Ordering::Relaxed);
@@ -95,21 +78,6 @@ pub async fn run(
                 return;
             }
         }
-        tokio::time::sleep(bucket.take(server.requests() - paid, Instant::now())).await;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn as_many_requests_as_were_made_are_waited_for() {
-        let start = Instant::now();
-        let mut bucket = Bucket::full(start);
-        assert_eq!(bucket.take(400, start), Duration::ZERO);
-        assert_eq!(bucket.take(6, start), Duration::from_secs(2));
-        assert_eq!(bucket.take(0, start + Duration::from_secs(2)), Duration::ZERO);
-        assert_eq!(bucket.take(3, start + Duration::from_secs(2)), Duration::from_secs(1));
+        tokio::time::sleep(bucket.spend(server.requests() - paid, start.elapsed())).await;
     }
 }
