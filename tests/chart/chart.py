@@ -169,10 +169,11 @@ BASE_FILES = {
 }
 # Who installs without Helm is not managed by it.
 ONLY_HELM = re.compile(r"^ *(helm\.sh/chart|app\.kubernetes\.io/managed-by): .*\n", re.M)
+METRIC = r"\b(?:why_terminating|process)_\w+"
 # Metrics of which neither dashboard nor alerts say anything: they are for whoever looks into the agent itself.
 NOT_SHOWN = {
-    "why_terminating_process_open_fds",
-    "why_terminating_process_start_time_seconds",
+    "process_open_fds",
+    "process_start_time_seconds",
 }
 
 
@@ -400,7 +401,7 @@ def check_metrics():
     for rule in yaml.safe_load((CHART / "files/alerts.yaml").read_text())["groups"][0]["rules"]:
         asked += [(rule["alert"], rule["expr"])]
     for where, query in asked:
-        names = re.findall(r"why_terminating_\w+", query)
+        names = re.findall(METRIC, query)
         assert names, f"{where}: asks for no metric: {query}"
         for name in names:
             assert name in metrics, f"{where}: no program exports {name}"
@@ -409,7 +410,7 @@ def check_metrics():
         for listed in re.findall(r"\b(?:by|on|without|ignoring) \(([^)]*)\)", query):
             used += re.findall(r"\w+", listed)
         assert set(used) <= labels, f"{where}: no such labels: {set(used) - labels}"
-    shown = {name for _, query in asked for name in re.findall(r"why_terminating_\w+", query)}
+    shown = {name for _, query in asked for name in re.findall(METRIC, query)}
     left = {re.sub(r"_(bucket|sum|count)$", "", it) for it in metrics} - {re.sub(r"_(bucket|sum|count)$", "", it) for it in shown}
     assert left == NOT_SHOWN, f"metrics that nothing shows: {left - NOT_SHOWN}; shown after all: {NOT_SHOWN - left}"
     for page, job in {"docs/agent.md": "agent", "docs/service.md": "aggregator"}.items():

@@ -21,10 +21,9 @@ use prometheus_client::{
 };
 use reconcile::{Instant, Reconciler, tracker::Kind};
 
-use super::api::Requests;
+use super::{api::Requests, process_metrics::ProcessMetrics};
 use crate::{
     clock,
-    host::usage,
     reader::{Judged, SOURCES},
 };
 
@@ -93,7 +92,9 @@ impl Default for Metrics {
 impl Metrics {
     /// All of them at zero.
     pub fn new() -> Self {
-        let mut registry = Registry::with_prefix("why_terminating");
+        let mut all = Registry::default();
+        all.register_collector(Box::new(ProcessMetrics));
+        let registry = all.sub_registry_with_prefix("why_terminating");
         let now = Arc::new(Now::default());
         let scans = Histogram::new(exponential_buckets(0.004, 2.0, 12));
         let (faults, events, requests) = (Family::default(), Family::default(), Arc::<Requests>::default());
@@ -102,7 +103,7 @@ impl Metrics {
         registry.register("events", "Events by why they were to be written and what came of it", events.clone());
         registry.register("api_requests", "Requests to the API server", (*requests).clone());
         registry.register_collector(Box::new(now.clone()));
-        Metrics { registry, now, scans, faults, events, requests }
+        Metrics { registry: all, now, scans, faults, events, requests }
     }
 
     /// A scan has ended.
@@ -186,22 +187,13 @@ impl Collector for Now {
         gauge("scan_hangs", "1 while a scan of the node does not end", f64::from(u8::from(values.scan_hangs)))?;
         gauge("api_fresh", "1 while the API server's word is fresh", f64::from(u8::from(values.api_fresh)))?;
         gauge("events_pending", "Events that are due and not written yet", values.pending as f64)?;
-        let own = usage::usage();
-        if let Some(own) = own {
-            gauge("process_resident_memory_bytes", "Resident memory of the agent", own.resident as f64)?;
-            gauge("process_start_time_seconds", "When the agent started", own.started)?;
-            gauge("process_open_fds", "Descriptors the agent has open", own.descriptors as f64)?;
-        }
-        let mut counter = |name: &str, help: &str, unit: Option<&Unit>, value: f64| {
-            ConstCounter::new(value).encode(encoder.encode_descriptor(name, help, unit, MetricType::Counter)?)
+        let mut counter = |name: &str, help: &str, value: f64| {
+            ConstCounter::new(value).encode(encoder.encode_descriptor(name, help, None, MetricType::Counter)?)
         };
         let help = "Findings and ends for which there was no room";
-        counter("findings_dropped", help, None, values.dropped as f64)?;
+        counter("findings_dropped", help, values.dropped as f64)?;
         let help = "Times an Event that was due had to wait for the budget of writes";
-        counter("events_throttled", help, None, values.throttled as f64)?;
-        if let Some(own) = own {
-            counter("process_cpu", "Processor time the agent has used", Some(&Unit::Seconds), own.cpu)?;
-        }
+        counter("events_throttled", help, values.throttled as f64)?;
         let mut info = encoder.encode_descriptor("build_info", "The agent's version", None, MetricType::Gauge)?;
         ConstGauge::new(1i64).encode(info.encode_family(&Version { version: env!("CARGO_PKG_VERSION") })?)
     }

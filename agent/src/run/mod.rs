@@ -9,6 +9,7 @@ pub mod api;
 mod controller;
 pub mod logs;
 pub mod metrics;
+mod process_metrics;
 mod scanner;
 pub mod serve;
 

@@ -87,7 +87,7 @@ fn watch_it(node: &Node, staged: &[Staged], agent: &Deployed<'_>) -> anyhow::Res
     ensure!(pod.ask(talker, "/readyz")?.starts_with("HTTP/1.1 200"), "/readyz does not say that it is ready");
     let metrics = pod.ask(talker, "/metrics")?;
     ensure!(metrics.contains("VolumeHeldByProcess"), "the metrics do not name the finding:\n{metrics}");
-    ensure!(metrics.contains("why_terminating_process_open_fds"), "the talker may not look at itself:\n{metrics}");
+    ensure!(metrics.contains("process_open_fds"), "the talker may not look at itself:\n{metrics}");
 
     // Typed by a person into the pod that runs already.
     let typed = pod.exec(talker, &["/why-terminating-agent", "check", "-o", "json"])?;

@@ -134,7 +134,9 @@ fn one_by_one<'r>(roots: impl Iterator<Item = &'r Root>) -> (Vec<&'r Root>, u64)
 
 /// Made anew for each scrape, so that what is over leaves no series behind.
 fn text(published: &Published, shared: &Shared) -> Result<String, std::fmt::Error> {
-    let mut all = Registry::with_prefix(PREFIX);
+    let mut exported = Registry::default();
+    own_cost(&mut exported);
+    let all = exported.sub_registry_with_prefix(PREFIX);
     let roots = published.report.iter().flat_map(|report| &report.roots);
     let objects = roots.clone().flat_map(|root| {
         let label = |held: &Held| ObjectLabel {
@@ -144,33 +146,23 @@ fn text(published: &Published, shared: &Shared) -> Result<String, std::fmt::Erro
         };
         root.victims.iter().map(move |victim| (label(&victim.held), 1))
     });
-    gauge(&mut all, "objects", "Objects that are being deleted and held, by kind, cause and verdict", objects);
+    gauge(all, "objects", "Objects that are being deleted and held, by kind, cause and verdict", objects);
     let unexplained = published.report.iter().flat_map(|report| &report.unexplained);
     let unexplained = unexplained.map(|held| (StateLabel { state: held.verdict.as_str() }, 1));
-    gauge(
-        &mut all,
-        "unexplained_objects",
-        "Objects that are being deleted and of which no cause is known",
-        unexplained,
-    );
+    gauge(all, "unexplained_objects", "Objects that are being deleted and of which no cause is known", unexplained);
     let held = roots.clone().flat_map(|root| root.victims.iter().map(|victim| &victim.held));
     let stuck = held.filter(|held| held.verdict == Verdict::Stuck).filter_map(Held::overdue);
     let oldest = stuck.max().unwrap_or(0);
     let one = |value: u64| [(NoLabel {}, i64::try_from(value).unwrap_or(i64::MAX))];
-    gauge(&mut all, "oldest_stuck_seconds", "Since when the oldest stuck object should be gone", one(oldest));
+    gauge(all, "oldest_stuck_seconds", "Since when the oldest stuck object should be gone", one(oldest));
     let (holding, left_out) = one_by_one(roots.clone());
     let victims = holding.into_iter().map(|root| {
         let node = root.node().map(str::to_owned);
         let label = RootLabel { cause: root.finding.cause.id, root: root.finding.root_id().to_string(), node };
         (label, i64::try_from(root.victims.len()).unwrap_or(i64::MAX))
     });
-    gauge(
-        &mut all,
-        "root_victims",
-        "Objects that one root holds and that should be gone, of the first 50 roots",
-        victims,
-    );
-    gauge(&mut all, "roots_left_out", "Roots beyond the first 50, which hold something all the same", one(left_out));
+    gauge(all, "root_victims", "Objects that one root holds and that should be gone, of the first 50 roots", victims);
+    gauge(all, "roots_left_out", "Roots beyond the first 50, which hold something all the same", one(left_out));
     if shared.names_in_metrics {
         let names = roots.clone().flat_map(|root| {
             root.victims.iter().filter_map(move |victim| {
@@ -185,21 +177,21 @@ fn text(published: &Published, shared: &Shared) -> Result<String, std::fmt::Erro
         });
         let names = names.into_iter().take(MAX_NAMESPACES);
         let names = names.map(|((namespace, cause), sum)| (NamespaceLabel { namespace, cause }, sum));
-        gauge(&mut all, "namespace_objects", "Held objects by namespace, of the first 200", names);
+        gauge(all, "namespace_objects", "Held objects by namespace, of the first 200", names);
     }
     let Findings { fresh, late } = published.findings;
     let findings = [("fresh", fresh), ("late", late)].map(|(state, sum)| (StateLabel { state }, i64::from(sum)));
-    gauge(&mut all, "agent_findings", "Findings of agents, and those that should have been renewed", findings);
+    gauge(all, "agent_findings", "Findings of agents, and those that should have been renewed", findings);
     let silent: BTreeSet<&str> = roots.clone().filter_map(|root| root.look_on.as_deref()).collect();
     let help = "Nodes that hold something of which no agent has told anything";
-    gauge(&mut all, "nodes_without_agent", help, one(silent.len() as u64));
+    gauge(all, "nodes_without_agent", help, one(silent.len() as u64));
     let open = published.incidents.iter().filter(|incident| incident.end.is_none()).count();
     let incidents = [("open", open), ("over", published.incidents.len() - open)];
     let incidents = incidents.map(|(state, sum)| (StateLabel { state }, i64::try_from(sum).unwrap_or(i64::MAX)));
-    gauge(&mut all, "incidents", "Incidents that are remembered", incidents);
-    silence(&mut all, published, shared);
+    gauge(all, "incidents", "Incidents that are remembered", incidents);
+    silence(all, published, shared);
     let leads = u64::from(shared.leader.remaining().is_some());
-    gauge(&mut all, "leader", "Whether this replica writes Events", one(leads));
+    gauge(all, "leader", "Whether this replica writes Events", one(leads));
     for (name, help, value) in [
         ("api_questions", "Questions to the API server beside the watches", &shared.requests.asked),
         ("api_questions_throttled", "Questions that waited for others", &shared.requests.throttled),
@@ -213,9 +205,8 @@ fn text(published: &Published, shared: &Shared) -> Result<String, std::fmt::Erro
         sent.get_or_create(&CodeLabel { code: outcome.code() }).inc_by(shared.requests.sent(outcome));
     }
     all.register("api_requests", "Requests to the API server, by what came of them; a watch is one", sent);
-    own_cost(&mut all);
     let mut text = String::new();
-    encode(&mut text, &all)?;
+    encode(&mut text, &exported)?;
     Ok(text)
 }
 
