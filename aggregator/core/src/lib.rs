@@ -17,6 +17,7 @@ pub mod judgement;
 pub mod lister;
 pub mod messages;
 pub mod report;
+pub mod resource;
 mod rules;
 mod shares;
 pub mod state;

@@ -2,7 +2,7 @@
 
 use foldhash::{HashMap, HashSet};
 
-use crate::state::{Known, ObjectRef, known};
+use crate::state::{ApiResource, ObjectRef, known};
 
 /// What a namespace has used of the budget that all share.
 ///
@@ -43,7 +43,7 @@ impl<'n> Shares<'n> {
 
 /// Whose share an object counts for. A namespace counts for itself; objects of no namespace together for one.
 fn namespace(object: &ObjectRef) -> &str {
-    const NAMESPACES: Known = known::NAMESPACES;
+    const NAMESPACES: ApiResource = known::NAMESPACES;
     match &object.namespace {
         Some(namespace) => namespace,
         None if *object.kind == *NAMESPACES.kind => &object.name,

@@ -9,7 +9,7 @@ use aggregator_core::judgement::judge_again;
 use aggregator_core::lister::{Changes, Rest};
 use aggregator_core::report::ClusterReport;
 use aggregator_core::state::{
-    AgentEvent, Answer, Answered, Detail, Facts, Fault, Kind as _, Known, Meta, ObjectRef, Pod, Question, Scope,
+    AgentEvent, Answer, Answered, ApiResource, Detail, Facts, Fault, Kind as _, Meta, ObjectRef, Pod, Question, Scope,
     Select, State, Subject, known,
 };
 use findings::FaultKind;
@@ -40,7 +40,7 @@ const WATCH_TIMEOUT: Duration = Duration::from_secs(60);
 /// What is watched: the answers that thousands of objects' changes would make old at once.
 pub fn watched() -> Vec<Question> {
     let all = |known, select| Question::Objects { resource: known, scope: Scope::All, select, detail: Detail::Full };
-    let going = |known: Known| Question::terminating_metadata(known.into(), Scope::All);
+    let going = |known: ApiResource| Question::terminating_metadata(known.into(), Scope::All);
     vec![
         all(known::NAMESPACES.into(), Select::Fields("status.phase=Terminating".to_owned())),
         all(known::PODS.into(), Select::Terminating),
@@ -245,13 +245,13 @@ impl Judge {
     /// With the next questions what is near to it and what its judgement rests on is asked again.
     fn has_changed(&mut self, question: &Question, meta: &Meta) {
         let Question::Objects { resource, .. } = question else { return };
-        let known = known::ALL.iter().find(|known| known.group == resource.group && known.plural == resource.plural);
+        let known = known::find(resource);
         let namespace = meta.namespace.as_deref();
         if self.changed.objects.len() < MAX_OBJECTS {
             let within = namespace.map(|namespace| ObjectRef::cluster_wide(known::NAMESPACES, namespace));
             let object = known.map(|known| match namespace {
-                Some(namespace) => ObjectRef::namespaced(*known, namespace, &meta.name),
-                None => ObjectRef::cluster_wide(*known, &meta.name),
+                Some(namespace) => ObjectRef::namespaced(known, namespace, &meta.name),
+                None => ObjectRef::cluster_wide(known, &meta.name),
             });
             self.changed.objects.extend(within.into_iter().chain(object));
         }

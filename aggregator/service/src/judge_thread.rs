@@ -163,12 +163,12 @@ fn terminating(judge: &Judge) -> HashMap<&str, Terminating<'_>> {
         if resource == known::AGENT_EVENTS.into() {
             continue;
         }
-        let known = known::ALL.iter().find(|known| known.group == resource.group && known.plural == resource.plural);
+        let known = known::find(&resource);
         for meta in facts.metas() {
             let (Some(deletion_timestamp), Some(known)) = (meta.deletion_timestamp, known) else { continue };
             let (namespace, name) = (meta.namespace.as_deref(), meta.name.as_str());
             let grace_seconds = meta.deletion_grace_period_seconds.unwrap_or(0);
-            let one = Terminating { known: *known, namespace, name, deletion_timestamp, grace_seconds };
+            let one = Terminating { known, namespace, name, deletion_timestamp, grace_seconds };
             going.insert(meta.uid.as_str(), one);
         }
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use aggregator_core::report::ClusterReport;
-use aggregator_core::state::{Answer, Detail, Known, Question, Resource, Scope, Select, State, Subject, known};
+use aggregator_core::state::{Answer, ApiResource, Detail, Question, Resource, Scope, Select, State, Subject, known};
 use futures::future::{join_all, select_all};
 use kube::Client;
 
@@ -15,7 +15,7 @@ use crate::Change;
 /// More watches are not kept: what they would tell is seen at the next look.
 const MOST: usize = 12;
 /// What is listed whole for other rules as well; of it only what is being deleted is followed.
-const LISTED_WHOLE: [Known; 3] = [known::VOLUMES, known::ATTACHMENTS, known::CRDS];
+const LISTED_WHOLE: [ApiResource; 3] = [known::VOLUMES, known::ATTACHMENTS, known::CRDS];
 
 /// What to follow: the lists that the objects come from, or the objects that were named.
 pub fn followed(state: &State, report: &ClusterReport) -> Vec<Question> {
@@ -40,7 +40,7 @@ pub fn followed(state: &State, report: &ClusterReport) -> Vec<Question> {
 /// The same objects as far as they are being deleted, by their metadata.
 fn going(question: &Question) -> Option<Question> {
     let Question::Objects { resource, scope, select, .. } = question else { return None };
-    let is = |known: &Known| *resource == Resource::from(*known);
+    let is = |known: &ApiResource| *resource == Resource::from(*known);
     match (select, scope) {
         (Select::Terminating, _) => Some(metadata(resource, scope, Select::Terminating)),
         (Select::Fields(_), Scope::All) if is(&known::NAMESPACES) => Some(metadata(resource, scope, select.clone())),

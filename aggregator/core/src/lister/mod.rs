@@ -18,7 +18,7 @@ pub use inputs::{CameUp, Changes, Rest};
 
 use crate::messages::Message;
 use crate::state::{
-    AgentEvent, Answer, Answered, Detail, Discovery, Facts, Kind, Known, Lease, Meta, Namespace, Node, Object,
+    AgentEvent, Answer, Answered, ApiResource, Detail, Discovery, Facts, Kind, Lease, Meta, Namespace, Node, Object,
     ObjectRef, PersistentVolume, Pod, Question, Resource, Scope, Select, State, Subject, Version, known,
 };
 
@@ -128,7 +128,7 @@ impl<'a> Lister<'a> {
     }
 
     /// All objects of a kind, of the cluster or of one namespace.
-    pub fn list<K: Kind>(&self, known: Known, scope: Scope) -> Answer<Vec<&'a K>> {
+    pub fn list<K: Kind>(&self, known: ApiResource, scope: Scope) -> Answer<Vec<&'a K>> {
         let is_inside = |object: &&K| match &scope {
             Scope::Namespace(namespace) => object.meta().namespace.as_ref() == Some(namespace),
             Scope::All | Scope::Named(..) => true,
@@ -137,7 +137,7 @@ impl<'a> Lister<'a> {
     }
 
     /// A list that has all of these.
-    fn listed<K: Kind>(&self, known: Known, scope: &Scope) -> Answer<&'a [K]> {
+    fn listed<K: Kind>(&self, known: ApiResource, scope: &Scope) -> Answer<&'a [K]> {
         if let (Scope::Namespace(_), Some(all)) = (scope, self.whole::<K>(known)) {
             return Answer::Seen(all);
         }
@@ -146,7 +146,7 @@ impl<'a> Lister<'a> {
     }
 
     /// The objects of a kind that a selector selects.
-    pub fn select<K: Kind>(&self, known: Known, scope: Scope, select: Select) -> Answer<Vec<&'a K>> {
+    pub fn select<K: Kind>(&self, known: ApiResource, scope: Scope, select: Select) -> Answer<Vec<&'a K>> {
         let detail = Detail::Full;
         self.facts(Question::Objects { resource: known.into(), scope, select, detail }).and_then(of_kind)
     }
@@ -160,14 +160,14 @@ impl<'a> Lister<'a> {
     }
 
     /// One object of a kind: from a list that has it, else by its name.
-    pub fn get<K: Kind>(&self, known: Known, namespace: Option<&str>, name: &str) -> Answer<&'a K> {
+    pub fn get<K: Kind>(&self, known: ApiResource, namespace: Option<&str>, name: &str) -> Answer<&'a K> {
         let (resource, select, detail) = (known.into(), Select::Every, Detail::Full);
         self.one(&resource, select, detail, namespace, name)
     }
 
     /// One object, from the list of its namespace: others of the list will be needed as well. By its
     /// name when the list cannot be had.
-    pub fn from_list<K: Kind>(&self, known: Known, namespace: &str, name: &str) -> Answer<&'a K> {
+    pub fn from_list<K: Kind>(&self, known: ApiResource, namespace: &str, name: &str) -> Answer<&'a K> {
         let (resource, scope) = (known.into(), Scope::Namespace(namespace.to_owned()));
         let list = Question::Objects { resource, scope, select: Select::Every, detail: Detail::Full };
         if !self.is_answered(&list) {
@@ -178,7 +178,7 @@ impl<'a> Lister<'a> {
     }
 
     /// One object that is being deleted, from the list of all such objects if that was asked for.
-    pub fn terminating<K: Kind>(&self, known: Known, namespace: Option<&str>, name: &str) -> Answer<&'a K> {
+    pub fn terminating<K: Kind>(&self, known: ApiResource, namespace: Option<&str>, name: &str) -> Answer<&'a K> {
         let (resource, detail) = (Resource::from(known), Detail::Full);
         for scope in scopes(namespace) {
             let (resource, select) = (resource.clone(), Select::Terminating);
@@ -191,7 +191,7 @@ impl<'a> Lister<'a> {
     }
 
     /// One cluster-wide object, from the list of those in this phase if that was asked for.
-    pub fn in_phase<K: Kind>(&self, known: Known, phase: &str, name: &str) -> Answer<&'a K> {
+    pub fn in_phase<K: Kind>(&self, known: ApiResource, phase: &str, name: &str) -> Answer<&'a K> {
         let (resource, scope, detail) = (known.into(), Scope::All, Detail::Full);
         let select = Select::Fields(format!("status.phase={phase}"));
         match self.within(&Question::Objects { resource, scope, select, detail }, None, name) {
@@ -230,7 +230,7 @@ impl<'a> Lister<'a> {
     }
 
     /// The same where somebody has asked for it already, as who watches does.
-    pub fn watched(&self, known: Known) -> Option<Answer<Vec<&'a Object>>> {
+    pub fn watched(&self, known: ApiResource) -> Option<Answer<Vec<&'a Object>>> {
         let question = Question::terminating_metadata(known.into(), Scope::All);
         self.is_answered(&question).then(|| self.facts(question).and_then(of_kind))
     }
@@ -379,7 +379,7 @@ impl<'a> Lister<'a> {
         }
     }
 
-    fn whole<K: Kind>(&self, known: Known) -> Option<&'a [K]> {
+    fn whole<K: Kind>(&self, known: ApiResource) -> Option<&'a [K]> {
         let (resource, scope, select, detail) = (known.into(), Scope::All, Select::Every, Detail::Full);
         let question = Question::Objects { resource, scope, select, detail };
         self.rests_on(Rest::of(&question));

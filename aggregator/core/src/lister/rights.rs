@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use super::Lister;
-use crate::state::{Answer, Binding, Cut, Fit, Known, Role, Scope};
+use crate::state::{Answer, ApiResource, Binding, Cut, Fit, Role, Scope};
 
 /// Bindings by the role that they give: whether that is a ClusterRole, else its namespace, and its name.
 pub type Bindings<'a> = HashMap<(bool, Option<&'a str>, &'a str), Vec<&'a Binding>>;
@@ -24,7 +24,7 @@ pub struct Looked<'a> {
 
 impl<'a> Lister<'a> {
     /// The roles that are cut to something, and how closely.
-    pub fn roles_cut_to(&self, known: Known, scope: &Scope, cut: &Cut) -> Answer<Rc<Fitting<'a>>> {
+    pub fn roles_cut_to(&self, known: ApiResource, scope: &Scope, cut: &Cut) -> Answer<Rc<Fitting<'a>>> {
         let key = ((known.plural, scope.clone()), cut.clone());
         if let Some(looked) = self.looked.roles.borrow().get(&key) {
             return self.listed::<Role>(known, scope).map(|_| Rc::clone(looked));
@@ -38,7 +38,7 @@ impl<'a> Lister<'a> {
     }
 
     /// Who is given which role.
-    pub fn bindings(&self, known: Known, scope: &Scope) -> Answer<Rc<Bindings<'a>>> {
+    pub fn bindings(&self, known: ApiResource, scope: &Scope) -> Answer<Rc<Bindings<'a>>> {
         let key = (known.plural, scope.clone());
         if let Some(looked) = self.looked.bindings.borrow().get(&key) {
             return self.listed::<Binding>(known, scope).map(|_| Rc::clone(looked));

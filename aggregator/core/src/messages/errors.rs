@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use findings::{clean, quote_for_shell};
 
 use super::Message;
-use crate::state::{ObjectRef, Resource};
+use crate::resource::{ObjectRef, Resource};
 
 /// What etcd refused with, which the API server passes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use findings::clean;
 
-use crate::state::ObjectRef;
+use crate::resource::ObjectRef;
 
 /// More of it is told apart by its hash.
 const MOST: usize = 160;

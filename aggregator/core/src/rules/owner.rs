@@ -11,7 +11,7 @@ use crate::lister::Lister;
 use crate::state::*;
 
 /// Kinds that mostly own and are owned. Others are looked at when none of these is a dependent.
-const USUAL: &[Known] = &[known::PODS, known::CLAIMS, known::SERVICES];
+const USUAL: &[ApiResource] = &[known::PODS, known::CLAIMS, known::SERVICES];
 const USUAL_GROUPS: &[&str] = &["apps", "batch"];
 
 /// Of more dependents it is not asked whether their deletion is refused.

@@ -11,9 +11,9 @@ use crate::state::*;
 
 /// Kinds that are looked at when everything is asked for. Other kinds hold namespaces and are met on
 /// the way, or are looked at when they are named.
-const EVERYWHERE: &[Known] = &[known::PODS, known::CLAIMS];
+const EVERYWHERE: &[ApiResource] = &[known::PODS, known::CLAIMS];
 
-const CLUSTER_WIDE: &[Known] = &[known::VOLUMES, known::ATTACHMENTS, known::CRDS, known::NODES];
+const CLUSTER_WIDE: &[ApiResource] = &[known::VOLUMES, known::ATTACHMENTS, known::CRDS, known::NODES];
 
 /// What the user asked about.
 pub fn victims(lister: &Lister, about: &mut Diagnosis) -> Vec<ObjectRef> {
@@ -152,7 +152,7 @@ fn of_one_kind(lister: &Lister, word: &str, only: Option<&str>, about: &mut Diag
         .collect()
 }
 
-fn terminating(lister: &Lister, known: Known, scope: Scope, about: &mut Diagnosis) -> Vec<ObjectRef> {
+fn terminating(lister: &Lister, known: ApiResource, scope: Scope, about: &mut Diagnosis) -> Vec<ObjectRef> {
     let metas: Answer<Vec<&Meta>> = match known {
         known::PODS => metas(lister.select::<Pod>(known, scope, Select::Terminating)),
         known::CLAIMS => metas(lister.select::<Claim>(known, scope, Select::Terminating)),

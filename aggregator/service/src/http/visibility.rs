@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::incidents::Incident;
 use aggregator_core::report::{ClusterReport, Held, Root};
-use aggregator_core::state::{Known, ObjectRef, known};
+use aggregator_core::state::{ApiResource, ObjectRef, known};
 use findings::event::NAMESPACE;
 use findings::{Finding, Link, Remedy, Thing, Values, Verdict};
 
@@ -37,7 +37,7 @@ fn full_access() -> Access {
     Access::List { group: "*".into(), plural: "*".into(), namespace: None }
 }
 
-fn known_kind(kind: &str) -> Option<&'static Known> {
+fn known_kind(kind: &str) -> Option<&'static ApiResource> {
     known::ALL.iter().find(|known| known.kind == kind)
 }
 

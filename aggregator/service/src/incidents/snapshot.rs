@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use aggregator_core::report::ClusterReport;
-use aggregator_core::state::{Known, ObjectRef};
+use aggregator_core::state::{ApiResource, ObjectRef};
 use foldhash::HashMap;
 use jiff::Timestamp;
 
@@ -13,7 +13,7 @@ use crate::incidents::LeftBehind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terminating<'a> {
     /// Its resource.
-    pub known: Known,
+    pub known: ApiResource,
     /// Its namespace, if it lives in one.
     pub namespace: Option<&'a str>,
     /// Its name.

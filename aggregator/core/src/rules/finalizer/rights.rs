@@ -60,7 +60,7 @@ impl<'r> Rights<'r> {
         }
     }
 
-    fn bind(&mut self, lister: &Lister, diagnosis: &mut Diagnosis, known: Known, scope: &Scope) {
+    fn bind(&mut self, lister: &Lister, diagnosis: &mut Diagnosis, known: ApiResource, scope: &Scope) {
         let answer = lister.bindings(known, scope);
         let Some(bindings) = diagnosis.required(known.plural, HIDES, answer) else { return };
         let cluster_wide = self.cluster_roles.iter().map(|(name, fit)| ((true, None, name.as_str()), *fit));

@@ -13,7 +13,7 @@ use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::state::*;
 
-const KINDS: [Known; 2] = [known::VALIDATING, known::MUTATING];
+const KINDS: [ApiResource; 2] = [known::VALIDATING, known::MUTATING];
 
 /// Explains a configuration: the webhooks in it that refuse because they cannot be called.
 pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
@@ -37,7 +37,11 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     diagnosis
 }
 
-fn configurations<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, known: Known) -> Vec<&'a WebhookConfiguration> {
+fn configurations<'a>(
+    lister: &Lister<'a>,
+    diagnosis: &mut Diagnosis,
+    known: ApiResource,
+) -> Vec<&'a WebhookConfiguration> {
     let answer = lister.list::<WebhookConfiguration>(known, Scope::All);
     diagnosis.required(known.plural, "which webhooks must agree", answer).unwrap_or_default()
 }

@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Condition, Conditions, Meta, Selector, Series, lite, or_default};
 use crate::messages::Message;
-use crate::state::{Known, Texts, known};
+use crate::state::{ApiResource, Texts, known};
 
 /// What has pod templates of its own.
-pub const WORKLOADS: [Known; 3] = [known::DEPLOYMENTS, known::STATEFUL_SETS, known::DAEMON_SETS];
+pub const WORKLOADS: [ApiResource; 3] = [known::DEPLOYMENTS, known::STATEFUL_SETS, known::DAEMON_SETS];
 
 lite! {
     /// A Deployment, StatefulSet or DaemonSet.

@@ -7,7 +7,7 @@ use findings::clean;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Known, Name, Resource, known};
+use super::{ApiResource, Name, Resource, known};
 
 /// One object of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -33,16 +33,16 @@ impl Hash for ObjectRef {
 
 impl ObjectRef {
     /// An object of a known kind that lives in a namespace.
-    pub fn namespaced(known: Known, namespace: &str, name: &str) -> Self {
+    pub fn namespaced(known: ApiResource, namespace: &str, name: &str) -> Self {
         ObjectRef::new(known, Some(namespace), name)
     }
 
     /// An object of a known kind that lives in no namespace.
-    pub fn cluster_wide(known: Known, name: &str) -> Self {
+    pub fn cluster_wide(known: ApiResource, name: &str) -> Self {
         ObjectRef::new(known, None, name)
     }
 
-    fn new(known: Known, namespace: Option<&str>, name: &str) -> Self {
+    fn new(known: ApiResource, namespace: Option<&str>, name: &str) -> Self {
         ObjectRef {
             kind: known.kind.into(),
             resource: known.into(),
@@ -83,8 +83,8 @@ impl ObjectRef {
     }
 
     /// Whether it is an object of this resource.
-    pub fn is(&self, known: Known) -> bool {
-        self.resource.group == known.group && self.resource.plural == known.plural
+    pub fn is(&self, known: ApiResource) -> bool {
+        known.is(&self.resource)
     }
 }
 

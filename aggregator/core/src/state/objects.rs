@@ -1,0 +1,75 @@
+//! A list of objects of whatever kind.
+
+use super::Meta;
+use super::facts::{Facts, Kind};
+
+/// What is done with a list without regard to the kind of its objects. Of another kind no object is taken in.
+pub(super) trait Objects {
+    fn len(&self) -> usize;
+    fn meta(&self, at: usize) -> Option<&Meta>;
+    fn metas(&self) -> Vec<&Meta>;
+    fn for_each_meta(&mut self, change: &mut dyn FnMut(&mut Meta));
+    fn retain_terminating(&mut self);
+    fn shrink(&mut self);
+    fn append(&mut self, more: Facts);
+    fn upsert(&mut self, more: Facts);
+    fn replace(&mut self, at: usize, one: Facts) -> Facts;
+    fn remove(&mut self, at: usize) -> Facts;
+}
+
+impl<K: Kind> Objects for Vec<K> {
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn meta(&self, at: usize) -> Option<&Meta> {
+        self.get(at).map(Kind::meta)
+    }
+
+    fn metas(&self) -> Vec<&Meta> {
+        self.iter().map(Kind::meta).collect()
+    }
+
+    fn for_each_meta(&mut self, change: &mut dyn FnMut(&mut Meta)) {
+        self.iter_mut().for_each(|object| change(object.meta_mut()));
+    }
+
+    fn retain_terminating(&mut self) {
+        self.retain(|object| object.meta().deletion_timestamp.is_some());
+    }
+
+    fn shrink(&mut self) {
+        self.shrink_to_fit();
+    }
+
+    fn append(&mut self, more: Facts) {
+        append(self, K::from_facts(more).unwrap_or_default());
+    }
+
+    fn upsert(&mut self, more: Facts) {
+        for object in K::from_facts(more).unwrap_or_default() {
+            match self.iter_mut().find(|known| known.meta().uid == object.meta().uid) {
+                Some(known) => *known = object,
+                None => append(self, vec![object]),
+            }
+        }
+    }
+
+    fn replace(&mut self, at: usize, one: Facts) -> Facts {
+        let places = self.get_mut(at).into_iter();
+        let replaced = places.zip(K::from_facts(one).unwrap_or_default());
+        K::into_facts(replaced.map(|(place, object)| std::mem::replace(place, object)).collect())
+    }
+
+    fn remove(&mut self, at: usize) -> Facts {
+        K::into_facts(if at < self.len() { vec![self.swap_remove(at)] } else { Vec::new() })
+    }
+}
+
+/// Of ten thousand objects twice the room is much: it grows by a little.
+fn append<K>(objects: &mut Vec<K>, more: Vec<K>) {
+    if objects.capacity() - objects.len() < more.len() {
+        objects.reserve_exact(more.len().max(objects.len() / 16));
+    }
+    objects.extend(more);
+}
