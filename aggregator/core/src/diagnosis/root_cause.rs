@@ -152,6 +152,11 @@ impl RootCause {
         self.with(|draft| draft.evidence(source, says))
     }
 
+    /// Adds each of these: where it stands, and what it says.
+    pub fn with_evidence<S: AsRef<str>, W: AsRef<str>>(self, all: impl IntoIterator<Item = (S, W)>) -> Self {
+        all.into_iter().fold(self, |found, (source, says)| found.evidence(source, says))
+    }
+
     /// See [`FindingBuilder::name`].
     pub fn name(self, placeholder: Placeholder, value: impl ToString) -> Self {
         self.with(|draft| draft.name(placeholder, value))

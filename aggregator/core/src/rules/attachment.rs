@@ -155,7 +155,7 @@ fn idle(lister: &Lister, target: &ObjectRef, attachment: &Attachment, diagnosis:
     };
     let found =
         base.at_itself(target, words).probable("why it is not detached: no detachError and no Event has said so");
-    let found = lease.into_iter().fold(found, |found, (source, says)| found.evidence(source, says));
+    let found = found.with_evidence(lease);
     diagnosis.causes.push(found);
 }
 

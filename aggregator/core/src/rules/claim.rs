@@ -97,7 +97,7 @@ fn used_by(target: &ObjectRef, pods: &[&Pod], cause: &'static Cause, words: &str
     let found =
         base.step(Step::named(format!("{} pods", pods.len()), format!("{}: each {words}", some(&names, MOST_USERS))));
     let each = pods.iter().take(MOST_USERS).map(|pod| (format!("Pod {namespace}/{}", pod.metadata.name), place(pod)));
-    Some(each.fold(found, |found, (source, says)| found.evidence(source, says)))
+    Some(found.with_evidence(each))
 }
 
 /// Its volume is on the disk of a node that is silent or gone: nobody else has the data.

@@ -51,6 +51,6 @@ pub fn by_controller_manager(
         }
         false => found,
     };
-    let found = beside.into_iter().fold(found, |found, (source, says)| found.evidence(source, says));
+    let found = found.with_evidence(beside);
     diagnosis.causes.push(found);
 }

@@ -1,52 +1,36 @@
 //! Finalizers of programs that somebody installed: which program, and whether it lives.
 
-use findings::{Placeholder, cause};
+use findings::cause;
 
-use super::account;
 use super::blocking_finalizer::{Case, is_down, is_within};
 use super::controller::{self, By, Candidate, Controllers, Wanted};
-use super::controller_reports::{self, Reported};
+use super::controller_reports;
 use super::deadlock;
 use super::finalizer_cause::{refused, setter as setter_words};
 use super::grouping;
-use super::leader::{self, Leader};
 use super::operator::{self, Operator, Says};
 use super::referenced_objects;
 use super::registry::KnownFinalizer;
-use super::rights::{self, May};
-use super::runner::{Runner, Stands};
+use super::runner::Runner;
+use super::serving::{self, Serving};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::rules::phrases::some;
 use crate::rules::webhook;
 use crate::state::*;
 
-/// Who may take it off, and why it is thought to be the one.
-struct Serving<'a> {
-    runner: Runner<'a>,
-    /// Why, where that is more or less than rights on the kind.
-    by: Option<By>,
-    /// Whether nobody else is as likely.
-    is_alone: bool,
-    /// What links it to the finalizer, and who else there is.
-    beside: Vec<Says>,
-}
-
 /// More of the others are not shown.
 const MOST_OTHERS: usize = 4;
 
 /// Who says what roles grant.
-const ROLES: &str = "clusterroles and their bindings";
+pub const ROLES: &str = "clusterroles and their bindings";
 
 /// Why nobody is ever proven to be absent.
-const DOUBT: &str =
+pub const DOUBT: &str =
     "they cannot show everybody that may change it: system:masters, a control plane that somebody manages";
 
 /// What of the proof is missing where somebody else may be the one.
-const NOBODY_ELSE: &str = "that nobody else removes it: roles do not show everybody who may change the object";
-const NOT_ALONE: &str = "that it is this one: others may change the kind as well, the finalizer may be of another program, or only a name or \
-     what is near the kind leads to it";
-const INFERRED: &str = "that the finalizer is its own: the server did not record that this program set it";
+pub const NOBODY_ELSE: &str = "that nobody else removes it: roles do not show everybody who may change the object";
 
 /// Explains the finalizer: its owner alive, slow, gone, or not to be told.
 pub fn explain(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
@@ -93,7 +77,7 @@ fn built_in(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<R
         Blamed::Nobody if groups.is_empty() => unknown(case).at_itself(case.target, words),
         Blamed::Nobody => {
             let root = nobody(lister, case, diagnosis, &found, &groups.join(", "));
-            beside.into_iter().chain(users(&found)).fold(root, |root, (source, says)| root.evidence(source, says))
+            root.with_evidence(beside.into_iter().chain(users(&found)))
         }
     };
     Some(controller_reports::with(root.same_as(case.finalizer), told))
@@ -162,7 +146,7 @@ fn custom(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<Roo
         let all = found.first.iter().chain(&found.also).filter(|_| known.set_by_another);
         let idle = all.filter(|one| one.is_not_ready()).take(MOST_OTHERS);
         let says = |one: &Candidate| format!("may change it, and does not run as it should: {}", one.words());
-        let root = idle.fold(root, |root, one| root.evidence(ROLES, says(one)));
+        let root = root.with_evidence(idle.map(|one| (ROLES, says(one))));
         return Some(controller_reports::with(root, told));
     }
     match blamed(lister, case, diagnosis, &found, Vec::new()) {
@@ -178,7 +162,7 @@ fn custom(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<Roo
     let told = controller_reports::tell(lister, case.target, case.meta, diagnosis);
     let root = nobody(lister, case, diagnosis, &found, &case.target.resource.for_kubectl());
     let root = controller_reports::with(root, told);
-    Some(hints.into_iter().chain(users(&found)).fold(root, |root, (source, says)| root.evidence(source, says)))
+    Some(root.with_evidence(hints.into_iter().chain(users(&found))))
 }
 
 /// Whoever serves the kind, and why that one has not released it; else what is known of who installed the kind.
@@ -194,7 +178,7 @@ fn operator(
             let link = (source, format!("{says}, which leads to {target}"));
             let beside = std::iter::once(link).chain(users(found)).collect();
             let runner = Runner::workload(target, object);
-            Ok(served(lister, case, diagnosis, Serving { runner, by: None, is_alone: false, beside }))
+            Ok(serving::explain(lister, case, diagnosis, Serving { runner, by: None, is_alone: false, beside }))
         }
         Operator::Nobody(hints) => Err(hints),
     }
@@ -237,7 +221,7 @@ fn blamed(
     match &first.runs {
         Some(runner) => {
             let by = Serving { runner: runner.clone(), by: Some(first.by), is_alone, beside };
-            served(lister, case, diagnosis, by).map_or(Blamed::Open, |root| Blamed::Found(Box::new(root)))
+            serving::explain(lister, case, diagnosis, by).map_or(Blamed::Open, |root| Blamed::Found(Box::new(root)))
         }
         None => {
             // Of a role that may be a person's nothing need run: who serves the kind is nearer.
@@ -262,17 +246,11 @@ fn all_powerful(found: &Controllers) -> String {
     format!("these accounts may change everything: {}", some(&found.may_all, 5))
 }
 
-/// The namespace that goes with the object.
-fn own_namespace<'c>(lister: &Lister, case: &'c Case) -> Option<&'c str> {
-    let own = if case.is_of_namespace() { Some(&case.target.name) } else { case.target.namespace.as_ref() };
-    own.map(String::as_str).filter(|name| lister.is_namespace_terminating(name))
-}
-
 /// An account has the rights, and nothing runs as it.
 fn idle(lister: &Lister, case: &Case, account: &Account, is_alone: bool, beside: Vec<Says>) -> RootCause {
     let (namespace, name) = account;
     let shown = format!("ServiceAccount {namespace}/{name}");
-    let is_deadlock = own_namespace(lister, case) == Some(namespace);
+    let is_deadlock = serving::own_namespace(lister, case) == Some(namespace);
     let (found, words) = match is_deadlock {
         true => (
             case.start(&cause::FINALIZER_OWNER_IN_SAME_NAMESPACE),
@@ -281,8 +259,8 @@ fn idle(lister: &Lister, case: &Case, account: &Account, is_alone: bool, beside:
         ),
         false => (case.known_for(&cause::FINALIZER_CONTROLLER_GONE), "may remove it, and nothing runs as it"),
     };
-    let found = found.step(Step::about(case.target, case.words())).step(Step::named(shown, words));
-    let found = beside.into_iter().fold(found, |found, (source, says)| found.evidence(source, says));
+    let found =
+        found.step(Step::about(case.target, case.words())).step(Step::named(shown, words)).with_evidence(beside);
     match (is_deadlock, is_alone) {
         (true, true) => found,
         (true, false) => found.probable("that nobody else removes it: others may change the kind as well"),
@@ -338,132 +316,4 @@ fn hosted(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<&'s
     let group = case.known.map(|known| known.hosted_with).filter(|group| !group.is_empty())?;
     let discovery = diagnosis.silently(lister.discovery())?;
     discovery.versions.iter().any(|served| served.group == group).then_some(group)
-}
-
-/// Something may take it off: whether it runs, may, leads, and finishes.
-fn served(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, by: Serving) -> Option<RootCause> {
-    let Serving { runner, by, is_alone, beside } = by;
-    let workload = &runner.target;
-    let at = workload.namespace.as_deref();
-    let state = runner.words();
-    // No command about one of which only the name is known.
-    let typed = Some(workload).filter(|_| by != Some(By::Name));
-    let chain = |found: RootCause| {
-        let found = found
-            .step(Step::about(case.target, case.words()))
-            .name_if(Placeholder::Workload, typed.map(|one| format!("{}/{}", one.kind.to_lowercase(), one.name)))
-            .name_if(Placeholder::WorkloadNamespace, typed.and(at))
-            .evidence(workload.to_string(), &state);
-        let found = beside.iter().fold(found, |found, (source, says)| found.evidence(source, says));
-        if is_alone { found } else { found.probable(NOT_ALONE) }
-    };
-    let is_proven = is_alone && by == Some(By::Setting);
-    let would_be_lost = lister.is_before() && at.is_some() && own_namespace(lister, case) == at;
-    let release = Release::of(&lister.state.subject);
-    let is_released = release.zip(runner.workload).is_some_and(|(release, workload)| release.takes(&workload.metadata));
-    match runner.stands() {
-        Stands::Ready if would_be_lost => {
-            let words = "runs in the namespace that would be deleted: its pods are deleted first, and nothing new can \
-                         start there. Delete these objects before the namespace";
-            return Some(
-                chain(case.start(&cause::FINALIZER_OWNER_IN_SAME_NAMESPACE)).step(Step::about(workload, words)),
-            );
-        }
-        Stands::Ready if is_released => {
-            let kind = &case.target.kind;
-            let is_first = Release::deletes_before(&workload.kind, kind);
-            let when = if is_first { format!("before {kind} objects") } else { format!("right after {kind} objects") };
-            let words = format!(
-                "belongs to the release too; Helm deletes it {when}, and does not wait. Delete these objects first, and \
-                 wait until they are gone"
-            );
-            let found = chain(case.start(&cause::FINALIZER_OWNER_IN_SAME_RELEASE)).step(Step::about(workload, words));
-            let is_quicker = "whether it removes the finalizer before it ends: Helm deletes it right after the object";
-            return Some(if is_first { found } else { found.probable(is_quicker) });
-        }
-        Stands::ScaledDown | Stands::NotReady if at.is_some() && own_namespace(lister, case) == at => {
-            let words = format!("runs in the namespace that is being deleted ({state}); nothing new can start there");
-            return Some(
-                chain(case.start(&cause::FINALIZER_OWNER_IN_SAME_NAMESPACE)).step(Step::about(workload, words)),
-            );
-        }
-        Stands::ScaledDown => {
-            let found = chain(case.known_for(&cause::FINALIZER_CONTROLLER_GONE)).step(Step::about(workload, &state));
-            return Some(if is_proven { found } else { found.evidence(ROLES, DOUBT).probable(NOBODY_ELSE) });
-        }
-        Stands::NotReady => {
-            let found =
-                chain(case.known_for(&cause::FINALIZER_CONTROLLER_NOT_READY)).step(Step::about(workload, &state));
-            return Some(match account::gone(lister, diagnosis, &runner.account) {
-                Some(how) => {
-                    let shown = account::object(&runner.account);
-                    found
-                        .evidence(shown.to_string(), how)
-                        .step(Step::about(&shown, format!("{how}: no new pod can run as it")))
-                }
-                None => found,
-            });
-        }
-        Stands::Ready => {}
-    }
-    match rights::may_change(lister, diagnosis, &runner.account, case.target) {
-        May::Open => return None,
-        May::Not(why) => {
-            let account = format!("ServiceAccount {}/{}", runner.account.0, runner.account.1);
-            let kind = case.target.resource.for_kubectl();
-            let words = format!("runs ({state}), and its {account} may not patch {kind}: {why}");
-            let found = chain(case.start(&cause::FINALIZER_CONTROLLER_FORBIDDEN)).step(Step::about(workload, words));
-            let found = found.evidence(ROLES, format!("none of those of {account} grants update or patch of {kind}"));
-            return Some(if is_proven { found } else { found.probable(INFERRED) });
-        }
-        May::Change | May::NotTold => {}
-    }
-    let Reported { cause, words, evidence, refused } =
-        controller_reports::of(lister, case.target, case.meta, diagnosis);
-    let is_general = cause.id == cause::FINALIZER_CONTROLLER_FAILING.id;
-    let new_since = runner.new_since(lister);
-    let young = case.is_young(diagnosis) || new_since.is_some();
-    // One that reports on the object is not refused itself; it may work as another account.
-    let worked_as = if evidence.is_none() { Some(&runner.account) } else { refused.as_ref() };
-    if let Some((account, how)) =
-        worked_as.filter(|_| !young).and_then(|account| Some((account, account::gone(lister, diagnosis, account)?)))
-    {
-        let shown = account::object(account);
-        let refuses = "the API server refuses its requests";
-        let found = chain(case.start(&cause::FINALIZER_CONTROLLER_ACCOUNT_GONE))
-            .step(Step::about(workload, format!("runs ({state}) and has not removed it{words}")))
-            .step(Step::about(&shown, format!("{how}: {refuses}")))
-            .evidence(shown.to_string(), how);
-        let found = evidence.into_iter().fold(found, |found, (source, says)| found.evidence(source, says));
-        return Some(if is_proven { found } else { found.probable(INFERRED) });
-    }
-    if diagnosis.pending {
-        return None;
-    }
-    let mut leads = None;
-    // A controller that reports on the object works, and one that has just begun may be slow.
-    if let (None, false, Some(object)) = (&evidence, young, runner.workload) {
-        match leader::of(lister, diagnosis, workload, object) {
-            Leader::Open => return None,
-            Leader::NotTold => {}
-            Leader::Leads { source, says } => leads = Some((source, says)),
-            Leader::Nobody { source, says } => {
-                let words = format!("runs ({state}), and none of its pods leads: {source} is {says}");
-                let found =
-                    chain(case.known_for(&cause::FINALIZER_CONTROLLER_NOT_LEADING)).step(Step::about(workload, words));
-                let missing = format!("that {source} is the Lease of this work: only its holder's name says so");
-                return Some(found.evidence(source, says).probable(missing));
-            }
-        }
-    }
-    // What was reported is nearer than what the finalizer is known for.
-    let found = if is_general { case.known_for(cause) } else { case.start(cause) };
-    let found = chain(found).step(Step::about(workload, format!("runs ({state}) and has not removed it{words}")));
-    let found = if cause.id == cause::UPDATE_FAILS_VALIDATION.id { found.same_as(case.target) } else { found };
-    let is_new = new_since.map(|since| (workload.to_string(), format!("ready since {since}")));
-    let all = evidence.into_iter().chain(leads).chain(is_new);
-    let found = all.fold(found, |found, (source, says)| found.evidence(source, says));
-    let missing =
-        if is_proven { "why it has not finished, but for these words: its log has the rest" } else { INFERRED };
-    Some(if young { found.progressing() } else { found.probable(missing) })
 }

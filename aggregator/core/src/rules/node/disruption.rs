@@ -127,7 +127,7 @@ pub struct Suspended {
 impl Suspended {
     /// Adds what shows it.
     pub fn prove(self, found: RootCause) -> RootCause {
-        let found = self.evidence.into_iter().fold(found, |found, (source, says)| found.evidence(source, says));
+        let found = found.with_evidence(self.evidence);
         self.missing.into_iter().fold(found, RootCause::probable)
     }
 }

@@ -21,7 +21,7 @@ use crate::state::*;
 use disruption::Disruption;
 pub use disruption::suspended;
 use heartbeat::{Heartbeat, Word};
-pub use route::{down as network_down, missing as route_missing};
+pub use route::{NoRoute, down as network_down, missing as route_missing};
 
 /// The pod garbage collector acts every 20 seconds.
 const COLLECTOR: i64 = 120;

@@ -1,0 +1,85 @@
+//! Why an aggregated API is said to be unavailable.
+
+use findings::{Cause, Placeholder, cause};
+
+use super::unreachable;
+use crate::diagnosis::{Diagnosis, RootCause, Step};
+use crate::lister::Lister;
+use crate::messages::api_service::{Failure, failure};
+use crate::rules::backend::{self, Backend};
+use crate::rules::ca_bundle;
+use crate::rules::phrases::condition_text;
+use crate::state::*;
+
+/// An API that is served by a Service, and what the API server says of it.
+pub struct Unavailable<'c, 'l> {
+    pub lister: &'c Lister<'l>,
+    pub target: &'c ObjectRef,
+    pub api: &'c ApiService,
+    pub available: &'c Condition,
+    pub reference: &'c ServiceRef,
+}
+
+impl Unavailable<'_, '_> {
+    /// The Service that serves it.
+    pub fn service(&self) -> ObjectRef {
+        ObjectRef::namespaced(known::SERVICES, &self.reference.namespace, &self.reference.name)
+    }
+
+    /// What was found below it.
+    pub fn found(&self, cause: &'static Cause) -> RootCause {
+        RootCause::below(cause, self.target)
+            .name(Placeholder::ApiService, &self.target.name)
+            .name(Placeholder::Namespace, &self.reference.namespace)
+            .name(Placeholder::Service, self.reference)
+            .name(Placeholder::ServiceName, &self.reference.name)
+            .evidence(format!("status of {}", self.target), condition_text(self.available))
+    }
+
+    /// Explains it by what is behind the Service.
+    pub fn explain(&self, diagnosis: &mut Diagnosis) {
+        let unexplained =
+            || self.found(&cause::API_SERVICE_UNAVAILABLE).at_itself(self.target, self.available.message.to_string());
+        let found = match backend::look(self.lister, diagnosis, self.reference) {
+            Backend::NoEndpoint { node: Some(on), .. } => return diagnosis.wait_for(on),
+            Backend::Unknown if diagnosis.pending => return,
+            Backend::NoService => {
+                let service = self.service();
+                self.found(&cause::API_SERVICE_WITHOUT_SERVICE)
+                    .evidence(service.to_string(), "not found")
+                    .step(Step::about(&service, "does not exist"))
+            }
+            Backend::NoEndpoint { steps, workload, node: None } => {
+                let found = self.found(&cause::API_SERVICE_WITHOUT_ENDPOINTS);
+                let found = found.name_if(Placeholder::Workload, workload);
+                steps.into_iter().fold(found, |found, step| found.evidence(&step.subject, &step.words).step(step))
+            }
+            Backend::Ready { node } => self.by_message(diagnosis, node.as_deref()),
+            Backend::External => unexplained(),
+            Backend::Unknown => unexplained().probable("what runs behind its Service: that could not be looked at"),
+        };
+        diagnosis.causes.push(found);
+    }
+
+    /// There is a ready endpoint, so what the API server says about it decides.
+    fn by_message(&self, diagnosis: &mut Diagnosis, node: Option<&str>) -> RootCause {
+        let message = &self.available.message;
+        let here = |cause| self.found(cause).at_itself(self.target, format!("not available: {message}"));
+        if self.available.reason == "ServicePortError" {
+            return here(&cause::API_SERVICE_PORT_WRONG);
+        }
+        match failure(message) {
+            Failure::Certificate => {
+                let found = here(&cause::API_SERVICE_CERTIFICATE_INVALID);
+                let Some((_, words)) = ca_bundle::expired(self.lister, &self.api.spec.ca_bundle) else { return found };
+                let bundle = Step::named(format!("caBundle of {}", self.target), words);
+                found.evidence(&bundle.subject, &bundle.words).step(bundle)
+            }
+            Failure::Unauthorized => here(&cause::API_SERVICE_REFUSES_AGGREGATOR),
+            Failure::Other => here(&cause::API_SERVICE_UNAVAILABLE),
+            failure @ (Failure::ConnectionRefused | Failure::Unreachable | Failure::TimedOut) => {
+                unreachable::explain(self, diagnosis, failure, node)
+            }
+        }
+    }
+}

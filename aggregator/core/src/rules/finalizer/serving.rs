@@ -1,0 +1,236 @@
+//! A program that may take a finalizer off: whether it runs, may, leads, and finishes.
+
+use findings::{Cause, Placeholder, cause};
+
+use super::account;
+use super::blocking_finalizer::Case;
+use super::controller::By;
+use super::controller_reports::{self, Reported};
+use super::leader::{self, Leader};
+use super::operator::Says;
+use super::rights::{self, May};
+use super::runner::{Runner, Stands};
+use super::third_party::{DOUBT, NOBODY_ELSE, ROLES};
+use crate::diagnosis::{Diagnosis, RootCause, Step};
+use crate::lister::Lister;
+use crate::state::*;
+
+/// What of the proof is missing where somebody else may be the one.
+const NOT_ALONE: &str = "that it is this one: others may change the kind as well, the finalizer may be of another program, or only a name or \
+     what is near the kind leads to it";
+const INFERRED: &str = "that the finalizer is its own: the server did not record that this program set it";
+
+/// Who may take it off, and why it is thought to be the one.
+pub struct Serving<'a> {
+    pub runner: Runner<'a>,
+    /// Why, where that is more or less than rights on the kind.
+    pub by: Option<By>,
+    /// Whether nobody else is as likely.
+    pub is_alone: bool,
+    /// What links it to the finalizer, and who else there is.
+    pub beside: Vec<Says>,
+}
+
+/// The namespace that goes with the object.
+pub fn own_namespace<'c>(lister: &Lister, case: &'c Case) -> Option<&'c str> {
+    let own = if case.is_of_namespace() { Some(&case.target.name) } else { case.target.namespace.as_ref() };
+    own.map(String::as_str).filter(|name| lister.is_namespace_terminating(name))
+}
+
+/// Explains why it has not taken the finalizer off; nothing while an answer is out.
+pub fn explain(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, serving: Serving) -> Option<RootCause> {
+    let state = serving.runner.words();
+    let served = Served { lister, case, serving, state };
+    let deleted_too = served.deleted_with_namespace().or_else(|| served.deleted_with_release());
+    if let Some(found) = deleted_too.or_else(|| served.down(diagnosis)) {
+        return Some(found);
+    }
+    match rights::may_change(lister, diagnosis, &served.serving.runner.account, case.target) {
+        May::Open => return None,
+        May::Not(why) => return Some(served.forbidden(&why)),
+        May::Change | May::NotTold => {}
+    }
+    let reported = controller_reports::of(lister, case.target, case.meta, diagnosis);
+    // One that has just begun may be slow.
+    let is_new = served.serving.runner.new_since(lister).is_some();
+    if case.is_young(diagnosis) || is_new {
+        return (!diagnosis.pending).then(|| served.unfinished(reported, None).progressing());
+    }
+    if let Some(found) = served.without_account(diagnosis, &reported) {
+        return Some(found);
+    }
+    if diagnosis.pending {
+        return None;
+    }
+    let leader = match &reported.evidence {
+        // One that reports on the object works.
+        Some(_) => Leader::NotTold,
+        None => served.leader(diagnosis),
+    };
+    let leads = match leader {
+        Leader::Open => return None,
+        Leader::Nobody { source, says } => return Some(served.without_leader(&source, &says)),
+        Leader::NotTold => None,
+        Leader::Leads { source, says } => Some((source, says)),
+    };
+    let missing = match served.is_proven() {
+        true => "why it has not finished, but for these words: its log has the rest",
+        false => INFERRED,
+    };
+    Some(served.unfinished(reported, leads).probable(missing))
+}
+
+/// A finalizer, and a program that may take it off.
+struct Served<'c, 'l> {
+    lister: &'c Lister<'l>,
+    case: &'c Case<'c>,
+    serving: Serving<'c>,
+    /// How it stands.
+    state: String,
+}
+
+impl Served<'_, '_> {
+    fn workload(&self) -> &ObjectRef {
+        &self.serving.runner.target
+    }
+
+    /// Whether the server recorded that this program set the finalizer, and nobody else is as likely.
+    fn is_proven(&self) -> bool {
+        self.serving.is_alone && self.serving.by == Some(By::Setting)
+    }
+
+    fn inferred_unless_proven(&self, found: RootCause) -> RootCause {
+        if self.is_proven() { found } else { found.probable(INFERRED) }
+    }
+
+    /// From the object to the program, with what was seen of both.
+    fn chain(&self, found: RootCause) -> RootCause {
+        let workload = self.workload();
+        // No command about one of which only the name is known.
+        let typed = Some(workload).filter(|_| self.serving.by != Some(By::Name));
+        let found = found
+            .step(Step::about(self.case.target, self.case.words()))
+            .name_if(Placeholder::Workload, typed.map(|one| format!("{}/{}", one.kind.to_lowercase(), one.name)))
+            .name_if(Placeholder::WorkloadNamespace, typed.and(workload.namespace.as_deref()))
+            .evidence(workload.to_string(), &self.state)
+            .with_evidence(self.serving.beside.clone());
+        if self.serving.is_alone { found } else { found.probable(NOT_ALONE) }
+    }
+
+    /// The chain of this cause, which ends with these words about the program.
+    fn found(&self, cause: &'static Cause, words: impl AsRef<str>) -> RootCause {
+        self.chain(self.case.start(cause)).step(Step::about(self.workload(), words))
+    }
+
+    /// The same, told as what the finalizer is known for.
+    fn known_for(&self, cause: &'static Cause, words: impl AsRef<str>) -> RootCause {
+        self.chain(self.case.known_for(cause)).step(Step::about(self.workload(), words))
+    }
+
+    fn deleted_with_namespace(&self) -> Option<RootCause> {
+        let namespace = self.workload().namespace.as_deref()?;
+        if own_namespace(self.lister, self.case) != Some(namespace) {
+            return None;
+        }
+        let words = match self.serving.runner.stands() {
+            Stands::Ready if !self.lister.is_before() => return None,
+            Stands::Ready => {
+                "runs in the namespace that would be deleted: its pods are deleted first, and nothing new can start \
+                 there. Delete these objects before the namespace"
+                    .to_owned()
+            }
+            Stands::ScaledDown | Stands::NotReady => {
+                let state = &self.state;
+                format!("runs in the namespace that is being deleted ({state}); nothing new can start there")
+            }
+        };
+        Some(self.found(&cause::FINALIZER_OWNER_IN_SAME_NAMESPACE, words))
+    }
+
+    fn deleted_with_release(&self) -> Option<RootCause> {
+        let release = Release::of(&self.lister.state.subject)?;
+        let is_ready = self.serving.runner.stands() == Stands::Ready;
+        if !is_ready || !release.takes(&self.serving.runner.workload?.metadata) {
+            return None;
+        }
+        let kind = &self.case.target.kind;
+        let is_first = Release::deletes_before(&self.workload().kind, kind);
+        let when = if is_first { format!("before {kind} objects") } else { format!("right after {kind} objects") };
+        let words = format!(
+            "belongs to the release too; Helm deletes it {when}, and does not wait. Delete these objects first, and \
+             wait until they are gone"
+        );
+        let found = self.found(&cause::FINALIZER_OWNER_IN_SAME_RELEASE, words);
+        let is_quicker = "whether it removes the finalizer before it ends: Helm deletes it right after the object";
+        Some(if is_first { found } else { found.probable(is_quicker) })
+    }
+
+    fn down(&self, diagnosis: &mut Diagnosis) -> Option<RootCause> {
+        match self.serving.runner.stands() {
+            Stands::Ready => None,
+            Stands::ScaledDown => {
+                let found = self.known_for(&cause::FINALIZER_CONTROLLER_GONE, &self.state);
+                Some(if self.is_proven() { found } else { found.evidence(ROLES, DOUBT).probable(NOBODY_ELSE) })
+            }
+            Stands::NotReady => {
+                let found = self.known_for(&cause::FINALIZER_CONTROLLER_NOT_READY, &self.state);
+                let account = &self.serving.runner.account;
+                let Some(how) = account::gone(self.lister, diagnosis, account) else { return Some(found) };
+                let account = account::object(account);
+                let step = Step::about(&account, format!("{how}: no new pod can run as it"));
+                Some(found.evidence(account.to_string(), how).step(step))
+            }
+        }
+    }
+
+    fn forbidden(&self, why: &str) -> RootCause {
+        let (namespace, name) = &self.serving.runner.account;
+        let account = format!("ServiceAccount {namespace}/{name}");
+        let kind = self.case.target.resource.for_kubectl();
+        let words = format!("runs ({}), and its {account} may not patch {kind}: {why}", self.state);
+        let found = self.found(&cause::FINALIZER_CONTROLLER_FORBIDDEN, words);
+        let says = format!("none of those of {account} grants update or patch of {kind}");
+        self.inferred_unless_proven(found.evidence(ROLES, says))
+    }
+
+    fn without_account(&self, diagnosis: &mut Diagnosis, reported: &Reported) -> Option<RootCause> {
+        // One that reports on the object is not refused itself; it may work as another account.
+        let account = match reported.evidence {
+            None => &self.serving.runner.account,
+            Some(_) => reported.refused.as_ref()?,
+        };
+        let how = account::gone(self.lister, diagnosis, account)?;
+        let account = account::object(account);
+        let words = format!("runs ({}) and has not removed it{}", self.state, reported.words);
+        let found = self
+            .found(&cause::FINALIZER_CONTROLLER_ACCOUNT_GONE, words)
+            .step(Step::about(&account, format!("{how}: the API server refuses its requests")))
+            .evidence(account.to_string(), how)
+            .with_evidence(reported.evidence.clone());
+        Some(self.inferred_unless_proven(found))
+    }
+
+    fn leader(&self, diagnosis: &mut Diagnosis) -> Leader {
+        let workload = self.serving.runner.workload;
+        workload.map_or(Leader::NotTold, |object| leader::of(self.lister, diagnosis, self.workload(), object))
+    }
+
+    fn without_leader(&self, source: &str, says: &str) -> RootCause {
+        let words = format!("runs ({}), and none of its pods leads: {source} is {says}", self.state);
+        let missing = format!("that {source} is the Lease of this work: only its holder's name says so");
+        self.known_for(&cause::FINALIZER_CONTROLLER_NOT_LEADING, words).evidence(source, says).probable(missing)
+    }
+
+    fn unfinished(&self, reported: Reported, leads: Option<Says>) -> RootCause {
+        let Reported { cause, words, evidence, .. } = reported;
+        let words = format!("runs ({}) and has not removed it{words}", self.state);
+        // What was reported is nearer than what the finalizer is known for.
+        let is_general = cause.id == cause::FINALIZER_CONTROLLER_FAILING.id;
+        let found = if is_general { self.known_for(cause, words) } else { self.found(cause, words) };
+        let is_invalid = cause.id == cause::UPDATE_FAILS_VALIDATION.id;
+        let found = if is_invalid { found.same_as(self.case.target) } else { found };
+        let since = self.serving.runner.new_since(self.lister);
+        let is_new = since.map(|since| (self.workload().to_string(), format!("ready since {since}")));
+        found.with_evidence(evidence.into_iter().chain(leads).chain(is_new))
+    }
+}
