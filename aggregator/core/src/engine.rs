@@ -15,7 +15,7 @@ use crate::shares::Shares;
 use crate::state::{Fault, ObjectRef, Question, Scope, State, known};
 
 /// More than this is not looked into; the report says so.
-const MOST_OBJECTS: usize = 4000;
+const MAX_OBJECTS: usize = 4000;
 /// Nor so much that what is known of it takes more memory, shared out per namespace.
 const MAX_BYTES: usize = 24 << 20;
 
@@ -54,7 +54,7 @@ fn explain<'v>(
     let mut shares = Shares::new(MAX_BYTES, victims.iter());
     let mut place = |shares: &mut Shares<'v>, graph: &mut Graph, victim: &'v ObjectRef, object: &ObjectRef| {
         let known = graph.find(object);
-        if known.is_some() || graph.len() == MOST_OBJECTS || !shares.has_room(victim) {
+        if known.is_some() || graph.len() == MAX_OBJECTS || !shares.has_room(victim) {
             return known;
         }
         let explained = kept.explained(lister, object, changes, came_up);

@@ -16,9 +16,9 @@ use crate::state::{ObjectRef, Question, State};
 
 /// After so many seconds a deadline may have passed, or after a hundredth of the time for which the object should have been
 /// gone, a minute at most: what a deadline changes of it is told in minutes by then.
-const OLD: RangeInclusive<i64> = 10..=60;
+const REFRESH_SECONDS: RangeInclusive<i64> = 10..=60;
 /// So many are explained anew at once because they are old, the oldest first.
-const MOST_OLD: usize = 100;
+const MAX_REFRESHED: usize = 100;
 
 /// What was explained before.
 #[derive(Debug, Default)]
@@ -66,8 +66,8 @@ impl Kept {
         self.chosen.clone_from(&chosen.rests);
         let mut old: Vec<u64> =
             self.objects.values().filter(|basis| basis.is_old(now)).map(|basis| basis.count).collect();
-        self.is_behind = old.len() > MOST_OLD;
-        self.renewed_before = if self.is_behind { *old.select_nth_unstable(MOST_OLD).1 } else { u64::MAX };
+        self.is_behind = old.len() > MAX_REFRESHED;
+        self.renewed_before = if self.is_behind { *old.select_nth_unstable(MAX_REFRESHED).1 } else { u64::MAX };
     }
 
     /// What is known of an object: what was known before if that holds.
@@ -90,7 +90,8 @@ impl Kept {
         }
         let explained = Arc::new(Explained::new(object.clone(), rules::explain(lister, object)));
         self.count += 1;
-        let lasts = (explained.diagnosis.overdue.unwrap_or(0) / 100).clamp(*OLD.start(), *OLD.end());
+        let lasts =
+            (explained.diagnosis.overdue.unwrap_or(0) / 100).clamp(*REFRESH_SECONDS.start(), *REFRESH_SECONDS.end());
         let basis =
             Basis { came_up: lister.came_up(), at: now, lasts, count: self.count, round: Cell::new(self.round) };
         came_up.add(&basis.came_up);

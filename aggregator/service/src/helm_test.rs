@@ -21,11 +21,11 @@ const FINALIZER: &str = "why-terminating/helm-test";
 /// What must be said of it.
 const CAUSE: &str = "FinalizerOwnerUnknown";
 /// No request takes longer.
-const REQUEST: Duration = Duration::from_secs(10);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// No answer is longer.
-const LIMITS: Limits = Limits::new(REQUEST, 64 << 20);
+const LIMITS: Limits = Limits::new(REQUEST_TIMEOUT, 64 << 20);
 /// A pod that nothing holds any more is gone after that.
-const GONE_WITHIN: Duration = Duration::from_secs(30);
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What is tested.
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ pub struct HelmTest {
 pub async fn helm_test(test: &HelmTest) -> anyhow::Result<String> {
     let connection = Connection {
         kubeconfig: test.kubeconfig.clone(),
-        request_timeout: REQUEST,
+        request_timeout: REQUEST_TIMEOUT,
         user_agent: USER_AGENT,
         ..Connection::default()
     };
@@ -119,7 +119,7 @@ impl PodClient {
             } else if pod["metadata"]["deletionTimestamp"].is_null() {
                 return Ok(());
             }
-            anyhow::ensure!(begin.elapsed() < GONE_WITHIN, "the pod has no finalizer of the test and is not gone");
+            anyhow::ensure!(begin.elapsed() < REMOVAL_TIMEOUT, "the pod has no finalizer of the test and is not gone");
             tokio::time::sleep(Duration::from_millis(500)).await;
         }
     }
@@ -143,7 +143,7 @@ async fn until_told(test: &HelmTest) -> anyhow::Result<()> {
         server: Some(format!("https://{}", test.service)),
         token: Some(token.trim().to_owned()),
         insecure_skip_tls_verify: true,
-        request_timeout: REQUEST,
+        request_timeout: REQUEST_TIMEOUT,
         user_agent: USER_AGENT,
         ..Connection::default()
     };

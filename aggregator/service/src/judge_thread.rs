@@ -21,9 +21,9 @@ use crate::serve::Relists;
 /// Between two judgements.
 const MIN_JUDGE_INTERVAL: Duration = Duration::from_millis(500);
 /// Judging may take this part of the time.
-const SHARE: u32 = 67;
+const INTERVAL_PER_COST: u32 = 67;
 /// What so many judgements cost on average counts: an expensive one puts the next hardly further off.
-const RECENT: u32 = 8;
+const AVERAGED_JUDGEMENTS: u32 = 8;
 /// However much there is to judge: what was heard is told by then.
 const MAX_JUDGE_INTERVAL: Duration = Duration::from_secs(30);
 /// Without news a judgement is made all the same: deadlines pass.
@@ -64,7 +64,7 @@ impl JudgeThread {
             // The first judgements are the dearest, and until one lacks nothing there is nothing to tell.
             let is_ready = self.published.borrow().report.is_some();
             let pause = if is_ready {
-                (cost * SHARE).clamp(MIN_JUDGE_INTERVAL, MAX_JUDGE_INTERVAL)
+                (cost * INTERVAL_PER_COST).clamp(MIN_JUDGE_INTERVAL, MAX_JUDGE_INTERVAL)
             } else {
                 MIN_JUDGE_INTERVAL
             };
@@ -93,7 +93,7 @@ impl JudgeThread {
             let begin = resource_usage::thread_processor_time();
             self.judge(&mut judge, left_behind.results());
             let this = resource_usage::thread_processor_time().saturating_sub(begin);
-            cost = (cost * (RECENT - 1) + this) / RECENT;
+            cost = (cost * (AVERAGED_JUDGEMENTS - 1) + this) / AVERAGED_JUDGEMENTS;
             (judged, news) = (Instant::now(), judge.is_behind());
             tracing::debug!(cost = ?this, "judged");
         }

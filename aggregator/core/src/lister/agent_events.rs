@@ -8,7 +8,7 @@ use foldhash::{HashMap, HashMapExt as _};
 use crate::state::{AgentEvent, Detail, Question, Scope, Select, known};
 
 /// For more nodes than these all Events of agents are asked for at once.
-const HANDFUL: usize = 4;
+const MAX_SINGLE_NODES: usize = 4;
 
 /// The labels of the agents' pods, as `deploy/` sets them.
 pub const LABELS: &str = "app.kubernetes.io/name=why-terminating,app.kubernetes.io/component=agent";
@@ -16,7 +16,7 @@ pub const LABELS: &str = "app.kubernetes.io/name=why-terminating,app.kubernetes.
 /// What to ask to hear of these nodes. When there are more Events than are kept of one list, each is asked for alone.
 pub fn questions(nodes: &BTreeSet<String>, all_are_cut: bool) -> Vec<Question> {
     match nodes.len() {
-        0..=HANDFUL => nodes.iter().map(|node| question(Some(node))).collect(),
+        0..=MAX_SINGLE_NODES => nodes.iter().map(|node| question(Some(node))).collect(),
         _ if all_are_cut => nodes.iter().map(|node| question(Some(node))).collect(),
         _ => vec![question(None)],
     }
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn where_not_all_are_kept_each_node_is_asked_for_alone() {
-        let nodes: BTreeSet<String> = (0..=HANDFUL).map(|n| format!("node-{n}")).collect();
+        let nodes: BTreeSet<String> = (0..=MAX_SINGLE_NODES).map(|n| format!("node-{n}")).collect();
         assert_eq!(questions(&nodes, false), [question(None)]);
         let alone = questions(&nodes, true);
         assert_eq!(alone.len(), nodes.len());

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::state::{Detail, Question, Resource, Scope, Select, State, known};
 
 /// More than these are not asked for one by one.
-const MOST: usize = 50;
+const MAX_VOLUMES: usize = 50;
 
 /// Puts the list of all in the place of too many questions, those that were answered before among them.
 pub fn limit(state: &State, questions: &mut BTreeSet<Question>) {
@@ -16,7 +16,7 @@ pub fn limit(state: &State, questions: &mut BTreeSet<Question>) {
     let all = of(Scope::All);
     let wanted = questions.iter().filter(is_one).count();
     let answered = state.answers.keys().filter(is_one).count();
-    if wanted > 0 && wanted + answered > MOST && !state.answers.contains_key(&all) {
+    if wanted > 0 && wanted + answered > MAX_VOLUMES && !state.answers.contains_key(&all) {
         // The list of all has the local ones as well.
         let local = Question::Objects {
             resource: volumes.clone(),
@@ -50,13 +50,13 @@ mod tests {
             limit(state, &mut questions);
             questions
         };
-        assert_eq!(limited(&state, 0..MOST).len(), MOST);
-        assert_eq!(limited(&state, 0..MOST + 1).len(), 1);
-        for question in (0..MOST).map(named) {
+        assert_eq!(limited(&state, 0..MAX_VOLUMES).len(), MAX_VOLUMES);
+        assert_eq!(limited(&state, 0..MAX_VOLUMES + 1).len(), 1);
+        for question in (0..MAX_VOLUMES).map(named) {
             state.add(Answered { question, answer: Answer::Missing, cut: false });
         }
         assert_eq!(limited(&state, 0..0).len(), 0, "nothing is asked that nobody needs");
-        let list = limited(&state, MOST..MOST + 1);
+        let list = limited(&state, MAX_VOLUMES..MAX_VOLUMES + 1);
         let [Question::Objects { scope: Scope::All, .. }] = list.iter().collect::<Vec<_>>()[..] else {
             panic!("{list:?}")
         };
@@ -72,11 +72,11 @@ mod tests {
             limit(&State::new(state.subject.clone(), state.at), &mut questions);
             questions.contains(&local)
         };
-        assert!(beside(0..MOST) && !beside(0..MOST + 1));
+        assert!(beside(0..MAX_VOLUMES) && !beside(0..MAX_VOLUMES + 1));
         // Of the list too much was left out: the others are asked for by name all the same.
         for question in list.clone() {
             state.add(Answered { question, answer: Answer::Missing, cut: true });
         }
-        assert_eq!(limited(&state, MOST..MOST + 9).len(), 9);
+        assert_eq!(limited(&state, MAX_VOLUMES..MAX_VOLUMES + 9).len(), 9);
     }
 }

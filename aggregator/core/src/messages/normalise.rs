@@ -7,7 +7,7 @@ use findings::clean;
 use crate::resource::ObjectRef;
 
 /// More of it is told apart by its hash.
-const MOST: usize = 160;
+const MAX_CHARS: usize = 160;
 
 /// What is said, without what differs from object to object: its name and namespace, numbers, ids and times. Two
 /// objects of which the same is said may be held by the same thing; two of which different things are said are not.
@@ -28,7 +28,7 @@ pub fn normalised(said: &str, about: &ObjectRef) -> String {
         }
         rest = after;
     }
-    let short = clean(&normal, MOST);
+    let short = clean(&normal, MAX_CHARS);
     if short == normal {
         return short;
     }

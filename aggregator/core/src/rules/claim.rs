@@ -12,7 +12,7 @@ use crate::state::*;
 const PROTECTION: &str = "kubernetes.io/pvc-protection";
 
 /// More pods that use a claim are counted.
-const MOST_USERS: usize = 12;
+const MAX_USERS: usize = 12;
 
 /// Explains a claim.
 pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
@@ -95,8 +95,8 @@ fn used_by(target: &ObjectRef, pods: &[&Pod], cause: &'static Cause, words: &str
     }
     let names: Vec<String> = pods.iter().map(|pod| format!("{namespace}/{}", pod.metadata.name)).collect();
     let found =
-        base.step(Step::named(format!("{} pods", pods.len()), format!("{}: each {words}", some(&names, MOST_USERS))));
-    let each = pods.iter().take(MOST_USERS).map(|pod| (format!("Pod {namespace}/{}", pod.metadata.name), place(pod)));
+        base.step(Step::named(format!("{} pods", pods.len()), format!("{}: each {words}", some(&names, MAX_USERS))));
+    let each = pods.iter().take(MAX_USERS).map(|pod| (format!("Pod {namespace}/{}", pod.metadata.name), place(pod)));
     Some(found.with_evidence(each))
 }
 

@@ -11,10 +11,10 @@ use crate::state::*;
 const MANAGER: &str = "kube-controller-manager";
 
 /// A Lease that ran out longer ago may be left from a time with leader election.
-const LEFT_BEHIND: u64 = 24 * 60 * 60;
+const MAX_EXPIRED_SECONDS: u64 = 24 * 60 * 60;
 
 /// Kubelets that are cut off together have renewed their Leases within so many seconds of each other.
-const TOGETHER: i64 = 120;
+const MAX_SPREAD_SECONDS: i64 = 120;
 
 /// Whether nobody judges nodes, so that what a Node says of itself may be old.
 pub fn is_silent(lister: &Lister, diagnosis: &mut Diagnosis) -> bool {
@@ -59,8 +59,9 @@ pub fn nobody_heard(lister: &Lister, diagnosis: &mut Diagnosis) -> Option<(usize
     let is_out = |lease: &&Lease| lister.expired_for(lease).is_some();
     let last = leases.iter().filter_map(|lease| lease.spec.renew_time).max()?;
     // The Lease of a node that is gone is left behind; those that end together belong together.
-    let is_together =
-        |lease: &&&Lease| lease.spec.renew_time.is_some_and(|at| last.as_second() - at.as_second() <= TOGETHER);
+    let is_together = |lease: &&&Lease| {
+        lease.spec.renew_time.is_some_and(|at| last.as_second() - at.as_second() <= MAX_SPREAD_SECONDS)
+    };
     let together = leases.iter().filter(is_together).count();
     (together > 1 && leases.iter().all(is_out)).then_some((together, last))
 }
@@ -111,7 +112,7 @@ pub fn silent(lister: &Lister, diagnosis: &mut Diagnosis, target: &ObjectRef) ->
         .same_as(name)
         .step(Step::named("kube-controller-manager", &words))
         .evidence(format!("Lease kube-system/{name}"), words);
-    if silent_for < LEFT_BEHIND {
+    if silent_for < MAX_EXPIRED_SECONDS {
         return Some(found);
     }
     let doubt = "it has written no object that was seen since; without leader election it would run and renew no Lease";

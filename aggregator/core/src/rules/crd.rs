@@ -15,7 +15,7 @@ use crate::state::*;
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// More namespaces are counted.
-const MOST_NAMESPACES: usize = 5;
+const MAX_NAMESPACES: usize = 5;
 
 /// The CRD that defines this kind.
 pub fn crd_of(lister: &Lister, diagnosis: &mut Diagnosis, group: &str, kind: &str) -> Option<ObjectRef> {
@@ -225,7 +225,7 @@ fn would_go(target: &ObjectRef, crd: &Crd, all: &[&Object], is_whole: bool, diag
     let each: Vec<String> = namespaces.iter().map(|(namespace, number)| format!("{namespace} {number}")).collect();
     let places = match each.len() {
         0 => String::new(),
-        number => format!(" in {} ({})", count(number, "namespace"), some(&each, MOST_NAMESPACES)),
+        number => format!(" in {} ({})", count(number, "namespace"), some(&each, MAX_NAMESPACES)),
     };
     let CrdNames { kind, plural } = &crd.spec.names;
     let objects = match all.len() {

@@ -10,7 +10,7 @@ use crate::lister::Lister;
 use crate::state::*;
 
 /// More owners of one object are not looked for.
-const MOST_OWNERS: usize = 8;
+const MAX_OWNERS: usize = 8;
 
 /// What is odd about an owner.
 struct Odd {
@@ -41,7 +41,7 @@ pub fn of_terminating(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosi
 /// cannot look up, or tries for ever.
 pub fn of_dependent(lister: &Lister, target: &ObjectRef, meta: &Meta) -> Option<RootCause> {
     let discovery = lister.discovery().seen()?;
-    let mut owners = meta.owner_references.iter().take(MOST_OWNERS);
+    let mut owners = meta.owner_references.iter().take(MAX_OWNERS);
     let odd = owners.find_map(|owner| unknown(target, owner, discovery))?;
     let words = format!("the garbage collector passes it over: {}", odd.words);
     Some(RootCause::below(odd.cause, target).step(Step::about(target, words)).evidence(odd.source, odd.says))
@@ -50,7 +50,7 @@ pub fn of_dependent(lister: &Lister, target: &ObjectRef, meta: &Meta) -> Option<
 /// Whether an owner beside the one with this uid is there.
 pub fn has_another(lister: &Lister, target: &ObjectRef, meta: &Meta, uid: &str, diagnosis: &mut Diagnosis) -> bool {
     let Some(discovery) = lister.discovery().seen() else { return false };
-    let mut others = meta.owner_references.iter().filter(|owner| owner.uid != uid).take(MOST_OWNERS);
+    let mut others = meta.owner_references.iter().filter(|owner| owner.uid != uid).take(MAX_OWNERS);
     others.any(|owner| matches!(where_is(lister, target, owner, discovery, diagnosis), Place::Fine))
 }
 
@@ -81,7 +81,7 @@ fn find(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagno
     let answer = lister.discovery();
     let discovery = diagnosis.optional("API discovery", "whether the kinds of its owners are served", answer)?;
     let mut lost = Vec::new();
-    for owner in meta.owner_references.iter().take(MOST_OWNERS) {
+    for owner in meta.owner_references.iter().take(MAX_OWNERS) {
         match where_is(lister, target, owner, discovery, diagnosis) {
             Place::Odd(odd) => return Some(odd),
             Place::Nowhere => lost.push(format!("{} {}", owner.kind, owner.name)),

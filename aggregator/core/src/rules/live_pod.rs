@@ -11,10 +11,10 @@ use crate::messages::errors;
 use crate::state::*;
 
 /// A pod that starts is not one that waits.
-const STARTING: i64 = 120;
+const STARTUP_SECONDS: i64 = 120;
 
 /// More claims of a pod are not followed.
-const MOST_CLAIMS: usize = 8;
+const MAX_CLAIMS: usize = 8;
 
 /// Explains a pod that is not being deleted.
 pub fn explain(lister: &Lister, target: &ObjectRef, pod: &Pod, diagnosis: &mut Diagnosis) {
@@ -78,7 +78,7 @@ fn replaced(lister: &Lister, target: &ObjectRef, pod: &Pod, diagnosis: &mut Diag
     let ready = condition(&pod.status.conditions, "Ready");
     let since = ready.and_then(|ready| ready.last_transition_time).or(pod.metadata.creation_timestamp);
     let (Some(set), Some(since)) = (owner(pod, "StatefulSet"), since) else { return };
-    if ready.is_some_and(|ready| ready.status == "True") || lister.state.seconds_since(since) < STARTING {
+    if ready.is_some_and(|ready| ready.status == "True") || lister.state.seconds_since(since) < STARTUP_SECONDS {
         return;
     }
     let Some((says, is_proven)) = earlier(lister, target, pod, set, diagnosis) else { return };
@@ -142,7 +142,7 @@ fn local_data(lister: &Lister, target: &ObjectRef, pod: &Pod, diagnosis: &mut Di
     let is_why = condition(&pod.status.conditions, "PodScheduled")
         .is_some_and(|scheduled| errors::is_volume_node_affinity_conflict(&scheduled.message));
     let Some(namespace) = target.namespace.as_deref().filter(|_| is_why) else { return Vec::new() };
-    for name in pod.claims().into_iter().take(MOST_CLAIMS) {
+    for name in pod.claims().into_iter().take(MAX_CLAIMS) {
         let answer = lister.get::<Claim>(known::CLAIMS, Some(namespace), &name);
         let claim = diagnosis.optional(format!("PersistentVolumeClaim {name}"), "which volume it needs", answer);
         let Some(volume) = claim.map(|claim| &claim.spec.volume_name).filter(|name| !name.is_empty()) else { continue };

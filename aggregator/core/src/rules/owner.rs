@@ -15,7 +15,7 @@ const USUAL: &[ApiResource] = &[known::PODS, known::CLAIMS, known::SERVICES];
 const USUAL_GROUPS: &[&str] = &["apps", "batch"];
 
 /// Of more dependents it is not asked whether their deletion is refused.
-const MOST_ASKED: usize = 3;
+const MAX_DEPENDENTS: usize = 3;
 
 /// `foregroundDeletion`: the garbage collector takes it off when no dependent blocks any more.
 pub fn foreground(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) {
@@ -66,7 +66,7 @@ fn not_deleted(
     }
     let mut refused = false;
     let mut names: Vec<String> = free.iter().map(|(dependent, _)| dependent.to_string()).collect();
-    for ((dependent, its), name) in free.iter().zip(&mut names).take(MOST_ASKED) {
+    for ((dependent, its), name) in free.iter().zip(&mut names).take(MAX_DEPENDENTS) {
         if let Some(found) = invalid_owner::of_dependent(lister, dependent, its) {
             return Some(found.evidence(target.to_string(), "finalizer foregroundDeletion"));
         }

@@ -12,10 +12,10 @@ use crate::messages::kubelet;
 use crate::state::*;
 
 /// After its deadline a kubelet needs some seconds to finish and to report; nobody on the node is asked before.
-const SETTLING: i64 = 10;
+const SETTLING_SECONDS: i64 = 10;
 
 /// The pod garbage collector needs a minute; after two something refuses it.
-const COLLECTOR: i64 = 120;
+const MAX_COLLECTION_SECONDS: i64 = 120;
 
 /// A pod that is being deleted, under explanation.
 struct Case<'a> {
@@ -36,7 +36,7 @@ impl Case<'_> {
 }
 
 /// More lines of a kubelet's log are not kept as evidence.
-const MOST_LINES: usize = 5;
+const MAX_LOG_LINES: usize = 5;
 
 /// Explains a pod.
 pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
@@ -162,7 +162,9 @@ fn is_on_lost_node(lister: &Lister, pod: &Pod, diagnosis: &mut Diagnosis) -> boo
 /// The collector marked it, and it is still there.
 fn collector_refused(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> bool {
     let since = case.pod.collected().and_then(|marked| marked.last_transition_time);
-    let Some(since) = since.filter(|since| lister.state.seconds_since(*since) > COLLECTOR) else { return false };
+    let Some(since) = since.filter(|since| lister.state.seconds_since(*since) > MAX_COLLECTION_SECONDS) else {
+        return false;
+    };
     if report_refused(lister, case, diagnosis) {
         return true;
     }
@@ -190,7 +192,7 @@ fn at_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
     // over (kubernetes: pkg/kubelet/kubelet.go, `syncLoop` and `SyncPod`).
     let lacks_network = condition.is_some_and(|ready| kubelet::is_network_alone(&ready.message));
     let ready = said == Some("True") || (said == Some("False") && lacks_network && case.pod.is_over());
-    let is_settling = diagnosis.is_younger_than(SETTLING);
+    let is_settling = diagnosis.is_younger_than(SETTLING_SECONDS);
     if !ready && !is_settling && (said == Some("False") || node::agent_spoke_since(lister, on, diagnosis)) {
         // The machine lives, and its agent may know why the kubelet is not ready or silent.
         let words = diagnosis.words.clone();
@@ -237,7 +239,7 @@ fn is_ready_again(lister: &Lister, case: &Case, on: &Node) -> Option<u64> {
     let since = condition(&on.status.conditions, "Ready")?.last_transition_time?;
     let seconds = lister.state.seconds_since(since);
     let was_away = case.pod.metadata.asked_to_go_at().is_some_and(|asked| asked < since);
-    (was_away && seconds < grace.saturating_add(SETTLING)).then(|| seconds.unsigned_abs())
+    (was_away && seconds < grace.saturating_add(SETTLING_SECONDS)).then(|| seconds.unsigned_abs())
 }
 
 /// The collector removes it within two minutes after the Node went; later something refuses that.
@@ -269,14 +271,14 @@ fn without_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
             .evidence(format!("Node {name}"), "not found")
     };
     let found = match removed {
-        Some(at) if lister.state.seconds_since(at) > COLLECTOR => {
+        Some(at) if lister.state.seconds_since(at) > MAX_COLLECTION_SECONDS => {
             let gone = age(lister, at);
             let words =
                 format!("gone for {gone}; the pod garbage collector should have removed its pods after a minute");
             base(&cause::POD_GC_REFUSED).step(Step::about(&ObjectRef::node(name), words))
         }
         // Its Event lives for an hour, so the Node went longer ago or nobody wrote when.
-        None if !diagnosis.is_younger_than(COLLECTOR) && !diagnosis.is_blind() => {
+        None if !diagnosis.is_younger_than(MAX_COLLECTION_SECONDS) && !diagnosis.is_blind() => {
             let words = "does not exist, and no Event says since when; the pod garbage collector should have removed its \
                          pods after two minutes";
             base(&cause::POD_GC_REFUSED)
@@ -404,7 +406,7 @@ fn with_log(lister: &Lister, case: &Case, found: RootCause, diagnosis: &mut Diag
         diagnosis.note(format!("The {source} has no line about {}.", case.target));
         return found;
     };
-    let shown = lines.iter().rev().take(MOST_LINES);
+    let shown = lines.iter().rev().take(MAX_LOG_LINES);
     let found = shown.fold(found, |found, line| found.evidence(&source, quoted(line, 400)));
     found.step(Step::named(&source, quoted(last, 300)))
 }

@@ -17,9 +17,9 @@ use crate::lister::Lister;
 use crate::state::*;
 
 /// More volumes are looked up in the list of all.
-const MOST_VOLUMES: usize = 50;
+const MAX_VOLUMES: usize = 50;
 /// More names are counted.
-const MOST_NAMES: usize = 5;
+const MAX_NAMES: usize = 5;
 
 /// What is known of an object of which some would be deleted; `look` are the rules for one that is being deleted.
 pub fn explain(lister: &Lister, target: &ObjectRef, look: fn(&Lister, &ObjectRef) -> Diagnosis) -> Diagnosis {
@@ -238,7 +238,7 @@ fn served_from(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) {
         }
     }
     if !callees.is_empty() {
-        let names = some(&callees.into_iter().collect::<Vec<_>>(), MOST_NAMES);
+        let names = some(&callees.into_iter().collect::<Vec<_>>(), MAX_NAMES);
         diagnosis.note(format!(
             "Webhooks with failurePolicy Fail that are served from {}: {names}. Delete them first, with the operator's \
              own uninstaller: once their pods are gone every request that they match is refused, in every namespace.",
@@ -254,7 +254,7 @@ fn lost_claims(lister: &Lister, namespace: &str, is_meant: impl Fn(&Claim) -> bo
     let is_bound = |claim: &&Claim| !claim.spec.volume_name.is_empty() && is_meant(claim);
     let meant: Vec<&Claim> = claims.into_iter().filter(is_bound).collect();
     let adds = "whether its data is deleted with the claim";
-    if meant.len() > MOST_VOLUMES {
+    if meant.len() > MAX_VOLUMES {
         let all = lister.list::<PersistentVolume>(known::VOLUMES, Scope::All);
         // Who may not list them is not refused each of them as well.
         if diagnosis.optional(known::VOLUMES.plural, adds, all).is_none() {
@@ -289,7 +289,7 @@ fn tell_lost(lost: &[String], diagnosis: &mut Diagnosis) {
     if !lost.is_empty() {
         diagnosis.note(format!(
             "Lost with it, because the reclaim policy of these PersistentVolumes is Delete: {}.",
-            some(lost, MOST_NAMES)
+            some(lost, MAX_NAMES)
         ));
     }
 }

@@ -6,7 +6,7 @@ use crate::lister::Lister;
 use crate::state::*;
 
 /// More of them are counted.
-const MOST: usize = 5;
+const MAX_NAMES: usize = 5;
 
 /// Other pods of its controller that run and are ready, wherever they are. Only for a pod that was named: it takes all
 /// pods of its namespace.
@@ -31,7 +31,7 @@ pub fn notes(lister: &Lister, target: &ObjectRef, pod: &Pod, diagnosis: &mut Dia
         diagnosis.evidence(source, "none runs and is ready that could do its work");
         return;
     }
-    let named = some(&named, MOST);
+    let named = some(&named, MAX_NAMES);
     diagnosis.evidence(source, format!("run and are ready: {named}"));
     diagnosis.note(format!(
         "Of {} {namespace}/{} already run, and are ready: {named}. After a forced deletion of {target} its processes may \

@@ -30,7 +30,7 @@ const ANNOTATIONS: &[&str] = &[
 
 /// More bytes of an annotation are not kept: a finding that is longer is no finding of an agent, and
 /// the first byte too many says so.
-const LONGEST: usize = 2 * event::MAX_BYTES + 1;
+const MAX_ANNOTATION_BYTES: usize = 2 * event::MAX_BYTES + 1;
 
 /// An object's metadata.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -198,7 +198,7 @@ fn known_annotations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Texts
                     continue;
                 }
                 let mut value: String = map.next_value()?;
-                value.truncate(value.ceil_char_boundary(LONGEST));
+                value.truncate(value.ceil_char_boundary(MAX_ANNOTATION_BYTES));
                 known.insert(key, value);
             }
             Ok(known)

@@ -19,11 +19,11 @@ use client::{ApiClient, Connection, Form, Limits, List, Selector, connect, part}
 /// The name by which kubectl calls it.
 pub const NAME: &str = "kubectl_complete-why_terminating";
 /// Who types does not wait longer for names.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 /// No answer is longer.
 const MAX_ANSWER_BYTES: usize = 64 << 20;
 /// Names are taken from one page of a list.
-const PAGE: u32 = 500;
+const MAX_NAMES: u32 = 500;
 /// Types that are offered; others can be typed.
 const TYPES: [(&str, Type); 6] = [
     ("ns", Type { group: "", plural: "namespaces", kind: "Namespace", namespaced: false }),
@@ -158,9 +158,9 @@ async fn names(before: &[String], of: Type) -> Vec<String> {
     // A flag that waits for its value is no mistake yet.
     let flags = Args::try_parse_from(typed).map(|args| args.flags).ok();
     let given = flags.as_ref().map(|flags| flags.connection.given()).unwrap_or_default();
-    let connection = Connection { request_timeout: PATIENCE, ..given };
+    let connection = Connection { request_timeout: TIMEOUT, ..given };
     let namespace = flags.and_then(|flags| flags.namespace);
-    tokio::time::timeout(PATIENCE, list(&connection, namespace, of)).await.unwrap_or_default()
+    tokio::time::timeout(TIMEOUT, list(&connection, namespace, of)).await.unwrap_or_default()
 }
 
 async fn list(connection: &Connection, namespace: Option<String>, of: Type) -> Vec<String> {
@@ -173,7 +173,7 @@ async fn list(connection: &Connection, namespace: Option<String>, of: Type) -> V
     };
     let is_namespaces = plural == "namespaces";
     let selector = if is_namespaces { Selector::Fields("status.phase=Terminating") } else { Selector::Every };
-    let list = List { form: Form::Metadata, ..List::new(&path, selector, PAGE) };
+    let list = List { form: Form::Metadata, ..List::new(&path, selector, MAX_NAMES) };
     let mut names = Vec::new();
     let take = |objects: Vec<Value>| {
         let metadata = objects.iter().map(|object| &object["metadata"]);
@@ -181,7 +181,7 @@ async fn list(connection: &Connection, namespace: Option<String>, of: Type) -> V
         names.extend(deleted.filter_map(|metadata| Some(clean(metadata["name"].as_str()?, 253))));
         ControlFlow::Break(())
     };
-    let api = ApiClient::new(client, Limits::new(PATIENCE, MAX_ANSWER_BYTES));
+    let api = ApiClient::new(client, Limits::new(TIMEOUT, MAX_ANSWER_BYTES));
     // Nothing is offered in its place.
     let _ = api.list(list, take).await;
     names

@@ -20,8 +20,8 @@ use client::{ApiClient, Content, Fault, Limits, List, Response, Selector, connec
 const OURS: &str = "app.kubernetes.io/name=why-terminating";
 const COMPONENT: &str = "app.kubernetes.io/component";
 /// Pods of one page, and how many pages are read: more nodes than that no cluster has.
-const PAGE: u32 = 500;
-const PAGES: usize = 20;
+const PAGE_PODS: u32 = 500;
+const MAX_PAGES: usize = 20;
 /// No answer is longer.
 const MAX_ANSWER_BYTES: usize = 64 << 20;
 /// The longest name of an image that is shown.
@@ -108,9 +108,9 @@ async fn installed(api: &ApiClient) -> Result<Vec<Installed>, Fault> {
             *ready += usize::from(is_ready(&pod));
         }
         pages += 1;
-        if pages < PAGES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        if pages < MAX_PAGES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
-    api.list(List::new("/api/v1/pods", Selector::Labels(OURS), PAGE), take).await?;
+    api.list(List::new("/api/v1/pods", Selector::Labels(OURS), PAGE_PODS), take).await?;
     let told = counts.into_iter();
     Ok(told.map(|((component, image), (pods, ready))| Installed { component, image, pods, ready }).collect())
 }

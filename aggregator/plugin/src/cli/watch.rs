@@ -18,11 +18,11 @@ use super::query::query;
 use client::{Bounds, Client, changed, followed, versions};
 
 /// Between two looks where nothing can be followed.
-const POLL: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
 /// Between two looks at most, for time tells too (what goes on may be stuck by now); and at least, however much
 /// changes. One object is few requests.
 const OF_ONE: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(1));
-const OF_MANY: (Duration, Duration) = (Duration::from_secs(60), POLL);
+const OF_MANY: (Duration, Duration) = (Duration::from_secs(60), POLL_INTERVAL);
 
 /// Looks, and looks again.
 struct Looking<'a> {
@@ -48,7 +48,7 @@ impl<'a> Looking<'a> {
                 Subject::Object { .. } | Subject::Before { .. } => OF_ONE,
                 Subject::Everything { .. } | Subject::Kind { .. } => OF_MANY,
             };
-            changed(self.client, from, &self.seen, bounds, POLL, at_least).await;
+            changed(self.client, from, &self.seen, bounds, POLL_INTERVAL, at_least).await;
             tokio::time::sleep_until(began + apart).await;
         }
         loop {
@@ -91,7 +91,7 @@ pub async fn watch(client: &Client, subject: &Subject, flags: &Flags) -> Result<
             // It was there before and may come back.
             Err(error) if before.is_some() => {
                 eprintln!("warning: {}", render::screened(&error.to_string(), Style::Plain));
-                tokio::time::sleep(POLL).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
                 continue;
             }
             Err(error) => return Err(error),

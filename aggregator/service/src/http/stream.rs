@@ -17,7 +17,7 @@ use super::concurrency_limit::Permit;
 use crate::published::Published;
 
 /// Who follows is asked for again after so long, and hears that the connection is alive.
-const PULSE: Duration = Duration::from_secs(15);
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 /// Between two events.
 const MIN_EVENT_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -50,7 +50,7 @@ impl Follower {
         if self.told.is_some() {
             tokio::select! {
                 changed = self.published.changed() => changed.ok()?,
-                () = tokio::time::sleep(PULSE) => {}
+                () = tokio::time::sleep(KEEP_ALIVE_INTERVAL) => {}
             }
             tokio::time::sleep(MIN_EVENT_INTERVAL).await;
         }

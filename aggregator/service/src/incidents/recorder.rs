@@ -36,13 +36,13 @@ impl Default for Limits {
 
 /// How long an agent may take to tell that what it told is over: what it said before says nothing of
 /// after.
-const AGENT_TELLS_WITHIN: SignedDuration = SignedDuration::from_mins(2);
+const AGENT_REPORT_DELAY: SignedDuration = SignedDuration::from_mins(2);
 
 /// Something of which nobody can tell whether it is stuck is remembered after so long.
-const TOLD_BY_THEN: SignedDuration = SignedDuration::from_mins(10);
+const MAX_UNEXPLAINED: SignedDuration = SignedDuration::from_mins(10);
 
 /// What was not seen for less than this was not looked at rather than over: a list had failed, say.
-const SAME_HOLD: SignedDuration = SignedDuration::from_mins(5);
+const MAX_GAP: SignedDuration = SignedDuration::from_mins(5);
 
 /// Remembers what was stuck.
 #[derive(Clone, Debug, Default)]
@@ -81,7 +81,7 @@ impl Recorder {
         let unexplained = &snapshot.report.unexplained;
         let unexplained: HashMap<Key, Verdict> =
             unexplained.iter().map(|held| (Key::new(&held.thing), held.verdict)).collect();
-        let told_by_then = snapshot.at.checked_sub(TOLD_BY_THEN).unwrap_or(Timestamp::MIN);
+        let told_by_then = snapshot.at.checked_sub(MAX_UNEXPLAINED).unwrap_or(Timestamp::MIN);
         let mut changed = self.end(snapshot);
         let (now, limits) = (snapshot.at, self.limits);
         for (uid, going) in snapshot.going {
@@ -134,7 +134,7 @@ impl Recorder {
         for incident in &mut self.ended {
             let Some(seen) = snapshot.on_nodes.get(&incident.uid) else { continue };
             let Some(end) = &incident.end else { continue };
-            let after = end.at.checked_add(AGENT_TELLS_WITHIN).unwrap_or(end.at);
+            let after = end.at.checked_add(AGENT_REPORT_DELAY).unwrap_or(end.at);
             for left in seen.iter().filter(|left| left.seen > after) {
                 let Some(end) = &incident.end else { continue };
                 let is_told = |one: &LeftBehind| one.cause == left.cause && one.root.subject == left.root.subject;
@@ -271,7 +271,7 @@ fn news(root: &Root) -> (Confidence, Verdict, Option<Timestamp>) {
 }
 
 fn is_same(hold: &Hold, root: &Root, now: Timestamp) -> bool {
-    let recently = now.checked_sub(SAME_HOLD).unwrap_or(Timestamp::MIN);
+    let recently = now.checked_sub(MAX_GAP).unwrap_or(Timestamp::MIN);
     hold.root == root.finding.root && hold.until.is_none_or(|until| until >= recently)
 }
 

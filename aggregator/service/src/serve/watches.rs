@@ -25,7 +25,7 @@ const GATHER_INTERVAL: Duration = Duration::from_millis(50);
 /// Between the beginnings of two watches: one may be answered and ended at once, as by a proxy without a server behind.
 const MIN_WATCH_INTERVAL: Duration = Duration::from_secs(1);
 /// One that ends sooner without a word has told nothing.
-const SHORT_WATCH: Duration = Duration::from_secs(5);
+const MIN_WATCH_DURATION: Duration = Duration::from_secs(5);
 /// After so many that told nothing, what they hide is listed.
 const MAX_FRUITLESS: u32 = 3;
 /// At most so long is waited where nothing can be listed, and where lists do what watches should.
@@ -170,7 +170,7 @@ async fn follow(client: Client, question: Question, bounds: Bounds, changes: Cha
         let begin = tokio::time::Instant::now();
         match step(&client, &question, bounds, &mut known, &changes).await {
             Err(Interrupted::Closed) => return,
-            Ok(heard) if heard || begin.elapsed() >= SHORT_WATCH => {
+            Ok(heard) if heard || begin.elapsed() >= MIN_WATCH_DURATION => {
                 fruitless = 0;
                 tokio::time::sleep_until(begin + MIN_WATCH_INTERVAL).await;
                 continue;
@@ -186,7 +186,7 @@ async fn follow(client: Client, question: Question, bounds: Bounds, changes: Cha
                     return;
                 }
                 // What breaks after a while is begun again at once, however often that happens.
-                if begin.elapsed() >= SHORT_WATCH {
+                if begin.elapsed() >= MIN_WATCH_DURATION {
                     fruitless = 0;
                 }
             }

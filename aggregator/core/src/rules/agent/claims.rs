@@ -9,7 +9,7 @@ use crate::state::{AgentEvent, Node, Pod};
 
 /// Clocks differ by this much, in seconds: the API server takes tokens that are so much too young. What is
 /// of a later time is not of an agent, whose node could not have joined.
-pub const SKEW: i64 = 60;
+pub const MAX_SKEW_SECONDS: i64 = 60;
 
 /// A finding that an agent says holds a pod.
 pub struct Claim<'a> {
@@ -107,7 +107,7 @@ pub fn now<'a>(said: &[&'a AgentEvent], pod: &Pod) -> Vec<Claim<'a>> {
 pub fn is_by_now(lister: &Lister, event: &AgentEvent, carried: &Carried) -> bool {
     let told = [&carried.since, &carried.seen].map(|time| time.parse().ok());
     let times = told.into_iter().chain([event.written(), event.event_time]);
-    times.flatten().all(|time| lister.state.seconds_since(time) >= -SKEW)
+    times.flatten().all(|time| lister.state.seconds_since(time) >= -MAX_SKEW_SECONDS)
 }
 
 fn read<'a>(lister: &Lister, event: &'a AgentEvent) -> Result<&'a Carried, String> {

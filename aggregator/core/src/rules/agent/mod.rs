@@ -12,7 +12,7 @@ mod trust;
 use findings::{Confidence, Evidence, Link};
 use jiff::Timestamp;
 
-pub(super) use self::claims::SKEW;
+pub(super) use self::claims::MAX_SKEW_SECONDS;
 use self::claims::{Claim, Heard};
 use self::event_policy::Policy;
 use crate::diagnosis::{AgentFinding, Diagnosis, RootCause, Step, ToldBy};
@@ -21,15 +21,15 @@ use crate::rules::phrases::count;
 use crate::state::*;
 
 /// An agent says again every half an hour what holds; after this it is late.
-pub(super) const RENEWED: i64 = 40 * 60;
+pub(super) const MAX_RENEWAL_SECONDS: i64 = 40 * 60;
 /// Events live for an hour. An older one is there only because the server keeps them longer.
-const EXPIRED: i64 = 65 * 60;
+const MAX_EVENT_AGE_SECONDS: i64 = 65 * 60;
 /// More findings of one pod are not told.
-const MOST: usize = 8;
+const MAX_FINDINGS: usize = 8;
 /// More steps of a chain are not told.
-const MOST_LINKS: usize = 16;
+const MAX_LINKS: usize = 16;
 /// More evidence of one finding is not told.
-const MOST_EVIDENCE: usize = 12;
+const MAX_EVIDENCE: usize = 12;
 
 /// What the agent says of a pod that should be gone and waits for its node; `words` say how the pod
 /// stands. Nothing when there is no such word, and then a note says why.
@@ -45,7 +45,7 @@ pub fn findings(
     if let Some(said) = live_query::ask(lister, diagnosis, pod, on, live_query::About::Terminating) {
         let claims = claims::now(&said, pod);
         let at = At { lister, policy: None, target, pod, on };
-        return claims.iter().take(MOST).map(|claim| found(&at, claim, words)).collect();
+        return claims.iter().take(MAX_FINDINGS).map(|claim| found(&at, claim, words)).collect();
     }
     if lister.state.live && diagnosis.pending {
         return Vec::new();
@@ -70,12 +70,12 @@ pub fn findings(
     }
     claims.retain(|claim| {
         let age = lister.state.seconds_since(claim.written);
-        if age > EXPIRED {
+        if age > MAX_EVENT_AGE_SECONDS {
             diagnosis.note(missing_agent::expired(claim, name, age));
         }
-        age <= EXPIRED
+        age <= MAX_EVENT_AGE_SECONDS
     });
-    match over.filter(|over| lister.state.seconds_since(over.written) <= EXPIRED) {
+    match over.filter(|over| lister.state.seconds_since(over.written) <= MAX_EVENT_AGE_SECONDS) {
         // The API shows the pod, whatever is said.
         Some(over) => {
             let doubt = Policy::of(lister, diagnosis).doubts(over.event);
@@ -87,12 +87,12 @@ pub fn findings(
     if claims.is_empty() {
         return Vec::new();
     }
-    if claims.len() > MOST {
-        diagnosis.note(format!("The agent on {name} names {}.", count(claims.len() - MOST, "more cause")));
+    if claims.len() > MAX_FINDINGS {
+        diagnosis.note(format!("The agent on {name} names {}.", count(claims.len() - MAX_FINDINGS, "more cause")));
     }
     let policy = Some(Policy::of(lister, diagnosis));
     let at = At { lister, policy, target, pod, on };
-    claims.iter().take(MOST).map(|claim| found(&at, claim, words)).collect()
+    claims.iter().take(MAX_FINDINGS).map(|claim| found(&at, claim, words)).collect()
 }
 
 /// What an agent that was asked now says of the volumes of a pod that runs.
@@ -114,7 +114,7 @@ pub fn would_hold(lister: &Lister, diagnosis: &mut Diagnosis, pod: &Pod) -> Held
     let at = At { lister, policy: None, target: &target, pod, on };
     let words = format!("{} on {}", pod.status.phase, on.metadata.name);
     let missing = "whether it still holds it when the kubelet unmounts it: it was seen once, before any deletion";
-    let held = claims::now(&said, pod).into_iter().take(MOST).map(|claim| {
+    let held = claims::now(&said, pod).into_iter().take(MAX_FINDINGS).map(|claim| {
         let mut found = found(&at, &claim, &words).probable(missing);
         found.here = false;
         found
@@ -173,7 +173,7 @@ fn found(at: &At, claim: &Claim, words: &str) -> RootCause {
         node: node.to_owned(),
         seconds_ago: seconds(age),
         first_seen_seconds_ago: since,
-        overdue: age > RENEWED,
+        overdue: age > MAX_RENEWAL_SECONDS,
         unverified: policy.as_ref().and_then(|policy| policy.doubts(claim.event)),
     };
     let is_sure = finding.confidence == Confidence::Proven && claim.is_named && !by.overdue;
@@ -188,13 +188,13 @@ fn found(at: &At, claim: &Claim, words: &str) -> RootCause {
         1 => (*first).clone(),
         all => Link { state: format!("{}; and {} more", first.state, all - 1), ..(*first).clone() },
     });
-    for link in above.into_iter().take(MOST_LINKS).chain(&told) {
+    for link in above.into_iter().take(MAX_LINKS).chain(&told) {
         found = found.step(link::step(link));
     }
     if finding.chain.is_empty() {
         found = found.step(Step::named(format!("node {node}"), cause.title));
     }
-    for Evidence { source, says } in finding.evidence.iter().take(MOST_EVIDENCE) {
+    for Evidence { source, says } in finding.evidence.iter().take(MAX_EVIDENCE) {
         found = found.evidence(format!("agent on {node}: {source}"), says);
     }
     if !claim.is_named {

@@ -7,7 +7,7 @@ use crate::rules::backend::{self, Backend};
 use crate::state::*;
 
 /// More APIs are not looked into: each costs two questions.
-const MOST: usize = 4;
+const MAX_APIS: usize = 4;
 
 /// What another API says of the path to a node.
 pub enum Neighbour {
@@ -29,7 +29,7 @@ pub fn of(lister: &Lister, diagnosis: &mut Diagnosis, target: &ObjectRef, node: 
         (is_reached || failure(&available.message) == Failure::Unreachable).then_some((other, service, is_reached))
     });
     let mut unreachable = None;
-    for (other, service, is_reached) in others.take(MOST) {
+    for (other, service, is_reached) in others.take(MAX_APIS) {
         let Backend::Ready { node: Some(on) } = backend::look(lister, diagnosis, service) else { continue };
         let shown = format!("APIService {}", other.metadata.name);
         match (on == node, is_reached) {

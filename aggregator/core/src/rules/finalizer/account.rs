@@ -5,7 +5,7 @@ use crate::lister::Lister;
 use crate::state::*;
 
 /// The API server goes on to take the tokens of an account that is being deleted for so many seconds.
-const LEEWAY: i64 = 60;
+const TOKEN_LEEWAY_SECONDS: i64 = 60;
 
 /// The account as an object.
 pub fn object((namespace, name): &Account) -> ObjectRef {
@@ -26,5 +26,5 @@ pub fn gone(lister: &Lister, diagnosis: &mut Diagnosis, account: &Account) -> Op
     }
     let meta = &diagnosis.silently(answer)?.metadata;
     let asked = meta.asked_to_go_at()?;
-    (lister.state.seconds_since(asked) > LEEWAY).then_some("is being deleted")
+    (lister.state.seconds_since(asked) > TOKEN_LEEWAY_SECONDS).then_some("is being deleted")
 }

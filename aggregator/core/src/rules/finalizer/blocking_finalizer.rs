@@ -2,7 +2,7 @@
 
 use findings::{Cause, cause};
 
-use super::finalizer_cause::{SLOW, finalizer_cause};
+use super::finalizer_cause::{MAX_REACTION_SECONDS, finalizer_cause};
 use super::registry::KnownFinalizer;
 use super::setter;
 use crate::diagnosis::{Diagnosis, RootCause};
@@ -97,7 +97,7 @@ impl Case<'_> {
     }
 
     pub fn is_young(&self, diagnosis: &Diagnosis) -> bool {
-        diagnosis.is_younger_than(SLOW)
+        diagnosis.is_younger_than(MAX_REACTION_SECONDS)
     }
 }
 

@@ -9,9 +9,9 @@ use crate::rules::object_reports::{self, Said, Weight};
 use crate::state::*;
 
 /// More words than these are not told.
-const MOST: usize = 6;
+const MAX_REPORTS: usize = 6;
 /// More of a step is not shown: how the object stands, and its own words.
-const LONGEST: usize = 600;
+const MAX_STEP_CHARS: usize = 600;
 
 /// What was reported, and what it means.
 pub struct Reported {
@@ -46,7 +46,7 @@ pub fn of(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diag
 pub fn tell(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) -> Option<String> {
     // What is reported of pods is mostly about their start.
     let said = if target.is(known::PODS) { Vec::new() } else { object_reports::of(lister, target, meta, diagnosis) };
-    said.iter().take(MOST).for_each(|said| diagnosis.evidence(&said.source, &said.says));
+    said.iter().take(MAX_REPORTS).for_each(|said| diagnosis.evidence(&said.source, &said.says));
     said.first().map(brief)
 }
 
@@ -55,7 +55,7 @@ pub fn with(mut found: RootCause, told: Option<String>) -> RootCause {
     if let Some((step, told)) = found.steps.first_mut().zip(told)
         && !step.words.contains(&told)
     {
-        step.words = clean(&format!("{}; {told}", step.words), LONGEST);
+        step.words = clean(&format!("{}; {told}", step.words), MAX_STEP_CHARS);
     }
     found
 }

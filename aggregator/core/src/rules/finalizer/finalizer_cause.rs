@@ -4,12 +4,12 @@ use findings::{Cause, Placeholder};
 
 use crate::diagnosis::{Diagnosis, RootCause};
 use crate::lister::Lister;
-use crate::rules::minimum_age::YOUNG;
+use crate::rules::minimum_age::MIN_AGE_SECONDS;
 use crate::rules::webhook::{self, Request};
 use crate::state::*;
 
 /// A controller that has not answered for so long is not merely slow.
-pub const SLOW: i64 = YOUNG;
+pub const MAX_REACTION_SECONDS: i64 = MIN_AGE_SECONDS;
 
 /// A cause for which a finalizer stays.
 pub fn finalizer_cause(target: &ObjectRef, meta: &Meta, finalizer: &str, cause: &'static Cause) -> RootCause {

@@ -9,7 +9,7 @@ use crate::rules::phrases::within;
 use crate::state::*;
 
 /// More Services, and more namespaces, are not looked into.
-const MOST: usize = 4;
+const MAX_PLACES: usize = 4;
 
 /// The operator lifecycle manager labels all that belongs to an operator with
 /// `operators.coreos.com/<package>.<namespace>`.
@@ -50,7 +50,7 @@ pub fn of<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, resource: &Resourc
         true => Vec::from_iter(server(lister, diagnosis, resource)),
         false => converter(crd, &shown),
     };
-    for (service, says) in services.into_iter().chain(callees(lister, diagnosis, &resource.group)).take(MOST) {
+    for (service, says) in services.into_iter().chain(callees(lister, diagnosis, &resource.group)).take(MAX_PLACES) {
         let Some(selector) = selector(lister, diagnosis, &service) else { continue };
         let is_it = |one: &Workload| fits(&selector, &one.spec.template.metadata.labels);
         found = found.or(best(workloads(lister, diagnosis, &service.namespace, is_it, &says)));
@@ -143,7 +143,7 @@ fn installed<'a>(
         }
         found.extend(own);
     }
-    for key in meta.labels.keys().filter(|key| key.starts_with(OLM)).take(MOST) {
+    for key in meta.labels.keys().filter(|key| key.starts_with(OLM)).take(MAX_PLACES) {
         let Some((_, namespace)) = key.rsplit_once('.') else { continue };
         let says = (shown.to_owned(), format!("installed by an operator subscription: label {key}"));
         let own = workloads(lister, diagnosis, namespace, |one| one.metadata.labels.contains_key(key), &says);

@@ -11,7 +11,7 @@ use crate::state::*;
 const HIDES: &str = "who may remove the finalizer";
 
 /// More names of roles are not said.
-const MOST_ROLES: usize = 3;
+const MAX_ROLES: usize = 3;
 
 /// Who may change a resource.
 pub struct Rights<'r> {
@@ -94,7 +94,7 @@ impl<'r> Rights<'r> {
             .keys()
             .map(|(at, name)| (format!("Role {}/{name}", at.as_deref().unwrap_or_default()), name));
         let free = cluster_wide.chain(local).filter(|(_, name)| !self.bound.contains(*name));
-        free.map(|(shown, _)| shown).take(MOST_ROLES).collect()
+        free.map(|(shown, _)| shown).take(MAX_ROLES).collect()
     }
 }
 
@@ -166,7 +166,7 @@ pub fn may_change(lister: &Lister, diagnosis: &mut Diagnosis, account: &Account,
         }
         shown.extend(local.iter().map(|name| format!("Role {namespace}/{name}")));
     }
-    shown.truncate(MOST_ROLES);
+    shown.truncate(MAX_ROLES);
     May::Not(match shown.as_slice() {
         [] => "no role lets anybody but administrators change it".to_owned(),
         some => format!("no binding gives it {}", some.join(" or ")),

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
-use super::finalizer_cause::SLOW;
+use super::finalizer_cause::MAX_REACTION_SECONDS;
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::state::*;
 
 /// More namespaces than these are cheaper to list all at once.
-const MOST_NAMESPACES: usize = 5;
+const MAX_NAMESPACES: usize = 5;
 
 const HIDES: &str = "whether the controller runs";
 
@@ -65,7 +65,7 @@ impl<'a> Runner<'a> {
 
     /// Since when, if it has only just become ready: what has waited for it is not finished at once.
     pub fn new_since(&self, lister: &Lister) -> Option<Timestamp> {
-        self.ready_since.filter(|since| lister.state.seconds_since(*since).abs() < SLOW)
+        self.ready_since.filter(|since| lister.state.seconds_since(*since).abs() < MAX_REACTION_SECONDS)
     }
 
     /// How it stands.
@@ -102,7 +102,7 @@ pub fn of<'a>(
     is_found: impl Fn(&[Runner]) -> bool,
 ) -> Vec<Runner<'a>> {
     let namespaces: BTreeSet<&String> = accounts.iter().map(|(namespace, _)| namespace).collect();
-    let scopes = match namespaces.len() > MOST_NAMESPACES {
+    let scopes = match namespaces.len() > MAX_NAMESPACES {
         true => vec![Scope::All],
         false => namespaces.into_iter().cloned().map(Scope::Namespace).collect::<Vec<_>>(),
     };

@@ -20,7 +20,7 @@ use crate::rules::webhook;
 use crate::state::*;
 
 /// More of the others are not shown.
-const MOST_OTHERS: usize = 4;
+const MAX_OTHERS: usize = 4;
 
 /// Who says what roles grant.
 pub const ROLES: &str = "clusterroles and their bindings";
@@ -144,7 +144,7 @@ fn custom(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<Roo
         root.holds_from_the_start = false;
         // Whoever takes it off cannot be told from the others by what was recorded.
         let all = found.first.iter().chain(&found.also).filter(|_| known.set_by_another);
-        let idle = all.filter(|one| one.is_not_ready()).take(MOST_OTHERS);
+        let idle = all.filter(|one| one.is_not_ready()).take(MAX_OTHERS);
         let says = |one: &Candidate| format!("may change it, and does not run as it should: {}", one.words());
         let root = root.with_evidence(idle.map(|one| (ROLES, says(one))));
         return Some(controller_reports::with(root, told));
@@ -212,7 +212,7 @@ fn blamed(
     let Some(first) = &found.first else { return Blamed::Nobody };
     let is_told = (first.by == By::Setting && case.is_program_recorded()) || case.is_of_kind();
     let is_alone = found.is_alone() && is_told && beside.is_empty();
-    let likely = found.also.iter().filter(|other| other.by == first.by || other.is_not_ready()).take(MOST_OTHERS);
+    let likely = found.also.iter().filter(|other| other.by == first.by || other.is_not_ready()).take(MAX_OTHERS);
     beside.extend(likely.map(|other| (ROLES.to_owned(), format!("another that may change it: {}", other.words()))));
     beside.extend(users(found));
     if !found.may_all.is_empty() {

@@ -14,7 +14,7 @@ use crate::state::*;
 
 /// The two times of an object and of its namespace may be of two API servers, and a request that was let in before the
 /// deletion may be stored after it: seconds that prove nothing.
-const CLOCKS_DIFFER: i64 = 60;
+const MAX_SKEW_SECONDS: i64 = 60;
 
 /// What was found in a namespace.
 #[derive(Default)]
@@ -162,7 +162,7 @@ fn secrets(case: &Case, diagnosis: &mut Diagnosis) {
 fn sort<'a>(case: &Case, diagnosis: &mut Diagnosis, left: &mut Left<'a>, target: ObjectRef, meta: &'a Meta) {
     left.finalizers.extend(meta.finalizers.iter().map(String::as_str));
     let times = meta.creation_timestamp.zip(case.namespace.metadata.deletion_timestamp);
-    if times.is_some_and(|(born, deleted)| born.as_second() - deleted.as_second() > CLOCKS_DIFFER) {
+    if times.is_some_and(|(born, deleted)| born.as_second() - deleted.as_second() > MAX_SKEW_SECONDS) {
         left.recreated.push(target.clone());
     }
     if meta.deletion_timestamp.is_some() {

@@ -7,14 +7,14 @@ use super::content::Left;
 use super::terminating_namespace::Case;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
-use crate::rules::minimum_age::YOUNG;
+use crate::rules::minimum_age::MIN_AGE_SECONDS;
 use crate::rules::phrases::{age, count, some};
 use crate::rules::webhook::Request;
 use crate::rules::{control_plane, finalizer, webhook};
 use crate::state::*;
 
 /// The namespace controller tries again within a minute; after five it does not work on the namespace.
-const RETRIED: i64 = 300;
+const MAX_RETRY_SECONDS: i64 = 300;
 
 pub fn judge(lister: &Lister, case: &Case, left: &Left, diagnosis: &mut Diagnosis) {
     recreated(case, left, diagnosis);
@@ -27,7 +27,7 @@ pub fn judge(lister: &Lister, case: &Case, left: &Left, diagnosis: &mut Diagnosi
     }
     refused(lister, left, diagnosis);
     without_condition(lister, case, left, diagnosis);
-    let is_young = diagnosis.is_younger_than(YOUNG);
+    let is_young = diagnosis.is_younger_than(MIN_AGE_SECONDS);
     if !diagnosis.is_explained() && is_young && !diagnosis.pending {
         let words = format!("{}; being emptied", diagnosis.words);
         let found = RootCause::here(&cause::NAMESPACE_STILL_EMPTYING, case.target, words)
@@ -37,16 +37,16 @@ pub fn judge(lister: &Lister, case: &Case, left: &Left, diagnosis: &mut Diagnosi
 }
 
 /// The first version whose namespace controller writes down how far it is, also when nothing is wrong.
-const WRITES_CONDITIONS: u32 = 16;
+const MIN_MINOR_WITH_CONDITIONS: u32 = 16;
 
 /// A namespace controller that runs writes conditions at its first look, and asks what is inside to go.
 fn without_condition(lister: &Lister, case: &Case, left: &Left, diagnosis: &mut Diagnosis) {
     let is_untouched = case.namespace.status.conditions.is_empty() && case.has_own_finalizer();
-    if !is_untouched || diagnosis.is_younger_than(YOUNG) || diagnosis.is_explained() || diagnosis.pending {
+    if !is_untouched || diagnosis.is_younger_than(MIN_AGE_SECONDS) || diagnosis.is_explained() || diagnosis.pending {
         return;
     }
     let minor = diagnosis.silently(lister.version()).and_then(Version::minor);
-    if minor.is_none_or(|minor| minor < WRITES_CONDITIONS) || diagnosis.pending {
+    if minor.is_none_or(|minor| minor < MIN_MINOR_WITH_CONDITIONS) || diagnosis.pending {
         return;
     }
     let inside = match left.not_asked.len() {
@@ -93,7 +93,7 @@ pub fn outdated(lister: &Lister, case: &Case, answering: &[Answering], diagnosis
         .name(Placeholder::Namespace, case.name)
         .name(Placeholder::GroupVersion, &first.group_version)
         .evidence("APIService and API discovery", format!("{} {again}", some(&names, 3)));
-    let is_recent = since.is_some_and(|since| lister.state.seconds_since(since) < RETRIED);
+    let is_recent = since.is_some_and(|since| lister.state.seconds_since(since) < MAX_RETRY_SECONDS);
     diagnosis.causes.push(match is_recent {
         true => found.progressing(),
         false => found.probable("why the namespace controller has not tried again since: its log has that"),

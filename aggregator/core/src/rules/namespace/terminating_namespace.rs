@@ -1,6 +1,6 @@
 //! A namespace that is being deleted.
 
-use crate::rules::minimum_age::YOUNG;
+use crate::rules::minimum_age::MIN_AGE_SECONDS;
 use crate::state::*;
 
 /// A namespace that is being deleted, under explanation.
@@ -26,7 +26,7 @@ impl Case<'_> {
 
     /// Whether it was deleted so recently that what holds it may merely take its time.
     pub fn is_young(&self, diagnosis: &crate::diagnosis::Diagnosis) -> bool {
-        diagnosis.is_younger_than(YOUNG)
+        diagnosis.is_younger_than(MIN_AGE_SECONDS)
     }
 
     /// Whether its conditions say that nothing is left.

@@ -17,10 +17,10 @@ const NOT_COUNTED: &str = "node.kubernetes.io/exclude-disruption";
 /// nodes are not ready, and a disrupted zone of at most 50 nodes is not evicted at all.
 const DISRUPTED_NODES: usize = 3;
 const DISRUPTED_PERCENT: usize = 55;
-const LARGE_ZONE: usize = 50;
+const LARGE_ZONE_NODES: usize = 50;
 
 /// The taint NoExecute follows within this time where nothing is disrupted.
-const TAINTED: i64 = 120;
+const MAX_TAINT_DELAY_SECONDS: i64 = 120;
 
 /// Where else nodes are silent.
 pub struct Disruption {
@@ -135,7 +135,8 @@ impl Suspended {
 /// Whether the node controller has stopped evicting, as far as taints and other nodes show it.
 pub fn suspended(lister: &Lister, on: &Node, diagnosis: &mut Diagnosis) -> Option<Suspended> {
     let ready = condition(&on.status.conditions, "Ready").filter(|ready| ready.status == "Unknown")?;
-    let is_late = ready.last_transition_time.is_some_and(|since| lister.state.seconds_since(since) >= TAINTED);
+    let is_late =
+        ready.last_transition_time.is_some_and(|since| lister.state.seconds_since(since) >= MAX_TAINT_DELAY_SECONDS);
     if !is_late || on.taint(UNREACHABLE, "NoSchedule").is_none() || on.taint(UNREACHABLE, "NoExecute").is_some() {
         return None;
     }
@@ -143,7 +144,7 @@ pub fn suspended(lister: &Lister, on: &Node, diagnosis: &mut Diagnosis) -> Optio
     let rate = match disruption.extent {
         Extent::Few => return None,
         Extent::Everything => "nothing is evicted anywhere",
-        Extent::MostOfZone if disruption.all <= LARGE_ZONE => "nothing is evicted in it",
+        Extent::MostOfZone if disruption.all <= LARGE_ZONE_NODES => "nothing is evicted in it",
         Extent::MostOfZone => "one node of it is evicted in 100 s",
     };
     let manager = "kube-controller-manager";

@@ -9,7 +9,7 @@ use super::termination::Termination;
 use super::tolerated::{came_back, evicted_at, is_drained, is_given_up};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
-use crate::rules::minimum_age::YOUNG;
+use crate::rules::minimum_age::MIN_AGE_SECONDS;
 use crate::rules::phrases::{count, lasting, some, within};
 use crate::rules::subject::pods_on;
 use crate::rules::webhook::Request;
@@ -17,11 +17,11 @@ use crate::rules::{control_plane, object_reports, webhook};
 use crate::state::*;
 
 /// More namespaces than these are cheaper to list all at once.
-const MOST_NAMESPACES: usize = 5;
+const MAX_NAMESPACES: usize = 5;
 /// More names of pods are counted.
-const MOST_NAMES: usize = 5;
+const MAX_NAMES: usize = 5;
 /// More claims of pods are not looked up.
-const MOST_CLAIMS: usize = 20;
+const MAX_CLAIMS: usize = 20;
 
 const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
 const SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict";
@@ -111,7 +111,7 @@ fn by_whom(lister: &Lister, target: &ObjectRef, node: &Node, by: Drainer, diagno
 
 fn pods_step(pods: &[&Pod], words: &str) -> Step {
     let names = names(pods);
-    Step::named(format!("{} on it", count(names.len(), "pod")), format!("{words}: {}", some(&names, MOST_NAMES)))
+    Step::named(format!("{} on it", count(names.len(), "pod")), format!("{words}: {}", some(&names, MAX_NAMES)))
 }
 
 fn names(pods: &[&Pod]) -> Vec<String> {
@@ -121,7 +121,7 @@ fn names(pods: &[&Pod]) -> Vec<String> {
 
 fn budgets<'a>(lister: &Lister<'a>, pods: &[&Pod], diagnosis: &mut Diagnosis) -> Vec<&'a Budget> {
     let namespaces: BTreeSet<&str> = pods.iter().filter_map(|pod| pod.metadata.namespace.as_deref()).collect();
-    let scopes: Vec<Scope> = match namespaces.len() > MOST_NAMESPACES {
+    let scopes: Vec<Scope> = match namespaces.len() > MAX_NAMESPACES {
         true => vec![Scope::All],
         false => namespaces.into_iter().map(within).collect(),
     };
@@ -310,7 +310,7 @@ impl Case<'_, '_> {
             .name(Placeholder::Node, &self.target.name)
             .evidence(self.target.to_string(), &words)
             .step(Step::about(self.target, &words));
-        match since.is_some_and(|since| self.lister.state.seconds_since(since) < YOUNG) {
+        match since.is_some_and(|since| self.lister.state.seconds_since(since) < MIN_AGE_SECONDS) {
             true => found.progressing(),
             false => found,
         }
@@ -363,7 +363,7 @@ impl Case<'_, '_> {
         let unready = if current_healthy <= desired_healthy { self.unready(budget, diagnosis) } else { Vec::new() };
         match unready.is_empty() {
             true => words,
-            false => format!("{words}; not ready: {}", some(&unready, MOST_NAMES)),
+            false => format!("{words}; not ready: {}", some(&unready, MAX_NAMES)),
         }
     }
 
@@ -402,7 +402,7 @@ fn given_up(lister: &Lister, target: &ObjectRef, by: Drainer, pods: &[&Pod], dia
         diagnosis.note(format!(
             "Karpenter does not wait for a pod that should have ended more than a minute ago, so these do not hold {target}: \
              {}.",
-            some(&names, MOST_NAMES)
+            some(&names, MAX_NAMES)
         ));
     }
 }
@@ -436,6 +436,6 @@ fn volumes<'a>(lister: &Lister<'a>, pods: &[&Pod], diagnosis: &mut Diagnosis) ->
     let get = |(pod, name): (&&Pod, String)| {
         lister.get::<Claim>(known::CLAIMS, Some(pod.metadata.namespace.as_deref().unwrap_or_default()), &name)
     };
-    let claims = claims.take(MOST_CLAIMS).filter_map(|claim| diagnosis.silently(get(claim)));
+    let claims = claims.take(MAX_CLAIMS).filter_map(|claim| diagnosis.silently(get(claim)));
     claims.map(|claim| claim.spec.volume_name.as_str()).filter(|name| !name.is_empty()).collect()
 }

@@ -10,11 +10,11 @@ use crate::state::*;
 
 /// A kubelet renews its Lease every ten seconds; one that others were heard after for so long has
 /// missed some of that.
-const MISSED: i64 = 40;
+const MIN_SILENCE_SECONDS: i64 = 40;
 
 /// Whether one clock's time is after another's, that of somebody else.
 fn is_after(time: Timestamp, others: Timestamp) -> bool {
-    time.as_second() > others.as_second().saturating_add(agent::SKEW)
+    time.as_second() > others.as_second().saturating_add(agent::MAX_SKEW_SECONDS)
 }
 
 /// What was last heard of a node.
@@ -45,7 +45,8 @@ impl Heartbeat {
         let answer = lister.from_list::<Lease>(known::LEASES, "kube-node-lease", name);
         let lease = diagnosis.required(format!("Lease kube-node-lease/{name}"), "when it was last heard of", answer);
         let last = heartbeat.max(lease.and_then(|lease| lease.spec.renew_time));
-        let good_for = lease.map_or(MISSED, |lease| lease.spec.lease_duration_seconds.max(MISSED));
+        let good_for =
+            lease.map_or(MIN_SILENCE_SECONDS, |lease| lease.spec.lease_duration_seconds.max(MIN_SILENCE_SECONDS));
         let word = agent::last_word(lister, on, diagnosis);
         let is_later =
             |at: Timestamp| last.is_some_and(|last| at.as_second() > last.as_second().saturating_add(good_for));

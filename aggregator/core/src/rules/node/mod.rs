@@ -24,13 +24,13 @@ use heartbeat::{Heartbeat, Word};
 pub use route::{NoRoute, down as network_down, missing as route_missing};
 
 /// The pod garbage collector acts every 20 seconds.
-const COLLECTOR: i64 = 120;
+const MAX_COLLECTION_SECONDS: i64 = 120;
 
 /// A node that was silent for so long is not only late.
-const LOST: i64 = 60;
+const MIN_SILENCE_SECONDS: i64 = 60;
 
 /// A cloud needs minutes to end a machine.
-const MACHINE_ENDS: i64 = 10 * 60;
+const INSTANCE_STOP_SECONDS: i64 = 10 * 60;
 
 /// A node that is not well, under explanation.
 struct Case<'a> {
@@ -93,7 +93,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     }
     if diagnosis.terminating && is_drained && is_machine_ending(lister, &case) {
         let since = case.ready.and_then(|ready| ready.last_transition_time);
-        if since.is_some_and(|since| lister.state.seconds_since(since) < MACHINE_ENDS) {
+        if since.is_some_and(|since| lister.state.seconds_since(since) < INSTANCE_STOP_SECONDS) {
             diagnosis.causes = diagnosis.causes.into_iter().map(RootCause::progressing).collect();
         }
         return diagnosis;
@@ -149,7 +149,7 @@ pub fn is_lost(lister: &Lister, node: &Node) -> bool {
     let is_off = node.is_tainted(OUT_OF_SERVICE) || node.is_tainted(SHUT_DOWN);
     condition(&node.status.conditions, "Ready").is_some_and(|ready| {
         let since = ready.last_transition_time.map(|at| lister.state.seconds_since(at));
-        ready.status == "Unknown" && (is_off || since.is_some_and(|seconds| seconds > LOST))
+        ready.status == "Unknown" && (is_off || since.is_some_and(|seconds| seconds > MIN_SILENCE_SECONDS))
     })
 }
 
@@ -191,7 +191,7 @@ fn judge(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> RootCause {
         let words = "declared out of service, and its pods have not been removed";
         let found = case.found(&cause::OUT_OF_SERVICE_NOT_EFFECTIVE, words);
         match taint.time_added.map(|added| lister.state.seconds_since(added)) {
-            Some(since) if since > COLLECTOR => return found,
+            Some(since) if since > MAX_COLLECTION_SECONDS => return found,
             Some(_) => {}
             None => {
                 return found.probable("since when: kubectl taint writes no time. The collector needs up to a minute");
@@ -284,7 +284,7 @@ fn silent(lister: &Lister, case: &Case, heartbeat: &Heartbeat, diagnosis: &mut D
                 None => found,
             };
             // By now the agent may be silent as well.
-            if lister.state.seconds_since(*spoke) > agent::RENEWED {
+            if lister.state.seconds_since(*spoke) > agent::MAX_RENEWAL_SECONDS {
                 found.probable(format!("whether the agent still reaches the API server: its last Event is {ago} old"))
             } else if case.taint(SHUT_DOWN).is_some_and(|taint| taint.time_added.is_none()) {
                 found.probable(format!("whether its cloud has stopped the machine since: {SHUT_DOWN} has no time"))
@@ -356,7 +356,7 @@ fn not_evicted(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
 }
 
 /// More claims are not followed one by one.
-const MOST_CLAIMS: usize = 20;
+const MAX_CLAIMS: usize = 20;
 
 /// When something on this node was asked about, the claims of its pods that were met: (namespace, name).
 /// `None` when all volumes of the node count, or these are too many to be asked for one by one.
@@ -373,7 +373,7 @@ fn claims_on<'a>(lister: &Lister<'a>, node: &ObjectRef) -> Option<BTreeSet<(&'a 
         pod.claims().into_iter().map(move |name| (namespace, name))
     };
     let all: BTreeSet<_> = pods.flat_map(claims).collect();
-    (all.len() <= MOST_CLAIMS).then_some(all)
+    (all.len() <= MAX_CLAIMS).then_some(all)
 }
 
 /// The volume that a claim is bound to.

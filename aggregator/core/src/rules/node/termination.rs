@@ -8,7 +8,7 @@ use crate::lister::Lister;
 use crate::state::*;
 
 /// Karpenter tries every few seconds; a pod that is left so long after its time is not left because of a budget.
-const LATE: i64 = 120;
+const MAX_DELAY_SECONDS: i64 = 120;
 
 /// How long Karpenter lets a pod refuse: what its NodeClaim's `terminationGracePeriod` comes to.
 pub enum Termination {
@@ -52,6 +52,6 @@ impl Termination {
             return false;
         };
         let deleted_at = at.saturating_sub(SignedDuration::from_secs(grace)).unwrap_or(*at);
-        state.seconds_since(deleted_at) > LATE
+        state.seconds_since(deleted_at) > MAX_DELAY_SECONDS
     }
 }

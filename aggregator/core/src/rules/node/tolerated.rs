@@ -34,12 +34,12 @@ fn is_left_by_cluster_api(pod: &Pod) -> bool {
 
 /// Seconds past its deadline after which Karpenter no longer waits for a pod (karpenter: pkg/utils/pod/scheduling.go,
 /// `IsStuckTerminating`).
-const GIVEN_UP: i64 = 60;
+const MAX_WAIT_SECONDS: i64 = 60;
 
 /// Whether Karpenter takes the node away although this pod is still terminating on it.
 pub fn is_given_up(pod: &Pod, by: Drainer, state: &State) -> bool {
     let deadline = pod.metadata.deletion_timestamp;
-    by == Drainer::Karpenter && deadline.is_some_and(|deadline| state.seconds_since(deadline) > GIVEN_UP)
+    by == Drainer::Karpenter && deadline.is_some_and(|deadline| state.seconds_since(deadline) > MAX_WAIT_SECONDS)
 }
 
 fn tolerates_karpenter(pod: &Pod, node: &Node) -> bool {

@@ -50,20 +50,20 @@ pub struct Said<'a> {
 }
 
 /// More of a sentence is not shown in a chain.
-const BRIEF: usize = 200;
+const MAX_BRIEF_CHARS: usize = 200;
 /// More of a sentence is not shown as evidence.
-const WHOLE: usize = 400;
+const MAX_EVIDENCE_CHARS: usize = 400;
 
 impl<'a> Said<'a> {
     fn new(weight: Weight, source: String, head: &str, message: &'a Message) -> Self {
         let head = clean(&head.replace('"', "'"), 120);
-        let says = phrase(&head, message, WHOLE);
+        let says = phrase(&head, message, MAX_EVIDENCE_CHARS);
         Said { weight, source, head, message, says }
     }
 
     /// In a few words.
     pub fn brief(&self) -> String {
-        phrase(&self.head, self.message, BRIEF)
+        phrase(&self.head, self.message, MAX_BRIEF_CHARS)
     }
 }
 

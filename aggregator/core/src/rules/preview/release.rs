@@ -3,14 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use super::{Going, MOST_NAMES, lost_claims, refused};
+use super::{Going, MAX_NAMES, lost_claims, refused};
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::rules::phrases::{some, within};
 use crate::state::*;
 
 /// From a Deployment to its pods there are two owners, from a CronJob three.
-const MOST_OWNERS: usize = 3;
+const MAX_OWNERS: usize = 3;
 
 /// Waits for all that Helm would delete and that something may hold.
 pub fn explain(lister: &Lister, target: &ObjectRef, release: &Release) -> Diagnosis {
@@ -84,7 +84,7 @@ fn dependents<'a>(
     others: &[&'a Object],
     diagnosis: &mut Diagnosis,
 ) -> BTreeSet<&'a str> {
-    for _ in 0..MOST_OWNERS {
+    for _ in 0..MAX_OWNERS {
         uids.extend(
             others
                 .iter()
@@ -115,7 +115,7 @@ fn goes_with(meta: &Meta, uids: &BTreeSet<&str>) -> bool {
 
 fn notes(target: &ObjectRef, release: &Release, kept: &[String], diagnosis: &mut Diagnosis) {
     if !kept.is_empty() {
-        diagnosis.note(format!("Stay ({}: keep): {}.", release::POLICY, some(kept, MOST_NAMES)));
+        diagnosis.note(format!("Stay ({}: keep): {}.", release::POLICY, some(kept, MAX_NAMES)));
     }
     let Release { namespace, name } = release;
     diagnosis.note(format!(

@@ -2,7 +2,7 @@
 //! the controller makes so; the garbage collector asks the claims
 //! (kubernetes: pkg/controller/statefulset/stateful_set_utils.go).
 
-use super::MOST_NAMES;
+use super::MAX_NAMES;
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::rules::phrases::{some, within};
@@ -39,13 +39,13 @@ fn tell(set: &Workload, going: &[String], staying: &[String], diagnosis: &mut Di
     if !going.is_empty() {
         diagnosis.note(format!(
             "Deleted with it, because they name it as their owner ({policy}): PersistentVolumeClaims {}.",
-            some(going, MOST_NAMES)
+            some(going, MAX_NAMES)
         ));
     }
     if staying.is_empty() {
         return;
     }
-    let stay = some(staying, MOST_NAMES);
+    let stay = some(staying, MAX_NAMES);
     if when_deleted == DELETE {
         diagnosis.note(format!(
             "Not deleted with it, although {policy}: PersistentVolumeClaims {stay} do not name it as their owner. The \

@@ -1,6 +1,6 @@
 //! Who holds the volumes of what runs, as the agents of the nodes say when they are asked now.
 
-use super::MOST_NAMES;
+use super::MAX_NAMES;
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::rules::phrases::{count, some, within};
@@ -9,7 +9,7 @@ use crate::rules::{agent, agent::Held};
 use crate::state::*;
 
 /// Each question is a search through the processes of a node.
-pub const MOST_ASKED: usize = 10;
+pub const MAX_QUERIES: usize = 10;
 
 /// Asks about the pods that run and would be deleted, or that use the volume that would be.
 pub fn look(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) {
@@ -24,7 +24,7 @@ pub fn look(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) {
     let (mut free, mut others) = (Vec::new(), Vec::new());
     for (at, pod) in pods.iter().enumerate() {
         let shown = format!("{}/{}", pod.metadata.namespace.as_deref().unwrap_or_default(), pod.metadata.name);
-        let held = if at < MOST_ASKED { agent::would_hold(lister, diagnosis, pod) } else { Held::NotTold };
+        let held = if at < MAX_QUERIES { agent::would_hold(lister, diagnosis, pod) } else { Held::NotTold };
         match held {
             Held::By(causes) if causes.is_empty() => free.push(shown),
             Held::By(causes) => diagnosis.causes.extend(causes),
@@ -40,16 +40,16 @@ pub fn look(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) {
     if !free.is_empty() {
         diagnosis.note(format!(
             "Asked now, the agents name no process outside of these pods that holds one of their volumes: {}.",
-            some(&free, MOST_NAMES)
+            some(&free, MAX_NAMES)
         ));
     }
     if !others.is_empty() {
         diagnosis.note(format!(
-            "The agents answered now for {} of {}. Nothing is known about: {}. At most {MOST_ASKED} are asked about; to ask \
+            "The agents answered now for {} of {}. Nothing is known about: {}. At most {MAX_QUERIES} are asked about; to ask \
              about one: kubectl why-terminating --before --live pod/NAME -n NAMESPACE",
             pods.len() - others.len(),
             count(pods.len(), "running pod"),
-            some(&others, MOST_NAMES)
+            some(&others, MAX_NAMES)
         ));
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use x509_cert::Certificate;
 
 /// A longer one is not read.
-const LONGEST: usize = 256 << 10;
+const MAX_BASE64_BYTES: usize = 256 << 10;
 
 /// PEM in base64, as the API has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,7 +18,7 @@ impl CaBundle {
     /// When the last of its certificates expires: nothing can be called with it afterwards. None when it is empty or
     /// cannot be read.
     pub fn expires(&self) -> Option<Timestamp> {
-        if self.0.len() > LONGEST {
+        if self.0.len() > MAX_BASE64_BYTES {
             return None;
         }
         let pem = BASE64_STANDARD.decode(&self.0).ok()?;
@@ -38,6 +38,6 @@ mod tests {
             assert_eq!(CaBundle(BASE64_STANDARD.encode(odd)).expires(), None, "{odd:?}");
         }
         assert_eq!(CaBundle("no base64".to_owned()).expires(), None);
-        assert_eq!(CaBundle("A".repeat(LONGEST + 4)).expires(), None);
+        assert_eq!(CaBundle("A".repeat(MAX_BASE64_BYTES + 4)).expires(), None);
     }
 }

@@ -8,11 +8,11 @@ use aggregator_core::report::{Root, Victim};
 use findings::{Gate, Link, Thing};
 
 /// Boxes of one picture.
-pub const MOST: usize = 15;
+pub const MAX_BOXES: usize = 15;
 /// Victims that have a box of their own.
-const VICTIMS: usize = 4;
+const MAX_VICTIMS: usize = 4;
 /// Boxes of one chain, from a namespace down to a process; the middle of a longer one is one box.
-const CHAIN: usize = 8;
+const MAX_CHAIN_BOXES: usize = 8;
 
 /// What a box stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,10 +61,10 @@ pub struct Diagram {
 /// Lays out what a root holds.
 pub fn diagram(root: &Root) -> Diagram {
     // What is hidden cannot be told apart, and a very long chain takes the place of others.
-    (1..=VICTIMS)
+    (1..=MAX_VICTIMS)
         .rev()
         .map(|victims| of(root, victims))
-        .find(|picture| picture.blocks.len() <= MOST)
+        .find(|picture| picture.blocks.len() <= MAX_BOXES)
         .unwrap_or_default()
 }
 
@@ -128,8 +128,8 @@ fn boxes<'c>(chain: impl IntoIterator<Item = &'c Link>, gate: Option<Gate>) -> V
 
 /// The same with its middle left out, if it is long.
 fn shortened(mut chain: Vec<Block>) -> Vec<Block> {
-    if chain.len() > CHAIN {
-        let (above, below) = (CHAIN / 2, CHAIN - 1 - CHAIN / 2);
+    if chain.len() > MAX_CHAIN_BOXES {
+        let (above, below) = (MAX_CHAIN_BOXES / 2, MAX_CHAIN_BOXES - 1 - MAX_CHAIN_BOXES / 2);
         let label = format!("{} steps", chain.len() - above - below);
         let middle = Block { label, state: String::new(), shape: Shape::More, is_root: false };
         chain.splice(above..chain.len() - below, [middle]);
@@ -326,7 +326,7 @@ pub(super) mod tests {
                 names.iter().map(|chain| chain.iter().map(String::as_str).collect()).collect();
             let chains: Vec<&[&str]> = chains.iter().map(Vec::as_slice).collect();
             let picture = diagram(&root(&chains));
-            prop_assert!((1..=MOST).contains(&picture.blocks.len()), "{picture:?}");
+            prop_assert!((1..=MAX_BOXES).contains(&picture.blocks.len()), "{picture:?}");
             for arrow in &picture.arrows {
                 prop_assert!(arrow.from < arrow.to && arrow.to < picture.blocks.len());
                 prop_assert_eq!(arrow.lane.is_some(), arrow.to > arrow.from + 1);

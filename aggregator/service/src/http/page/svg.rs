@@ -12,8 +12,8 @@ const GAP: usize = 18;
 /// Beside the boxes, for arrows that pass some.
 const LANE: usize = 9;
 /// So many characters of a label, which is bold, and of what is below it have room; the rest is in the title.
-const LABEL: usize = 40;
-const STATE: usize = 46;
+const MAX_LABEL_CHARS: usize = 40;
+const MAX_STATE_CHARS: usize = 46;
 
 /// Draws it. `label` says what it is a picture of.
 pub fn svg(picture: &Diagram, label: &str) -> Markup {
@@ -35,8 +35,8 @@ pub fn svg(picture: &Diagram, label: &str) -> Markup {
                     title { (told) }
                     svg x=(left) y=(row * (HEIGHT + GAP)) width=(WIDTH + 2) height=(HEIGHT + 2) {
                         rect x="1" y="1" width=(WIDTH) height=(HEIGHT) rx="6" {}
-                        text.label x="10" y="19" { (cut(&block.label, LABEL)) }
-                        text.state x="10" y="36" { (cut(&block.state, STATE)) }
+                        text.label x="10" y="19" { (cut(&block.label, MAX_LABEL_CHARS)) }
+                        text.state x="10" y="36" { (cut(&block.state, MAX_STATE_CHARS)) }
                     }
                 }
             }
