@@ -6,7 +6,7 @@
 //!                               ↓ questions                  ↓
 //!                            API server                  incidents (kept in a file)
 //!                               ↑ Events, of one replica     ↓
-//!                               └────────────────────────  Announcer
+//!                               └────────────────────────  event writer
 //! ```
 
 mod election;

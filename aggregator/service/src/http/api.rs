@@ -74,7 +74,7 @@ impl Seen {
 /// What there is, and what of it somebody may see.
 pub async fn see(shared: &Shared, user: &User) -> Result<Seen, Refusal> {
     let (report, incidents, silent_since) = {
-        let published = shared.published.borrow();
+        let published = shared.served.published.borrow();
         (published.report.clone(), published.incidents.clone(), published.silent_since)
     };
     let whole = report.ok_or(Refusal::TooEarly)?;
@@ -252,7 +252,7 @@ pub async fn one_incident(
     let incident = seen.incidents.iter().map(Arc::as_ref).find(|incident| incident.id == id);
     let incident = seen.rights.incidents(incident, &seen.whole).pop().ok_or(Refusal::NothingToSee)?;
     if format.as_deref() == Some("md") {
-        let text = markdown(&incident, shared.clock.now());
+        let text = markdown(&incident, shared.served.clock.now());
         return Ok(([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], text).into_response());
     }
     Ok(tagged(&headers, &incident))

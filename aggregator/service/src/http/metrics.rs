@@ -36,7 +36,7 @@ const REVIEWED_WITHIN: Duration = Duration::from_secs(5);
 /// say who asks, everybody is told that, and nothing else: else nobody could be told that it is silent.
 pub async fn render(State(shared): State<Shared>, mut parts: Parts) -> Response {
     let reviewed = tokio::time::timeout(REVIEWED_WITHIN, may_read(&mut parts, &shared)).await;
-    let published = shared.published.borrow().clone();
+    let published = shared.served.published.borrow().clone();
     let text = match reviewed.unwrap_or(Err(Refused::Unreviewed)) {
         Ok(true) => text(&published, &shared),
         Ok(false) => return StatusCode::FORBIDDEN.into_response(),
@@ -110,7 +110,7 @@ const PREFIX: &str = "why_terminating_cluster";
 
 /// Since when the API server has not been heard.
 fn silence(all: &mut Registry, published: &Published, shared: &Shared) {
-    let silent = published.silent_since.map_or(0, |since| shared.clock.now().as_second() - since.as_second());
+    let silent = published.silent_since.map_or(0, |since| shared.served.clock.now().as_second() - since.as_second());
     gauge(all, "api_silent_seconds", "Since when the API server has not been heard", [(NoLabel {}, silent)]);
 }
 
@@ -163,7 +163,7 @@ fn text(published: &Published, shared: &Shared) -> Result<String, std::fmt::Erro
     });
     gauge(all, "root_victims", "Objects that one root holds and that should be gone, of the first 50 roots", victims);
     gauge(all, "roots_left_out", "Roots beyond the first 50, which hold something all the same", one(left_out));
-    if shared.names_in_metrics {
+    if shared.served.names_in_metrics {
         let names = roots.clone().flat_map(|root| {
             root.victims.iter().filter_map(move |victim| {
                 let object = &victim.held.thing;
@@ -190,11 +190,11 @@ fn text(published: &Published, shared: &Shared) -> Result<String, std::fmt::Erro
     let incidents = incidents.map(|(state, sum)| (StateLabel { state }, i64::try_from(sum).unwrap_or(i64::MAX)));
     gauge(all, "incidents", "Incidents that are remembered", incidents);
     silence(all, published, shared);
-    let leads = u64::from(shared.leader.remaining().is_some());
+    let leads = u64::from(shared.served.leader.remaining().is_some());
     gauge(all, "leader", "Whether this replica writes Events", one(leads));
     for (name, help, value) in [
-        ("api_questions", "Questions to the API server beside the watches", &shared.requests.asked),
-        ("api_questions_throttled", "Questions that waited for others", &shared.requests.throttled),
+        ("api_questions", "Questions to the API server beside the watches", &shared.served.requests.asked),
+        ("api_questions_throttled", "Questions that waited for others", &shared.served.requests.throttled),
     ] {
         let counter = Counter::<u64>::default();
         counter.inc_by(value.load(Ordering::Relaxed));
@@ -202,7 +202,7 @@ fn text(published: &Published, shared: &Shared) -> Result<String, std::fmt::Erro
     }
     let sent = Family::<CodeLabel, Counter<u64>>::default();
     for outcome in Outcome::ALL {
-        sent.get_or_create(&CodeLabel { code: outcome.code() }).inc_by(shared.requests.sent(outcome));
+        sent.get_or_create(&CodeLabel { code: outcome.code() }).inc_by(shared.served.requests.sent(outcome));
     }
     all.register("api_requests", "Requests to the API server, by what came of them; a watch is one", sent);
     let mut text = String::new();

@@ -11,6 +11,11 @@ use super::api::{self, Answer, CauseLine, Incidents, NodeAnswer, ObjectAnswer, R
 use super::openapi::{self, Answers, Route};
 use super::stream::stream;
 
+/// The description of the API: OpenAPI 3.1.
+pub fn openapi() -> serde_json::Value {
+    openapi::document(&routes())
+}
+
 /// The routes.
 pub fn routes() -> Vec<Route> {
     let json = |path, summary, schema, handler| {

@@ -14,8 +14,9 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
+use super::Shared;
 use super::concurrency_limit::ConcurrencyLimit;
-use super::{Shared, router};
+use super::router::router;
 
 /// At the same time, and of one address: behind a port-forward all come from the same.
 const MAX_CONNECTIONS: usize = 256;

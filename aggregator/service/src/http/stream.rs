@@ -36,7 +36,7 @@ pub async fn stream(State(shared): State<Shared>, caller: Caller) -> Response {
     let Some(place) = shared.streams.take(caller.user.username.clone()) else {
         return (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, "30")]).into_response();
     };
-    let published = shared.published.clone();
+    let published = shared.served.published.clone();
     let follower = Follower { shared, token: caller.token, published, told: None, _place: place };
     let events = futures::stream::unfold(follower, |mut follower| async move {
         let event = follower.next().await?;

@@ -1,0 +1,29 @@
+//! Which path is answered by what.
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::get;
+
+use super::{Shared, metrics, openapi, page, routes};
+
+/// All paths.
+pub fn router(shared: Shared) -> Router {
+    let api = routes::routes().into_iter().fold(Router::new(), |api, route| api.route(route.path, route.handler));
+    Router::new()
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/readyz", get(ready))
+        .route("/metrics", get(metrics::render))
+        .nest(openapi::PREFIX, api)
+        .merge(page::router())
+        .fallback(|| async { StatusCode::NOT_FOUND })
+        .with_state(shared)
+}
+
+/// Ready is who has judged once; an API server that is away makes nobody unready who can still tell what was.
+async fn ready(State(shared): State<Shared>) -> (StatusCode, &'static str) {
+    match shared.served.published.borrow().report {
+        Some(_) => (StatusCode::OK, "ok\n"),
+        None => (StatusCode::SERVICE_UNAVAILABLE, "nothing has been judged yet\n"),
+    }
+}

@@ -1,0 +1,28 @@
+//! What the service is told at its start.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use client::Connection;
+
+use super::LeaseName;
+use crate::http::Certificate;
+
+/// What the service is told at its start.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How to reach the API server.
+    pub connection: Connection,
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// With which certificate.
+    pub certificate: Certificate,
+    /// Where incidents are kept over restarts; none to keep them in memory only.
+    pub incidents: Option<PathBuf>,
+    /// The Lease that says which of several replicas writes; none when this is the only one.
+    pub lease: Option<LeaseName>,
+    /// Whether namespaces get Events.
+    pub events: bool,
+    /// Whether names of namespaces may stand in metrics.
+    pub names_in_metrics: bool,
+}
