@@ -3,7 +3,8 @@
 
 use findings::{Advice, Cause, PodUid, Remedy, Step, Values, clean, quote_for_shell};
 
-use super::{ToldBy, claims::Claim, trust::Trusted};
+use super::{claims::Claim, trust::Trusted};
+use crate::diagnosis::ToldBy;
 use crate::state::Pod;
 
 /// These commands look. They, and `umount`, may be told for a mount elsewhere that the finding names in its chain, such as

@@ -4,12 +4,9 @@ use findings::event::{Carried, Phase};
 use findings::{Area, Gate, clean};
 use jiff::Timestamp;
 
+use super::event_age;
 use crate::lister::Lister;
 use crate::state::{AgentEvent, Node, Pod};
-
-/// Clocks differ by this much, in seconds: the API server takes tokens that are so much too young. What is
-/// of a later time is not of an agent, whose node could not have joined.
-pub const MAX_SKEW_SECONDS: i64 = 60;
 
 /// A finding that an agent says holds a pod.
 pub struct Claim<'a> {
@@ -103,11 +100,11 @@ pub fn now<'a>(said: &[&'a AgentEvent], pod: &Pod) -> Vec<Claim<'a>> {
     said.iter().filter_map(claim).collect()
 }
 
-/// Whether an Event was written by now. Its times are the word of its writer.
+/// Whether an Event was written by now.
 pub fn is_by_now(lister: &Lister, event: &AgentEvent, carried: &Carried) -> bool {
     let told = [&carried.since, &carried.seen].map(|time| time.parse().ok());
     let times = told.into_iter().chain([event.written(), event.event_time]);
-    times.flatten().all(|time| lister.state.seconds_since(time) >= -MAX_SKEW_SECONDS)
+    !times.flatten().any(|time| event_age::is_after(time, lister.state.at))
 }
 
 fn read<'a>(lister: &Lister, event: &'a AgentEvent) -> Result<&'a Carried, String> {

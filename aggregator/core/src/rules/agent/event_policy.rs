@@ -3,6 +3,7 @@
 
 use jiff::Timestamp;
 
+use super::missing_agent;
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::state::{AdmissionPolicy, AdmissionPolicyBinding, AgentEvent, Answer, known};
@@ -54,6 +55,13 @@ impl Policy {
             Policy::InForce(_) => Some(format!("it is older than the policy {POLICY}")),
         }
     }
+}
+
+/// Why somebody else may have written it.
+pub fn doubt(lister: &Lister, event: &AgentEvent, diagnosis: &mut Diagnosis) -> Option<String> {
+    let absent =
+        || missing_agent::is_absent(lister, &event.regarding.name).then(|| "no agent is deployed there".to_owned());
+    Policy::of(lister, diagnosis).doubts(event).or_else(absent)
 }
 
 /// The answer does not rest on it, so what cannot be seen is only said beside the finding.

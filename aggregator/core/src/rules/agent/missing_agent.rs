@@ -7,6 +7,11 @@ use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::state::{Answer, Node, Pod, is_true};
 
+/// Whether it is known that no agent runs on this node.
+pub fn is_absent(lister: &Lister, node: &str) -> bool {
+    lister.agents().seen().is_some_and(|agents| agents.iter().all(|agent| agent.spec.node_name != node))
+}
+
 /// Says why the agent of a node is silent.
 pub fn explain(lister: &Lister, diagnosis: &mut Diagnosis, on: &Node) {
     let node = on.metadata.name.as_str();

@@ -4,18 +4,13 @@ use jiff::Timestamp;
 
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
-use crate::rules::agent;
+use crate::rules::agent::{self, event_age::is_after};
 use crate::rules::phrases::age;
 use crate::state::*;
 
 /// A kubelet renews its Lease every ten seconds; one that others were heard after for so long has
 /// missed some of that.
 const MIN_SILENCE_SECONDS: i64 = 40;
-
-/// Whether one clock's time is after another's, that of somebody else.
-fn is_after(time: Timestamp, others: Timestamp) -> bool {
-    time.as_second() > others.as_second().saturating_add(agent::MAX_SKEW_SECONDS)
-}
 
 /// What was last heard of a node.
 pub struct Heartbeat {
@@ -47,7 +42,7 @@ impl Heartbeat {
         let last = heartbeat.max(lease.and_then(|lease| lease.spec.renew_time));
         let good_for =
             lease.map_or(MIN_SILENCE_SECONDS, |lease| lease.spec.lease_duration_seconds.max(MIN_SILENCE_SECONDS));
-        let word = agent::last_word(lister, on, diagnosis);
+        let word = agent::last_event(lister, on, diagnosis);
         let is_later =
             |at: Timestamp| last.is_some_and(|last| at.as_second() > last.as_second().saturating_add(good_for));
         let spoke = word.flatten().filter(|(at, _)| is_later(*at));

@@ -284,7 +284,7 @@ fn silent(lister: &Lister, case: &Case, heartbeat: &Heartbeat, diagnosis: &mut D
                 None => found,
             };
             // By now the agent may be silent as well.
-            if lister.state.seconds_since(*spoke) > agent::MAX_RENEWAL_SECONDS {
+            if agent::event_age::is_late(lister.state, *spoke) {
                 found.probable(format!("whether the agent still reaches the API server: its last Event is {ago} old"))
             } else if case.taint(SHUT_DOWN).is_some_and(|taint| taint.time_added.is_none()) {
                 found.probable(format!("whether its cloud has stopped the machine since: {SHUT_DOWN} has no time"))

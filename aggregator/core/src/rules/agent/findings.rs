@@ -1,0 +1,104 @@
+//! What an agent says holds a pod, and what it says would hold the volumes of one.
+
+use super::claims::{self, Heard};
+use super::event_policy::Policy;
+use super::root_cause::{At, root_cause};
+use super::{event_age, live_query, missing_agent};
+use crate::diagnosis::{Diagnosis, RootCause};
+use crate::lister::Lister;
+use crate::rules::phrases::count;
+use crate::state::*;
+
+/// More findings of one pod are not told.
+const MAX_FINDINGS: usize = 8;
+
+/// What the agent says of a pod that should be gone and waits for its node; `words` say how the pod
+/// stands. Nothing when there is no such word, and then a note says why.
+pub fn findings(
+    lister: &Lister,
+    diagnosis: &mut Diagnosis,
+    target: &ObjectRef,
+    pod: &Pod,
+    on: &Node,
+    words: &str,
+) -> Vec<RootCause> {
+    let name = on.metadata.name.as_str();
+    if let Some(said) = live_query::ask(lister, diagnosis, pod, on, live_query::About::Terminating) {
+        let claims = claims::now(&said, pod);
+        let at = At { lister, policy: None, target, pod, on };
+        return claims.iter().take(MAX_FINDINGS).map(|claim| root_cause(&at, claim, words)).collect();
+    }
+    if lister.state.live && diagnosis.pending {
+        return Vec::new();
+    }
+    let answer = lister.agent_events(name);
+    let is_open = matches!(answer, Answer::Unasked);
+    let is_missing = answer.is_missing();
+    let events = match diagnosis.required("Events of the agents", "what the agents of the nodes say", answer) {
+        Some(events) => events,
+        // A server without this group has no Events of an agent.
+        None if is_missing => Vec::new(),
+        None => {
+            if !is_open {
+                missing_agent::not_visible(diagnosis);
+            }
+            return Vec::new();
+        }
+    };
+    let Heard { mut claims, over, refused } = claims::heard(lister, &events, pod, on);
+    if let Some(note) = refused {
+        diagnosis.note(note);
+    }
+    claims.retain(|claim| {
+        let has_expired = event_age::has_expired(lister.state, claim.written);
+        if has_expired {
+            diagnosis.note(missing_agent::expired(claim, name, lister.state.seconds_since(claim.written)));
+        }
+        !has_expired
+    });
+    match over.filter(|over| !event_age::has_expired(lister.state, over.written)) {
+        // The API shows the pod, whatever is said.
+        Some(over) => {
+            let doubt = Policy::of(lister, diagnosis).doubts(over.event);
+            diagnosis.note(missing_agent::over(&over, pod, name, lister.state.seconds_since(over.written), doubt));
+        }
+        None if claims.is_empty() => missing_agent::explain(lister, diagnosis, on),
+        None => {}
+    }
+    if claims.is_empty() {
+        return Vec::new();
+    }
+    if claims.len() > MAX_FINDINGS {
+        diagnosis.note(format!("The agent on {name} names {}.", count(claims.len() - MAX_FINDINGS, "more cause")));
+    }
+    let policy = Some(Policy::of(lister, diagnosis));
+    let at = At { lister, policy, target, pod, on };
+    claims.iter().take(MAX_FINDINGS).map(|claim| root_cause(&at, claim, words)).collect()
+}
+
+/// What an agent that was asked now says of the volumes of a pod that runs.
+pub enum Held {
+    /// These would hold them, or nobody.
+    By(Vec<RootCause>),
+    /// It was not asked, or did not answer; a note says why.
+    NotTold,
+}
+
+/// Who outside of a pod that runs would hold its volumes if it were deleted now.
+pub fn would_hold(lister: &Lister, diagnosis: &mut Diagnosis, pod: &Pod) -> Held {
+    let answer = lister.get::<Node>(known::NODES, None, &pod.spec.node_name);
+    let Some(on) = diagnosis.silently(answer) else { return Held::NotTold };
+    let Some(said) = live_query::ask(lister, diagnosis, pod, on, live_query::About::Running) else {
+        return Held::NotTold;
+    };
+    let target = ObjectRef::pod(pod.metadata.namespace.as_deref().unwrap_or_default(), &pod.metadata.name);
+    let at = At { lister, policy: None, target: &target, pod, on };
+    let words = format!("{} on {}", pod.status.phase, on.metadata.name);
+    let missing = "whether it still holds it when the kubelet unmounts it: it was seen once, before any deletion";
+    let held = claims::now(&said, pod).into_iter().take(MAX_FINDINGS).map(|claim| {
+        let mut found = root_cause(&at, &claim, &words).probable(missing);
+        found.here = false;
+        found
+    });
+    Held::By(held.collect())
+}

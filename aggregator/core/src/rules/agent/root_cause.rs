@@ -1,0 +1,85 @@
+//! A claim of an agent as a root cause.
+
+use findings::{Confidence, Evidence, Link};
+
+use super::claims::Claim;
+use super::event_policy::Policy;
+use super::{advice, event_age, link};
+use crate::diagnosis::{AgentFinding, RootCause, Step, ToldBy};
+use crate::lister::Lister;
+use crate::state::*;
+
+/// More steps of a chain are not told.
+const MAX_LINKS: usize = 16;
+/// More evidence of one finding is not told.
+const MAX_EVIDENCE: usize = 12;
+
+/// Where a claim is told.
+pub struct At<'v, 'a> {
+    pub lister: &'v Lister<'a>,
+    /// What keeps others from writing as an agent; none where the agent itself was asked.
+    pub policy: Option<Policy>,
+    pub target: &'v ObjectRef,
+    pub pod: &'v Pod,
+    pub on: &'v Node,
+}
+
+/// What a pod that stands as `words` say waits for.
+pub fn root_cause(at: &At, claim: &Claim, words: &str) -> RootCause {
+    let At { lister, policy, target, pod, on } = at;
+    let node = on.metadata.name.as_str();
+    let ready = if is_true(&on.status.conditions, "Ready") { "Ready" } else { "NotReady" };
+    let finding = &claim.carried.finding;
+    let cause = finding.cause.0;
+    let age = lister.state.seconds_since(claim.written);
+    let seconds = |since: i64| u64::try_from(since).unwrap_or(0);
+    let since = claim.carried.since.parse().ok().map(|since| seconds(lister.state.seconds_since(since)));
+    let by = ToldBy {
+        node: node.to_owned(),
+        seconds_ago: seconds(age),
+        first_seen_seconds_ago: since,
+        overdue: event_age::is_late(lister.state, claim.written),
+        unverified: policy.as_ref().and_then(|policy| policy.doubts(claim.event)),
+    };
+    let is_sure = finding.confidence == Confidence::Proven && claim.is_named && !by.overdue;
+    let mut found = RootCause::below(cause, target)
+        .same_as(format!("{node}:{}", finding.root))
+        .in_place_of_own()
+        .step(Step::about(target, words))
+        .step(Step::about(&ObjectRef::node(node), format!("{ready}; its agent says what follows")));
+    let (root, above): (Vec<_>, Vec<_>) = finding.chain.iter().partition(|link| link.root);
+    // Several roots stand side by side, and each has to end; the agent's own answer names them all.
+    let told = root.first().map(|first| match root.len() {
+        1 => (*first).clone(),
+        all => Link { state: format!("{}; and {} more", first.state, all - 1), ..(*first).clone() },
+    });
+    for link in above.into_iter().take(MAX_LINKS).chain(&told) {
+        found = found.step(link::step(link));
+    }
+    if finding.chain.is_empty() {
+        found = found.step(Step::named(format!("node {node}"), cause.title));
+    }
+    for Evidence { source, says } in finding.evidence.iter().take(MAX_EVIDENCE) {
+        found = found.evidence(format!("agent on {node}: {source}"), says);
+    }
+    if !claim.is_named {
+        let (count, named) = (claim.carried.pod_count, claim.carried.pods.len());
+        let says = format!("it holds {count} pods of the node and names {named} of them, not this one");
+        found = found.evidence(format!("agent on {node}"), says);
+    }
+    let remedy = advice::steps(claim, pod, &by, policy.is_none());
+    found = found.by_agent(AgentFinding { by, gate: finding.gate, remedy });
+    match (is_sure, finding.confidence) {
+        (true, _) => found,
+        (false, Confidence::Probable) => {
+            let all = "part of the agent's proof: the agent itself says probable";
+            found.probable(finding.missing.as_deref().unwrap_or(all))
+        }
+        (false, Confidence::Proven) if !claim.is_named => {
+            found.probable("whether this pod is one of them: the agent names some of those that it holds")
+        }
+        (false, Confidence::Proven) => {
+            found.probable("whether it still is so: the agent should have said it again since")
+        }
+    }
+}
