@@ -31,6 +31,8 @@ mod kinds;
 #[cfg(test)]
 mod live;
 #[cfg(test)]
+mod minimum_age;
+#[cfg(test)]
 mod not_stuck;
 #[cfg(test)]
 mod own_words;
@@ -72,5 +74,3 @@ mod support;
 mod unverified;
 #[cfg(test)]
 mod versions;
-#[cfg(test)]
-mod youth;

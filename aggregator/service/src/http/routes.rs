@@ -53,5 +53,5 @@ fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
 }
 
 async fn description(headers: HeaderMap) -> Response {
-    tagged(&headers, &openapi::document(&routes()))
+    tagged(&headers, &openapi())
 }
