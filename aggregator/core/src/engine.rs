@@ -7,9 +7,9 @@ use findings::FaultKind;
 
 use crate::deletion_cycle;
 use crate::diagnosis::Diagnosis;
-use crate::explanation_cache::Kept;
+use crate::explanation_cache::ExplanationCache;
 use crate::graph::{Graph, Node};
-use crate::lister::{CameUp, Changes, Lister};
+use crate::lister::{Changes, Lister, Trace};
 use crate::rules;
 use crate::shares::Shares;
 use crate::state::{Fault, ObjectRef, Question, Scope, State, known};
@@ -21,23 +21,23 @@ const MAX_BYTES: usize = 24 << 20;
 
 /// Judges the state; of what was judged before only what may be otherwise now. The questions are what should be asked
 /// before the judgement is final.
-pub fn build(state: &State, kept: &mut Kept, changes: &Changes) -> (Graph, BTreeSet<Question>) {
+pub fn build(state: &State, kept: &mut ExplanationCache, changes: &Changes) -> (Graph, BTreeSet<Question>) {
     let lister = Lister::new(state);
     let mut about = Diagnosis::default();
     let victims = rules::victims(&lister, &mut about);
     let looked_at = rules::looked_at(&lister);
-    let mut came_up = lister.came_up();
-    kept.begin(state.at, &came_up);
+    let mut trace = lister.take_trace();
+    kept.begin(state.at, &trace);
     let mut graph = Graph::with_capacity(kept.len());
     graph.looked_at = looked_at;
-    graph.cut = explain(&lister, &victims, kept, changes, &mut came_up, &mut graph);
+    graph.cut = explain(&lister, &victims, kept, changes, &mut trace, &mut graph);
     kept.end();
-    for list in &came_up.cut {
+    for list in &trace.cut {
         let fault = Fault::new(FaultKind::TooLarge, "");
         about.hidden(list, fault, "the rest of them");
     }
     graph.about = about;
-    let questions = lister.questions(came_up);
+    let questions = lister.questions(trace);
     deletion_cycle::mark(&mut graph);
     (graph, questions)
 }
@@ -46,9 +46,9 @@ pub fn build(state: &State, kept: &mut Kept, changes: &Changes) -> (Graph, BTree
 fn explain<'v>(
     lister: &Lister,
     victims: &'v [ObjectRef],
-    kept: &mut Kept,
+    kept: &mut ExplanationCache,
     changes: &Changes,
-    came_up: &mut CameUp,
+    trace: &mut Trace,
     graph: &mut Graph,
 ) -> bool {
     let mut shares = Shares::new(MAX_BYTES, victims.iter());
@@ -57,7 +57,7 @@ fn explain<'v>(
         if known.is_some() || graph.len() == MAX_OBJECTS || !shares.has_room(victim) {
             return known;
         }
-        let explained = kept.explained(lister, object, changes, came_up);
+        let explained = kept.explained(lister, object, changes, trace);
         shares.charge(victim, explained.diagnosis.size_bytes());
         Some(graph.add(explained))
     };
@@ -95,7 +95,7 @@ fn explain<'v>(
 
 /// What to ask next; nothing when the judgement is final.
 pub fn next_questions(state: &State) -> Vec<Question> {
-    to_ask(build(state, &mut Kept::default(), &Changes::default()).1)
+    to_ask(build(state, &mut ExplanationCache::default(), &Changes::default()).1)
 }
 
 /// What of all that came up is to be asked now.

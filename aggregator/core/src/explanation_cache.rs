@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use crate::diagnosis::Explained;
 use crate::graph::Named;
-use crate::lister::{CameUp, Changes, Lister, Rest};
+use crate::lister::{Changes, Dependency, Lister, Trace};
 use crate::rules;
 use crate::state::{ObjectRef, Question, State};
 
@@ -22,10 +22,10 @@ const MAX_REFRESHED: usize = 100;
 
 /// What was explained before.
 #[derive(Debug, Default)]
-pub struct Kept {
+pub struct ExplanationCache {
     objects: HashMap<Named, Basis>,
     /// What the choice of what is explained rests on.
-    chosen: Vec<Rest>,
+    chosen: Vec<Dependency>,
     at: Timestamp,
     /// Counts judgements.
     round: u64,
@@ -39,7 +39,7 @@ pub struct Kept {
 /// What an explanation rests on, and when it was made.
 #[derive(Debug)]
 struct Basis {
-    came_up: CameUp,
+    trace: Trace,
     at: Timestamp,
     /// For how many seconds it holds.
     lasts: i64,
@@ -54,16 +54,16 @@ impl Basis {
     }
 }
 
-impl Kept {
+impl ExplanationCache {
     /// How many objects were explained.
     pub(crate) fn len(&self) -> usize {
         self.objects.len()
     }
 
     /// Begins a judgement.
-    pub(crate) fn begin(&mut self, now: Timestamp, chosen: &CameUp) {
+    pub(crate) fn begin(&mut self, now: Timestamp, chosen: &Trace) {
         (self.at, self.round) = (now, self.round + 1);
-        self.chosen.clone_from(&chosen.rests);
+        self.chosen.clone_from(&chosen.dependencies);
         let mut old: Vec<u64> =
             self.objects.values().filter(|basis| basis.is_old(now)).map(|basis| basis.count).collect();
         self.is_behind = old.len() > MAX_REFRESHED;
@@ -76,16 +76,16 @@ impl Kept {
         lister: &Lister,
         object: &ObjectRef,
         changes: &Changes,
-        came_up: &mut CameUp,
+        trace: &mut Trace,
     ) -> Arc<Explained> {
         let (now, renewed_before) = (self.at, self.renewed_before);
         let is_renewed = |basis: &Basis| basis.is_old(now) && basis.count < renewed_before;
         if let Some((Named(explained), basis)) = self.objects.get_key_value(object)
             && !is_renewed(basis)
-            && !changes.concern(&basis.came_up)
+            && !changes.concern(&basis.trace)
         {
             basis.round.set(self.round);
-            came_up.add(&basis.came_up);
+            trace.add(&basis.trace);
             return Arc::clone(explained);
         }
         let explained = Arc::new(Explained::new(object.clone(), rules::explain(lister, object)));
@@ -93,8 +93,8 @@ impl Kept {
         let lasts =
             (explained.diagnosis.overdue.unwrap_or(0) / 100).clamp(*REFRESH_SECONDS.start(), *REFRESH_SECONDS.end());
         let basis =
-            Basis { came_up: lister.came_up(), at: now, lasts, count: self.count, round: Cell::new(self.round) };
-        came_up.add(&basis.came_up);
+            Basis { trace: lister.take_trace(), at: now, lasts, count: self.count, round: Cell::new(self.round) };
+        trace.add(&basis.trace);
         // Else the key would stay what was known before.
         self.objects.remove(object);
         self.objects.insert(Named(Arc::clone(&explained)), basis);
@@ -114,23 +114,23 @@ impl Kept {
 
     /// The questions on whose answers the judgement rests.
     pub fn used<'s>(&self, state: &'s State) -> impl Iterator<Item = &'s Question> + use<'s> {
-        let each = self.objects.values().flat_map(|basis| &basis.came_up.rests);
-        let used: HashSet<Rest> = each.chain(&self.chosen).map(|rest| rest.whole()).collect();
-        state.answers.keys().filter(move |question| used.contains(&Rest::of(question)))
+        let each = self.objects.values().flat_map(|basis| &basis.trace.dependencies);
+        let used: HashSet<Dependency> = each.chain(&self.chosen).map(|one| one.whole()).collect();
+        state.answers.keys().filter(move |question| used.contains(&Dependency::of(question)))
     }
 
     /// The answers on which the judgement of these objects rests, down to their roots.
-    pub fn rests_on(&self, objects: impl IntoIterator<Item = ObjectRef>) -> HashSet<Rest> {
+    pub fn dependencies(&self, objects: impl IntoIterator<Item = ObjectRef>) -> HashSet<Dependency> {
         let mut waiting: Vec<ObjectRef> = objects.into_iter().collect();
-        let (mut known, mut rests) = (HashSet::new(), HashSet::new());
+        let (mut known, mut dependencies) = (HashSet::new(), HashSet::new());
         while let Some(object) = waiting.pop() {
             let Some((Named(explained), basis)) = self.objects.get_key_value(&object) else { continue };
             if known.insert(object) {
-                rests.extend(basis.came_up.rests.iter().map(|rest| rest.whole()));
+                dependencies.extend(basis.trace.dependencies.iter().map(|one| one.whole()));
                 waiting.extend(explained.diagnosis.waits_for.iter().cloned());
             }
         }
-        rests
+        dependencies
     }
 }
 
@@ -161,7 +161,7 @@ mod tests {
         let facts = Page::read(&question, format!(r#"{{"items":[{items}]}}"#).as_bytes()).unwrap().facts;
         let mut state = State::new(Subject::Everything { namespace: None, all_kinds: false }, at(day));
         state.add(Answered { question, answer: Answer::Seen(facts), cut: false });
-        let mut kept = Kept::default();
+        let mut kept = ExplanationCache::default();
         judge_again(&state, &mut kept, &Changes::default());
         let mut renewed = |seconds: i64| {
             state.at = at(day + seconds);

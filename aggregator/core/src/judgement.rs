@@ -7,7 +7,7 @@ use foldhash::{HashMap, HashSet};
 
 use crate::diagnosis::{Diagnosis, Explained, Found, NotSeen, Way};
 use crate::engine::{build, to_ask};
-use crate::explanation_cache::Kept;
+use crate::explanation_cache::ExplanationCache;
 use crate::graph::{Graph, Marks, Node};
 use crate::lister::Changes;
 use crate::messages::Refusal;
@@ -28,11 +28,11 @@ const MAX_NOTES: usize = 200;
 
 /// Judges a state; what it does not know yet makes the verdict "cannot tell".
 pub fn judge(state: &State) -> ClusterReport {
-    judge_again(state, &mut Kept::default(), &Changes::default()).0
+    judge_again(state, &mut ExplanationCache::default(), &Changes::default()).0
 }
 
 /// Judges a state that was judged before, and says what to ask next.
-pub fn judge_again(state: &State, kept: &mut Kept, changes: &Changes) -> (ClusterReport, Vec<Question>) {
+pub fn judge_again(state: &State, kept: &mut ExplanationCache, changes: &Changes) -> (ClusterReport, Vec<Question>) {
     let (graph, questions) = build(state, kept, changes);
     (report(state, &graph, !questions.is_empty()), to_ask(questions))
 }

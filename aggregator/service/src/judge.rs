@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use aggregator_core::explanation_cache::Kept;
+use aggregator_core::explanation_cache::ExplanationCache;
 use aggregator_core::judgement::judge_again;
-use aggregator_core::lister::{Changes, Rest};
+use aggregator_core::lister::{Changes, Dependency};
 use aggregator_core::report::ClusterReport;
 use aggregator_core::state::{
     AgentEvent, Answer, Answered, ApiResource, Detail, Facts, Fault, Kind as _, Meta, ObjectRef, Pod, Question, Scope,
@@ -84,7 +84,7 @@ pub struct Judge {
     listed_at: BTreeMap<Question, Timestamp>,
     changed: Changed,
     /// What was judged before, and what is known otherwise since.
-    kept: Kept,
+    kept: ExplanationCache,
     changes: Changes,
     /// What the last judgement would have liked to know, in the order in which it came up.
     wanted: Vec<Question>,
@@ -110,7 +110,7 @@ impl Judge {
             places: BTreeMap::new(),
             listed_at: BTreeMap::new(),
             changed: Changed::default(),
-            kept: Kept::default(),
+            kept: ExplanationCache::default(),
             changes: Changes::default(),
             wanted: Vec::new(),
         }
@@ -271,9 +271,9 @@ impl Judge {
         if objects.is_empty() {
             return;
         }
-        let rests = self.kept.rests_on(objects);
+        let dependencies = self.kept.dependencies(objects);
         for (question, asked) in &mut self.asked {
-            if near.contains(question) || rests.contains(&Rest::of(question)) {
+            if near.contains(question) || dependencies.contains(&Dependency::of(question)) {
                 asked.soon(question, self.state.answers.get(question), now);
             }
         }

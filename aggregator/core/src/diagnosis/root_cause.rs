@@ -55,7 +55,7 @@ impl Step {
     }
 
     /// Says as data what it is about.
-    pub fn what(mut self, what: Option<findings::Thing>) -> Self {
+    pub fn with_thing(mut self, what: Option<findings::Thing>) -> Self {
         self.what = what;
         self
     }

@@ -2,9 +2,9 @@
 //! not have becomes a question.
 
 mod agent_events;
-mod inputs;
 mod named_volumes;
 mod rights;
+mod trace;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,7 @@ use foldhash::HashMap;
 use jiff::Timestamp;
 
 use agent_events::ByNode;
-pub use inputs::{CameUp, Changes, Rest};
+pub use trace::{Changes, Dependency, Trace};
 
 use crate::messages::Message;
 use crate::state::{
@@ -26,7 +26,7 @@ use crate::state::{
 pub struct Lister<'a> {
     /// What is known.
     pub state: &'a State,
-    came_up: RefCell<CameUp>,
+    trace: RefCell<Trace>,
     index: RefCell<BTreeMap<&'a Question, Index<'a>>>,
     /// When kube-controller-manager was last seen to write, and where.
     controllers_wrote: OnceCell<Option<(Timestamp, ObjectRef)>>,
@@ -46,7 +46,7 @@ impl<'a> Lister<'a> {
     pub fn new(state: &'a State) -> Self {
         Lister {
             state,
-            came_up: RefCell::default(),
+            trace: RefCell::default(),
             index: RefCell::default(),
             controllers_wrote: OnceCell::new(),
             by_node: OnceCell::new(),
@@ -56,21 +56,21 @@ impl<'a> Lister<'a> {
     }
 
     /// What came up since this was last asked.
-    pub fn came_up(&self) -> CameUp {
-        self.came_up.take().once_each()
+    pub fn take_trace(&self) -> Trace {
+        self.trace.take().once_each()
     }
 
-    fn rests_on(&self, rest: Rest) {
-        self.came_up.borrow_mut().rests.push(rest);
+    fn depends_on(&self, one: Dependency) {
+        self.trace.borrow_mut().dependencies.push(one);
     }
 
     fn asks(&self, question: Question) {
-        self.came_up.borrow_mut().questions.insert(question);
+        self.trace.borrow_mut().questions.insert(question);
     }
 
     /// Whether this was answered.
     fn is_answered(&self, question: &Question) -> bool {
-        self.rests_on(Rest::of(question));
+        self.depends_on(Dependency::of(question));
         self.state.answers.contains_key(question)
     }
 
@@ -80,7 +80,7 @@ impl<'a> Lister<'a> {
     }
 
     /// What is to be asked when all this came up.
-    pub fn questions(&self, CameUp { mut questions, silent_nodes, .. }: CameUp) -> BTreeSet<Question> {
+    pub fn questions(&self, Trace { mut questions, silent_nodes, .. }: Trace) -> BTreeSet<Question> {
         let all = self.state.answers.get(&agent_events::question(None));
         let all_are_cut = all.is_some_and(|answered| answered.cut);
         questions.extend(agent_events::questions(&silent_nodes, all_are_cut));
@@ -124,7 +124,7 @@ impl<'a> Lister<'a> {
             return Answer::Missing;
         }
         let (agent, pod) = (both(&agent.metadata), both(&pod.metadata));
-        self.facts(Question::Live { agent, pod, before }).and_then(of_kind)
+        self.facts(Question::Live { agent, pod, before }).and_then(objects_of_kind)
     }
 
     /// All objects of a kind, of the cluster or of one namespace.
@@ -148,7 +148,7 @@ impl<'a> Lister<'a> {
     /// The objects of a kind that a selector selects.
     pub fn select<K: Kind>(&self, known: ApiResource, scope: Scope, select: Select) -> Answer<Vec<&'a K>> {
         let detail = Detail::Full;
-        self.facts(Question::Objects { resource: known.into(), scope, select, detail }).and_then(of_kind)
+        self.facts(Question::Objects { resource: known.into(), scope, select, detail }).and_then(objects_of_kind)
     }
 
     /// Volumes that are a path of one node: of a large cluster these few are kept, where not all are known anyway.
@@ -167,7 +167,7 @@ impl<'a> Lister<'a> {
 
     /// One object, from the list of its namespace: others of the list will be needed as well. By its
     /// name when the list cannot be had.
-    pub fn from_list<K: Kind>(&self, known: ApiResource, namespace: &str, name: &str) -> Answer<&'a K> {
+    pub fn get_listed<K: Kind>(&self, known: ApiResource, namespace: &str, name: &str) -> Answer<&'a K> {
         let (resource, scope) = (known.into(), Scope::Namespace(namespace.to_owned()));
         let list = Question::Objects { resource, scope, select: Select::Every, detail: Detail::Full };
         if !self.is_answered(&list) {
@@ -213,40 +213,40 @@ impl<'a> Lister<'a> {
     /// The metadata of all objects of any kind.
     pub fn metadata(&self, resource: &Resource, scope: Scope) -> Answer<Vec<&'a Object>> {
         let (resource, select, detail) = (resource.clone(), Select::Every, Detail::Metadata);
-        self.facts(Question::Objects { resource, scope, select, detail }).and_then(of_kind)
+        self.facts(Question::Objects { resource, scope, select, detail }).and_then(objects_of_kind)
     }
 
     /// Whether all objects of a kind are known by their metadata.
     pub fn has_all(&self, resource: &Resource) -> bool {
         let (resource, scope) = (resource.clone(), Scope::All);
         let question = Question::Objects { resource, scope, select: Select::Every, detail: Detail::Metadata };
-        self.rests_on(Rest::of(&question));
+        self.depends_on(Dependency::of(&question));
         complete::<Object>(self.state, &question).is_some()
     }
 
     /// The metadata of all objects of any kind that are being deleted.
     pub fn terminating_metadata(&self, resource: &Resource, scope: Scope) -> Answer<Vec<&'a Object>> {
-        self.facts(Question::terminating_metadata(resource.clone(), scope)).and_then(of_kind)
+        self.facts(Question::terminating_metadata(resource.clone(), scope)).and_then(objects_of_kind)
     }
 
     /// The same where somebody has asked for it already, as who watches does.
     pub fn watched(&self, known: ApiResource) -> Option<Answer<Vec<&'a Object>>> {
         let question = Question::terminating_metadata(known.into(), Scope::All);
-        self.is_answered(&question).then(|| self.facts(question).and_then(of_kind))
+        self.is_answered(&question).then(|| self.facts(question).and_then(objects_of_kind))
     }
 
     /// The metadata of all objects of the cluster that a label selector selects.
     pub fn labelled(&self, resource: &Resource, labels: &str) -> Answer<Vec<&'a Object>> {
         let select = Select::Labels(labels.to_owned());
         let (resource, scope, detail) = (resource.clone(), Scope::All, Detail::Metadata);
-        self.facts(Question::Objects { resource, scope, select, detail }).and_then(of_kind)
+        self.facts(Question::Objects { resource, scope, select, detail }).and_then(objects_of_kind)
     }
 
     /// The metadata of all objects of this name, in whichever namespace.
     pub fn namesakes(&self, resource: &Resource, name: &str) -> Answer<Vec<&'a Object>> {
         let select = Select::Fields(format!("metadata.name={name}"));
         let (resource, scope, detail) = (resource.clone(), Scope::All, Detail::Metadata);
-        self.facts(Question::Objects { resource, scope, select, detail }).and_then(of_kind)
+        self.facts(Question::Objects { resource, scope, select, detail }).and_then(objects_of_kind)
     }
 
     /// The metadata of one object of any kind, from a list that has been asked for or by its name.
@@ -263,17 +263,17 @@ impl<'a> Lister<'a> {
     /// The Events that regard this node and call themselves an agent's.
     pub fn agent_events(&self, node: &str) -> Answer<Vec<&'a AgentEvent>> {
         let of_all = agent_events::question(None);
-        self.rests_on(Rest::on(&of_all, None, node));
+        self.depends_on(Dependency::on(&of_all, None, node));
         if let Some(all) = self.state.answers.get(&of_all).filter(|all| !all.cut) {
             let all = all.answer.as_ref().and_then(slice_of::<AgentEvent>);
             return all.map(|events| self.by_node.get_or_init(|| ByNode::new(events)).of(node).collect());
         }
         let of_one = agent_events::question(Some(node));
         if !self.is_answered(&of_one) {
-            self.came_up.borrow_mut().silent_nodes.insert(node.to_owned());
+            self.trace.borrow_mut().silent_nodes.insert(node.to_owned());
             return Answer::Unasked;
         }
-        let all = self.facts(of_one).and_then(of_kind::<AgentEvent>);
+        let all = self.facts(of_one).and_then(objects_of_kind::<AgentEvent>);
         all.map(|events| events.into_iter().filter(|event| event.regarding.name == node).collect())
     }
 
@@ -320,7 +320,7 @@ impl<'a> Lister<'a> {
                 }
             }
         }
-        self.facts(named).and_then(of_kind).and_then(|objects: Vec<&K>| match objects.first() {
+        self.facts(named).and_then(objects_of_kind).and_then(|objects: Vec<&K>| match objects.first() {
             Some(object) => Answer::Seen(*object),
             None => Answer::Missing,
         })
@@ -328,7 +328,7 @@ impl<'a> Lister<'a> {
 
     /// The object of this name in the answer to a list, if that was asked for and has it.
     fn within<K: Kind>(&self, question: &Question, namespace: Option<&str>, name: &str) -> Option<&'a K> {
-        self.rests_on(Rest::on(question, namespace, name));
+        self.depends_on(Dependency::on(question, namespace, name));
         let (question, answered) = self.state.answers.get_key_value(question)?;
         let Answer::Seen(facts) = &answered.answer else { return None };
         let objects = K::among(facts)?;
@@ -342,7 +342,7 @@ impl<'a> Lister<'a> {
 
     /// All objects of a kind that some answer holds; one that was asked for twice comes twice.
     pub fn met<K: Kind + 'a>(&self) -> impl Iterator<Item = &'a K> + use<'a, K> {
-        self.came_up.borrow_mut().roams = true;
+        self.trace.borrow_mut().depends_on_all = true;
         let answers = self.state.answers.values();
         let facts = answers.filter_map(|answered| answered.answer.as_ref().seen());
         facts.filter_map(|facts| K::among(facts)).flatten()
@@ -350,7 +350,7 @@ impl<'a> Lister<'a> {
 
     /// When kube-controller-manager last wrote the status of an object that was met, and of which.
     pub fn controllers_wrote(&self) -> Option<&(Timestamp, ObjectRef)> {
-        self.came_up.borrow_mut().roams = true;
+        self.trace.borrow_mut().depends_on_all = true;
         let look = || {
             let wrote = |known, meta: &Meta| {
                 let shown = ObjectRef::cluster_wide(known, &meta.name);
@@ -364,11 +364,11 @@ impl<'a> Lister<'a> {
     }
 
     fn facts(&self, question: Question) -> Answer<&'a Facts> {
-        self.rests_on(Rest::of(&question));
+        self.depends_on(Dependency::of(&question));
         match self.state.answers.get(&question) {
             Some(answered) => {
                 if answered.cut {
-                    self.came_up.borrow_mut().cut.insert(answered.question.to_string());
+                    self.trace.borrow_mut().cut.insert(answered.question.to_string());
                 }
                 answered.answer.as_ref()
             }
@@ -382,7 +382,7 @@ impl<'a> Lister<'a> {
     fn whole<K: Kind>(&self, known: ApiResource) -> Option<&'a [K]> {
         let (resource, scope, select, detail) = (known.into(), Scope::All, Select::Every, Detail::Full);
         let question = Question::Objects { resource, scope, select, detail };
-        self.rests_on(Rest::of(&question));
+        self.depends_on(Dependency::of(&question));
         complete(self.state, &question)
     }
 }
@@ -399,7 +399,7 @@ fn scopes(namespace: Option<&str>) -> impl Iterator<Item = Scope> {
     [Some(Scope::All), namespace.map(|namespace| Scope::Namespace(namespace.to_owned()))].into_iter().flatten()
 }
 
-fn of_kind<K: Kind>(facts: &Facts) -> Answer<Vec<&K>> {
+fn objects_of_kind<K: Kind>(facts: &Facts) -> Answer<Vec<&K>> {
     slice_of(facts).map(|objects| objects.iter().collect())
 }
 

@@ -55,7 +55,7 @@ fn never_attached(lister: &Lister, target: &ObjectRef, attachment: &Attachment, 
         diagnosis.words.push_str(&format!("; PersistentVolume {name} does not exist"));
     }
     let volume = diagnosis.required(format!("PersistentVolume {name}"), "whether a pod may still use it", answer);
-    if let Some(volume) = volume.filter(|volume| goes(volume)) {
+    if let Some(volume) = volume.filter(|volume| is_released(volume)) {
         let found = base(&cause::VOLUME_ATTACHMENT_NOT_DELETED, target, attachment)
             .evidence(target.to_string(), format!("no deletionTimestamp; status.attached: false{why}"))
             .evidence(format!("PersistentVolume {name}"), format!("being deleted, phase {}", volume.status.phase))
@@ -65,7 +65,7 @@ fn never_attached(lister: &Lister, target: &ObjectRef, attachment: &Attachment, 
 }
 
 /// Whether it waits for its attachments: while it is Bound a pod may still want it on that node.
-fn goes(volume: &PersistentVolume) -> bool {
+fn is_released(volume: &PersistentVolume) -> bool {
     volume.metadata.deletion_timestamp.is_some() && volume.status.phase != "Bound"
 }
 
@@ -164,7 +164,7 @@ fn still_mounted(lister: &Lister, target: &ObjectRef, attachment: &Attachment, d
     let volume = &attachment.spec.source.persistent_volume_name;
     let answer = lister.get::<PersistentVolume>(known::VOLUMES, None, volume);
     let volume = diagnosis.required(format!("PersistentVolume {volume}"), "whether it is to be detached", answer);
-    if volume.is_some_and(|volume| !goes(volume)) {
+    if volume.is_some_and(|volume| !is_released(volume)) {
         diagnosis.words.push_str("; its volume may be in use, and is not being deleted");
         return;
     }

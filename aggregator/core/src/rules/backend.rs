@@ -34,17 +34,17 @@ pub enum Backend {
 }
 
 /// Looks behind a Service.
-pub fn look(lister: &Lister, diagnosis: &mut Diagnosis, service: &ServiceRef) -> Backend {
-    behind(lister, diagnosis, service, Endpoint::is_ready)
+pub fn inspect(lister: &Lister, diagnosis: &mut Diagnosis, service: &ServiceRef) -> Backend {
+    inspect_endpoints(lister, diagnosis, service, Endpoint::is_ready)
 }
 
 /// The same of one that is called at its own address, as webhooks are: where nobody is ready, the network takes what ends
 /// and still serves (kubernetes: pkg/proxy/topology.go, `CategorizeEndpoints`).
-pub fn called(lister: &Lister, diagnosis: &mut Diagnosis, service: &ServiceRef) -> Backend {
-    behind(lister, diagnosis, service, |endpoint| endpoint.is_ready() || endpoint.still_serves())
+pub fn inspect_called(lister: &Lister, diagnosis: &mut Diagnosis, service: &ServiceRef) -> Backend {
+    inspect_endpoints(lister, diagnosis, service, |endpoint| endpoint.is_ready() || endpoint.still_serves())
 }
 
-fn behind(
+fn inspect_endpoints(
     lister: &Lister,
     diagnosis: &mut Diagnosis,
     service: &ServiceRef,

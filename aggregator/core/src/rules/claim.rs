@@ -28,7 +28,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     };
     if claim.metadata.deletion_timestamp.is_none() {
         diagnosis.words = "is not being deleted".to_owned();
-        invalid_owner::of_live(lister, target, &claim.metadata, &mut diagnosis);
+        invalid_owner::explain_live(lister, target, &claim.metadata, &mut diagnosis);
         return diagnosis;
     }
     diagnosis.terminating = true;

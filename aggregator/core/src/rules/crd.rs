@@ -72,7 +72,7 @@ fn conversion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Di
             .name(Placeholder::Service, service)
             .evidence(target.to_string(), format!("spec.conversion: Webhook, Service {service}"))
     };
-    match backend::called(lister, diagnosis, service) {
+    match backend::inspect_called(lister, diagnosis, service) {
         Backend::NoService => diagnosis.causes.push(base().step(Step::about(&shown, "does not exist"))),
         Backend::NoEndpoint { node: Some(node), .. } => diagnosis.wait_for(node),
         Backend::NoEndpoint { steps, node: None, .. } => {
@@ -133,7 +133,7 @@ fn deletion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Diag
         let resource = Resource::new(crd.spec.group.clone(), version.name.clone(), crd.spec.names.plural.clone());
         let answer = lister.metadata(&resource, Scope::All);
         let is_whole = lister.has_all(&resource);
-        listed = Listed::of(&answer, version.storage, is_whole);
+        listed = Listed::new(&answer, version.storage, is_whole);
         let all = diagnosis.required(resource.to_string(), "which instances remain", answer).unwrap_or_default();
         if lister.is_before() {
             would_go(target, crd, &all, is_whole, diagnosis);
@@ -187,7 +187,7 @@ enum Listed {
 }
 
 impl Listed {
-    fn of(answer: &Answer<Vec<&Object>>, is_stored: bool, is_whole: bool) -> Self {
+    fn new(answer: &Answer<Vec<&Object>>, is_stored: bool, is_whole: bool) -> Self {
         match answer {
             Answer::Seen(all) if is_whole && (is_stored || all.is_empty()) => Listed::Whole,
             Answer::Failed(fault) if fault.kind != FaultKind::Denied => Listed::Failed,

@@ -21,7 +21,7 @@ struct Odd {
 }
 
 /// Says what is odd about the owners of an object that is not being deleted.
-pub fn of_live(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) {
+pub fn explain_live(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) {
     if let Some(odd) = find(lister, target, meta, diagnosis) {
         let words = format!("{}; {}", diagnosis.words, odd.words);
         diagnosis.causes.push(found(odd, target, words));
@@ -29,7 +29,7 @@ pub fn of_live(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut
 }
 
 /// Says why an object is being deleted that the user named.
-pub fn of_terminating(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) {
+pub fn explain_terminating(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) {
     if let Some(odd) = find(lister, target, meta, diagnosis)
         && odd.cause.id == cause::OWNER_IN_OTHER_NAMESPACE.id
     {
@@ -39,7 +39,7 @@ pub fn of_terminating(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosi
 
 /// Why the garbage collector neither deletes this dependent nor takes an owner off it: it forgets what has an owner that it
 /// cannot look up, or tries for ever.
-pub fn of_dependent(lister: &Lister, target: &ObjectRef, meta: &Meta) -> Option<RootCause> {
+pub fn explain_dependent(lister: &Lister, target: &ObjectRef, meta: &Meta) -> Option<RootCause> {
     let discovery = lister.discovery().seen()?;
     let mut owners = meta.owner_references.iter().take(MAX_OWNERS);
     let odd = owners.find_map(|owner| unknown(target, owner, discovery))?;
@@ -55,7 +55,7 @@ pub fn has_another(lister: &Lister, target: &ObjectRef, meta: &Meta, uid: &str, 
 }
 
 /// How an object stands that does not exist: the collector may have said why.
-pub fn of_missing(lister: &Lister, target: &ObjectRef) -> Diagnosis {
+pub fn explain_missing(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     let mut diagnosis = Diagnosis::missing();
     let Some(event) = event(lister, target, &mut diagnosis) else { return diagnosis };
     diagnosis.missing = false;
@@ -112,7 +112,7 @@ enum Place {
 fn unknown(target: &ObjectRef, owner: &Owner, discovery: &Discovery) -> Option<Odd> {
     let (group, version) = owner.group_version();
     let Owner { api_version, kind, name, .. } = owner;
-    let words = match discovery.of_kind(group, version, kind) {
+    let words = match discovery.resource_of_kind(group, version, kind) {
         // What is served by an API that does not answer is not known.
         None if discovery.is_stale(group) => return None,
         None => format!("its owner {kind} {name} is of {api_version}, which the server does not serve"),
@@ -137,7 +137,7 @@ fn where_is(
     if let Some(odd) = unknown(target, owner, discovery) {
         return Place::Odd(odd);
     }
-    let Some((resource, served)) = discovery.of_kind(group, version, kind) else { return Place::Fine };
+    let Some((resource, served)) = discovery.resource_of_kind(group, version, kind) else { return Place::Fine };
     let Some(namespace) = target.namespace.as_deref().filter(|_| served.namespaced) else {
         return exists(diagnosis, owner, lister.object(&resource, None, name));
     };

@@ -19,7 +19,7 @@ const MAX_CLAIMS: usize = 8;
 /// Explains a pod that is not being deleted.
 pub fn explain(lister: &Lister, target: &ObjectRef, pod: &Pod, diagnosis: &mut Diagnosis) {
     diagnosis.words = "is not being deleted".to_owned();
-    invalid_owner::of_live(lister, target, &pod.metadata, diagnosis);
+    invalid_owner::explain_live(lister, target, &pod.metadata, diagnosis);
     if !diagnosis.causes.is_empty() || diagnosis.pending {
         return;
     }

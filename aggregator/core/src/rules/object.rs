@@ -13,7 +13,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     let mut diagnosis = Diagnosis::default();
     let answer = lister.object(&target.resource, target.namespace.as_deref(), &target.name);
     if answer.is_missing() {
-        return invalid_owner::of_missing(lister, target);
+        return invalid_owner::explain_missing(lister, target);
     }
     let Some(object) = diagnosis.required(target.to_string(), "what holds it", answer) else {
         diagnosis.words = "not known".to_owned();
@@ -22,11 +22,11 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     let meta = &object.metadata;
     if meta.deletion_timestamp.is_none() {
         diagnosis.words = "is not being deleted".to_owned();
-        invalid_owner::of_live(lister, target, meta, &mut diagnosis);
+        invalid_owner::explain_live(lister, target, meta, &mut diagnosis);
         return diagnosis;
     }
     if subject::is_named(lister, target) {
-        invalid_owner::of_terminating(lister, target, meta, &mut diagnosis);
+        invalid_owner::explain_terminating(lister, target, meta, &mut diagnosis);
     }
     diagnosis.terminating = true;
     diagnosis.overdue = overdue(lister, meta);
@@ -58,8 +58,8 @@ fn drains(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) -> boo
         return false;
     }
     let causes = match of_cluster_api {
-        true => node::drain::of_machine(lister, &on, found, diagnosis),
-        false => node::drain::look(lister, &on, found, diagnosis),
+        true => node::drain::explain_machine(lister, &on, found, diagnosis),
+        false => node::drain::explain(lister, &on, found, diagnosis),
     };
     // Where nothing keeps the pods from being evicted, why its controller does not evict them is nearer.
     let is_unasked = |root: &RootCause| root.draft.cause.id == cause::DRAIN_NOT_ISSUED.id;

@@ -67,7 +67,7 @@ fn not_deleted(
     let mut refused = false;
     let mut names: Vec<String> = free.iter().map(|(dependent, _)| dependent.to_string()).collect();
     for ((dependent, its), name) in free.iter().zip(&mut names).take(MAX_DEPENDENTS) {
-        if let Some(found) = invalid_owner::of_dependent(lister, dependent, its) {
+        if let Some(found) = invalid_owner::explain_dependent(lister, dependent, its) {
             return Some(found.evidence(target.to_string(), "finalizer foregroundDeletion"));
         }
         // Of one with another owner the collector takes this one off its list, which is no deletion (kubernetes:

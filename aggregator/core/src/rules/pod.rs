@@ -18,12 +18,12 @@ const SETTLING_SECONDS: i64 = 10;
 const MAX_COLLECTION_SECONDS: i64 = 120;
 
 /// A pod that is being deleted, under explanation.
-struct Case<'a> {
+struct TerminatingPod<'a> {
     target: &'a ObjectRef,
     pod: &'a Pod,
 }
 
-impl Case<'_> {
+impl TerminatingPod<'_> {
     fn namespace(&self) -> &str {
         self.target.namespace.as_deref().unwrap_or_default()
     }
@@ -61,14 +61,14 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         let phase = &pod.status.phase;
         diagnosis.evidence(target.to_string(), format!("deleted at {asked}, deadline {deadline}, phase {phase}"));
     }
-    judge(lister, &Case { target, pod }, &mut diagnosis);
-    name_agent(lister, &Case { target, pod }, &mut diagnosis);
+    judge(lister, &TerminatingPod { target, pod }, &mut diagnosis);
+    name_agent(lister, &TerminatingPod { target, pod }, &mut diagnosis);
     diagnosis
 }
 
 /// Names the node whose agent is to be read, but not where it is known that none runs there; and the pod that an agent is
 /// to look for, but not where none could.
-fn name_agent(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
+fn name_agent(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) {
     let node = case.pod.spec.node_name.as_str();
     let has_no_machine = |lister: &Lister| {
         let on = lister.get::<Node>(known::NODES, None, node).seen();
@@ -99,8 +99,8 @@ fn words(pod: &Pod, diagnosis: &Diagnosis) -> String {
     format!("{state} {place}; {deadline} (grace {grace}s)")
 }
 
-fn judge(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
-    let Case { target, pod } = *case;
+fn judge(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) {
+    let TerminatingPod { target, pod } = *case;
     owner::notes(lister, target, &pod.metadata, diagnosis);
     if diagnosis.is_younger_than(0) {
         if is_on_lost_node(lister, pod, diagnosis) {
@@ -160,7 +160,7 @@ fn is_on_lost_node(lister: &Lister, pod: &Pod, diagnosis: &mut Diagnosis) -> boo
 }
 
 /// The collector marked it, and it is still there.
-fn collector_refused(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> bool {
+fn collector_refused(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) -> bool {
     let since = case.pod.collected().and_then(|marked| marked.last_transition_time);
     let Some(since) = since.filter(|since| lister.state.seconds_since(*since) > MAX_COLLECTION_SECONDS) else {
         return false;
@@ -173,7 +173,7 @@ fn collector_refused(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) ->
     true
 }
 
-fn at_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
+fn at_node(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) {
     let name = case.pod.spec.node_name.as_str();
     let answer = lister.get::<Node>(known::NODES, None, name);
     if answer.is_missing() {
@@ -234,7 +234,7 @@ fn at_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
 
 /// Since when a node that was out of reach is Ready, while its kubelet may still be within the grace period that it
 /// counts from then on.
-fn is_ready_again(lister: &Lister, case: &Case, on: &Node) -> Option<u64> {
+fn is_ready_again(lister: &Lister, case: &TerminatingPod, on: &Node) -> Option<u64> {
     let grace = case.pod.metadata.deletion_grace_period_seconds.unwrap_or(0).max(0);
     let since = condition(&on.status.conditions, "Ready")?.last_transition_time?;
     let seconds = lister.state.seconds_since(since);
@@ -243,7 +243,7 @@ fn is_ready_again(lister: &Lister, case: &Case, on: &Node) -> Option<u64> {
 }
 
 /// The collector removes it within two minutes after the Node went; later something refuses that.
-fn without_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
+fn without_node(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) {
     let name = case.pod.spec.node_name.as_str();
     if let Some(found) = control_plane::silent(lister, diagnosis, case.target) {
         diagnosis.causes.push(found);
@@ -295,7 +295,7 @@ fn without_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
 }
 
 /// Without the right to see the node the pod still shows how far its kubelet has come.
-fn unseen_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
+fn unseen_node(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) {
     let words = diagnosis.words.clone();
     if kubelet_says(lister, case, &words, diagnosis) || diagnosis.pending {
         return;
@@ -307,8 +307,8 @@ fn unseen_node(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
 
 /// Why the kubelet cannot stop the pod or unmount its volumes, as an Event about the pod says. Whoever may write
 /// Events in the namespace could have written it.
-fn kubelet_says(lister: &Lister, case: &Case, words: &str, diagnosis: &mut Diagnosis) -> bool {
-    let Case { target, pod } = *case;
+fn kubelet_says(lister: &Lister, case: &TerminatingPod, words: &str, diagnosis: &mut Diagnosis) -> bool {
+    let TerminatingPod { target, pod } = *case;
     let reasons = [("FailedKillPod", &cause::POD_KILL_FAILS), ("FailedUnMount", &cause::POD_UNMOUNT_FAILS)];
     let said = reasons.map(|(reason, cause)| {
         let events = object_reports::events_of(lister, target, &pod.metadata, reason, diagnosis);
@@ -345,8 +345,8 @@ fn by_phase(pod: &Pod) -> &'static findings::Cause {
     }
 }
 
-fn at_healthy_node(lister: &Lister, case: &Case, on: &Node, diagnosis: &mut Diagnosis) {
-    let Case { target, pod } = *case;
+fn at_healthy_node(lister: &Lister, case: &TerminatingPod, on: &Node, diagnosis: &mut Diagnosis) {
+    let TerminatingPod { target, pod } = *case;
     let name = pod.spec.node_name.as_str();
     let is_status_refused = status_refused(lister, case, diagnosis);
     let is_deletion_refused = deletion_refused(lister, case, diagnosis);
@@ -397,7 +397,7 @@ fn at_healthy_node(lister: &Lister, case: &Case, on: &Node, diagnosis: &mut Diag
 }
 
 /// The kubelet's own words, if they were asked for: the latest is nearest to why the pod stays.
-fn with_log(lister: &Lister, case: &Case, found: RootCause, diagnosis: &mut Diagnosis) -> RootCause {
+fn with_log(lister: &Lister, case: &TerminatingPod, found: RootCause, diagnosis: &mut Diagnosis) -> RootCause {
     let name = case.pod.spec.node_name.as_str();
     let source = format!("kubelet log of {name}");
     let answer = lister.kubelet_log(name, &case.pod.metadata.uid);
@@ -439,23 +439,23 @@ fn remains(pod: &Pod) -> String {
 }
 
 /// The last requests about a pod, which a webhook without a backend refuses: its status, and in the end its deletion.
-fn report_refused(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> bool {
+fn report_refused(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) -> bool {
     let is_status_refused = status_refused(lister, case, diagnosis);
     deletion_refused(lister, case, diagnosis) || is_status_refused
 }
 
-fn status_refused(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> bool {
+fn status_refused(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) -> bool {
     let update = Request::about(case.target, &case.pod.metadata, "UPDATE");
     webhook::refuses(lister, diagnosis, &[update.at("pods/status")])
 }
 
-fn deletion_refused(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> bool {
+fn deletion_refused(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) -> bool {
     webhook::refuses(lister, diagnosis, &[Request::about(case.target, &case.pod.metadata, "DELETE")])
 }
 
 /// A CSI volume of the pod, whose driver is not registered at the node.
-fn missing_driver(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> bool {
-    let Case { target, pod } = *case;
+fn missing_driver(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) -> bool {
+    let TerminatingPod { target, pod } = *case;
     let name = pod.spec.node_name.as_str();
     let claims = pod.claims();
     if claims.is_empty() {

@@ -28,7 +28,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef, look: fn(&Lister, &ObjectRef
         minimum_age::spare(&mut diagnosis);
         return diagnosis;
     }
-    let release = Release::of(&lister.state.subject);
+    let release = Release::new(&lister.state.subject);
     let mut diagnosis = match target {
         _ if let Some(release) = release.as_ref().filter(|release| release.target() == *target) => {
             release::explain(lister, target, release)
@@ -50,7 +50,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef, look: fn(&Lister, &ObjectRef
             lost_volume(lister, target, &mut diagnosis);
         }
         if target.is(known::STATEFUL_SETS) && !diagnosis.missing {
-            stateful_set::look(lister, target, &mut diagnosis);
+            stateful_set::explain(lister, target, &mut diagnosis);
             // Its pods and claims have been marked with it.
             lost_claims(lister, namespace, |claim| claim.metadata.deletion_timestamp.is_some(), &mut diagnosis);
         }
@@ -60,7 +60,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef, look: fn(&Lister, &ObjectRef
     }
     diagnosis.causes.retain(|found| found.holds_from_the_start && found.verdict != Verdict::Progressing);
     if subject::is_named(lister, target) || release.is_some_and(|release| release.target() == *target) {
-        volume_users::look(lister, target, &mut diagnosis);
+        volume_users::explain(lister, target, &mut diagnosis);
     }
     diagnosis
 }

@@ -22,16 +22,16 @@ pub type Says = (String, String);
 
 /// The csi-attacher of a driver.
 pub fn attacher(lister: &Lister, diagnosis: &mut Diagnosis, driver: &str) -> Sidecar {
-    of(lister, diagnosis, &format!("external-attacher-leader-{driver}"))
+    find_lease(lister, diagnosis, &format!("external-attacher-leader-{driver}"))
 }
 
 /// The csi-provisioner of a driver.
 pub fn provisioner(lister: &Lister, diagnosis: &mut Diagnosis, driver: &str) -> Sidecar {
-    of(lister, diagnosis, driver)
+    find_lease(lister, diagnosis, driver)
 }
 
 /// The Lease of this name, in whichever namespace the driver lives.
-fn of(lister: &Lister, diagnosis: &mut Diagnosis, name: &str) -> Sidecar {
+fn find_lease(lister: &Lister, diagnosis: &mut Diagnosis, name: &str) -> Sidecar {
     let name = lock_name(name);
     let about = Select::Fields(format!("metadata.name={name}"));
     let answer = lister.select::<Lease>(known::LEASES, Scope::All, about);

@@ -25,7 +25,7 @@ pub fn victims(lister: &Lister, about: &mut Diagnosis) -> Vec<ObjectRef> {
             }
             found
         }
-        Subject::Kind { word, namespace } => of_one_kind(lister, word, namespace.as_deref(), about),
+        Subject::Kind { word, namespace } => one_kind(lister, word, namespace.as_deref(), about),
         Subject::Object { word, namespace, name } => object(lister, word, namespace, name, about),
         Subject::Before { word, namespace, name } => before(lister, word, namespace, name, about),
     }
@@ -106,12 +106,18 @@ fn other_kinds(lister: &Lister, only: Option<&str>, about: &mut Diagnosis) -> Ve
     };
     let scope = only.map_or(Scope::All, within);
     others(discovery, only)
-        .flat_map(|(resource, served)| going(lister, &resource, &served.kind, scope.clone(), about))
+        .flat_map(|(resource, served)| terminating_objects(lister, &resource, &served.kind, scope.clone(), about))
         .collect()
 }
 
 /// Objects of any kind that are being deleted.
-fn going(lister: &Lister, resource: &Resource, kind: &str, scope: Scope, about: &mut Diagnosis) -> Vec<ObjectRef> {
+fn terminating_objects(
+    lister: &Lister,
+    resource: &Resource,
+    kind: &str,
+    scope: Scope,
+    about: &mut Diagnosis,
+) -> Vec<ObjectRef> {
     let answer = lister.terminating_metadata(resource, scope);
     let hides = format!("which {resource} are being deleted");
     let seen = about.required(resource.to_string(), &hides, answer).unwrap_or_default();
@@ -125,7 +131,7 @@ fn going(lister: &Lister, resource: &Resource, kind: &str, scope: Scope, about: 
 }
 
 /// `kubectl why-terminating pods`.
-fn of_one_kind(lister: &Lister, word: &str, only: Option<&str>, about: &mut Diagnosis) -> Vec<ObjectRef> {
+fn one_kind(lister: &Lister, word: &str, only: Option<&str>, about: &mut Diagnosis) -> Vec<ObjectRef> {
     if let Some(name) = only.filter(|name| lister.namespace(name).is_missing()) {
         about.missing = true;
         about.words = format!("namespace {name:?} not found; `kubectl get namespaces` lists them");
@@ -148,7 +154,7 @@ fn of_one_kind(lister: &Lister, word: &str, only: Option<&str>, about: &mut Diag
     let scope_of = |served: &ServedResource| if served.namespaced { scope.clone() } else { Scope::All };
     meant
         .into_iter()
-        .flat_map(|(resource, served)| going(lister, &resource, &served.kind, scope_of(served), about))
+        .flat_map(|(resource, served)| terminating_objects(lister, &resource, &served.kind, scope_of(served), about))
         .collect()
 }
 
@@ -181,7 +187,7 @@ fn metas<K: Kind>(answer: Answer<Vec<&K>>) -> Answer<Vec<&Meta>> {
 
 /// The object itself: what it holds and what is on it is met on the way.
 fn before(lister: &Lister, word: &str, namespace: &str, name: &str, about: &mut Diagnosis) -> Vec<ObjectRef> {
-    if let Some(release) = Release::of(&lister.state.subject) {
+    if let Some(release) = Release::new(&lister.state.subject) {
         return vec![release.target()];
     }
     match known::named(word) {

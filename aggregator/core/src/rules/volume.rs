@@ -32,7 +32,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
                  stays even then. Nothing is stuck."
             ));
         }
-        invalid_owner::of_live(lister, target, &volume.metadata, &mut diagnosis);
+        invalid_owner::explain_live(lister, target, &volume.metadata, &mut diagnosis);
         return diagnosis;
     }
     diagnosis.terminating = true;

@@ -10,7 +10,7 @@ pub fn mark(state: &State, answered: &mut Answered) {
         return;
     };
     let is_named = names(state, word, resource);
-    let release = Release::of(&state.subject);
+    let release = Release::new(&state.subject);
     let is_of_going_crd = release.is_some() && is_defined_by_going(state, resource);
     let is_set = names(state, word, &Resource::from(known::STATEFUL_SETS));
     let is_meant = |meta: &Meta| match known::named(word) {

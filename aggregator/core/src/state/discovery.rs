@@ -124,7 +124,7 @@ impl Discovery {
     }
 
     /// The resource that holds this kind in this very version.
-    pub fn of_kind(&self, group: &str, version: &str, kind: &str) -> Option<(Resource, &ServedResource)> {
+    pub fn resource_of_kind(&self, group: &str, version: &str, kind: &str) -> Option<(Resource, &ServedResource)> {
         let is_it = |(resource, served): &(Resource, &ServedResource)| {
             resource.group == group && resource.version == version && served.kind == kind
         };

@@ -71,7 +71,7 @@ pub struct Meta {
     pub owner_references: Vec<Owner>,
     /// Who set which finalizer, and when the controllers last wrote a status. Other writers are dropped on receipt:
     /// they are most of an object.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "of_finalizers")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "deserialize_finalizer_managers")]
     pub managed_fields: Vec<Managed>,
 }
 
@@ -168,7 +168,7 @@ fn exactly<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> R
     })
 }
 
-fn of_finalizers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Managed>, D::Error> {
+fn deserialize_finalizer_managers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Managed>, D::Error> {
     let mut all: Vec<Managed> = or_default(deserializer)?;
     all.retain(|managed| !managed.fields.finalizers.is_empty() || managed.is_status_by_controllers());
     all.shrink_to_fit();

@@ -45,7 +45,7 @@ pub struct Release<'a> {
 
 impl<'a> Release<'a> {
     /// The release that the user asked about.
-    pub fn of(subject: &'a Subject) -> Option<Self> {
+    pub fn new(subject: &'a Subject) -> Option<Self> {
         match subject {
             Subject::Before { word, namespace, name } if WORDS.contains(&word.as_str()) => {
                 Some(Release { namespace, name })

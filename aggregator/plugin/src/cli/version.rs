@@ -39,14 +39,14 @@ struct Versions {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Server {
-    server_version: Known<String>,
-    installed: Known<Vec<Installed>>,
+    server_version: Observed<String>,
+    installed: Observed<Vec<Installed>>,
 }
 
 /// A failure is an answer too: what may not be seen is not absent.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-enum Known<T> {
+enum Observed<T> {
     Seen(T),
     NotSeen(String),
 }
@@ -76,14 +76,14 @@ pub async fn version(flags: &ConnectionFlags, is_of_client: bool, form: VersionO
         VersionOutput::Json => serde_json::to_string_pretty(&versions).context("writing the versions as JSON")? + "\n",
     };
     print(&text, Style::Plain)?;
-    let is_known = versions.server.is_none_or(|server| matches!(server.server_version, Known::Seen(_)));
+    let is_known = versions.server.is_none_or(|server| matches!(server.server_version, Observed::Seen(_)));
     Ok(if is_known { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 impl Server {
     fn not_seen(why: &str) -> Self {
         let why = clean(why, MAX_ERROR_CHARS);
-        Server { server_version: Known::NotSeen(why.clone()), installed: Known::NotSeen(why) }
+        Server { server_version: Observed::NotSeen(why.clone()), installed: Observed::NotSeen(why) }
     }
 }
 
@@ -91,11 +91,11 @@ async fn query(api: &ApiClient) -> Server {
     let (version, installed) = tokio::join!(api.send(Method::GET, "/version", Content::Nothing), installed(api));
     let version = version.and_then(Response::success).and_then(|answer| answer.json::<Value>());
     let version = version.map(|version| clean(text(&version["gitVersion"]), MAX_ERROR_CHARS));
-    Server { server_version: known(version), installed: known(installed) }
+    Server { server_version: observed(version), installed: observed(installed) }
 }
 
-fn known<T>(asked: Result<T, Fault>) -> Known<T> {
-    asked.map_or_else(|fault| Known::NotSeen(clean(&fault.to_string(), MAX_ERROR_CHARS)), Known::Seen)
+fn observed<T>(asked: Result<T, Fault>) -> Observed<T> {
+    asked.map_or_else(|fault| Observed::NotSeen(clean(&fault.to_string(), MAX_ERROR_CHARS)), Observed::Seen)
 }
 
 async fn installed(api: &ApiClient) -> Result<Vec<Installed>, Fault> {
@@ -135,13 +135,13 @@ fn sentences(versions: &Versions) -> Result<String, std::fmt::Error> {
     let mut text = format!("Client Version: {}\n", versions.client_version);
     let Some(server) = &versions.server else { return Ok(text) };
     match &server.server_version {
-        Known::Seen(version) => writeln!(text, "Server Version: {version}")?,
-        Known::NotSeen(why) => writeln!(text, "Server Version: not seen: {why}")?,
+        Observed::Seen(version) => writeln!(text, "Server Version: {version}")?,
+        Observed::NotSeen(why) => writeln!(text, "Server Version: not seen: {why}")?,
     }
     match &server.installed {
-        Known::NotSeen(why) => writeln!(text, "In the cluster: not seen: {why}")?,
-        Known::Seen(none) if none.is_empty() => writeln!(text, "In the cluster: no agent and no service")?,
-        Known::Seen(all) => {
+        Observed::NotSeen(why) => writeln!(text, "In the cluster: not seen: {why}")?,
+        Observed::Seen(none) if none.is_empty() => writeln!(text, "In the cluster: no agent and no service")?,
+        Observed::Seen(all) => {
             for Installed { component, image, pods, ready } in all {
                 writeln!(text, "In the cluster: {component}: {image}, {ready} of {pods} pods ready")?;
             }

@@ -86,14 +86,14 @@ fn digest(token: &str) -> [u8; 32] {
 pub struct Reviews {
     api: ApiClient,
     places: Semaphore,
-    users: Mutex<Kept<[u8; 32], Option<User>>>,
-    access: Mutex<Kept<([u8; 32], Access), bool>>,
+    users: Mutex<Cache<[u8; 32], Option<User>>>,
+    access: Mutex<Cache<([u8; 32], Access), bool>>,
 }
 
 /// Answers that are not old.
-struct Kept<K, V>(HashMap<K, (Instant, V)>);
+struct Cache<K, V>(HashMap<K, (Instant, V)>);
 
-impl<K: Hash + Eq, V: Clone> Kept<K, V> {
+impl<K: Hash + Eq, V: Clone> Cache<K, V> {
     fn get(&self, key: &K) -> Option<V> {
         self.0.get(key).filter(|(at, _)| at.elapsed() < CACHE_TTL).map(|(_, value)| value.clone())
     }
@@ -113,7 +113,7 @@ impl Reviews {
     pub fn new(client: Client, request_timeout: Duration) -> Self {
         let api = ApiClient::new(client, Limits::new(request_timeout, MAX_REVIEW_BYTES));
         let places = Semaphore::new(MAX_CONCURRENT_REVIEWS);
-        let (users, access) = (Mutex::new(Kept(HashMap::new())), Mutex::new(Kept(HashMap::new())));
+        let (users, access) = (Mutex::new(Cache(HashMap::new())), Mutex::new(Cache(HashMap::new())));
         Reviews { api, places, users, access }
     }
 

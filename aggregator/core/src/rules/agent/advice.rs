@@ -21,11 +21,14 @@ pub fn steps(claim: &Claim, pod: &Pod, by: &ToldBy, is_asked_now: bool) -> Remed
     }
     let uid = PodUid::parse(&pod.metadata.uid);
     let is_verified = by.unverified.is_none();
-    let trusted = Trusted::of(&told, uid.as_ref(), &finding.chain);
-    let told = cause.safe.iter().filter(|advice| is_verified || looks(advice));
+    let trusted = Trusted::new(&told, uid.as_ref(), &finding.chain);
+    let told = cause.safe.iter().filter(|advice| is_verified || is_read_only(advice));
     let filled = told.filter_map(|advice| {
-        let values =
-            if looks(advice) || program(advice) == Some("umount") { &trusted.to_look } else { &trusted.to_change };
+        let values = if is_read_only(advice) || program(advice) == Some("umount") {
+            &trusted.to_look
+        } else {
+            &trusted.to_change
+        };
         advice.fill(values)
     });
     let steps = ask_the_node(pod, &by.node, is_asked_now).into_iter().chain(filled).collect();
@@ -52,7 +55,7 @@ fn ask_the_node(pod: &Pod, node: &str, is_asked_now: bool) -> Option<Step> {
 
 /// Whether it only looks. Of what anybody can have written nothing else is told: even a step in words, or one that names
 /// what is the pod's, is for a cause and with values that its writer chose.
-fn looks(advice: &Advice) -> bool {
+fn is_read_only(advice: &Advice) -> bool {
     program(advice).is_some_and(|program| LOOK.contains(&program))
 }
 

@@ -26,7 +26,7 @@ pub struct Claim<'a> {
 
 /// What was heard of a pod.
 #[derive(Default)]
-pub struct Heard<'a> {
+pub struct Claims<'a> {
     /// What holds it, the first gate first.
     pub claims: Vec<Claim<'a>>,
     /// The last that is said to be over, when nothing else is said to hold it.
@@ -36,8 +36,8 @@ pub struct Heard<'a> {
 }
 
 /// What the Events of a node say of a pod of it.
-pub fn heard<'a>(lister: &Lister, events: &[&'a AgentEvent], pod: &Pod, on: &Node) -> Heard<'a> {
-    let mut heard = Heard::default();
+pub fn read_claims<'a>(lister: &Lister, events: &[&'a AgentEvent], pod: &Pod, on: &Node) -> Claims<'a> {
+    let mut heard = Claims::default();
     let mut over = Vec::new();
     let name = clean(&on.metadata.name, 63);
     for event in events {
@@ -90,7 +90,7 @@ pub fn heard<'a>(lister: &Lister, events: &[&'a AgentEvent], pod: &Pod, on: &Nod
 }
 
 /// What an agent that was asked now says of a pod: of one that has the same name and another uid, nothing.
-pub fn now<'a>(said: &[&'a AgentEvent], pod: &Pod) -> Vec<Claim<'a>> {
+pub fn read_live<'a>(said: &[&'a AgentEvent], pod: &Pod) -> Vec<Claim<'a>> {
     let is_of_node = |carried: &&Carried| matches!(carried.finding.cause.area, Area::Gate(_) | Area::Node);
     let claim = |event: &&'a AgentEvent| {
         let carried = event.said().ok().filter(is_of_node).filter(|carried| speaks_of(carried, pod) == Some(true))?;
@@ -129,12 +129,12 @@ fn speaks_of(carried: &Carried, pod: &Pod) -> Option<bool> {
 
 impl Claim<'_> {
     /// Equal for the same finding.
-    fn what(&self) -> (&'static str, &str) {
+    fn key(&self) -> (&'static str, &str) {
         (self.carried.finding.cause.0.id, &self.carried.finding.root)
     }
 
     fn order(&self) -> (Option<Gate>, (&'static str, &str)) {
-        (self.carried.finding.gate, self.what())
+        (self.carried.finding.gate, self.key())
     }
 
     /// Whether this is the end of `other`: an agent names the end after what it ends.

@@ -21,9 +21,9 @@ pub enum Policy {
 
 impl Policy {
     /// Asks for the binding, and for the policy when that is bound.
-    pub fn of(lister: &Lister, diagnosis: &mut Diagnosis) -> Self {
+    pub fn read(lister: &Lister, diagnosis: &mut Diagnosis) -> Self {
         let answer = lister.get::<AdmissionPolicyBinding>(known::ADMISSION_POLICY_BINDINGS, None, POLICY);
-        let binding = match told(diagnosis, answer) {
+        let binding = match seen(diagnosis, answer) {
             Ok(binding) => binding,
             Err(not) => return not,
         };
@@ -33,7 +33,7 @@ impl Policy {
             return Policy::Not(format!("the binding {POLICY} is not as deploy/ has it"));
         }
         let answer = lister.get::<AdmissionPolicy>(known::ADMISSION_POLICIES, None, POLICY);
-        let policy = match told(diagnosis, answer) {
+        let policy = match seen(diagnosis, answer) {
             Ok(policy) => policy,
             Err(not) => return not,
         };
@@ -61,11 +61,11 @@ impl Policy {
 pub fn doubt(lister: &Lister, event: &AgentEvent, diagnosis: &mut Diagnosis) -> Option<String> {
     let absent =
         || missing_agent::is_absent(lister, &event.regarding.name).then(|| "no agent is deployed there".to_owned());
-    Policy::of(lister, diagnosis).doubts(event).or_else(absent)
+    Policy::read(lister, diagnosis).doubts(event).or_else(absent)
 }
 
 /// The answer does not rest on it, so what cannot be seen is only said beside the finding.
-fn told<T>(diagnosis: &mut Diagnosis, answer: Answer<T>) -> Result<T, Policy> {
+fn seen<T>(diagnosis: &mut Diagnosis, answer: Answer<T>) -> Result<T, Policy> {
     let why = match answer {
         Answer::Seen(seen) => return Ok(seen),
         Answer::Missing => {

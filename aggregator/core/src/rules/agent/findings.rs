@@ -1,8 +1,8 @@
 //! What an agent says holds a pod, and what it says would hold the volumes of one.
 
-use super::claims::{self, Heard};
+use super::claims::{self, Claims};
 use super::event_policy::Policy;
-use super::root_cause::{At, root_cause};
+use super::root_cause::{Context, root_cause};
 use super::{event_age, live_query, missing_agent};
 use crate::diagnosis::{Diagnosis, RootCause};
 use crate::lister::Lister;
@@ -24,8 +24,8 @@ pub fn findings(
 ) -> Vec<RootCause> {
     let name = on.metadata.name.as_str();
     if let Some(said) = live_query::ask(lister, diagnosis, pod, on, live_query::About::Terminating) {
-        let claims = claims::now(&said, pod);
-        let at = At { lister, policy: None, target, pod, on };
+        let claims = claims::read_live(&said, pod);
+        let at = Context { lister, policy: None, target, pod, on };
         return claims.iter().take(MAX_FINDINGS).map(|claim| root_cause(&at, claim, words)).collect();
     }
     if lister.state.live && diagnosis.pending {
@@ -45,7 +45,7 @@ pub fn findings(
             return Vec::new();
         }
     };
-    let Heard { mut claims, over, refused } = claims::heard(lister, &events, pod, on);
+    let Claims { mut claims, over, refused } = claims::read_claims(lister, &events, pod, on);
     if let Some(note) = refused {
         diagnosis.note(note);
     }
@@ -59,7 +59,7 @@ pub fn findings(
     match over.filter(|over| !event_age::has_expired(lister.state, over.written)) {
         // The API shows the pod, whatever is said.
         Some(over) => {
-            let doubt = Policy::of(lister, diagnosis).doubts(over.event);
+            let doubt = Policy::read(lister, diagnosis).doubts(over.event);
             diagnosis.note(missing_agent::over(&over, pod, name, lister.state.seconds_since(over.written), doubt));
         }
         None if claims.is_empty() => missing_agent::explain(lister, diagnosis, on),
@@ -71,34 +71,34 @@ pub fn findings(
     if claims.len() > MAX_FINDINGS {
         diagnosis.note(format!("The agent on {name} names {}.", count(claims.len() - MAX_FINDINGS, "more cause")));
     }
-    let policy = Some(Policy::of(lister, diagnosis));
-    let at = At { lister, policy, target, pod, on };
+    let policy = Some(Policy::read(lister, diagnosis));
+    let at = Context { lister, policy, target, pod, on };
     claims.iter().take(MAX_FINDINGS).map(|claim| root_cause(&at, claim, words)).collect()
 }
 
 /// What an agent that was asked now says of the volumes of a pod that runs.
-pub enum Held {
+pub enum Holders {
     /// These would hold them, or nobody.
-    By(Vec<RootCause>),
+    Known(Vec<RootCause>),
     /// It was not asked, or did not answer; a note says why.
     NotTold,
 }
 
 /// Who outside of a pod that runs would hold its volumes if it were deleted now.
-pub fn would_hold(lister: &Lister, diagnosis: &mut Diagnosis, pod: &Pod) -> Held {
+pub fn would_hold(lister: &Lister, diagnosis: &mut Diagnosis, pod: &Pod) -> Holders {
     let answer = lister.get::<Node>(known::NODES, None, &pod.spec.node_name);
-    let Some(on) = diagnosis.silently(answer) else { return Held::NotTold };
+    let Some(on) = diagnosis.silently(answer) else { return Holders::NotTold };
     let Some(said) = live_query::ask(lister, diagnosis, pod, on, live_query::About::Running) else {
-        return Held::NotTold;
+        return Holders::NotTold;
     };
     let target = ObjectRef::pod(pod.metadata.namespace.as_deref().unwrap_or_default(), &pod.metadata.name);
-    let at = At { lister, policy: None, target: &target, pod, on };
+    let at = Context { lister, policy: None, target: &target, pod, on };
     let words = format!("{} on {}", pod.status.phase, on.metadata.name);
     let missing = "whether it still holds it when the kubelet unmounts it: it was seen once, before any deletion";
-    let held = claims::now(&said, pod).into_iter().take(MAX_FINDINGS).map(|claim| {
+    let held = claims::read_live(&said, pod).into_iter().take(MAX_FINDINGS).map(|claim| {
         let mut found = root_cause(&at, &claim, &words).probable(missing);
         found.here = false;
         found
     });
-    Held::By(held.collect())
+    Holders::Known(held.collect())
 }

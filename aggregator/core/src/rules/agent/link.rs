@@ -6,5 +6,5 @@ use crate::diagnosis::Step;
 
 /// The step.
 pub fn step(link: &Link) -> Step {
-    Step::named(&link.subject, &link.state).what(link.what.as_ref().map(Thing::cleaned))
+    Step::named(&link.subject, &link.state).with_thing(link.what.as_ref().map(Thing::cleaned))
 }

@@ -14,6 +14,6 @@ mod root_cause;
 mod trust;
 
 pub use event_policy::doubt;
-pub use findings::{Held, findings, would_hold};
+pub use findings::{Holders, findings, would_hold};
 pub use last_event::last_event;
 pub use missing_agent::is_absent;

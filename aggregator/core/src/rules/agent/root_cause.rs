@@ -15,7 +15,7 @@ const MAX_LINKS: usize = 16;
 const MAX_EVIDENCE: usize = 12;
 
 /// Where a claim is told.
-pub struct At<'v, 'a> {
+pub struct Context<'v, 'a> {
     pub lister: &'v Lister<'a>,
     /// What keeps others from writing as an agent; none where the agent itself was asked.
     pub policy: Option<Policy>,
@@ -25,8 +25,8 @@ pub struct At<'v, 'a> {
 }
 
 /// What a pod that stands as `words` say waits for.
-pub fn root_cause(at: &At, claim: &Claim, words: &str) -> RootCause {
-    let At { lister, policy, target, pod, on } = at;
+pub fn root_cause(at: &Context, claim: &Claim, words: &str) -> RootCause {
+    let Context { lister, policy, target, pod, on } = at;
     let node = on.metadata.name.as_str();
     let ready = if is_true(&on.status.conditions, "Ready") { "Ready" } else { "NotReady" };
     let finding = &claim.carried.finding;

@@ -15,7 +15,7 @@ pub(super) struct Trusted {
 
 impl Trusted {
     /// Of these values of a finding about this pod, whose chain names mounts and paths.
-    pub(super) fn of(told: &Values, uid: Option<&PodUid>, chain: &[Link]) -> Self {
+    pub(super) fn new(told: &Values, uid: Option<&PodUid>, chain: &[Link]) -> Self {
         let is_own = |path: &str| uid.is_some_and(|uid| is_own(path, uid));
         // A mount elsewhere, such as that of a FUSE server, is told for the node, and not for whatever process.
         let is_entered = told.get(Placeholder::MountNamespacePid).is_some();
@@ -129,7 +129,7 @@ mod tests {
         let value = value.replace("UID", UID).replace("U_ID", &uid.for_systemd());
         let told = Values::new().with(placeholder, &value);
         assert!(told.get(placeholder).is_some(), "{value}");
-        let trusted = Trusted::of(&told, Some(&uid), &[]);
+        let trusted = Trusted::new(&told, Some(&uid), &[]);
         (trusted.to_look.get(placeholder).is_some(), trusted.to_change.get(placeholder).is_some())
     }
 
@@ -179,7 +179,7 @@ mod tests {
         let mount = Thing::Mount { path: "/data".into(), device: "0:40".into(), fs_type: "tmpfs".into() };
         let chain = [Link { subject: "mount".into(), state: String::new(), what: Some(mount), root: false }];
         let told = Values::new().with(Placeholder::Path, "/data");
-        let has_path = |told: &Values| Trusted::of(told, Some(&uid), &chain).to_look.get(Placeholder::Path).is_some();
+        let has_path = |told: &Values| Trusted::new(told, Some(&uid), &chain).to_look.get(Placeholder::Path).is_some();
         assert!(has_path(&told));
         assert!(!has_path(&told.with(Placeholder::MountNamespacePid, 4111)));
     }

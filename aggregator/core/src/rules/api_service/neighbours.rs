@@ -18,7 +18,7 @@ pub enum Neighbour {
 }
 
 /// Looks for another API with an endpoint on this node. One that is reached says more than one that is not.
-pub fn of(lister: &Lister, diagnosis: &mut Diagnosis, target: &ObjectRef, node: &str) -> Option<Neighbour> {
+pub fn find(lister: &Lister, diagnosis: &mut Diagnosis, target: &ObjectRef, node: &str) -> Option<Neighbour> {
     let own = lister.get::<ApiService>(known::API_SERVICES, None, &target.name).seen()?;
     let answer = lister.list::<ApiService>(known::API_SERVICES, Scope::All);
     let all = diagnosis.optional("apiservices", "whether other pods of the node are reached", answer)?;
@@ -30,7 +30,7 @@ pub fn of(lister: &Lister, diagnosis: &mut Diagnosis, target: &ObjectRef, node: 
     });
     let mut unreachable = None;
     for (other, service, is_reached) in others.take(MAX_APIS) {
-        let Backend::Ready { node: Some(on) } = backend::look(lister, diagnosis, service) else { continue };
+        let Backend::Ready { node: Some(on) } = backend::inspect(lister, diagnosis, service) else { continue };
         let shown = format!("APIService {}", other.metadata.name);
         match (on == node, is_reached) {
             (true, true) => return Some(Neighbour::Reached(shown)),

@@ -40,7 +40,7 @@ impl Unavailable<'_, '_> {
     pub fn explain(&self, diagnosis: &mut Diagnosis) {
         let unexplained =
             || self.found(&cause::API_SERVICE_UNAVAILABLE).at_itself(self.target, self.available.message.to_string());
-        let found = match backend::look(self.lister, diagnosis, self.reference) {
+        let found = match backend::inspect(self.lister, diagnosis, self.reference) {
             Backend::NoEndpoint { node: Some(on), .. } => return diagnosis.wait_for(on),
             Backend::Unknown if diagnosis.pending => return,
             Backend::NoService => {

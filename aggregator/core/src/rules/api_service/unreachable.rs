@@ -47,7 +47,7 @@ pub fn explain(api: &Unavailable, diagnosis: &mut Diagnosis, failure: Failure, n
         let words = "Ready; whether the way to its pods is cut or this one is too slow, a time-out does not show";
         return endpoint.unreachable().step(endpoint.on_node(words)).probable(unsure);
     }
-    match neighbours::of(api.lister, diagnosis, api.target, name) {
+    match neighbours::find(api.lister, diagnosis, api.target, name) {
         Some(Neighbour::AlsoUnreachable(other)) => endpoint.like_its_neighbour(ready, &other),
         other => endpoint.firewalled(other),
     }

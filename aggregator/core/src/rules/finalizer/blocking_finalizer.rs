@@ -9,7 +9,7 @@ use crate::diagnosis::{Diagnosis, RootCause};
 use crate::state::*;
 
 /// A finalizer under explanation.
-pub struct Case<'a> {
+pub struct BlockingFinalizer<'a> {
     pub target: &'a ObjectRef,
     pub meta: &'a Meta,
     pub finalizer: &'a str,
@@ -29,7 +29,7 @@ pub fn is_down(found: &Cause) -> bool {
     DOWN.iter().any(|down| down.id == found.id)
 }
 
-impl Case<'_> {
+impl BlockingFinalizer<'_> {
     pub fn is_of_namespace(&self) -> bool {
         self.target.is(known::NAMESPACES)
     }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::rights::{self, May, Rights};
-use super::runner::{self, Runner, Stands};
+use super::rights::{self, Permission, Rights};
+use super::runner::{self, Runner, RunnerState};
 use super::setter;
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
@@ -11,7 +11,7 @@ use crate::state::*;
 
 /// Why somebody is thought to take it off, the weakest reason first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum By {
+pub enum Basis {
     /// Its account has a role that is cut to the kind.
     Rights(Fit),
     /// It is called as what the server recorded to have set the finalizer: so are others.
@@ -25,7 +25,7 @@ pub enum By {
 #[derive(Clone)]
 pub struct Candidate<'a> {
     /// Why it is thought of.
-    pub by: By,
+    pub by: Basis,
     /// Its account.
     pub account: Account,
     /// What runs as that; none when nothing does.
@@ -34,8 +34,8 @@ pub struct Candidate<'a> {
 
 impl Candidate<'_> {
     /// The strongest reason first, a controller's role before a mere name; of equals what does not run as it should.
-    fn rank(&self) -> (bool, By, Option<Stands>) {
-        let is_close = matches!(self.by, By::Rights(Fit::Controller) | By::Setting);
+    fn rank(&self) -> (bool, Basis, Option<RunnerState>) {
+        let is_close = matches!(self.by, Basis::Rights(Fit::Controller) | Basis::Setting);
         (is_close, self.by, self.runs.as_ref().map(Runner::stands))
     }
 
@@ -49,7 +49,7 @@ impl Candidate<'_> {
 
     /// Whether it takes nothing off as it stands.
     pub fn is_not_ready(&self) -> bool {
-        self.runs.as_ref().is_some_and(|runner| runner.stands() != Stands::Ready)
+        self.runs.as_ref().is_some_and(|runner| runner.stands() != RunnerState::Ready)
     }
 }
 
@@ -74,9 +74,9 @@ impl Controllers<'_> {
     /// Whether the others leave no doubt about the first. A role that only names the kind may be a person's.
     pub fn is_alone(&self) -> bool {
         let is_close = |first: &Candidate| match first.by {
-            By::Setting => true,
-            By::Rights(fit) => fit == Fit::Controller && self.may_all.is_empty(),
-            By::Name => false,
+            Basis::Setting => true,
+            Basis::Rights(fit) => fit == Fit::Controller && self.may_all.is_empty(),
+            Basis::Name => false,
         };
         let is_before = |first: &Candidate| self.also.iter().all(|other| other.by < first.by);
         self.users.is_empty() && self.first.as_ref().is_some_and(|first| is_close(first) && is_before(first))
@@ -96,23 +96,23 @@ pub struct Wanted<'w> {
 }
 
 /// Looks for who takes the finalizer off; `None` while an answer is still out.
-pub fn of<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, wanted: &Wanted) -> Option<Controllers<'a>> {
+pub fn find<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, wanted: &Wanted) -> Option<Controllers<'a>> {
     let blind = diagnosis.unknown.len();
     let mut rights = Rights::new(wanted.cut);
-    rights.of_cluster(lister, diagnosis);
+    rights.add_cluster_wide(lister, diagnosis);
     let mut found = candidates(lister, diagnosis, wanted, &rights);
     if let (false, false, Some(own)) = (diagnosis.pending, is_settled(wanted, &found), &wanted.target.namespace) {
-        rights.within(lister, diagnosis, &Scope::Namespace(own.clone()));
+        rights.add_namespaced(lister, diagnosis, &Scope::Namespace(own.clone()));
         found = candidates(lister, diagnosis, wanted, &rights);
     }
     // Roles are many in a large cluster. Those of the object's own namespace may have been deleted before it;
     // the same of other namespaces then still tell.
     let is_lost = found.iter().all(|one| one.runs.is_none());
     if !diagnosis.pending && is_lost && wanted.target.namespace.is_some() {
-        rights.within(lister, diagnosis, &Scope::All);
+        rights.add_namespaced(lister, diagnosis, &Scope::All);
         found = candidates(lister, diagnosis, wanted, &rights);
     }
-    if !diagnosis.pending && !found.iter().any(|one| one.by == By::Setting) {
+    if !diagnosis.pending && !found.iter().any(|one| one.by == Basis::Setting) {
         found.extend(named(lister, diagnosis, wanted));
     }
     if diagnosis.pending {
@@ -122,7 +122,7 @@ pub fn of<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, wanted: &Wanted) -
     let mut found = found.into_iter();
     let first = found.next();
     let account = first.as_ref().map(|first| &first.account);
-    let is_set_by_it = first.as_ref().is_some_and(|first| first.by == By::Setting);
+    let is_set_by_it = first.as_ref().is_some_and(|first| first.by == Basis::Setting);
     Some(Controllers {
         may_all: if is_set_by_it { Vec::new() } else { rights::all_powerful(lister, account) },
         first,
@@ -157,10 +157,10 @@ pub fn named<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, wanted: &Wanted
 }
 
 /// What is only called like it is the one if it may change the object.
-fn by_name(lister: &Lister, diagnosis: &mut Diagnosis, wanted: &Wanted, runner: &Runner) -> By {
+fn by_name(lister: &Lister, diagnosis: &mut Diagnosis, wanted: &Wanted, runner: &Runner) -> Basis {
     match rights::may_change(lister, diagnosis, &runner.account, wanted.target) {
-        May::Change => By::Setting,
-        May::Not(_) | May::NotTold | May::Open => By::Name,
+        Permission::Change => Basis::Setting,
+        Permission::Not(_) | Permission::NotTold | Permission::Open => Basis::Name,
     }
 }
 
@@ -171,8 +171,8 @@ fn is_object_name(name: &str) -> bool {
 
 /// Whether nothing that is closer to the kind can come: what set the finalizer, or a controller's own role.
 fn is_settled(wanted: &Wanted, found: &[Candidate]) -> bool {
-    let needed = if wanted.program.is_some() { By::Setting } else { By::Rights(Fit::Controller) };
-    found.iter().any(|one| one.by >= needed && one.runs.as_ref().is_some_and(|it| it.stands() == Stands::Ready))
+    let needed = if wanted.program.is_some() { Basis::Setting } else { Basis::Rights(Fit::Controller) };
+    found.iter().any(|one| one.by >= needed && one.runs.as_ref().is_some_and(|it| it.stands() == RunnerState::Ready))
 }
 
 fn candidates<'a>(
@@ -192,31 +192,31 @@ fn candidates<'a>(
         wanted.program.is_some_and(is_named)
     };
     let is_found = |found: &[Runner]| {
-        found.iter().filter(|one| one.stands() == Stands::Ready).any(|one| match wanted.program {
+        found.iter().filter(|one| one.stands() == RunnerState::Ready).any(|one| match wanted.program {
             Some(_) => is_it(one),
             None => rights.accounts.get(&one.account) == best,
         })
     };
     let mut all = Vec::new();
-    let runners = runner::of(lister, diagnosis, &accounts, &foremost, is_found);
+    let runners = runner::find(lister, diagnosis, &accounts, &foremost, is_found);
     for (account, fit) in &rights.accounts {
         let all_own = || runners.iter().filter(|runner| runner.account == *account);
-        let is_served = all_own().any(|runner| runner.stands() == Stands::Ready);
+        let is_served = all_own().any(|runner| runner.stands() == RunnerState::Ready);
         // Of what shares an account, a part that nobody wants to run is no reason.
-        let is_meant = |runner: &&Runner| !is_served || runner.stands() != Stands::ScaledDown || is_it(runner);
+        let is_meant = |runner: &&Runner| !is_served || runner.stands() != RunnerState::ScaledDown || is_it(runner);
         let own = all_own().filter(is_meant);
         let candidate = |runner: &Runner<'a>| {
             let by = match is_it(runner) {
-                true if wanted.is_recorded => By::Setting,
+                true if wanted.is_recorded => Basis::Setting,
                 true => by_name(lister, diagnosis, wanted, runner),
-                false => By::Rights(*fit),
+                false => Basis::Rights(*fit),
             };
             Candidate { by, account: account.clone(), runs: Some(runner.clone()) }
         };
         let before = all.len();
         all.extend(own.map(candidate));
         if all.len() == before {
-            all.push(Candidate { by: By::Rights(*fit), account: account.clone(), runs: None });
+            all.push(Candidate { by: Basis::Rights(*fit), account: account.clone(), runs: None });
         }
     }
     all

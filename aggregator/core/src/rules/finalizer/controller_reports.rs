@@ -5,7 +5,7 @@ use findings::{Cause, cause, clean};
 use crate::diagnosis::{Diagnosis, RootCause};
 use crate::lister::Lister;
 use crate::messages::{Message, errors};
-use crate::rules::object_reports::{self, Said, Weight};
+use crate::rules::object_reports::{self, ObjectReport, Weight};
 use crate::state::*;
 
 /// More words than these are not told.
@@ -26,8 +26,8 @@ pub struct Reported {
 }
 
 /// Reads the object's own words.
-pub fn of(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) -> Reported {
-    let said = object_reports::of(lister, target, meta, diagnosis);
+pub fn read(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) -> Reported {
+    let said = object_reports::read(lister, target, meta, diagnosis);
     let first = |is_it: &dyn Fn(&Message) -> bool| said.iter().find(|said| is_it(said.message));
     let (cause, found) = if let Some(found) = first(&errors::is_namespace_terminating) {
         (&cause::FINALIZER_CONTROLLER_BLOCKED, Some(found))
@@ -43,15 +43,15 @@ pub fn of(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diag
 }
 
 /// Keeps the object's own words as evidence; the nearest to why it stays comes back.
-pub fn tell(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) -> Option<String> {
+pub fn keep_as_evidence(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) -> Option<String> {
     // What is reported of pods is mostly about their start.
-    let said = if target.is(known::PODS) { Vec::new() } else { object_reports::of(lister, target, meta, diagnosis) };
+    let said = if target.is(known::PODS) { Vec::new() } else { object_reports::read(lister, target, meta, diagnosis) };
     said.iter().take(MAX_REPORTS).for_each(|said| diagnosis.evidence(&said.source, &said.says));
     said.first().map(brief)
 }
 
 /// Adds these words to what is said of the object itself.
-pub fn with(mut found: RootCause, told: Option<String>) -> RootCause {
+pub fn add_words(mut found: RootCause, told: Option<String>) -> RootCause {
     if let Some((step, told)) = found.steps.first_mut().zip(told)
         && !step.words.contains(&told)
     {
@@ -60,7 +60,7 @@ pub fn with(mut found: RootCause, told: Option<String>) -> RootCause {
     found
 }
 
-fn brief(said: &Said) -> String {
+fn brief(said: &ObjectReport) -> String {
     match said.weight {
         Weight::Restates => format!("it says no more than {}", said.brief()),
         _ => said.brief(),
@@ -74,7 +74,7 @@ pub fn invalid(
     meta: &Meta,
     diagnosis: &mut Diagnosis,
 ) -> Option<(String, String)> {
-    let all = object_reports::of(lister, target, meta, diagnosis);
+    let all = object_reports::read(lister, target, meta, diagnosis);
     let found = all.into_iter().find(|said| errors::is_invalid(said.message, target))?;
     Some((found.source, found.says))
 }

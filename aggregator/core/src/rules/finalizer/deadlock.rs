@@ -2,24 +2,24 @@
 
 use findings::{Placeholder, cause};
 
-use super::blocking_finalizer::Case;
+use super::blocking_finalizer::BlockingFinalizer;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::state::*;
 
 /// Finds who takes a finalizer off, and why that one has not.
-type OwnerOf = fn(&Lister, &Case, &mut Diagnosis) -> Option<RootCause>;
+type OwnerOf = fn(&Lister, &BlockingFinalizer, &mut Diagnosis) -> Option<RootCause>;
 
 /// A webhook was found that refuses to let anybody take the finalizer off. When its Service went with its namespace,
 /// looks whether there is anybody who would take the finalizer off once the webhook is out of the way. Whether nobody
 /// is, which is then told with the webhook.
-pub fn look(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, owner_of: OwnerOf) -> bool {
+pub fn explain(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis, owner_of: OwnerOf) -> bool {
     let is_lost = |found: &RootCause| lost_namespace(lister, found).is_some();
     if !case.is_custom() || !diagnosis.causes.iter().any(is_lost) {
         return false;
     }
     // Whatever the finalizer is known for: only whether its owner runs counts.
-    let bare = Case { known: None, ..*case };
+    let bare = BlockingFinalizer { known: None, ..*case };
     let Some(owner) = owner_of(lister, &bare, diagnosis) else { return false };
     let gone = [&cause::FINALIZER_CONTROLLER_GONE, &cause::FINALIZER_OWNER_IN_SAME_NAMESPACE];
     if !gone.iter().any(|gone| gone.id == owner.draft.cause.id) {
@@ -46,7 +46,7 @@ fn lost_namespace(lister: &Lister, found: &RootCause) -> Option<&'static str> {
     }
 }
 
-fn both(case: &Case, webhook: &RootCause, owner: &RootCause, why: &str) -> RootCause {
+fn both(case: &BlockingFinalizer, webhook: &RootCause, owner: &RootCause, why: &str) -> RootCause {
     let found = RootCause::below(&cause::WEBHOOK_GONE_WITH_NAMESPACE, case.target)
         .same_as_of(webhook)
         .name_if(Placeholder::Configuration, webhook.value(Placeholder::Configuration));

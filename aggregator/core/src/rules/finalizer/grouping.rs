@@ -2,14 +2,14 @@
 
 use findings::cause;
 
-use super::blocking_finalizer::Case;
+use super::blocking_finalizer::BlockingFinalizer;
 use crate::diagnosis::RootCause;
 use crate::messages::normalised;
 use crate::state::*;
 
 /// Keys the cause found for a finalizer. What is not proven to be the same stays apart.
-pub fn keyed(case: &Case, found: RootCause) -> RootCause {
-    let Case { target, finalizer, .. } = case;
+pub fn keyed(case: &BlockingFinalizer, found: RootCause) -> RootCause {
+    let BlockingFinalizer { target, finalizer, .. } = case;
     if found.draft.cause.id == cause::UPDATE_FAILS_VALIDATION.id {
         // The object itself is what is wrong.
         return found.same_as(target);

@@ -14,7 +14,7 @@ use crate::state::*;
 static NO_REASON: [&Cause; 2] = [&cause::FINALIZER_CONTROLLER_FAILING, &cause::FINALIZER_OWNER_UNKNOWN];
 
 /// Says of what was found from `first` on why the finalizer stays, where that is nearer than what was found.
-pub fn look(
+pub fn explain(
     lister: &Lister,
     target: &ObjectRef,
     meta: &Meta,

@@ -31,7 +31,7 @@ pub enum Leader {
 
 /// Looks for a Lease of the workload's namespace whose holder is named after one of its pods, as
 /// controllers name themselves: `<pod>_<uid>`.
-pub fn of(lister: &Lister, diagnosis: &mut Diagnosis, workload: &ObjectRef, object: &Workload) -> Leader {
+pub fn find(lister: &Lister, diagnosis: &mut Diagnosis, workload: &ObjectRef, object: &Workload) -> Leader {
     let Some(namespace) = workload.namespace.as_deref() else { return Leader::NotTold };
     let labels: Vec<String> =
         object.spec.selector.match_labels.iter().map(|(key, value)| format!("{key}={value}")).collect();

@@ -69,8 +69,12 @@ pub fn one(lister: &Lister, target: &ObjectRef, meta: &Meta, finalizer: &str, di
             }
             known => {
                 let first = diagnosis.causes.len();
-                third_party::explain(lister, &blocking_finalizer::Case { target, meta, finalizer, known }, diagnosis);
-                ineffective_removal::look(lister, target, meta, finalizer, first, diagnosis);
+                third_party::explain(
+                    lister,
+                    &blocking_finalizer::BlockingFinalizer { target, meta, finalizer, known },
+                    diagnosis,
+                );
+                ineffective_removal::explain(lister, target, meta, finalizer, first, diagnosis);
             }
         },
     }

@@ -37,7 +37,7 @@ pub enum Operator<'a> {
 }
 
 /// Looks for the operator of a kind.
-pub fn of<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, resource: &Resource) -> Operator<'a> {
+pub fn find<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, resource: &Resource) -> Operator<'a> {
     let name = format!("{}.{}", resource.plural, resource.group);
     let shown = format!("CustomResourceDefinition {name}");
     let answer = lister.get::<Crd>(known::CRDS, None, &name);

@@ -39,7 +39,7 @@ impl<'r> Rights<'r> {
     }
 
     /// In all namespaces.
-    pub fn of_cluster(&mut self, lister: &Lister, diagnosis: &mut Diagnosis) {
+    pub fn add_cluster_wide(&mut self, lister: &Lister, diagnosis: &mut Diagnosis) {
         let roles = lister.roles_cut_to(known::CLUSTER_ROLES, &Scope::All, self.cut);
         let roles = diagnosis.required(known::CLUSTER_ROLES.plural, HIDES, roles);
         for (role, fit) in roles.iter().flat_map(|roles| roles.iter()) {
@@ -49,7 +49,7 @@ impl<'r> Rights<'r> {
     }
 
     /// In single namespaces.
-    pub fn within(&mut self, lister: &Lister, diagnosis: &mut Diagnosis, scope: &Scope) {
+    pub fn add_namespaced(&mut self, lister: &Lister, diagnosis: &mut Diagnosis, scope: &Scope) {
         let roles = lister.roles_cut_to(known::ROLES, scope, self.cut);
         let roles = diagnosis.required(known::ROLES.plural, HIDES, roles);
         for (role, fit) in roles.iter().flat_map(|roles| roles.iter()) {
@@ -118,7 +118,7 @@ pub fn all_powerful(lister: &Lister, besides: Option<&Account>) -> Vec<String> {
 }
 
 /// Whether an account may still change an object.
-pub enum May {
+pub enum Permission {
     /// An answer is still out.
     Open,
     /// A role that it is bound to says so.
@@ -130,7 +130,7 @@ pub enum May {
 }
 
 /// Reads every binding that counts for this object.
-pub fn may_change(lister: &Lister, diagnosis: &mut Diagnosis, account: &Account, target: &ObjectRef) -> May {
+pub fn may_change(lister: &Lister, diagnosis: &mut Diagnosis, account: &Account, target: &ObjectRef) -> Permission {
     let resource = &target.resource;
     let grants = |role: &Role| role.may_change(&resource.group, &resource.plural, &target.name);
     let adds = "whether the controller may change the object";
@@ -148,7 +148,7 @@ pub fn may_change(lister: &Lister, diagnosis: &mut Diagnosis, account: &Account,
     let by_cluster_role =
         |binding: &Binding| binding.role_ref.kind == "ClusterRole" && granting.contains(binding.role_ref.name.as_str());
     if bindings.into_iter().any(|binding| by_cluster_role(binding) && is_bound(binding)) {
-        return May::Change;
+        return Permission::Change;
     }
     if let Some(namespace) = target.namespace.as_deref() {
         let roles = lister.list::<Role>(known::ROLES, within(namespace));
@@ -162,17 +162,17 @@ pub fn may_change(lister: &Lister, diagnosis: &mut Diagnosis, account: &Account,
             |binding: &Binding| binding.role_ref.kind == "Role" && local.contains(binding.role_ref.name.as_str());
         let mut bindings = bindings.into_iter();
         if bindings.any(|binding| (by_cluster_role(binding) || by_role(binding)) && is_bound(binding)) {
-            return May::Change;
+            return Permission::Change;
         }
         shown.extend(local.iter().map(|name| format!("Role {namespace}/{name}")));
     }
     shown.truncate(MAX_ROLES);
-    May::Not(match shown.as_slice() {
+    Permission::Not(match shown.as_slice() {
         [] => "no role lets anybody but administrators change it".to_owned(),
         some => format!("no binding gives it {}", some.join(" or ")),
     })
 }
 
-fn not_told(diagnosis: &Diagnosis) -> May {
-    if diagnosis.pending { May::Open } else { May::NotTold }
+fn not_told(diagnosis: &Diagnosis) -> Permission {
+    if diagnosis.pending { Permission::Open } else { Permission::NotTold }
 }

@@ -32,7 +32,7 @@ pub struct Runner<'a> {
 
 /// How a runner stands, what is to be said first last.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stands {
+pub enum RunnerState {
     /// It has a ready pod.
     Ready,
     /// Nobody wants it to run.
@@ -69,20 +69,20 @@ impl<'a> Runner<'a> {
     }
 
     /// How it stands.
-    pub fn stands(&self) -> Stands {
+    pub fn stands(&self) -> RunnerState {
         match (self.ready, self.wanted) {
-            (1.., _) => Stands::Ready,
-            (_, 0) => Stands::ScaledDown,
-            _ => Stands::NotReady,
+            (1.., _) => RunnerState::Ready,
+            (_, 0) => RunnerState::ScaledDown,
+            _ => RunnerState::NotReady,
         }
     }
 
     /// The same in words.
     pub fn words(&self) -> String {
         match (self.workload, self.stands()) {
-            (_, Stands::ScaledDown) => "scaled to 0".to_owned(),
+            (_, RunnerState::ScaledDown) => "scaled to 0".to_owned(),
             (Some(_), _) => format!("{} of {} pods ready", self.ready, self.wanted),
-            (None, Stands::Ready) => "a pod of no known workload, running".to_owned(),
+            (None, RunnerState::Ready) => "a pod of no known workload, running".to_owned(),
             (None, _) => "a pod of no known workload, not ready".to_owned(),
         }
     }
@@ -94,7 +94,7 @@ fn true_since(conditions: &[Condition], kind: &str) -> Option<Timestamp> {
 
 /// Looks for what runs as one of `accounts`. Of those that matter most, the `foremost`, nothing is left out: the search
 /// goes on until `is_found`.
-pub fn of<'a>(
+pub fn find<'a>(
     lister: &Lister<'a>,
     diagnosis: &mut Diagnosis,
     accounts: &BTreeSet<Account>,
@@ -132,8 +132,9 @@ pub fn of<'a>(
     if !is_found(&found) && !diagnosis.pending {
         let pods = others(lister, diagnosis, accounts, &scopes, &found).into_iter().flatten();
         // What a workload of the account runs is the workload's.
-        let is_idle =
-            |account: &Account| found.iter().all(|one| one.account != *account || one.stands() == Stands::ScaledDown);
+        let is_idle = |account: &Account| {
+            found.iter().all(|one| one.account != *account || one.stands() == RunnerState::ScaledDown)
+        };
         let idle: Vec<Runner> = pods.filter(|pod| is_idle(&pod.account)).collect();
         found.retain(|one| !idle.iter().any(|pod| pod.account == one.account));
         found.extend(idle);

@@ -3,13 +3,13 @@
 use findings::{Cause, Placeholder, cause};
 
 use super::account;
-use super::blocking_finalizer::Case;
-use super::controller::By;
+use super::blocking_finalizer::BlockingFinalizer;
+use super::controller::Basis;
 use super::controller_reports::{self, Reported};
 use super::leader::{self, Leader};
 use super::operator::Says;
-use super::rights::{self, May};
-use super::runner::{Runner, Stands};
+use super::rights::{self, Permission};
+use super::runner::{Runner, RunnerState};
 use super::third_party::{DOUBT, NOBODY_ELSE, ROLES};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
@@ -24,7 +24,7 @@ const INFERRED: &str = "that the finalizer is its own: the server did not record
 pub struct Serving<'a> {
     pub runner: Runner<'a>,
     /// Why, where that is more or less than rights on the kind.
-    pub by: Option<By>,
+    pub by: Option<Basis>,
     /// Whether nobody else is as likely.
     pub is_alone: bool,
     /// What links it to the finalizer, and who else there is.
@@ -32,13 +32,18 @@ pub struct Serving<'a> {
 }
 
 /// The namespace that goes with the object.
-pub fn own_namespace<'c>(lister: &Lister, case: &'c Case) -> Option<&'c str> {
+pub fn own_namespace<'c>(lister: &Lister, case: &'c BlockingFinalizer) -> Option<&'c str> {
     let own = if case.is_of_namespace() { Some(&case.target.name) } else { case.target.namespace.as_ref() };
     own.map(String::as_str).filter(|name| lister.is_namespace_terminating(name))
 }
 
 /// Explains why it has not taken the finalizer off; nothing while an answer is out.
-pub fn explain(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, serving: Serving) -> Option<RootCause> {
+pub fn explain(
+    lister: &Lister,
+    case: &BlockingFinalizer,
+    diagnosis: &mut Diagnosis,
+    serving: Serving,
+) -> Option<RootCause> {
     let state = serving.runner.words();
     let served = Served { lister, case, serving, state };
     let deleted_too = served.deleted_with_namespace().or_else(|| served.deleted_with_release());
@@ -46,11 +51,11 @@ pub fn explain(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, serving:
         return Some(found);
     }
     match rights::may_change(lister, diagnosis, &served.serving.runner.account, case.target) {
-        May::Open => return None,
-        May::Not(why) => return Some(served.forbidden(&why)),
-        May::Change | May::NotTold => {}
+        Permission::Open => return None,
+        Permission::Not(why) => return Some(served.forbidden(&why)),
+        Permission::Change | Permission::NotTold => {}
     }
-    let reported = controller_reports::of(lister, case.target, case.meta, diagnosis);
+    let reported = controller_reports::read(lister, case.target, case.meta, diagnosis);
     // One that has just begun may be slow.
     let is_new = served.serving.runner.new_since(lister).is_some();
     if case.is_young(diagnosis) || is_new {
@@ -83,7 +88,7 @@ pub fn explain(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, serving:
 /// A finalizer, and a program that may take it off.
 struct Served<'c, 'l> {
     lister: &'c Lister<'l>,
-    case: &'c Case<'c>,
+    case: &'c BlockingFinalizer<'c>,
     serving: Serving<'c>,
     /// How it stands.
     state: String,
@@ -96,7 +101,7 @@ impl Served<'_, '_> {
 
     /// Whether the server recorded that this program set the finalizer, and nobody else is as likely.
     fn is_proven(&self) -> bool {
-        self.serving.is_alone && self.serving.by == Some(By::Setting)
+        self.serving.is_alone && self.serving.by == Some(Basis::Setting)
     }
 
     fn inferred_unless_proven(&self, found: RootCause) -> RootCause {
@@ -107,7 +112,7 @@ impl Served<'_, '_> {
     fn chain(&self, found: RootCause) -> RootCause {
         let workload = self.workload();
         // No command about one of which only the name is known.
-        let typed = Some(workload).filter(|_| self.serving.by != Some(By::Name));
+        let typed = Some(workload).filter(|_| self.serving.by != Some(Basis::Name));
         let found = found
             .step(Step::about(self.case.target, self.case.words()))
             .name_if(Placeholder::Workload, typed.map(|one| format!("{}/{}", one.kind.to_lowercase(), one.name)))
@@ -133,13 +138,13 @@ impl Served<'_, '_> {
             return None;
         }
         let words = match self.serving.runner.stands() {
-            Stands::Ready if !self.lister.is_before() => return None,
-            Stands::Ready => {
+            RunnerState::Ready if !self.lister.is_before() => return None,
+            RunnerState::Ready => {
                 "runs in the namespace that would be deleted: its pods are deleted first, and nothing new can start \
                  there. Delete these objects before the namespace"
                     .to_owned()
             }
-            Stands::ScaledDown | Stands::NotReady => {
+            RunnerState::ScaledDown | RunnerState::NotReady => {
                 let state = &self.state;
                 format!("runs in the namespace that is being deleted ({state}); nothing new can start there")
             }
@@ -148,8 +153,8 @@ impl Served<'_, '_> {
     }
 
     fn deleted_with_release(&self) -> Option<RootCause> {
-        let release = Release::of(&self.lister.state.subject)?;
-        let is_ready = self.serving.runner.stands() == Stands::Ready;
+        let release = Release::new(&self.lister.state.subject)?;
+        let is_ready = self.serving.runner.stands() == RunnerState::Ready;
         if !is_ready || !release.takes(&self.serving.runner.workload?.metadata) {
             return None;
         }
@@ -167,12 +172,12 @@ impl Served<'_, '_> {
 
     fn down(&self, diagnosis: &mut Diagnosis) -> Option<RootCause> {
         match self.serving.runner.stands() {
-            Stands::Ready => None,
-            Stands::ScaledDown => {
+            RunnerState::Ready => None,
+            RunnerState::ScaledDown => {
                 let found = self.known_for(&cause::FINALIZER_CONTROLLER_GONE, &self.state);
                 Some(if self.is_proven() { found } else { found.evidence(ROLES, DOUBT).probable(NOBODY_ELSE) })
             }
-            Stands::NotReady => {
+            RunnerState::NotReady => {
                 let found = self.known_for(&cause::FINALIZER_CONTROLLER_NOT_READY, &self.state);
                 let account = &self.serving.runner.account;
                 let Some(how) = account::gone(self.lister, diagnosis, account) else { return Some(found) };
@@ -212,7 +217,7 @@ impl Served<'_, '_> {
 
     fn leader(&self, diagnosis: &mut Diagnosis) -> Leader {
         let workload = self.serving.runner.workload;
-        workload.map_or(Leader::NotTold, |object| leader::of(self.lister, diagnosis, self.workload(), object))
+        workload.map_or(Leader::NotTold, |object| leader::find(self.lister, diagnosis, self.workload(), object))
     }
 
     fn without_leader(&self, source: &str, says: &str) -> RootCause {

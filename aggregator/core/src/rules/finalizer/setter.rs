@@ -41,10 +41,10 @@ pub fn program<'m>(meta: &'m Meta, finalizer: &str, group: &str) -> Option<&'m s
     let set = |managed: &&Managed| managed.fields.finalizers.iter().any(|one| one == finalizer);
     let names = meta.managed_fields.iter().filter(set).map(|managed| managed.manager.as_str());
     // Flux's controllers call themselves so where they patch (`StatusManager` in the main.go of each).
-    names.map(|name| name.strip_prefix("gotk-").unwrap_or(name)).find(|name| tells(name, group))
+    names.map(|name| name.strip_prefix("gotk-").unwrap_or(name)).find(|name| is_telling(name, group))
 }
 
-fn tells(name: &str, group: &str) -> bool {
+fn is_telling(name: &str, group: &str) -> bool {
     let applies = APPLIERS.iter().any(|(applier, _)| *applier == name);
     let is_its_own = APPLIERS.contains(&(name, group));
     let is_typed = name.starts_with("kubectl") || name.starts_with("oc-") || name == "oc";
@@ -84,10 +84,10 @@ mod tests {
         for name in
             ["manager", "kubectl-client-side-apply", "kubectl", "helm", "helm-controller", "kustomize-controller", ""]
         {
-            assert!(!tells(name, "example.com"), "{name}");
+            assert!(!is_telling(name, "example.com"), "{name}");
         }
-        assert!(tells("widget-operator", "example.com"));
-        assert!(APPLIERS.iter().all(|(name, group)| tells(name, group)), "their own kinds");
+        assert!(is_telling("widget-operator", "example.com"));
+        assert!(APPLIERS.iter().all(|(name, group)| is_telling(name, group)), "their own kinds");
     }
 
     #[test]

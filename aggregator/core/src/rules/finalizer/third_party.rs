@@ -2,8 +2,8 @@
 
 use findings::cause;
 
-use super::blocking_finalizer::{Case, is_down, is_within};
-use super::controller::{self, By, Candidate, Controllers, Wanted};
+use super::blocking_finalizer::{BlockingFinalizer, is_down, is_within};
+use super::controller::{self, Basis, Candidate, Controllers, Wanted};
 use super::controller_reports;
 use super::deadlock;
 use super::finalizer_cause::{refused, setter as setter_words};
@@ -33,9 +33,9 @@ pub const DOUBT: &str =
 pub const NOBODY_ELSE: &str = "that nobody else removes it: roles do not show everybody who may change the object";
 
 /// Explains the finalizer: its owner alive, slow, gone, or not to be told.
-pub fn explain(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
+pub fn explain(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis) {
     let is_refused = refused(lister, case.target, case.meta, diagnosis);
-    if is_refused && (deadlock::look(lister, case, diagnosis, custom) || !webhook::may_not_be_asked(diagnosis)) {
+    if is_refused && (deadlock::explain(lister, case, diagnosis, custom) || !webhook::may_not_be_asked(diagnosis)) {
         return;
     }
     let found = if case.is_custom() { custom(lister, case, diagnosis) } else { built_in(lister, case, diagnosis) };
@@ -44,8 +44,8 @@ pub fn explain(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
     diagnosis.causes.extend(found.map(|found| grouping::keyed(case, found).in_place_of_own()));
 }
 
-fn built_in(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<RootCause> {
-    let told = controller_reports::tell(lister, case.target, case.meta, diagnosis);
+fn built_in(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis) -> Option<RootCause> {
+    let told = controller_reports::keep_as_evidence(lister, case.target, case.meta, diagnosis);
     let is_said = diagnosis.words.contains(case.finalizer);
     let held = if is_said { case.released_by() } else { format!("; {}", case.words()) };
     let words = format!("{}{held}; {}", diagnosis.words, setter_words(case.meta, case.finalizer));
@@ -67,27 +67,27 @@ fn built_in(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<R
                 .evidence(source, says),
         );
     }
-    let (found, groups) = of_domain(lister, case, diagnosis)?;
-    let is_set_by_it = found.first.as_ref().is_some_and(|first| first.by == By::Setting);
+    let (found, groups) = domain_controllers(lister, case, diagnosis)?;
+    let is_set_by_it = found.first.as_ref().is_some_and(|first| first.by == Basis::Setting);
     let domain = || ("API discovery".to_owned(), format!("the finalizer is of the domain of {}", groups.join(", ")));
     let beside = Vec::from_iter((!groups.is_empty() && !is_set_by_it).then(domain));
     let root = match blamed(lister, case, diagnosis, &found, beside.clone()) {
-        Blamed::Open => return None,
-        Blamed::Found(root) => *root,
-        Blamed::Nobody if groups.is_empty() => unknown(case).at_itself(case.target, words),
-        Blamed::Nobody => {
+        Blame::Open => return None,
+        Blame::Found(root) => *root,
+        Blame::Nobody if groups.is_empty() => unknown(case).at_itself(case.target, words),
+        Blame::Nobody => {
             let root = nobody(lister, case, diagnosis, &found, &groups.join(", "));
             root.with_evidence(beside.into_iter().chain(users(&found)))
         }
     };
-    Some(controller_reports::with(root.same_as(case.finalizer), told))
+    Some(controller_reports::add_words(root.same_as(case.finalizer), told))
 }
 
 /// Of a built-in kind hundreds of programs may change every object. What tells is who set the finalizer, and
 /// whose API has the finalizer's domain.
-fn of_domain<'a>(
+fn domain_controllers<'a>(
     lister: &Lister<'a>,
-    case: &Case,
+    case: &BlockingFinalizer,
     diagnosis: &mut Diagnosis,
 ) -> Option<(Controllers<'a>, Vec<String>)> {
     let adds = "whose API has the finalizer's domain";
@@ -101,7 +101,7 @@ fn of_domain<'a>(
         let found = Controllers { first: all.next(), also: all.collect(), ..Controllers::default() };
         return (!diagnosis.pending).then_some((found, groups));
     }
-    Some((controller::of(lister, diagnosis, &wanted)?, groups))
+    Some((controller::find(lister, diagnosis, &wanted)?, groups))
 }
 
 /// API groups of the domain that a finalizer begins with.
@@ -123,19 +123,19 @@ fn groups_of(finalizer: &str, discovery: &Discovery) -> Vec<String> {
 }
 
 /// Who serves a custom kind, and why that one has not released it.
-fn custom(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<RootCause> {
+fn custom(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis) -> Option<RootCause> {
     let Resource { group, plural, .. } = &case.target.resource;
     let cut = Cut { groups: vec![group.to_string()], plural: Some(plural.to_string()) };
     let wanted =
         Wanted { target: case.target, program: case.program(), is_recorded: case.is_program_recorded(), cut: &cut };
-    let found = controller::of(lister, diagnosis, &wanted)?;
-    let is_set = found.first.as_ref().map(|first| first.by == By::Setting);
+    let found = controller::find(lister, diagnosis, &wanted)?;
+    let is_set = found.first.as_ref().map(|first| first.by == Basis::Setting);
     let is_another = |known: &&KnownFinalizer| match is_set {
         Some(is_set) => !is_set && (known.by_another || !known.program.is_empty()),
         None => known.by_another,
     };
     if let Some(known) = case.known.filter(is_another) {
-        let told = controller_reports::tell(lister, case.target, case.meta, diagnosis);
+        let told = controller_reports::keep_as_evidence(lister, case.target, case.meta, diagnosis);
         let setter = setter_words(case.meta, case.finalizer);
         let words = format!("{}{}; {setter}", diagnosis.words, case.released_by());
         let missing =
@@ -147,32 +147,32 @@ fn custom(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<Roo
         let idle = all.filter(|one| one.is_not_ready()).take(MAX_OTHERS);
         let says = |one: &Candidate| format!("may change it, and does not run as it should: {}", one.words());
         let root = root.with_evidence(idle.map(|one| (ROLES, says(one))));
-        return Some(controller_reports::with(root, told));
+        return Some(controller_reports::add_words(root, told));
     }
     match blamed(lister, case, diagnosis, &found, Vec::new()) {
-        Blamed::Open => return None,
-        Blamed::Found(found) => return Some(*found),
-        Blamed::Nobody => {}
+        Blame::Open => return None,
+        Blame::Found(found) => return Some(*found),
+        Blame::Nobody => {}
     }
     // Neither the finalizer's name nor anybody's rights tell.
     let hints = match operator(lister, case, diagnosis, &found) {
         Ok(told) => return told,
         Err(hints) => hints,
     };
-    let told = controller_reports::tell(lister, case.target, case.meta, diagnosis);
+    let told = controller_reports::keep_as_evidence(lister, case.target, case.meta, diagnosis);
     let root = nobody(lister, case, diagnosis, &found, &case.target.resource.for_kubectl());
-    let root = controller_reports::with(root, told);
+    let root = controller_reports::add_words(root, told);
     Some(root.with_evidence(hints.into_iter().chain(users(&found))))
 }
 
 /// Whoever serves the kind, and why that one has not released it; else what is known of who installed the kind.
 fn operator(
     lister: &Lister,
-    case: &Case,
+    case: &BlockingFinalizer,
     diagnosis: &mut Diagnosis,
     found: &Controllers,
 ) -> Result<Option<RootCause>, Vec<Says>> {
-    match operator::of(lister, diagnosis, &case.target.resource) {
+    match operator::find(lister, diagnosis, &case.target.resource) {
         Operator::Open => Ok(None),
         Operator::Workload { target, object, link: (source, says) } => {
             let link = (source, format!("{says}, which leads to {target}"));
@@ -185,7 +185,7 @@ fn operator(
 }
 
 /// The cause when nobody is known to take it off.
-fn unknown(case: &Case) -> RootCause {
+fn unknown(case: &BlockingFinalizer) -> RootCause {
     case.known_for(match case.is_of_namespace() {
         true => &cause::NAMESPACE_METADATA_FINALIZER,
         false => &cause::FINALIZER_OWNER_UNKNOWN,
@@ -193,7 +193,7 @@ fn unknown(case: &Case) -> RootCause {
 }
 
 /// What comes of those that may take a finalizer off.
-enum Blamed {
+enum Blame {
     /// An answer is still out.
     Open,
     /// This.
@@ -204,13 +204,13 @@ enum Blamed {
 
 fn blamed(
     lister: &Lister,
-    case: &Case,
+    case: &BlockingFinalizer,
     diagnosis: &mut Diagnosis,
     found: &Controllers,
     mut beside: Vec<Says>,
-) -> Blamed {
-    let Some(first) = &found.first else { return Blamed::Nobody };
-    let is_told = (first.by == By::Setting && case.is_program_recorded()) || case.is_of_kind();
+) -> Blame {
+    let Some(first) = &found.first else { return Blame::Nobody };
+    let is_told = (first.by == Basis::Setting && case.is_program_recorded()) || case.is_of_kind();
     let is_alone = found.is_alone() && is_told && beside.is_empty();
     let likely = found.also.iter().filter(|other| other.by == first.by || other.is_not_ready()).take(MAX_OTHERS);
     beside.extend(likely.map(|other| (ROLES.to_owned(), format!("another that may change it: {}", other.words()))));
@@ -221,17 +221,17 @@ fn blamed(
     match &first.runs {
         Some(runner) => {
             let by = Serving { runner: runner.clone(), by: Some(first.by), is_alone, beside };
-            serving::explain(lister, case, diagnosis, by).map_or(Blamed::Open, |root| Blamed::Found(Box::new(root)))
+            serving::explain(lister, case, diagnosis, by).map_or(Blame::Open, |root| Blame::Found(Box::new(root)))
         }
         None => {
             // Of a role that may be a person's nothing need run: who serves the kind is nearer.
-            if first.by < By::Rights(Fit::Controller)
+            if first.by < Basis::Rights(Fit::Controller)
                 && case.is_custom()
                 && let Ok(told) = operator(lister, case, diagnosis, found)
             {
-                return told.map_or(Blamed::Open, |root| Blamed::Found(Box::new(root)));
+                return told.map_or(Blame::Open, |root| Blame::Found(Box::new(root)));
             }
-            Blamed::Found(Box::new(idle(lister, case, &first.account, is_alone, beside)))
+            Blame::Found(Box::new(idle(lister, case, &first.account, is_alone, beside)))
         }
     }
 }
@@ -247,7 +247,7 @@ fn all_powerful(found: &Controllers) -> String {
 }
 
 /// An account has the rights, and nothing runs as it.
-fn idle(lister: &Lister, case: &Case, account: &Account, is_alone: bool, beside: Vec<Says>) -> RootCause {
+fn idle(lister: &Lister, case: &BlockingFinalizer, account: &Account, is_alone: bool, beside: Vec<Says>) -> RootCause {
     let (namespace, name) = account;
     let shown = format!("ServiceAccount {namespace}/{name}");
     let is_deadlock = serving::own_namespace(lister, case) == Some(namespace);
@@ -269,7 +269,13 @@ fn idle(lister: &Lister, case: &Case, account: &Account, is_alone: bool, beside:
 }
 
 /// Nobody was found: gone, or not to be told.
-fn nobody(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, found: &Controllers, subject: &str) -> RootCause {
+fn nobody(
+    lister: &Lister,
+    case: &BlockingFinalizer,
+    diagnosis: &mut Diagnosis,
+    found: &Controllers,
+    subject: &str,
+) -> RootCause {
     if !found.is_visible {
         let words = format!("{}; which controller handles {subject} could not be looked up", case.words());
         return unknown(case).at_itself(case.target, words).probable(format!(
@@ -312,7 +318,7 @@ fn nobody(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, found: &Contr
 }
 
 /// The group that tells that a cloud may run the program that takes it off.
-fn hosted(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Option<&'static str> {
+fn hosted(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis) -> Option<&'static str> {
     let group = case.known.map(|known| known.hosted_with).filter(|group| !group.is_empty())?;
     let discovery = diagnosis.silently(lister.discovery())?;
     discovery.versions.iter().any(|served| served.group == group).then_some(group)

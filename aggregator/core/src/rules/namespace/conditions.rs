@@ -3,7 +3,7 @@
 use findings::{Placeholder, cause};
 use jiff::Timestamp;
 
-use super::terminating_namespace::Case;
+use super::terminating_namespace::TerminatingNamespace;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::messages::namespace::{DiscoveryFailure, Obstacle, content_failure, discovery_failure};
@@ -12,7 +12,7 @@ use crate::rules::{control_plane, crd, webhook};
 use crate::state::*;
 
 /// Follows them. Returns the APIs that they name as dead and that answer again.
-pub fn follow(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Vec<Answering> {
+pub fn follow(lister: &Lister, case: &TerminatingNamespace, diagnosis: &mut Diagnosis) -> Vec<Answering> {
     let mut answering = Vec::new();
     if let Some(failure) = case.failing("NamespaceDeletionDiscoveryFailure") {
         answering = discovery(lister, case, failure, diagnosis);
@@ -33,7 +33,7 @@ pub fn follow(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> Vec<An
     answering
 }
 
-fn status_of(case: &Case) -> String {
+fn status_of(case: &TerminatingNamespace) -> String {
     format!("status of {}", case.target)
 }
 
@@ -45,7 +45,12 @@ pub struct Answering {
     pub since: Option<Timestamp>,
 }
 
-fn discovery(lister: &Lister, case: &Case, failure: &Condition, diagnosis: &mut Diagnosis) -> Vec<Answering> {
+fn discovery(
+    lister: &Lister,
+    case: &TerminatingNamespace,
+    failure: &Condition,
+    diagnosis: &mut Diagnosis,
+) -> Vec<Answering> {
     let mut answering = Vec::new();
     match discovery_failure(&failure.message) {
         DiscoveryFailure::Groups(groups) => {
@@ -94,7 +99,13 @@ fn served_elsewhere(lister: &Lister, diagnosis: &mut Diagnosis) -> Option<Vec<St
     Some(others.map(|service| format!("APIService {}", service.metadata.name)).collect())
 }
 
-fn content(lister: &Lister, case: &Case, failure: &Condition, obstacle: Obstacle, diagnosis: &mut Diagnosis) {
+fn content(
+    lister: &Lister,
+    case: &TerminatingNamespace,
+    failure: &Condition,
+    obstacle: Obstacle,
+    diagnosis: &mut Diagnosis,
+) {
     let found = |cause, subject: &str, words: &str| {
         RootCause::below(cause, case.target)
             .same_as(subject)

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use findings::FaultKind;
 
-use super::terminating_namespace::Case;
+use super::terminating_namespace::TerminatingNamespace;
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::messages::namespace::{Obstacle, content_failure, finalizers_remaining, remaining};
@@ -34,7 +34,7 @@ pub struct Left<'a> {
 }
 
 /// Looks at what is always looked at, and at what the conditions name.
-pub fn look<'a>(lister: &Lister<'a>, case: &Case, diagnosis: &mut Diagnosis) -> Left<'a> {
+pub fn read<'a>(lister: &Lister<'a>, case: &TerminatingNamespace, diagnosis: &mut Diagnosis) -> Left<'a> {
     let mut left = Left::default();
     let pods = pods(lister, case, diagnosis, &mut left);
     claims(lister, case, diagnosis, &mut left, pods);
@@ -45,7 +45,7 @@ pub fn look<'a>(lister: &Lister<'a>, case: &Case, diagnosis: &mut Diagnosis) -> 
     left
 }
 
-fn pods<'a>(lister: &Lister<'a>, case: &Case, diagnosis: &mut Diagnosis, left: &mut Left<'a>) -> usize {
+fn pods<'a>(lister: &Lister<'a>, case: &TerminatingNamespace, diagnosis: &mut Diagnosis, left: &mut Left<'a>) -> usize {
     let answer = lister.list::<Pod>(known::PODS, within(case.name));
     let hides = format!("whether pods remain in {}; its conditions do not say", case.name);
     let pods = diagnosis.required(format!("pods of {}", case.name), &hides, answer).unwrap_or_default();
@@ -56,7 +56,13 @@ fn pods<'a>(lister: &Lister<'a>, case: &Case, diagnosis: &mut Diagnosis, left: &
 }
 
 /// While pods remain, the claims of an ordered deletion have not been asked to go: they wait.
-fn claims<'a>(lister: &Lister<'a>, case: &Case, diagnosis: &mut Diagnosis, left: &mut Left<'a>, pods: usize) {
+fn claims<'a>(
+    lister: &Lister<'a>,
+    case: &TerminatingNamespace,
+    diagnosis: &mut Diagnosis,
+    left: &mut Left<'a>,
+    pods: usize,
+) {
     let answer = lister.list::<Claim>(known::CLAIMS, within(case.name));
     let hides = format!("whether claims remain in {}", case.name);
     let claims =
@@ -75,7 +81,7 @@ fn claims<'a>(lister: &Lister<'a>, case: &Case, diagnosis: &mut Diagnosis, left:
 }
 
 /// The resources that the conditions name, pods and claims left out.
-fn named(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, left: &mut Left) -> Vec<Resource> {
+fn named(lister: &Lister, case: &TerminatingNamespace, diagnosis: &mut Diagnosis, left: &mut Left) -> Vec<Resource> {
     let mut names: Vec<(String, String)> = Vec::new();
     if let Some(condition) = case.failing("NamespaceContentRemaining") {
         names.extend(remaining(&condition.message).into_iter().map(|(plural, group, _)| (group, plural)));
@@ -110,7 +116,13 @@ fn named(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis, left: &mut Lef
     found
 }
 
-fn objects<'a>(lister: &Lister<'a>, case: &Case, diagnosis: &mut Diagnosis, resource: &Resource, left: &mut Left<'a>) {
+fn objects<'a>(
+    lister: &Lister<'a>,
+    case: &TerminatingNamespace,
+    diagnosis: &mut Diagnosis,
+    resource: &Resource,
+    left: &mut Left<'a>,
+) {
     if resource.group.is_empty() && resource.plural == "secrets" {
         secrets(case, diagnosis);
         left.unseen.push(resource.clone());
@@ -137,7 +149,7 @@ fn objects<'a>(lister: &Lister<'a>, case: &Case, diagnosis: &mut Diagnosis, reso
 }
 
 /// Secrets are counted, by what the controller says, and never read.
-fn secrets(case: &Case, diagnosis: &mut Diagnosis) {
+fn secrets(case: &TerminatingNamespace, diagnosis: &mut Diagnosis) {
     let said = case.failing("NamespaceContentRemaining").map(|condition| remaining(&condition.message));
     let of_secrets =
         |(plural, group, many): (String, String, usize)| (plural == "secrets" && group.is_empty()).then_some(many);
@@ -159,7 +171,13 @@ fn secrets(case: &Case, diagnosis: &mut Diagnosis) {
     ));
 }
 
-fn sort<'a>(case: &Case, diagnosis: &mut Diagnosis, left: &mut Left<'a>, target: ObjectRef, meta: &'a Meta) {
+fn sort<'a>(
+    case: &TerminatingNamespace,
+    diagnosis: &mut Diagnosis,
+    left: &mut Left<'a>,
+    target: ObjectRef,
+    meta: &'a Meta,
+) {
     left.finalizers.extend(meta.finalizers.iter().map(String::as_str));
     let times = meta.creation_timestamp.zip(case.namespace.metadata.deletion_timestamp);
     if times.is_some_and(|(born, deleted)| born.as_second() - deleted.as_second() > MAX_SKEW_SECONDS) {
@@ -175,13 +193,13 @@ fn sort<'a>(case: &Case, diagnosis: &mut Diagnosis, left: &mut Left<'a>, target:
 
 /// Nothing points anywhere: no condition fails, no object was met, and the controller's own entry is
 /// still there.
-pub fn needs_sweep(case: &Case, diagnosis: &Diagnosis, left: &Left) -> bool {
+pub fn needs_sweep(case: &TerminatingNamespace, diagnosis: &Diagnosis, left: &Left) -> bool {
     let nothing = left.terminating == 0 && left.not_asked.is_empty();
     case.has_own_finalizer() && nothing && !diagnosis.is_explained() && !diagnosis.pending
 }
 
 /// Lists every kind that a namespace can hold.
-pub fn sweep<'a>(lister: &Lister<'a>, case: &Case, diagnosis: &mut Diagnosis, left: &mut Left<'a>) {
+pub fn sweep<'a>(lister: &Lister<'a>, case: &TerminatingNamespace, diagnosis: &mut Diagnosis, left: &mut Left<'a>) {
     let Some(discovery) = diagnosis.required("API discovery", "what could remain in a namespace", lister.discovery())
     else {
         return;
@@ -196,7 +214,7 @@ pub fn sweep<'a>(lister: &Lister<'a>, case: &Case, diagnosis: &mut Diagnosis, le
 }
 
 /// The conditions, where they are wrong.
-pub fn contradict(case: &Case, diagnosis: &mut Diagnosis, left: &Left) {
+pub fn contradict(case: &TerminatingNamespace, diagnosis: &mut Diagnosis, left: &Left) {
     let pods = left.pods;
     let more = left.terminating + left.not_asked.len() - pods.min(left.terminating + left.not_asked.len());
     if !case.says_all_removed() || (pods == 0 && more == 0) {

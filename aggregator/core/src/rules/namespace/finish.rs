@@ -4,7 +4,7 @@ use findings::{Placeholder, cause};
 
 use super::conditions::Answering;
 use super::content::Left;
-use super::terminating_namespace::Case;
+use super::terminating_namespace::TerminatingNamespace;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::rules::minimum_age::MIN_AGE_SECONDS;
@@ -16,7 +16,7 @@ use crate::state::*;
 /// The namespace controller tries again within a minute; after five it does not work on the namespace.
 const MAX_RETRY_SECONDS: i64 = 300;
 
-pub fn judge(lister: &Lister, case: &Case, left: &Left, diagnosis: &mut Diagnosis) {
+pub fn judge(lister: &Lister, case: &TerminatingNamespace, left: &Left, diagnosis: &mut Diagnosis) {
     recreated(case, left, diagnosis);
     foreign_finalizers(lister, case, diagnosis);
     if diagnosis.is_explained() || diagnosis.pending {
@@ -40,7 +40,7 @@ pub fn judge(lister: &Lister, case: &Case, left: &Left, diagnosis: &mut Diagnosi
 const MIN_MINOR_WITH_CONDITIONS: u32 = 16;
 
 /// A namespace controller that runs writes conditions at its first look, and asks what is inside to go.
-fn without_condition(lister: &Lister, case: &Case, left: &Left, diagnosis: &mut Diagnosis) {
+fn without_condition(lister: &Lister, case: &TerminatingNamespace, left: &Left, diagnosis: &mut Diagnosis) {
     let is_untouched = case.namespace.status.conditions.is_empty() && case.has_own_finalizer();
     if !is_untouched || diagnosis.is_younger_than(MIN_AGE_SECONDS) || diagnosis.is_explained() || diagnosis.pending {
         return;
@@ -70,7 +70,7 @@ fn without_condition(lister: &Lister, case: &Case, left: &Left, diagnosis: &mut 
 }
 
 /// Whether nobody acts, or an API that cannot be listed holds every namespace.
-pub fn control_plane(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
+pub fn control_plane(lister: &Lister, case: &TerminatingNamespace, diagnosis: &mut Diagnosis) {
     let storage = control_plane::storage_fails(diagnosis, case.target);
     diagnosis.causes.extend(storage);
     match control_plane::silent(lister, diagnosis, case.target) {
@@ -80,7 +80,7 @@ pub fn control_plane(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
 }
 
 /// The conditions name an API as dead that answers again, and nothing else holds the namespace.
-pub fn outdated(lister: &Lister, case: &Case, answering: &[Answering], diagnosis: &mut Diagnosis) {
+pub fn outdated(lister: &Lister, case: &TerminatingNamespace, answering: &[Answering], diagnosis: &mut Diagnosis) {
     let Some(first) = answering.first().filter(|_| !diagnosis.is_explained() && !diagnosis.pending) else { return };
     let names: Vec<String> = answering.iter().map(|one| one.group_version.clone()).collect();
     let since = answering.iter().filter_map(|one| one.since).max();
@@ -100,7 +100,7 @@ pub fn outdated(lister: &Lister, case: &Case, answering: &[Answering], diagnosis
     });
 }
 
-fn recreated(case: &Case, left: &Left, diagnosis: &mut Diagnosis) {
+fn recreated(case: &TerminatingNamespace, left: &Left, diagnosis: &mut Diagnosis) {
     if let Some(first) = left.recreated.first() {
         let names: Vec<String> = left.recreated.iter().map(ToString::to_string).collect();
         diagnosis.causes.push(
@@ -121,7 +121,7 @@ fn recreated(case: &Case, left: &Left, diagnosis: &mut Diagnosis) {
 }
 
 /// The controller has done its part; others have not.
-fn foreign_finalizers(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
+fn foreign_finalizers(lister: &Lister, case: &TerminatingNamespace, diagnosis: &mut Diagnosis) {
     let spec = &case.namespace.spec.finalizers;
     if case.has_own_finalizer() {
         return;
@@ -142,7 +142,7 @@ fn foreign_finalizers(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
 }
 
 /// APIs that cannot be listed hold every namespace, whether the conditions say so or not.
-fn dead_apis(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
+fn dead_apis(lister: &Lister, case: &TerminatingNamespace, diagnosis: &mut Diagnosis) {
     let answer = lister.list::<ApiService>(known::API_SERVICES, Scope::All);
     let services = diagnosis.required("apiservices", "whether an API is dead", answer).unwrap_or_default();
     let mut any = false;
@@ -177,7 +177,7 @@ fn refused(lister: &Lister, left: &Left, diagnosis: &mut Diagnosis) {
 /// The namespace is empty, and its last update is refused. The controller makes no other that counts: its phase was set
 /// as it was deleted, and a condition that cannot be written is only logged (kubernetes:
 /// pkg/controller/namespace/deletion/namespaced_resources_deleter.go, `finalizeNamespace`).
-fn own_update_refused(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
+fn own_update_refused(lister: &Lister, case: &TerminatingNamespace, diagnosis: &mut Diagnosis) {
     let update = Request::about(case.target, &case.namespace.metadata, "UPDATE");
     webhook::refuses(lister, diagnosis, &[update.at("namespaces/finalize")]);
 }

@@ -10,7 +10,7 @@ mod finish;
 mod terminating_namespace;
 mod unlisted;
 
-use terminating_namespace::Case;
+use terminating_namespace::TerminatingNamespace;
 
 use super::phrases::{condition_text, overdue, terminating};
 use crate::diagnosis::Diagnosis;
@@ -38,12 +38,12 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     diagnosis.terminating = true;
     diagnosis.overdue = overdue(lister, &namespace.metadata);
     diagnosis.words = terminating(lister, &namespace.metadata);
-    let case = Case { target, namespace, name: &target.name };
+    let case = TerminatingNamespace { target, namespace, name: &target.name };
     for failing in namespace.status.conditions.iter().filter(|condition| condition.status == "True") {
         diagnosis.evidence(format!("status of {target}"), condition_text(failing));
     }
     let answering = conditions::follow(lister, &case, &mut diagnosis);
-    let mut left = content::look(lister, &case, &mut diagnosis);
+    let mut left = content::read(lister, &case, &mut diagnosis);
     unlisted::explain(&case, &left, &mut diagnosis);
     // What they point to is looked at first.
     let points_nowhere = !diagnosis.is_explained() && !diagnosis.pending;

@@ -4,7 +4,7 @@ use crate::rules::minimum_age::MIN_AGE_SECONDS;
 use crate::state::*;
 
 /// A namespace that is being deleted, under explanation.
-pub struct Case<'a> {
+pub struct TerminatingNamespace<'a> {
     /// Which.
     pub target: &'a ObjectRef,
     /// As it was seen.
@@ -13,7 +13,7 @@ pub struct Case<'a> {
     pub name: &'a str,
 }
 
-impl Case<'_> {
+impl TerminatingNamespace<'_> {
     /// The condition of this type, if it is `True`.
     pub fn failing(&self, kind: &str) -> Option<&Condition> {
         condition(&self.namespace.status.conditions, kind).filter(|condition| condition.status == "True")

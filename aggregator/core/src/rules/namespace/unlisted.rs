@@ -3,7 +3,7 @@
 use findings::{Placeholder, cause};
 
 use super::content::Left;
-use super::terminating_namespace::Case;
+use super::terminating_namespace::TerminatingNamespace;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::messages::namespace::{finalizers_remaining, remaining};
 use crate::rules::finalizer;
@@ -11,7 +11,7 @@ use crate::rules::phrases::{condition_text, count, some};
 use crate::state::*;
 
 /// Names each finalizer that holds something unseen. Of several kinds nobody knows which of them has it.
-pub fn explain(case: &Case, left: &Left, diagnosis: &mut Diagnosis) {
+pub fn explain(case: &TerminatingNamespace, left: &Left, diagnosis: &mut Diagnosis) {
     let Some(condition) = case.failing("NamespaceFinalizersRemaining").filter(|_| !left.unseen.is_empty()) else {
         return;
     };

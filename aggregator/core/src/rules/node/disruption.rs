@@ -46,7 +46,7 @@ enum Extent {
 
 impl Disruption {
     /// Looks at the heartbeats of all nodes, which are small, and at nodes only when many are silent.
-    pub fn look(lister: &Lister, on: &Node, diagnosis: &mut Diagnosis) -> Option<Disruption> {
+    pub fn read(lister: &Lister, on: &Node, diagnosis: &mut Diagnosis) -> Option<Disruption> {
         let answer = lister.list::<Lease>(known::LEASES, within("kube-node-lease"));
         let leases = diagnosis.optional("leases of kube-node-lease", "whether other nodes are silent too", answer)?;
         let silent = leases.iter().filter(|lease| lister.expired_for(lease).is_some()).count();
@@ -140,7 +140,7 @@ pub fn suspended(lister: &Lister, on: &Node, diagnosis: &mut Diagnosis) -> Optio
     if !is_late || on.taint(UNREACHABLE, "NoSchedule").is_none() || on.taint(UNREACHABLE, "NoExecute").is_some() {
         return None;
     }
-    let disruption = Disruption::look(lister, on, diagnosis)?;
+    let disruption = Disruption::read(lister, on, diagnosis)?;
     let rate = match disruption.extent {
         Extent::Few => return None,
         Extent::Everything => "nothing is evicted anywhere",

@@ -44,7 +44,7 @@ enum Left {
 
 /// What keeps a node that is being emptied from being empty; each cause begins at the node. Pods that go already are
 /// waited for.
-pub fn look(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut Diagnosis) -> Vec<RootCause> {
+pub fn explain(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut Diagnosis) -> Vec<RootCause> {
     let assumed = lister.is_before().then_some(Drainer::Somebody);
     let Some(by) = drainer(node).or(assumed) else { return Vec::new() };
     by_whom(lister, target, node, by, diagnosis)
@@ -52,10 +52,10 @@ pub fn look(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut Di
 
 /// The same of a node whose Machine is being deleted. Cluster API asks for a pod whatever it has in an emptyDir and
 /// whoever manages it (cluster-api: internal/controllers/machine/drain/drain.go).
-pub fn of_machine(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut Diagnosis) -> Vec<RootCause> {
+pub fn explain_machine(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut Diagnosis) -> Vec<RootCause> {
     match drainer(node) {
         Some(Drainer::Somebody) => by_whom(lister, target, node, Drainer::ClusterApi, diagnosis),
-        _ => look(lister, target, node, diagnosis),
+        _ => explain(lister, target, node, diagnosis),
     }
 }
 
@@ -91,7 +91,7 @@ fn by_whom(lister: &Lister, target: &ObjectRef, node: &Node, by: Drainer, diagno
         return Vec::new();
     }
     let before = diagnosis.unknown.len();
-    let termination = Termination::of(lister, node, by, diagnosis);
+    let termination = Termination::read(lister, node, by, diagnosis);
     let budgets = budgets(lister, &staying, diagnosis);
     if diagnosis.pending || diagnosis.unknown.len() > before {
         return Vec::new();
@@ -100,7 +100,7 @@ fn by_whom(lister: &Lister, target: &ObjectRef, node: &Node, by: Drainer, diagno
     for pod in staying.into_iter().filter(|pod| !termination.is_over_for(pod, lister.state)) {
         left.entry(why(pod, by, node, &budgets)).or_default().push(pod);
     }
-    let case = Case { lister, target, node, by, termination };
+    let case = DrainedNode { lister, target, node, by, termination };
     let mut found = match left.remove(&Left::NotAsked) {
         Some(pods) => case.refused(pods, &mut left, diagnosis),
         None => Vec::new(),
@@ -171,7 +171,7 @@ fn why(pod: &Pod, by: Drainer, node: &Node, budgets: &[&Budget]) -> Left {
     }
 }
 
-struct Case<'c, 'l> {
+struct DrainedNode<'c, 'l> {
     lister: &'c Lister<'l>,
     target: &'c ObjectRef,
     node: &'c Node,
@@ -179,7 +179,7 @@ struct Case<'c, 'l> {
     termination: Termination,
 }
 
-impl Case<'_, '_> {
+impl DrainedNode<'_, '_> {
     /// With what its NodeClaim says of how long that lasts.
     fn limited(&self, why: &Left, found: RootCause) -> RootCause {
         match &self.termination {
@@ -253,7 +253,7 @@ impl Case<'_, '_> {
                 "data in an emptyDir would be lost; kubectl drain stops there without --delete-emptydir-data",
             )),
             Left::NotAsked => {
-                let said = object_reports::of(self.lister, self.target, &self.node.metadata, diagnosis);
+                let said = object_reports::read(self.lister, self.target, &self.node.metadata, diagnosis);
                 let found = self
                     .below(&cause::DRAIN_NOT_ISSUED, self.target)
                     .step(pods_step("not evicted, although no budget and no annotation forbids it"));

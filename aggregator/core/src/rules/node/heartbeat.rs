@@ -33,11 +33,11 @@ pub struct Word {
 impl Heartbeat {
     /// Looks at the node's status, its Lease and what its agent wrote. All three carry the time of the
     /// node's own clock, so they compare whatever that clock says.
-    pub fn look(lister: &Lister, on: &Node, diagnosis: &mut Diagnosis) -> Heartbeat {
+    pub fn read(lister: &Lister, on: &Node, diagnosis: &mut Diagnosis) -> Heartbeat {
         let name = &on.metadata.name;
         let heartbeat = condition(&on.status.conditions, "Ready").and_then(|ready| ready.last_heartbeat_time);
         // The list also says who else is silent.
-        let answer = lister.from_list::<Lease>(known::LEASES, "kube-node-lease", name);
+        let answer = lister.get_listed::<Lease>(known::LEASES, "kube-node-lease", name);
         let lease = diagnosis.required(format!("Lease kube-node-lease/{name}"), "when it was last heard of", answer);
         let last = heartbeat.max(lease.and_then(|lease| lease.spec.renew_time));
         let good_for =

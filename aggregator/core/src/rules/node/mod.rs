@@ -33,13 +33,13 @@ const MIN_SILENCE_SECONDS: i64 = 60;
 const INSTANCE_STOP_SECONDS: i64 = 10 * 60;
 
 /// A node that is not well, under explanation.
-struct Case<'a> {
+struct UnhealthyNode<'a> {
     target: &'a ObjectRef,
     node: &'a Node,
     ready: Option<&'a Condition>,
 }
 
-impl Case<'_> {
+impl UnhealthyNode<'_> {
     fn found(&self, cause: &'static findings::Cause, words: impl AsRef<str>) -> RootCause {
         let found = RootCause::here(cause, self.target, words).name(Placeholder::Node, &self.target.name);
         match self.ready {
@@ -68,7 +68,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         diagnosis.words = "not known".to_owned();
         return diagnosis;
     };
-    let case = Case { target, node, ready: condition(&node.status.conditions, "Ready") };
+    let case = UnhealthyNode { target, node, ready: condition(&node.status.conditions, "Ready") };
     diagnosis.words = match case.ready {
         Some(ready) => format!("Ready={} {}", ready.status, ready.reason),
         None => "has reported no condition".to_owned(),
@@ -79,7 +79,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         diagnosis.words = format!("{}; {}", super::phrases::held_by(lister, &node.metadata), diagnosis.words);
     }
     if diagnosis.terminating || subject::is_named(lister, target) {
-        let left = drain::look(lister, target, node, &mut diagnosis);
+        let left = drain::explain(lister, target, node, &mut diagnosis);
         diagnosis.causes.extend(left.into_iter().map(RootCause::in_place_of_own));
     }
     let is_drained = diagnosis.causes.is_empty();
@@ -113,7 +113,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
 
 /// Karpenter ends the machine when the node is empty, and takes its finalizer off when that is done (karpenter:
 /// pkg/controllers/node/termination/controller.go): a kubelet that is silent meanwhile holds nothing.
-fn is_machine_ending(lister: &Lister, case: &Case) -> bool {
+fn is_machine_ending(lister: &Lister, case: &UnhealthyNode) -> bool {
     let is_karpenters = case.node.metadata.finalizers.distinct().any(drain::waits_for_drain);
     is_karpenters && !case.is_ready() && is_empty(lister, case.target)
 }
@@ -158,17 +158,17 @@ pub fn is_frozen(lister: &Lister, node: &Node, diagnosis: &mut Diagnosis) -> boo
     if !is_true(&node.status.conditions, "Ready") || !control_plane::is_silent(lister, diagnosis) {
         return false;
     }
-    let answer = lister.from_list::<Lease>(known::LEASES, "kube-node-lease", &node.metadata.name);
+    let answer = lister.get_listed::<Lease>(known::LEASES, "kube-node-lease", &node.metadata.name);
     diagnosis.silently(answer).is_some_and(|lease| lister.expired_for(lease).is_some())
 }
 
 /// Whether an agent on a node whose kubelet is silent has spoken since.
 pub fn agent_spoke_since(lister: &Lister, node: &Node, diagnosis: &mut Diagnosis) -> bool {
-    Heartbeat::look(lister, node, diagnosis).agent.is_some()
+    Heartbeat::read(lister, node, diagnosis).agent.is_some()
 }
 
 /// Whether its kubelet is silent or says itself that it is not ready; then why.
-fn judge(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> RootCause {
+fn judge(lister: &Lister, case: &UnhealthyNode, diagnosis: &mut Diagnosis) -> RootCause {
     let taint = case.taint(OUT_OF_SERVICE);
     if taint.is_some() && case.is_ready() {
         let words = "declared out of service, and Ready: the taint removes pods only while the node is not ready";
@@ -180,7 +180,7 @@ fn judge(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) -> RootCause {
     let kubelet_talks = case.ready.filter(|ready| ready.status == "False");
     let heartbeat = match kubelet_talks {
         Some(_) => Heartbeat { last: None, agent_is_visible: false, agent: None },
-        None => Heartbeat::look(lister, case.node, diagnosis),
+        None => Heartbeat::read(lister, case.node, diagnosis),
     };
     let heard = taint.and_then(|taint| Some((taint, heartbeat.word_after(taint.time_added)?)));
     if let Some((taint, word)) = heard {
@@ -267,7 +267,7 @@ fn is_empty(lister: &Lister, target: &ObjectRef) -> bool {
 }
 
 /// Kubelet, machine or network: told apart only where an agent has spoken since.
-fn silent(lister: &Lister, case: &Case, heartbeat: &Heartbeat, diagnosis: &mut Diagnosis) -> RootCause {
+fn silent(lister: &Lister, case: &UnhealthyNode, heartbeat: &Heartbeat, diagnosis: &mut Diagnosis) -> RootCause {
     let name = &case.target.name;
     let words = heartbeat.words(lister);
     let mut found = match &heartbeat.agent {
@@ -294,7 +294,7 @@ fn silent(lister: &Lister, case: &Case, heartbeat: &Heartbeat, diagnosis: &mut D
         }
         None => {
             if let Some(found) = control_plane::all_leases_expired(lister, diagnosis, case.target) {
-                return told(lister, case, found);
+                return with_timeline(lister, case, found);
             }
             let root = format!("{words}; kubelet down, machine off and cut network look alike from here");
             let heard = match heartbeat.agent_is_visible {
@@ -304,7 +304,7 @@ fn silent(lister: &Lister, case: &Case, heartbeat: &Heartbeat, diagnosis: &mut D
             case.found(&cause::NODE_UNREACHABLE, root).evidence(format!("Events of the agent on {name}"), heard)
         }
     };
-    if let Some(disruption) = Disruption::look(lister, case.node, diagnosis) {
+    if let Some(disruption) = Disruption::read(lister, case.node, diagnosis) {
         // Where the agent was heard, the network is not what is broken.
         let hint = disruption.hint().filter(|_| heartbeat.agent.is_none());
         let likely = hint.map_or(String::new(), |hint| format!(": {hint}"));
@@ -313,10 +313,10 @@ fn silent(lister: &Lister, case: &Case, heartbeat: &Heartbeat, diagnosis: &mut D
             diagnosis.note(format!("{}: {hint}.", disruption.words()));
         }
     }
-    told(lister, case, found)
+    with_timeline(lister, case, found)
 }
 
-fn told(lister: &Lister, case: &Case, found: RootCause) -> RootCause {
+fn with_timeline(lister: &Lister, case: &UnhealthyNode, found: RootCause) -> RootCause {
     let source = format!("timeline of {}", case.target);
     timeline(lister, case.node).into_iter().fold(found, |found, line| found.evidence(&source, line))
 }
@@ -341,7 +341,7 @@ fn timeline(lister: &Lister, node: &Node) -> Vec<String> {
 
 /// Pods of a silent node that nobody asks to go: a cause when the node was asked about and holds no
 /// pod that is being deleted, else beside the point.
-fn not_evicted(lister: &Lister, case: &Case, diagnosis: &mut Diagnosis) {
+fn not_evicted(lister: &Lister, case: &UnhealthyNode, diagnosis: &mut Diagnosis) {
     let Some(suspended) = suspended(lister, case.node, diagnosis) else { return };
     if is_known_empty(lister, case.target) {
         let found = RootCause::below(&cause::EVICTION_SUSPENDED, case.target)

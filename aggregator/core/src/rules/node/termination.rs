@@ -22,7 +22,7 @@ pub enum Termination {
 
 impl Termination {
     /// What the NodeClaim that owns the node says.
-    pub fn of(lister: &Lister, node: &Node, by: Drainer, diagnosis: &mut Diagnosis) -> Self {
+    pub fn read(lister: &Lister, node: &Node, by: Drainer, diagnosis: &mut Diagnosis) -> Self {
         let is_claim = |owner: &&Owner| owner.kind == "NodeClaim" && owner.group_version().0 == "karpenter.sh";
         let owner = node.metadata.owner_references.iter().find(is_claim).filter(|_| by == Drainer::Karpenter);
         let Some(owner) = owner else { return Termination::Unlimited };

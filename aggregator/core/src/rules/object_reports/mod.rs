@@ -36,7 +36,7 @@ pub enum Weight {
 }
 
 /// What somebody said of an object.
-pub struct Said<'a> {
+pub struct ObjectReport<'a> {
     /// How near it is to why the object stays.
     pub weight: Weight,
     /// Where it stands.
@@ -54,11 +54,11 @@ const MAX_BRIEF_CHARS: usize = 200;
 /// More of a sentence is not shown as evidence.
 const MAX_EVIDENCE_CHARS: usize = 400;
 
-impl<'a> Said<'a> {
+impl<'a> ObjectReport<'a> {
     fn new(weight: Weight, source: String, head: &str, message: &'a Message) -> Self {
         let head = clean(&head.replace('"', "'"), 120);
         let says = phrase(&head, message, MAX_EVIDENCE_CHARS);
-        Said { weight, source, head, message, says }
+        ObjectReport { weight, source, head, message, says }
     }
 
     /// In a few words.
@@ -81,16 +81,21 @@ pub fn quoted(message: &Message, limit: usize) -> String {
 }
 
 /// All that is said of an object, the nearest to why it stays first.
-pub fn of<'a>(lister: &Lister<'a>, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) -> Vec<Said<'a>> {
+pub fn read<'a>(
+    lister: &Lister<'a>,
+    target: &ObjectRef,
+    meta: &Meta,
+    diagnosis: &mut Diagnosis,
+) -> Vec<ObjectReport<'a>> {
     let mut said = status(lister, target, diagnosis);
     said.extend(events(lister, target, meta, diagnosis).into_iter().map(|event| by_event(target, event)));
     said.sort_by_key(|one| one.weight);
     said
 }
 
-fn by_event<'a>(target: &ObjectRef, event: &'a Event) -> Said<'a> {
+fn by_event<'a>(target: &ObjectRef, event: &'a Event) -> ObjectReport<'a> {
     let weight = if event.kind == "Warning" { Weight::Warns } else { Weight::Notes };
-    Said::new(weight, format!("Event {} about {target}", event.reason), &event.reason, &event.message)
+    ObjectReport::new(weight, format!("Event {} about {target}", event.reason), &event.reason, &event.message)
 }
 
 /// Built-in kinds whose status has conditions, beside those that are read in another form. Of the others nothing is
@@ -109,11 +114,12 @@ fn has_conditions(resource: &Resource) -> bool {
 }
 
 /// What its status says.
-fn status<'a>(lister: &Lister<'a>, target: &ObjectRef, diagnosis: &mut Diagnosis) -> Vec<Said<'a>> {
+fn status<'a>(lister: &Lister<'a>, target: &ObjectRef, diagnosis: &mut Diagnosis) -> Vec<ObjectReport<'a>> {
     let source = format!("status of {target}");
     let conditions = |all: &'a [Condition]| {
         let each = all.iter().filter_map(|one| Some((weigh(&target.resource.group, one)?, one)));
-        each.map(|(weight, one)| Said::new(weight, source.clone(), &head(one), &one.message)).collect::<Vec<_>>()
+        each.map(|(weight, one)| ObjectReport::new(weight, source.clone(), &head(one), &one.message))
+            .collect::<Vec<_>>()
     };
     if target.is(known::NODES) {
         let answer = lister.get::<Node>(known::NODES, None, &target.name);
@@ -146,7 +152,7 @@ fn status<'a>(lister: &Lister<'a>, target: &ObjectRef, diagnosis: &mut Diagnosis
     let ObjectStatus { conditions: all, reason, message, error_message, .. } = &object.status;
     let mut said = conditions(all);
     let fields = [(reason, message), (reason, error_message)].into_iter().filter(|(_, message)| !message.is_empty());
-    said.extend(fields.map(|(reason, message)| Said::new(Weight::Tells, source.clone(), reason, message)));
+    said.extend(fields.map(|(reason, message)| ObjectReport::new(Weight::Tells, source.clone(), reason, message)));
     said
 }
 

@@ -11,7 +11,7 @@ use crate::state::*;
 const DELETE: &str = "Delete";
 
 /// Waits for what goes with it, and says which of its claims stay.
-pub fn look(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) {
+pub fn explain(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) {
     let namespace = target.namespace.as_deref().unwrap_or_default();
     let answer = lister.get::<Workload>(known::STATEFUL_SETS, Some(namespace), &target.name);
     let Some(set) = diagnosis.required(target.to_string(), "what is deleted with it", answer) else { return };
@@ -30,10 +30,10 @@ pub fn look(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) {
     for claim in &going {
         diagnosis.wait_for(ObjectRef::claim(namespace, &claim.name));
     }
-    tell(set, &names(&going), &names(&staying), diagnosis);
+    note_pods(set, &names(&going), &names(&staying), diagnosis);
 }
 
-fn tell(set: &Workload, going: &[String], staying: &[String], diagnosis: &mut Diagnosis) {
+fn note_pods(set: &Workload, going: &[String], staying: &[String], diagnosis: &mut Diagnosis) {
     let Retention { when_deleted, when_scaled } = &set.spec.persistent_volume_claim_retention_policy;
     let policy = format!("persistentVolumeClaimRetentionPolicy.whenDeleted: {}", or_retain(when_deleted));
     if !going.is_empty() {

@@ -5,14 +5,14 @@ use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::rules::phrases::{count, some, within};
 use crate::rules::subject::pods_on;
-use crate::rules::{agent, agent::Held};
+use crate::rules::{agent, agent::Holders};
 use crate::state::*;
 
 /// Each question is a search through the processes of a node.
 pub const MAX_QUERIES: usize = 10;
 
 /// Asks about the pods that run and would be deleted, or that use the volume that would be.
-pub fn look(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) {
+pub fn explain(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) {
     // Which pods there are must be known first: of many only some are asked about.
     if !lister.state.live || diagnosis.missing || diagnosis.pending {
         return;
@@ -24,11 +24,11 @@ pub fn look(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) {
     let (mut free, mut others) = (Vec::new(), Vec::new());
     for (at, pod) in pods.iter().enumerate() {
         let shown = format!("{}/{}", pod.metadata.namespace.as_deref().unwrap_or_default(), pod.metadata.name);
-        let held = if at < MAX_QUERIES { agent::would_hold(lister, diagnosis, pod) } else { Held::NotTold };
+        let held = if at < MAX_QUERIES { agent::would_hold(lister, diagnosis, pod) } else { Holders::NotTold };
         match held {
-            Held::By(causes) if causes.is_empty() => free.push(shown),
-            Held::By(causes) => diagnosis.causes.extend(causes),
-            Held::NotTold => others.push(shown),
+            Holders::Known(causes) if causes.is_empty() => free.push(shown),
+            Holders::Known(causes) => diagnosis.causes.extend(causes),
+            Holders::NotTold => others.push(shown),
         }
     }
     if diagnosis.pending {

@@ -87,7 +87,7 @@ fn broken(lister: &Lister, diagnosis: &mut Diagnosis, configuration: &ObjectRef,
             .name(Placeholder::Configuration, configuration.typed_name())
             .name(Placeholder::Service, service)
     };
-    match backend::called(lister, diagnosis, service) {
+    match backend::inspect_called(lister, diagnosis, service) {
         Backend::NoService => {
             let shown = ObjectRef::namespaced(known::SERVICES, &service.namespace, &service.name);
             let words = match lister.is_namespace_terminating(&service.namespace) {

@@ -63,13 +63,13 @@ pub fn asked(lister: &Lister, diagnosis: &mut Diagnosis, webhook: &Webhook, requ
     if versions.is_empty() || !webhook.object_selector.matches(request.labels) {
         return Asked::No;
     }
-    let of_version = of_version(lister, diagnosis, webhook, request, &versions);
-    if of_version == Asked::No {
+    let version = version_asked(lister, diagnosis, webhook, request, &versions);
+    if version == Asked::No {
         return Asked::No;
     }
     match covers(lister, diagnosis, webhook, request.namespace) {
         Asked::Yes => match webhook.match_conditions.is_empty() {
-            true => of_version,
+            true => version,
             false => Asked::Perhaps("has matchConditions, which may exclude it"),
         },
         other => other,
@@ -79,7 +79,7 @@ pub fn asked(lister: &Lister, diagnosis: &mut Diagnosis, webhook: &Webhook, requ
 /// Whether its rules are about the request's version, or about another one that the server knows of the same kind
 /// (kubernetes: apiserver/pkg/admission/plugin/webhook/generic/webhook.go, `ShouldCallHook`). One that it knows no more
 /// is equal to none.
-fn of_version(
+fn version_asked(
     lister: &Lister,
     diagnosis: &mut Diagnosis,
     webhook: &Webhook,
@@ -92,7 +92,7 @@ fn of_version(
     let is_named = versions.contains(&request.version);
     let plural = request.resource.split('/').next().unwrap_or_default();
     if webhook.is_exact() && request.operation == "UPDATE" {
-        return of_writers(lister, diagnosis, request.group, plural, versions);
+        return writers_asked(lister, diagnosis, request.group, plural, versions);
     }
     if is_named || webhook.is_exact() {
         return if is_named { Asked::Yes } else { Asked::No };
@@ -106,7 +106,7 @@ fn of_version(
 
 /// Whether a webhook that is asked about these versions alone is asked about an update: whoever writes may use any that
 /// is served. What deletes uses the preferred one.
-fn of_writers(lister: &Lister, diagnosis: &mut Diagnosis, group: &str, plural: &str, versions: &[&str]) -> Asked {
+fn writers_asked(lister: &Lister, diagnosis: &mut Diagnosis, group: &str, plural: &str, versions: &[&str]) -> Asked {
     match served_versions(lister, diagnosis, group, plural) {
         Some(served) if !served.iter().any(|version| versions.contains(version)) => Asked::No,
         Some(served) if served.iter().all(|version| versions.contains(version)) => Asked::Yes,

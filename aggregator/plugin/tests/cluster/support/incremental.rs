@@ -1,7 +1,7 @@
 //! Whoever judges all the time judges of what was judged before only what has changed: to every cluster of these tests it
 //! gives the same answer as a look at everything.
 
-use aggregator_core::explanation_cache::Kept;
+use aggregator_core::explanation_cache::ExplanationCache;
 use aggregator_core::judgement::{judge, judge_again};
 use aggregator_core::lister::Changes;
 use aggregator_core::report::ClusterReport;
@@ -15,7 +15,7 @@ const LISTS: usize = 4;
 pub fn assert_same_as_judged_anew(state: &State, report: &ClusterReport) {
     let mut answers: Vec<&Answered> = state.answers.values().collect();
     answers.sort_by_key(|answered| seeded(1, &answered.question));
-    let (mut growing, mut kept) = (State { answers: Default::default(), ..state.clone() }, Kept::default());
+    let (mut growing, mut kept) = (State { answers: Default::default(), ..state.clone() }, ExplanationCache::default());
     for answered in answers {
         let mut changes = Changes::default();
         changes.answer(&answered.question);
@@ -57,7 +57,7 @@ fn lists(state: &State) -> Vec<Question> {
 /// Changes the objects of one answer, and judges that again and anew.
 fn change(
     state: &mut State,
-    kept: &mut Kept,
+    kept: &mut ExplanationCache,
     question: &Question,
     change: impl FnOnce(&mut Facts) -> Facts,
 ) -> Option<Facts> {

@@ -6,7 +6,7 @@ use super::entry::{KnownFinalizer, Pattern, Pattern::*};
 use super::{in_use, known, outside};
 
 const fn load_balancer(names: &'static [Pattern]) -> KnownFinalizer {
-    KnownFinalizer::of(names, &cause::CLOUD_LOAD_BALANCER_FINALIZER)
+    KnownFinalizer::new(names, &cause::CLOUD_LOAD_BALANCER_FINALIZER)
 }
 
 pub static KNOWN: &[KnownFinalizer] = &[

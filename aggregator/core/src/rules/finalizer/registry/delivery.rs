@@ -6,13 +6,13 @@ use super::entry::{KnownFinalizer, Pattern::*};
 use super::{in_use, known, outside};
 
 pub static KNOWN: &[KnownFinalizer] = &[
-    KnownFinalizer::of(&[Domain("acme.cert-manager.io")], &cause::CERT_MANAGER_CHALLENGE_FINALIZER)
+    KnownFinalizer::new(&[Domain("acme.cert-manager.io")], &cause::CERT_MANAGER_CHALLENGE_FINALIZER)
         .on("Challenge")
         .released_by("cert-manager")
         .when("the DNS record or the solver's pod is removed")
         .lost("A TXT record or solver pod may stay; here that is usually a small harm")
         .source("cert-manager/cert-manager: pkg/controller/acmechallenges/sync.go"),
-    KnownFinalizer::of(&[Is("istio-finalizer.install.istio.io")], &cause::ISTIO_OPERATOR_FINALIZER)
+    KnownFinalizer::new(&[Is("istio-finalizer.install.istio.io")], &cause::ISTIO_OPERATOR_FINALIZER)
         .comes_first()
         .on("IstioOperator")
         .released_by("the Istio operator")
@@ -25,7 +25,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .when("the phase of the sync that the hook belongs to is complete")
         .lost("The sync may not see that the hook has ended, and runs it again")
         .source("argoproj/argo-cd: gitops-engine/pkg/sync/hook/hook.go"),
-    KnownFinalizer::of(
+    KnownFinalizer::new(
         &[StartsWith("pre-delete-finalizer.argocd.argoproj.io"), StartsWith("post-delete-finalizer.argocd.argoproj.io")],
         &cause::ARGO_CD_HOOK_FINALIZER,
     )
@@ -39,7 +39,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
             deletes all that the Application manages",
     )
     .source("argoproj/argo-cd: controller/appcontroller.go"),
-    KnownFinalizer::of(&[StartsWith("resources-finalizer.argocd.argoproj.io")], &cause::ARGO_CD_FINALIZER)
+    KnownFinalizer::new(&[StartsWith("resources-finalizer.argocd.argoproj.io")], &cause::ARGO_CD_FINALIZER)
         .comes_first()
         .on("Application")
         .only(&["Application"])
@@ -49,7 +49,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .when("every object that the Application manages is deleted")
         .lost("What the Application manages stays and keeps running")
         .source("argoproj/argo-cd: pkg/apis/application/v1alpha1/application_defaults.go"),
-    KnownFinalizer::of(&[StartsWith("resources-finalizer.argocd.argoproj.io")], &cause::ARGO_CD_FINALIZER)
+    KnownFinalizer::new(&[StartsWith("resources-finalizer.argocd.argoproj.io")], &cause::ARGO_CD_FINALIZER)
         .comes_first()
         .on("ApplicationSet since Argo CD 2.10")
         .only(&["ApplicationSet"])

@@ -79,7 +79,7 @@ impl fmt::Display for Pattern {
 
 impl KnownFinalizer {
     /// Begins the page of these names.
-    pub const fn of(names: &'static [Pattern], cause: &'static Cause) -> Self {
+    pub const fn new(names: &'static [Pattern], cause: &'static Cause) -> Self {
         KnownFinalizer {
             names,
             on: "",

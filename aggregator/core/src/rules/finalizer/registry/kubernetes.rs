@@ -6,31 +6,31 @@ use super::entry::{KnownFinalizer, Pattern::*};
 use super::{in_use, outside};
 
 pub static KNOWN: &[KnownFinalizer] = &[
-    KnownFinalizer::of(&[Is("batch.kubernetes.io/job-tracking")], &cause::JOB_TRACKING_FINALIZER)
+    KnownFinalizer::new(&[Is("batch.kubernetes.io/job-tracking")], &cause::JOB_TRACKING_FINALIZER)
         .in_controller_manager()
         .on("Pod")
         .when("its Job has counted the pod")
         .lost("The Job counts wrong: it may run the work again or never finish")
         .source("kubernetes/kubernetes: pkg/controller/job/job_controller.go"),
-    KnownFinalizer::of(&[Is("resource.kubernetes.io/delete-protection")], &cause::RESOURCE_CLAIM_IN_USE)
+    KnownFinalizer::new(&[Is("resource.kubernetes.io/delete-protection")], &cause::RESOURCE_CLAIM_IN_USE)
         .in_controller_manager()
         .on("ResourceClaim")
         .when("the claim is no longer allocated nor reserved")
         .lost("The device stays taken, and nobody can allocate it again")
         .source("kubernetes/kubernetes: pkg/controller/resourceclaim/controller.go"),
-    KnownFinalizer::of(&[Is("networking.k8s.io/service-cidr-finalizer")], &cause::IN_TREE_PROTECTION_FINALIZER)
+    KnownFinalizer::new(&[Is("networking.k8s.io/service-cidr-finalizer")], &cause::IN_TREE_PROTECTION_FINALIZER)
         .in_controller_manager()
         .on("ServiceCIDR")
         .when("no IPAddress is left in its range, or another ServiceCIDR has them too")
         .lost("Services keep addresses of a range that nobody manages")
         .source("kubernetes/kubernetes: pkg/controller/servicecidrs/servicecidrs_controller.go"),
-    KnownFinalizer::of(&[Is("kubernetes.io/vac-protection")], &cause::IN_TREE_PROTECTION_FINALIZER)
+    KnownFinalizer::new(&[Is("kubernetes.io/vac-protection")], &cause::IN_TREE_PROTECTION_FINALIZER)
         .in_controller_manager()
         .on("VolumeAttributesClass")
         .when("no claim and no volume names the class")
         .lost("Claims name a class that does not exist")
         .source("kubernetes/kubernetes: pkg/volume/util/finalizer.go"),
-    KnownFinalizer::of(&[Is("scheduling.k8s.io/podgroup-protection")], &cause::IN_TREE_PROTECTION_FINALIZER)
+    KnownFinalizer::new(&[Is("scheduling.k8s.io/podgroup-protection")], &cause::IN_TREE_PROTECTION_FINALIZER)
         .in_controller_manager()
         .on("PodGroup")
         .when("every pod of the group has ended")
@@ -38,7 +38,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .source(
             "kubernetes/kubernetes: pkg/controller/scheduling/podgroupprotection/podgroup_protection_controller.go",
         ),
-    KnownFinalizer::of(&[Is("service.kubernetes.io/load-balancer-cleanup")], &cause::LOAD_BALANCER_CLEANUP_PENDING)
+    KnownFinalizer::new(&[Is("service.kubernetes.io/load-balancer-cleanup")], &cause::LOAD_BALANCER_CLEANUP_PENDING)
         .on("Service")
         .released_by("the cloud controller manager")
         .when("the cloud's load balancer is deleted")

@@ -24,17 +24,17 @@ pub fn find(finalizer: &str, kind: &str) -> Option<&'static KnownFinalizer> {
 
 /// A page of something whose cause is that its controller has not finished.
 const fn known(names: &'static [Pattern]) -> KnownFinalizer {
-    KnownFinalizer::of(names, &cause::CONTROLLER_CLEANUP_PENDING)
+    KnownFinalizer::new(names, &cause::CONTROLLER_CLEANUP_PENDING)
 }
 
 /// A page of something that stays as long as others use the object.
 const fn in_use(names: &'static [Pattern]) -> KnownFinalizer {
-    KnownFinalizer::of(names, &cause::PROTECTED_WHILE_IN_USE)
+    KnownFinalizer::new(names, &cause::PROTECTED_WHILE_IN_USE)
 }
 
 /// A page of something that stands for what is outside of the cluster.
 const fn outside(names: &'static [Pattern]) -> KnownFinalizer {
-    KnownFinalizer::of(names, &cause::EXTERNAL_RESOURCE_FINALIZER)
+    KnownFinalizer::new(names, &cause::EXTERNAL_RESOURCE_FINALIZER)
 }
 
 #[cfg(test)]

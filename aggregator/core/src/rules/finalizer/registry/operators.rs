@@ -110,7 +110,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .when("its delete handlers have run")
         .lost("Whatever its delete handlers would have cleaned up stays")
         .source("nolar/kopf: kopf/_cogs/configs/configuration.py"),
-    KnownFinalizer::of(&[Is("controller.cattle.io/namespace-auth")], &cause::NAMESPACE_METADATA_FINALIZER)
+    KnownFinalizer::new(&[Is("controller.cattle.io/namespace-auth")], &cause::NAMESPACE_METADATA_FINALIZER)
         .on("Namespace")
         .released_by("Rancher")
         .when("it has removed the ClusterRoles of the project that name the namespace")

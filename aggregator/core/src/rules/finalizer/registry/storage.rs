@@ -6,7 +6,7 @@ use super::entry::{KnownFinalizer, Pattern::*};
 use super::{in_use, known, outside};
 
 pub static KNOWN: &[KnownFinalizer] = &[
-    KnownFinalizer::of(
+    KnownFinalizer::new(
         &[Is("snapshot.storage.kubernetes.io/volumesnapshotcontent-bound-protection")],
         &cause::SNAPSHOT_FINALIZER,
     )
@@ -17,7 +17,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
     .when("the snapshot controller has marked the content, and the snapshot is deleted if its deletionPolicy says so")
     .lost("The snapshot may stay in the storage and cost money")
     .source("kubernetes-csi/external-snapshotter: pkg/sidecar-controller/snapshot_controller.go"),
-    KnownFinalizer::of(
+    KnownFinalizer::new(
         &[Domain("snapshot.storage.kubernetes.io"), Domain("groupsnapshot.storage.kubernetes.io")],
         &cause::SNAPSHOT_FINALIZER,
     )
@@ -26,13 +26,13 @@ pub static KNOWN: &[KnownFinalizer] = &[
     .when("no snapshot is made of it, no volume restored from it, and its content is deleted in the storage")
     .lost("A restore fails, or the snapshot stays in the storage and costs money")
     .source("kubernetes-csi/external-snapshotter: pkg/utils/util.go"),
-    KnownFinalizer::of(&[StartsWith("provisioner.storage.kubernetes.io/")], &cause::SNAPSHOT_FINALIZER)
+    KnownFinalizer::new(&[StartsWith("provisioner.storage.kubernetes.io/")], &cause::SNAPSHOT_FINALIZER)
         .on("PersistentVolumeClaim, VolumeSnapshot")
         .released_by("the CSI driver's external-provisioner")
         .when("no claim that is cloned from it, or restored from it, is still being provisioned")
         .lost("A clone or a restore fails half way")
         .source("kubernetes-csi/external-provisioner: pkg/controller/controller.go"),
-    KnownFinalizer::of(&[Is("ceph.rook.io/disaster-protection")], &cause::ROOK_FINALIZER)
+    KnownFinalizer::new(&[Is("ceph.rook.io/disaster-protection")], &cause::ROOK_FINALIZER)
         .comes_first()
         .on("Secret, ConfigMap")
         .released_by("the Rook operator")

@@ -1,4 +1,4 @@
-//! What came up while something was judged: what its judgement rests on, and what it lacks.
+//! What a judgement depends on, and what it lacks.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher as _};
@@ -9,21 +9,21 @@ use foldhash::HashSet;
 /// An answer, or what it says of one object. Kept as hashes, as there are tens for each object: where two are the same by
 /// chance, something is judged again that need not be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Rest {
+pub struct Dependency {
     answer: u64,
     /// Zero for all of it.
     object: u64,
 }
 
-impl Rest {
+impl Dependency {
     /// All of an answer.
     pub fn of(question: &Question) -> Self {
-        Rest { answer: hash(question), object: 0 }
+        Dependency { answer: hash(question), object: 0 }
     }
 
     /// What it says of one object, that it is not there included. Of agents' Events the object is the node.
     pub fn on(question: &Question, namespace: Option<&str>, name: &str) -> Self {
-        Rest { object: hash(&(namespace, name)).max(1), ..Rest::of(question) }
+        Dependency { object: hash(&(namespace, name)).max(1), ..Dependency::of(question) }
     }
 
     fn bit(self) -> u64 {
@@ -32,7 +32,7 @@ impl Rest {
 
     /// The answer that it is a part of.
     pub fn whole(self) -> Self {
-        Rest { object: 0, ..self }
+        Dependency { object: 0, ..self }
     }
 }
 
@@ -42,13 +42,13 @@ fn hash(of: &impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// What came up while something was judged.
+/// What a judgement has used, and what it lacks.
 #[derive(Clone, Debug, Default)]
-pub struct CameUp {
-    /// What it rests on, answers that are not there included.
-    pub rests: Vec<Rest>,
-    /// Whether it rests on whatever else is known.
-    pub roams: bool,
+pub struct Trace {
+    /// What it depends on, answers that are not there included.
+    pub dependencies: Vec<Dependency>,
+    /// Whether it depends on whatever else is known.
+    pub depends_on_all: bool,
     /// What is to be asked.
     pub questions: BTreeSet<Question>,
     /// Nodes whose agent may have said something that nobody has asked for yet.
@@ -57,17 +57,17 @@ pub struct CameUp {
     pub cut: BTreeSet<String>,
 }
 
-impl CameUp {
-    /// What it rests on, once each.
+impl Trace {
+    /// Each dependency once.
     pub fn once_each(mut self) -> Self {
-        self.rests.sort_unstable();
-        self.rests.dedup();
-        self.rests.shrink_to_fit();
+        self.dependencies.sort_unstable();
+        self.dependencies.dedup();
+        self.dependencies.shrink_to_fit();
         self
     }
 
-    /// Takes in what came up elsewhere, but for what that rests on.
-    pub fn add(&mut self, other: &CameUp) {
+    /// Takes in another one, but for its dependencies.
+    pub fn add(&mut self, other: &Trace) {
         self.questions.extend(other.questions.iter().cloned());
         self.silent_nodes.extend(other.silent_nodes.iter().cloned());
         self.cut.extend(other.cut.iter().cloned());
@@ -77,45 +77,45 @@ impl CameUp {
 /// What is known otherwise than at the last judgement.
 #[derive(Debug, Default)]
 pub struct Changes {
-    /// A bit of the hash of each answer below: what rests on none of them is found by a look at it.
+    /// A bit of the hash of each answer below: what depends on none of them is found by a look at it.
     bits: u64,
     /// Answers that came anew.
-    answers: HashSet<Rest>,
+    answers: HashSet<Dependency>,
     /// Answers of which at least one object has changed.
-    parts: HashSet<Rest>,
-    objects: HashSet<Rest>,
+    parts: HashSet<Dependency>,
+    objects: HashSet<Dependency>,
 }
 
 impl Changes {
     /// An answer came anew.
     pub fn answer(&mut self, question: &Question) {
-        let whole = Rest::of(question);
+        let whole = Dependency::of(question);
         self.bits |= whole.bit();
         self.answers.insert(whole);
     }
 
     /// Objects of an answer have come, changed or gone.
     pub fn objects(&mut self, question: &Question, facts: &Facts) {
-        let whole = Rest::of(question);
+        let whole = Dependency::of(question);
         self.bits |= whole.bit();
         self.parts.insert(whole);
         match AgentEvent::among(facts) {
             Some(events) => {
-                self.objects.extend(events.iter().map(|event| Rest::on(question, None, &event.regarding.name)));
+                self.objects.extend(events.iter().map(|event| Dependency::on(question, None, &event.regarding.name)));
             }
             None => {
-                let of = |meta: &Meta| Rest::on(question, meta.namespace.as_deref(), &meta.name);
+                let of = |meta: &Meta| Dependency::on(question, meta.namespace.as_deref(), &meta.name);
                 self.objects.extend(facts.metas().into_iter().map(of));
             }
         }
     }
 
     /// Whether what came up once may be something else now.
-    pub fn concern(&self, came_up: &CameUp) -> bool {
-        came_up.roams || came_up.rests.iter().any(|rest| rest.bit() & self.bits != 0 && self.touch(*rest))
+    pub fn concern(&self, trace: &Trace) -> bool {
+        trace.depends_on_all || trace.dependencies.iter().any(|one| one.bit() & self.bits != 0 && self.touch(*one))
     }
 
-    fn touch(&self, rest: Rest) -> bool {
-        self.answers.contains(&rest.whole()) || self.parts.contains(&rest) || self.objects.contains(&rest)
+    fn touch(&self, one: Dependency) -> bool {
+        self.answers.contains(&one.whole()) || self.parts.contains(&one) || self.objects.contains(&one)
     }
 }
