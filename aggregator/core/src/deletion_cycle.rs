@@ -14,7 +14,7 @@ const MAX_STEPS: usize = 20;
 /// Names each circle of waiting that no other cause explains, once, at its first object.
 pub fn mark(graph: &mut Graph) {
     let explained = explained(graph);
-    let mut told = graph.marks(false);
+    let mut marked = graph.marks(false);
     let mut found = Vec::new();
     let circles = graph.circles();
     let is_in_circle = |node: Node| graph.waits_for(node).iter().any(|next| circles[*next] == circles[node]);
@@ -22,12 +22,12 @@ pub fn mark(graph: &mut Graph) {
     let mut open: Vec<Node> = graph.nodes().filter(is_open).collect();
     open.sort_by_key(|node| graph.object(*node));
     for node in open {
-        if told[node] {
+        if marked[node] {
             continue;
         }
         if let Some(circle) = around(graph, node) {
             found.push((node, name(graph, node, &circle)));
-            circle.into_iter().for_each(|node| told[node] = true);
+            circle.into_iter().for_each(|node| marked[node] = true);
         }
     }
     for (node, found) in found {

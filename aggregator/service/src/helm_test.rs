@@ -55,14 +55,14 @@ pub async fn helm_test(test: &HelmTest) -> anyhow::Result<String> {
     let (client, _) = connect(&connection).await.context("connect to the API server")?;
     let pod = PodClient::new(client, test);
     let began = Instant::now();
-    let told = tokio::select! {
-        told = held_and_told(&pod, test) => told,
+    let ended = tokio::select! {
+        ended = held_and_told(&pod, test) => ended,
         signal = ended_by_signal() => signal.map_err(anyhow::Error::from).and(Err(anyhow::anyhow!("was ended"))),
     };
     let took = began.elapsed();
     // Whatever was told, and also where it is not known whether the finalizer was put on: nothing is left behind.
     let released = pod.release().await;
-    told?;
+    ended?;
     released?;
     let (namespace, pod) = (&test.namespace, &test.pod);
     Ok(format!("{namespace}/{pod}: {CAUSE}, told after {:.1} s; released, and gone", took.as_secs_f64()))

@@ -66,8 +66,8 @@ fn unavailable(
     diagnosis.words = format!("not available{since} ({})", available.reason);
     let Some(reference) = &api.spec.service else {
         let words = format!("not available{since}: {}", available.message);
-        let found = RootCause::here(&cause::API_SERVICE_UNAVAILABLE, target, words);
-        diagnosis.causes.push(found.name(Placeholder::ApiService, &target.name));
+        let root = RootCause::here(&cause::API_SERVICE_UNAVAILABLE, target, words);
+        diagnosis.causes.push(root.name(Placeholder::ApiService, &target.name));
         return;
     };
     Unavailable { lister, target, api, available, reference }.explain(diagnosis);

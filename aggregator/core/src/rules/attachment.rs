@@ -56,11 +56,11 @@ fn never_attached(lister: &Lister, target: &ObjectRef, attachment: &Attachment, 
     }
     let volume = diagnosis.required(format!("PersistentVolume {name}"), "whether a pod may still use it", answer);
     if let Some(volume) = volume.filter(|volume| is_released(volume)) {
-        let found = base(&cause::VOLUME_ATTACHMENT_NOT_DELETED, target, attachment)
+        let root = base(&cause::VOLUME_ATTACHMENT_NOT_DELETED, target, attachment)
             .evidence(target.to_string(), format!("no deletionTimestamp; status.attached: false{why}"))
             .evidence(format!("PersistentVolume {name}"), format!("being deleted, phase {}", volume.status.phase))
             .at_itself(target, &diagnosis.words);
-        diagnosis.causes.push(found);
+        diagnosis.causes.push(root);
     }
 }
 
@@ -87,14 +87,14 @@ fn failing(
     let since = lasting(lister, error.time);
     let words = format!("detach fails{since}: {}", quoted(&error.message, 250));
     if errors::is_secret_not_loaded(&error.message) {
-        let found = lost_secret(lister, target, attachment, diagnosis);
-        if let Some(found) = found {
-            diagnosis.causes.push(found.step(Step::about(target, words)).in_place_of_own());
+        let root = lost_secret(lister, target, attachment, diagnosis);
+        if let Some(root) = root {
+            diagnosis.causes.push(root.step(Step::about(target, words)).in_place_of_own());
             return;
         }
     }
     let mut words = words;
-    let mut found = base(&cause::VOLUME_DETACH_FAILS, target, attachment)
+    let mut root = base(&cause::VOLUME_DETACH_FAILS, target, attachment)
         .evidence(target.to_string(), format!("status.detachError: {}", quoted(&error.message, 400)));
     for gone in [
         ObjectRef::node(&attachment.spec.node_name),
@@ -106,11 +106,11 @@ fn failing(
         };
         if is_gone.is_missing() {
             words.push_str(&format!("; {gone} does not exist"));
-            found = found.evidence(gone.to_string(), "not found");
+            root = root.evidence(gone.to_string(), "not found");
         }
         diagnosis.silently(is_gone);
     }
-    diagnosis.causes.push(found.at_itself(target, words));
+    diagnosis.causes.push(root.at_itself(target, words));
 }
 
 /// The Secret a detach needs went with its namespace.
@@ -124,8 +124,8 @@ fn lost_secret(
     let answer = lister.get::<PersistentVolume>(known::VOLUMES, None, name);
     let volume = diagnosis.required(format!("PersistentVolume {name}"), "which Secret a detach needs", answer)?;
     let secret = volume.spec.csi.as_ref()?.controller_publish_secret_ref.as_ref()?;
-    let found = lister.namespace(&secret.namespace);
-    let is_lost = found.is_missing() || lister.is_namespace_terminating(&secret.namespace);
+    let namespace = lister.namespace(&secret.namespace);
+    let is_lost = namespace.is_missing() || lister.is_namespace_terminating(&secret.namespace);
     is_lost.then(|| {
         base(&cause::DETACH_SECRET_GONE, target, attachment)
             .name(Placeholder::Namespace, &secret.namespace)
@@ -153,10 +153,10 @@ fn idle(lister: &Lister, target: &ObjectRef, attachment: &Attachment, diagnosis:
         Sidecar::Alive(lease) => (format!("{words}; the attacher of {driver} runs, and reports nothing"), Some(lease)),
         Sidecar::NotTold => (format!("{words}; {driver} reports nothing"), None),
     };
-    let found =
+    let root =
         base.at_itself(target, words).probable("why it is not detached: no detachError and no Event has said so");
-    let found = found.with_evidence(lease);
-    diagnosis.causes.push(found);
+    let root = root.with_evidence(lease);
+    diagnosis.causes.push(root);
 }
 
 /// Nobody asked for the detach, because the node still reports the volume as mounted.
@@ -187,9 +187,9 @@ fn still_mounted(lister: &Lister, target: &ObjectRef, attachment: &Attachment, d
         .map(|csi| format!("kubernetes.io/csi/{}^{}", csi.driver, csi.volume_handle));
     let in_use = |listed: &&String| own.as_ref() == Some(*listed);
     if let Some(listed) = on.status.volumes_in_use.iter().find(in_use) {
-        let found = base(&cause::VOLUME_STILL_MOUNTED, target, attachment)
+        let root = base(&cause::VOLUME_STILL_MOUNTED, target, attachment)
             .evidence(format!("Node {name}"), format!("status.volumesInUse: {listed}"))
             .step(Step::about(&ObjectRef::node(name), format!("still lists it in volumesInUse ({listed})")));
-        diagnosis.causes.push(found);
+        diagnosis.causes.push(root);
     }
 }

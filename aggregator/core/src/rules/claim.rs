@@ -56,8 +56,8 @@ fn protection(lister: &Lister, target: &ObjectRef, claim: &Claim, diagnosis: &mu
     let (going, staying): (Vec<&Pod>, Vec<&Pod>) =
         users.iter().partition(|pod| pod.metadata.deletion_timestamp.is_some());
     for user in going {
-        if let Some(found) = local_on_lost_node(lister, target, claim, user, diagnosis) {
-            diagnosis.causes.push(found);
+        if let Some(root) = local_on_lost_node(lister, target, claim, user, diagnosis) {
+            diagnosis.causes.push(root);
         }
         diagnosis.wait_for(ObjectRef::pod(namespace, &user.metadata.name));
     }
@@ -68,8 +68,8 @@ fn protection(lister: &Lister, target: &ObjectRef, claim: &Claim, diagnosis: &mu
     let runs = "uses it and is not being deleted";
     diagnosis.causes.extend(used_by(target, &running, &cause::PVC_USED_BY_POD, runs));
     if users.is_empty() && !diagnosis.pending {
-        let found = match control_plane::silent(lister, diagnosis, target) {
-            Some(found) => found,
+        let root = match control_plane::silent(lister, diagnosis, target) {
+            Some(root) => root,
             None if finalizer::refused(lister, target, &claim.metadata, diagnosis) => return,
             None => RootCause::here(
                 &cause::PVC_PROTECTION_NOT_RELEASED,
@@ -77,7 +77,7 @@ fn protection(lister: &Lister, target: &ObjectRef, claim: &Claim, diagnosis: &mu
                 format!("{}; no pod uses it", diagnosis.words),
             ),
         };
-        diagnosis.causes.push(found);
+        diagnosis.causes.push(root);
     }
 }
 
@@ -94,10 +94,10 @@ fn used_by(target: &ObjectRef, pods: &[&Pod], cause: &'static Cause, words: &str
         return Some(base.step(Step::about(&who, format!("{}; {words}", place(first)))));
     }
     let names: Vec<String> = pods.iter().map(|pod| format!("{namespace}/{}", pod.metadata.name)).collect();
-    let found =
+    let root =
         base.step(Step::named(format!("{} pods", pods.len()), format!("{}: each {words}", some(&names, MAX_USERS))));
     let each = pods.iter().take(MAX_USERS).map(|pod| (format!("Pod {namespace}/{}", pod.metadata.name), place(pod)));
-    Some(found.with_evidence(each))
+    Some(root.with_evidence(each))
 }
 
 /// Its volume is on the disk of a node that is silent or gone: nobody else has the data.

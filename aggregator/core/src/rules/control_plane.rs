@@ -103,22 +103,21 @@ pub fn silent(lister: &Lister, diagnosis: &mut Diagnosis, target: &ObjectRef) ->
         ));
         return None;
     }
-    if let Some(found) = all_leases_expired(lister, diagnosis, target) {
-        return Some(found);
+    if let Some(root) = all_leases_expired(lister, diagnosis, target) {
+        return Some(root);
     }
     let words =
         format!("has not renewed its Lease for {} (held by {})", duration(silent_for), lease.spec.holder_identity);
-    let found = RootCause::below(&cause::CONTROLLER_MANAGER_SILENT, target)
+    let root = RootCause::below(&cause::CONTROLLER_MANAGER_SILENT, target)
         .same_as(name)
         .step(Step::named("kube-controller-manager", &words))
         .evidence(format!("Lease kube-system/{name}"), words);
     if silent_for < MAX_EXPIRED_SECONDS {
-        return Some(found);
+        return Some(root);
     }
     let doubt = "it has written no object that was seen since; without leader election it would run and renew no Lease";
     Some(
-        found
-            .evidence("managedFields", doubt)
+        root.evidence("managedFields", doubt)
             .probable("whether it runs without leader election: then it renews no Lease"),
     )
 }

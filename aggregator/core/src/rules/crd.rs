@@ -21,8 +21,8 @@ const MAX_NAMESPACES: usize = 5;
 pub fn crd_of(lister: &Lister, diagnosis: &mut Diagnosis, group: &str, kind: &str) -> Option<ObjectRef> {
     let answer = lister.list::<Crd>(known::CRDS, Scope::All);
     let all = diagnosis.required(known::CRDS.plural, "who converts custom resources", answer)?;
-    let found = all.into_iter().find(|crd| crd.spec.group == group && crd.spec.names.kind == kind)?;
-    Some(ObjectRef::cluster_wide(known::CRDS, &found.metadata.name))
+    let crd = all.into_iter().find(|crd| crd.spec.group == group && crd.spec.names.kind == kind)?;
+    Some(ObjectRef::cluster_wide(known::CRDS, &crd.metadata.name))
 }
 
 /// What is told of objects that cannot be converted.
@@ -32,7 +32,7 @@ static NOT_CONVERTED: [&Cause; 3] =
 /// Whether the CRD tells why its objects cannot be converted.
 pub fn is_explained(lister: &Lister, crd: &ObjectRef) -> bool {
     let its = explain(lister, crd);
-    let is_told = |found: &RootCause| NOT_CONVERTED.iter().any(|cause| cause.id == found.draft.cause.id);
+    let is_told = |root: &RootCause| NOT_CONVERTED.iter().any(|cause| cause.id == root.draft.cause.id);
     its.pending || its.causes.iter().any(is_told) || its.waits_for.iter().any(|one| one.is(known::NODES))
 }
 
@@ -86,12 +86,12 @@ fn conversion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Di
 fn certificate(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Diagnosis) {
     let Some(client) = crd.conversion_client() else { return };
     let Some((end, words)) = ca_bundle::expired(lister, &client.ca_bundle) else { return };
-    let found = RootCause::below(&cause::CONVERSION_WEBHOOK_CA_EXPIRED, target)
+    let root = RootCause::below(&cause::CONVERSION_WEBHOOK_CA_EXPIRED, target)
         .same_as(format!("{target}:{end}"))
         .name(Placeholder::Crd, &target.name)
         .evidence(target.to_string(), format!("spec.conversion: Webhook; caBundle: {words}"))
         .step(Step::named("caBundle of the conversion webhook", words));
-    diagnosis.causes.push(found);
+    diagnosis.causes.push(root);
 }
 
 fn stored_versions(target: &ObjectRef, crd: &Crd, diagnosis: &mut Diagnosis) {
@@ -205,9 +205,8 @@ fn conversion_of_listed(lister: &Lister, target: &ObjectRef, crd: &Crd, listed: 
     let first = diagnosis.causes.len();
     conversion(lister, target, crd, diagnosis);
     if listed == Listed::NotTold {
-        for found in diagnosis.causes.iter_mut().skip(first) {
-            *found =
-                found.clone().probable("whether an object is still stored in another version than the present one");
+        for root in diagnosis.causes.iter_mut().skip(first) {
+            *root = root.clone().probable("whether an object is still stored in another version than the present one");
         }
     }
 }

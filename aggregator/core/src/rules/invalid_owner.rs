@@ -24,7 +24,7 @@ struct Odd {
 pub fn explain_live(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) {
     if let Some(odd) = find(lister, target, meta, diagnosis) {
         let words = format!("{}; {}", diagnosis.words, odd.words);
-        diagnosis.causes.push(found(odd, target, words));
+        diagnosis.causes.push(root_cause(odd, target, words));
     }
 }
 
@@ -66,11 +66,11 @@ pub fn explain_missing(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         source: format!("Event {} about {target}", event.reason),
         says: event.message.to_string(),
     };
-    diagnosis.causes.push(found(odd, target, words.to_owned()));
+    diagnosis.causes.push(root_cause(odd, target, words.to_owned()));
     diagnosis
 }
 
-fn found(odd: Odd, target: &ObjectRef, words: String) -> RootCause {
+fn root_cause(odd: Odd, target: &ObjectRef, words: String) -> RootCause {
     RootCause::here(odd.cause, target, words).evidence(odd.source, odd.says).not_stuck()
 }
 

@@ -57,13 +57,13 @@ fn on_silent_node(lister: &Lister, target: &ObjectRef, pod: &Pod, diagnosis: &mu
              are not evicted, and nothing is stuck."
         ));
     } else if let Some(suspended) = node::suspended(lister, on, diagnosis) {
-        let found = RootCause::below(&cause::EVICTION_SUSPENDED, target)
+        let root = RootCause::below(&cause::EVICTION_SUSPENDED, target)
             .same_as(&suspended.root)
             .in_place_of_own()
             .step(Step::about(target, &diagnosis.words))
             .step(Step::about(&ObjectRef::node(name), &suspended.words))
             .not_stuck();
-        diagnosis.causes.push(suspended.prove(found));
+        diagnosis.causes.push(suspended.prove(root));
     } else if !diagnosis.pending {
         diagnosis.note(format!(
             "Pods on {name} are evicted when it has had the taint NoExecute (node.kubernetes.io/unreachable or \
@@ -83,16 +83,16 @@ fn replaced(lister: &Lister, target: &ObjectRef, pod: &Pod, diagnosis: &mut Diag
     }
     let Some((says, is_proven)) = earlier(lister, target, pod, set, diagnosis) else { return };
     let words = format!("is not being deleted; recreated, and not ready for {}: {}", age(lister, since), waits(pod));
-    let mut found = RootCause::below(&cause::REPLACEMENT_NOT_READY, target)
+    let mut root = RootCause::below(&cause::REPLACEMENT_NOT_READY, target)
         .in_place_of_own()
         .step(Step::about(target, words))
         .evidence(target.to_string(), says)
         .not_stuck();
     for step in local_data(lister, target, pod, diagnosis) {
-        found = found.evidence(&step.subject, &step.words).step(step);
+        root = root.evidence(&step.subject, &step.words).step(step);
     }
     let missing = "that another pod had this name: its Events are gone, and a set may be scaled up late";
-    diagnosis.causes.push(if is_proven { found } else { found.probable(missing) });
+    diagnosis.causes.push(if is_proven { root } else { root.probable(missing) });
 }
 
 /// What shows that there was another pod of this name, and whether that proves it.

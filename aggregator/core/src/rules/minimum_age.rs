@@ -13,7 +13,7 @@ pub fn spare(diagnosis: &mut Diagnosis) {
     if !diagnosis.terminating || !diagnosis.is_younger_than(MIN_AGE_SECONDS) {
         return;
     }
-    for found in diagnosis.causes.iter_mut().filter(|found| found.agent.is_none()) {
-        found.verdict = found.verdict.min(Verdict::Progressing);
+    for root in diagnosis.causes.iter_mut().filter(|root| root.agent.is_none()) {
+        root.verdict = root.verdict.min(Verdict::Progressing);
     }
 }

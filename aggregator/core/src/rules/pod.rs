@@ -128,8 +128,8 @@ fn judge(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) {
             // The answer does not rest on the node; it only leads to what its agent says.
             let answer = lister.get::<Node>(known::NODES, None, &pod.spec.node_name);
             if let Some(on) = diagnosis.silently(answer) {
-                let told = agent::findings(lister, diagnosis, target, pod, on, &words);
-                diagnosis.causes.extend(told);
+                let reported = agent::findings(lister, diagnosis, target, pod, on, &words);
+                diagnosis.causes.extend(reported);
             }
         } else {
             diagnosis.words.push_str(&format!("; the kubelet has finished, held by finalizer {finalizers}"));
@@ -141,11 +141,11 @@ fn judge(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) {
         return;
     }
     if !has_node {
-        let found = match control_plane::silent(lister, diagnosis, target) {
-            Some(found) => found,
+        let root = match control_plane::silent(lister, diagnosis, target) {
+            Some(root) => root,
             None => case.found(&cause::POD_NEVER_SCHEDULED, &diagnosis.words),
         };
-        diagnosis.causes.push(found);
+        diagnosis.causes.push(root);
         return;
     }
     at_node(lister, case, diagnosis);
@@ -196,9 +196,9 @@ fn at_node(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) {
     if !ready && !is_settling && (said == Some("False") || node::agent_spoke_since(lister, on, diagnosis)) {
         // The machine lives, and its agent may know why the kubelet is not ready or silent.
         let words = diagnosis.words.clone();
-        let told = agent::findings(lister, diagnosis, case.target, case.pod, on, &words);
-        let is_why = told.iter().any(|found| cause::NODE_NOT_READY.is_outranked_by(found.draft.cause));
-        diagnosis.causes.extend(told);
+        let reported = agent::findings(lister, diagnosis, case.target, case.pod, on, &words);
+        let is_why = reported.iter().any(|root| cause::NODE_NOT_READY.is_outranked_by(root.draft.cause));
+        diagnosis.causes.extend(reported);
         if is_why {
             return;
         }
@@ -245,8 +245,8 @@ fn is_ready_again(lister: &Lister, case: &TerminatingPod, on: &Node) -> Option<u
 /// The collector removes it within two minutes after the Node went; later something refuses that.
 fn without_node(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) {
     let name = case.pod.spec.node_name.as_str();
-    if let Some(found) = control_plane::silent(lister, diagnosis, case.target) {
-        diagnosis.causes.push(found);
+    if let Some(root) = control_plane::silent(lister, diagnosis, case.target) {
+        diagnosis.causes.push(root);
         return;
     }
     if report_refused(lister, case, diagnosis) {
@@ -270,7 +270,7 @@ fn without_node(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosi
             .name(Placeholder::Node, name)
             .evidence(format!("Node {name}"), "not found")
     };
-    let found = match removed {
+    let root = match removed {
         Some(at) if lister.state.seconds_since(at) > MAX_COLLECTION_SECONDS => {
             let gone = age(lister, at);
             let words =
@@ -291,7 +291,7 @@ fn without_node(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosi
             base(&cause::NODE_OBJECT_GONE).step(Step::about(&ObjectRef::node(name), words)).progressing()
         }
     };
-    diagnosis.causes.push(found);
+    diagnosis.causes.push(root);
 }
 
 /// Without the right to see the node the pod still shows how far its kubelet has come.
@@ -301,8 +301,8 @@ fn unseen_node(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis
         return;
     }
     let missing = format!("whether Node {} is Ready: it could not be seen", case.pod.spec.node_name);
-    let found = case.found(by_phase(case.pod), words).probable(missing);
-    diagnosis.causes.push(found);
+    let root = case.found(by_phase(case.pod), words).probable(missing);
+    diagnosis.causes.push(root);
 }
 
 /// Why the kubelet cannot stop the pod or unmount its volumes, as an Event about the pod says. Whoever may write
@@ -319,20 +319,20 @@ fn kubelet_says(lister: &Lister, case: &TerminatingPod, words: &str, diagnosis: 
     let Some((event, cause)) = said.rev().max_by_key(|(event, _)| event.seen()) else { return false };
     let ago = event.seen().map_or(String::new(), |seen| format!(", {} ago", age(lister, seen)));
     let cni = kubelet::network_teardown(&event.message);
-    let mut found = case
+    let mut root = case
         .found(cause, words)
         .evidence(format!("Event {} about {target}{ago}", event.reason), quoted(&event.message, 400));
-    found = match &cni {
+    root = match &cni {
         // Its own words are the same for all pods that it fails for.
-        Some(cni) => found.same_as(format!("{}:{cni}", pod.spec.node_name)).step(Step::named(
+        Some(cni) => root.same_as(format!("{}:{cni}", pod.spec.node_name)).step(Step::named(
             format!("CNI plugin on {}", pod.spec.node_name),
             format!("DEL fails: {}", quoted(cni, 300)),
         )),
-        None => found.step(Step::named(format!("kubelet of {}", pod.spec.node_name), quoted(&event.message, 300))),
+        None => root.step(Step::named(format!("kubelet of {}", pod.spec.node_name), quoted(&event.message, 300))),
     };
     diagnosis
         .causes
-        .push(found.probable("whether the kubelet's last try failed the same way: not every try has an Event"));
+        .push(root.probable("whether the kubelet's last try failed the same way: not every try has an Event"));
     true
 }
 
@@ -353,16 +353,16 @@ fn at_healthy_node(lister: &Lister, case: &TerminatingPod, on: &Node, diagnosis:
     let late = diagnosis.overdue.map_or(String::new(), |seconds| duration(seconds.unsigned_abs()));
     let words = format!("{}; deadline passed {late} ago", remains(pod));
     // It looks at the node itself, so what it says holds the pod beside any webhook.
-    let mut told = agent::findings(lister, diagnosis, target, pod, on, &words);
+    let mut reported = agent::findings(lister, diagnosis, target, pod, on, &words);
     // Why the kubelet's requests are not accepted the node cannot know.
-    told.retain(|found| {
-        let is = |cause: &Cause| found.draft.cause.id == cause.id;
+    reported.retain(|root| {
+        let is = |cause: &Cause| root.draft.cause.id == cause.id;
         let is_known = (is_status_refused && is(&cause::STATUS_NOT_REPORTED))
             || ((is_status_refused || is_deletion_refused) && is(&cause::OBJECT_NOT_DELETED));
         !is_known
     });
-    if !told.is_empty() {
-        diagnosis.causes.extend(told);
+    if !reported.is_empty() {
+        diagnosis.causes.extend(reported);
         return;
     }
     // The kubelet asks for the deletion last: as long as containers run, that they do is still to be told.
@@ -382,33 +382,33 @@ fn at_healthy_node(lister: &Lister, case: &TerminatingPod, on: &Node, diagnosis:
         None => ("is Ready", "Ready=True".to_owned()),
         Some(ready) => ("lacks a network and nothing else", super::phrases::condition_text(ready)),
     };
-    let found = case
+    let root = case
         .found(by_phase(pod), format!("{words}; node {name} {is}"))
         .evidence(target.to_string(), format!("phase {}, {}", pod.status.phase, diagnosis.words))
         .evidence(format!("Node {name}"), says);
-    let found = match pod.is_mirror() {
-        true => found.evidence(target.to_string(), MIRROR).probable(
+    let root = match pod.is_mirror() {
+        true => root.evidence(target.to_string(), MIRROR).probable(
             "why its kubelet has not deleted the mirror: one that works does that at its next sync, and makes it again",
         ),
-        false => found,
+        false => root,
     };
-    let found = with_log(lister, case, found, diagnosis);
-    diagnosis.causes.push(found);
+    let root = with_log(lister, case, root, diagnosis);
+    diagnosis.causes.push(root);
 }
 
 /// The kubelet's own words, if they were asked for: the latest is nearest to why the pod stays.
-fn with_log(lister: &Lister, case: &TerminatingPod, found: RootCause, diagnosis: &mut Diagnosis) -> RootCause {
+fn with_log(lister: &Lister, case: &TerminatingPod, root: RootCause, diagnosis: &mut Diagnosis) -> RootCause {
     let name = case.pod.spec.node_name.as_str();
     let source = format!("kubelet log of {name}");
     let answer = lister.kubelet_log(name, &case.pod.metadata.uid);
-    let Some(lines) = diagnosis.optional(&source, "what the kubelet says of the pod", answer) else { return found };
+    let Some(lines) = diagnosis.optional(&source, "what the kubelet says of the pod", answer) else { return root };
     let Some(last) = lines.last() else {
         diagnosis.note(format!("The {source} has no line about {}.", case.target));
-        return found;
+        return root;
     };
     let shown = lines.iter().rev().take(MAX_LOG_LINES);
-    let found = shown.fold(found, |found, line| found.evidence(&source, quoted(line, 400)));
-    found.step(Step::named(&source, quoted(last, 300)))
+    let root = shown.fold(root, |root, line| root.evidence(&source, quoted(line, 400)));
+    root.step(Step::named(&source, quoted(last, 300)))
 }
 
 /// What the kubelet has not finished, as far as the pod shows it.
@@ -475,7 +475,7 @@ fn missing_driver(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagno
         if lists || (drivers.is_none() && !is_gone) {
             continue;
         }
-        let found = case
+        let root = case
             .found(&cause::CSI_DRIVER_NOT_ON_NODE, &diagnosis.words)
             .name(Placeholder::Driver, &csi.driver)
             .step(Step::about(
@@ -489,7 +489,7 @@ fn missing_driver(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagno
             .evidence(format!("CSINode {name}"), format!("spec.drivers does not list {}", csi.driver))
             .evidence(target.to_string(), format!("phase {}", pod.status.phase))
             .probable(format!("whether this volume is still mounted on {name}: only the node shows that"));
-        diagnosis.causes.push(found);
+        diagnosis.causes.push(root);
         return true;
     }
     false

@@ -117,12 +117,12 @@ fn not_released(
     words: String,
     diagnosis: &mut Diagnosis,
 ) {
-    let found = match control_plane::silent(lister, diagnosis, target) {
-        Some(found) => found,
+    let root = match control_plane::silent(lister, diagnosis, target) {
+        Some(root) => root,
         None if finalizer::refused(lister, target, &volume.metadata, diagnosis) => return,
         None => RootCause::here(&cause::PV_DELETION_PENDING, target, words).name(Placeholder::Pv, &target.name),
     };
-    diagnosis.causes.push(found);
+    diagnosis.causes.push(root);
 }
 
 /// The provisioner is to delete no disk: it keeps that of a volume whose policy is not Delete, and looks at none that is
@@ -137,17 +137,17 @@ fn not_its_turn(lister: &Lister, target: &ObjectRef, volume: &PersistentVolume, 
         false => "the provisioner deletes its disk only when the volume is Released".to_owned(),
     };
     let driver = volume.spec.csi.as_ref().map(|csi| csi.driver.as_str()).filter(|driver| !driver.is_empty());
-    let found = RootCause::here(&cause::PV_PROVISIONER_NOT_DUE, target, format!("{}; {words}", diagnosis.words))
+    let root = RootCause::here(&cause::PV_PROVISIONER_NOT_DUE, target, format!("{}; {words}", diagnosis.words))
         .name(Placeholder::Pv, &target.name)
         .name_if(Placeholder::Driver, driver)
         .evidence(target.to_string(), format!("phase {phase}, reclaim policy {policy}"));
-    let found = match driver.filter(|_| is_kept).map(|driver| sidecar::provisioner(lister, diagnosis, driver)) {
-        Some(Sidecar::Silent((source, says)) | Sidecar::Alive((source, says))) => found.evidence(source, says),
-        Some(Sidecar::NotTold) | None => found,
+    let root = match driver.filter(|_| is_kept).map(|driver| sidecar::provisioner(lister, diagnosis, driver)) {
+        Some(Sidecar::Silent((source, says)) | Sidecar::Alive((source, says))) => root.evidence(source, says),
+        Some(Sidecar::NotTold) | None => root,
     };
     diagnosis.causes.push(match is_kept {
-        true => found.probable("whether the provisioner of this volume runs"),
-        false => found,
+        true => root.probable("whether the provisioner of this volume runs"),
+        false => root,
     });
 }
 
@@ -171,26 +171,26 @@ fn backend(
     };
     let words =
         if said.is_empty() { diagnosis.words.clone() } else { format!("{}: {}", diagnosis.words, quoted(said, 250)) };
-    let found = RootCause::here(cause, target, words)
+    let root = RootCause::here(cause, target, words)
         .name(Placeholder::Pv, &target.name)
         .name_if(Placeholder::Driver, volume.spec.csi.as_ref().map(|csi| &csi.driver))
         .evidence(target.to_string(), format!("phase {}, reclaim policy {}", volume.status.phase, policy(volume)));
     let driver = volume.spec.csi.as_ref().map(|csi| csi.driver.as_str()).filter(|driver| !driver.is_empty());
-    let found = match driver {
+    let root = match driver {
         _ if !said.is_empty() => {
             let source = last.map_or("status".to_owned(), |event| format!("Event {}", event.reason));
-            found.evidence(source, quoted(said, 400))
+            root.evidence(source, quoted(said, 400))
         }
         // Without its words it may as well not run.
         Some(driver) => match sidecar::provisioner(lister, diagnosis, driver) {
             Sidecar::Silent((source, says)) | Sidecar::Alive((source, says)) => {
-                found.evidence(source, says).probable(UNSAID)
+                root.evidence(source, says).probable(UNSAID)
             }
-            Sidecar::NotTold => found.probable(UNSAID),
+            Sidecar::NotTold => root.probable(UNSAID),
         },
-        None => found.probable(UNSAID),
+        None => root.probable(UNSAID),
     };
-    diagnosis.causes.push(found);
+    diagnosis.causes.push(root);
 }
 
 fn policy(volume: &PersistentVolume) -> &str {

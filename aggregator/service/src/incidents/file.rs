@@ -68,11 +68,11 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<Incident>, FileError> {
     if version != VERSION {
         return Err(FileError::Version(version));
     }
-    let (told, sum) = bytes.split_at(bytes.len().saturating_sub(CHECKSUM_LINE_BYTES));
-    if told.len() <= end || sum != summed(&Sha256::digest(told)).as_bytes() {
+    let (content, sum) = bytes.split_at(bytes.len().saturating_sub(CHECKSUM_LINE_BYTES));
+    if content.len() <= end || sum != summed(&Sha256::digest(content)).as_bytes() {
         return Err(FileError::Checksum);
     }
-    let lines = told[end + 1..].split_inclusive(|byte| *byte == b'\n');
+    let lines = content[end + 1..].split_inclusive(|byte| *byte == b'\n');
     Ok(lines.map(serde_json::from_slice).collect::<Result<_, _>>()?)
 }
 

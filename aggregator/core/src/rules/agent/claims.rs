@@ -102,9 +102,9 @@ pub fn read_live<'a>(said: &[&'a AgentEvent], pod: &Pod) -> Vec<Claim<'a>> {
 
 /// Whether an Event was written by now.
 pub fn is_by_now(lister: &Lister, event: &AgentEvent, carried: &Carried) -> bool {
-    let told = [&carried.since, &carried.seen].map(|time| time.parse().ok());
-    let times = told.into_iter().chain([event.written(), event.event_time]);
-    !times.flatten().any(|time| event_age::is_after(time, lister.state.at))
+    let times = [&carried.since, &carried.seen].map(|time| time.parse().ok());
+    let all_times = times.into_iter().chain([event.written(), event.event_time]);
+    !all_times.flatten().any(|time| event_age::is_after(time, lister.state.at))
 }
 
 fn read<'a>(lister: &Lister, event: &'a AgentEvent) -> Result<&'a Carried, String> {

@@ -49,11 +49,11 @@ pub fn root_cause(at: &Context, claim: &Claim, words: &str) -> RootCause {
         .step(Step::about(&ObjectRef::node(node), format!("{ready}; its agent says what follows")));
     let (root, above): (Vec<_>, Vec<_>) = finding.chain.iter().partition(|link| link.root);
     // Several roots stand side by side, and each has to end; the agent's own answer names them all.
-    let told = root.first().map(|first| match root.len() {
+    let root_link = root.first().map(|first| match root.len() {
         1 => (*first).clone(),
         all => Link { state: format!("{}; and {} more", first.state, all - 1), ..(*first).clone() },
     });
-    for link in above.into_iter().take(MAX_LINKS).chain(&told) {
+    for link in above.into_iter().take(MAX_LINKS).chain(&root_link) {
         found = found.step(link::step(link));
     }
     if finding.chain.is_empty() {

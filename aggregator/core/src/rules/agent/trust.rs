@@ -15,13 +15,13 @@ pub(super) struct Trusted {
 
 impl Trusted {
     /// Of these values of a finding about this pod, whose chain names mounts and paths.
-    pub(super) fn new(told: &Values, uid: Option<&PodUid>, chain: &[Link]) -> Self {
+    pub(super) fn new(values: &Values, uid: Option<&PodUid>, chain: &[Link]) -> Self {
         let is_own = |path: &str| uid.is_some_and(|uid| is_own(path, uid));
         // A mount elsewhere, such as that of a FUSE server, is told for the node, and not for whatever process.
-        let is_entered = told.get(Placeholder::MountNamespacePid).is_some();
+        let is_entered = values.get(Placeholder::MountNamespacePid).is_some();
         let is_named = |path: &str| is_in(chain, path) && !is_entered;
         let with_paths = |is_good: &dyn Fn(&str) -> bool| {
-            let mut values = told.clone();
+            let mut values = values.clone();
             values.retain(|placeholder, value| match placeholder.shape() {
                 Shape::Path => is_good(value),
                 _ => is_trusted(placeholder, value, uid),
@@ -127,9 +127,9 @@ mod tests {
     fn passes(placeholder: Placeholder, value: &str) -> (bool, bool) {
         let uid = PodUid::parse(UID).unwrap();
         let value = value.replace("UID", UID).replace("U_ID", &uid.for_systemd());
-        let told = Values::new().with(placeholder, &value);
-        assert!(told.get(placeholder).is_some(), "{value}");
-        let trusted = Trusted::new(&told, Some(&uid), &[]);
+        let values = Values::new().with(placeholder, &value);
+        assert!(values.get(placeholder).is_some(), "{value}");
+        let trusted = Trusted::new(&values, Some(&uid), &[]);
         (trusted.to_look.get(placeholder).is_some(), trusted.to_change.get(placeholder).is_some())
     }
 
@@ -178,10 +178,11 @@ mod tests {
         let uid = PodUid::parse(UID).unwrap();
         let mount = Thing::Mount { path: "/data".into(), device: "0:40".into(), fs_type: "tmpfs".into() };
         let chain = [Link { subject: "mount".into(), state: String::new(), what: Some(mount), root: false }];
-        let told = Values::new().with(Placeholder::Path, "/data");
-        let has_path = |told: &Values| Trusted::new(told, Some(&uid), &chain).to_look.get(Placeholder::Path).is_some();
-        assert!(has_path(&told));
-        assert!(!has_path(&told.with(Placeholder::MountNamespacePid, 4111)));
+        let values = Values::new().with(Placeholder::Path, "/data");
+        let has_path =
+            |values: &Values| Trusted::new(values, Some(&uid), &chain).to_look.get(Placeholder::Path).is_some();
+        assert!(has_path(&values));
+        assert!(!has_path(&values.with(Placeholder::MountNamespacePid, 4111)));
     }
 
     #[test]

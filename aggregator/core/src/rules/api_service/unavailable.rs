@@ -40,7 +40,7 @@ impl Unavailable<'_, '_> {
     pub fn explain(&self, diagnosis: &mut Diagnosis) {
         let unexplained =
             || self.found(&cause::API_SERVICE_UNAVAILABLE).at_itself(self.target, self.available.message.to_string());
-        let found = match backend::inspect(self.lister, diagnosis, self.reference) {
+        let root = match backend::inspect(self.lister, diagnosis, self.reference) {
             Backend::NoEndpoint { node: Some(on), .. } => return diagnosis.wait_for(on),
             Backend::Unknown if diagnosis.pending => return,
             Backend::NoService => {
@@ -50,15 +50,15 @@ impl Unavailable<'_, '_> {
                     .step(Step::about(&service, "does not exist"))
             }
             Backend::NoEndpoint { steps, workload, node: None } => {
-                let found = self.found(&cause::API_SERVICE_WITHOUT_ENDPOINTS);
-                let found = found.name_if(Placeholder::Workload, workload);
-                steps.into_iter().fold(found, |found, step| found.evidence(&step.subject, &step.words).step(step))
+                let root = self.found(&cause::API_SERVICE_WITHOUT_ENDPOINTS);
+                let root = root.name_if(Placeholder::Workload, workload);
+                steps.into_iter().fold(root, |root, step| root.evidence(&step.subject, &step.words).step(step))
             }
             Backend::Ready { node } => self.by_message(diagnosis, node.as_deref()),
             Backend::External => unexplained(),
             Backend::Unknown => unexplained().probable("what runs behind its Service: that could not be looked at"),
         };
-        diagnosis.causes.push(found);
+        diagnosis.causes.push(root);
     }
 
     /// There is a ready endpoint, so what the API server says about it decides.
@@ -70,10 +70,10 @@ impl Unavailable<'_, '_> {
         }
         match failure(message) {
             Failure::Certificate => {
-                let found = here(&cause::API_SERVICE_CERTIFICATE_INVALID);
-                let Some((_, words)) = ca_bundle::expired(self.lister, &self.api.spec.ca_bundle) else { return found };
+                let root = here(&cause::API_SERVICE_CERTIFICATE_INVALID);
+                let Some((_, words)) = ca_bundle::expired(self.lister, &self.api.spec.ca_bundle) else { return root };
                 let bundle = Step::named(format!("caBundle of {}", self.target), words);
-                found.evidence(&bundle.subject, &bundle.words).step(bundle)
+                root.evidence(&bundle.subject, &bundle.words).step(bundle)
             }
             Failure::Unauthorized => here(&cause::API_SERVICE_REFUSES_AGGREGATOR),
             Failure::Other => here(&cause::API_SERVICE_UNAVAILABLE),

@@ -25,8 +25,8 @@ pub fn explain(api: &Unavailable, diagnosis: &mut Diagnosis, failure: Failure, n
     // Refused is an answer: somebody was reached.
     let is_refused = failure == Failure::ConnectionRefused;
     let Some(name) = node else {
-        let found = api.found(&cause::API_SERVICE_UNREACHABLE).step(service);
-        return if is_refused { found } else { found.probable(unsure) };
+        let root = api.found(&cause::API_SERVICE_UNREACHABLE).step(service);
+        return if is_refused { root } else { root.probable(unsure) };
     };
     let endpoint = Endpoint { api, service, node: name };
     if is_refused {
@@ -80,12 +80,12 @@ impl Endpoint<'_, '_> {
 
     fn without_route(&self, node: &Node, missing: NoRoute) -> RootCause {
         let words = format!("Ready, and its pods are out of reach: it has no route{}", pod_range(node));
-        let found = self.routeless(node).step(self.on_node(words)).with_evidence(missing.evidence);
+        let root = self.routeless(node).step(self.on_node(words)).with_evidence(missing.evidence);
         // The cloud's refusal is nearer to the root than the route that it refuses.
         let refusal = missing.refusal.map(|words| Step::named("route controller", words));
-        let found = refusal.into_iter().fold(found, RootCause::step);
+        let root = refusal.into_iter().fold(root, RootCause::step);
         let unproven = "the node's condition NetworkUnavailable: only an Event says that the route is missing";
-        if missing.is_proven { found } else { found.probable(unproven) }
+        if missing.is_proven { root } else { root.probable(unproven) }
     }
 
     fn without_network(&self, down: &Condition) -> RootCause {

@@ -77,9 +77,9 @@ impl BlockingFinalizer<'_> {
     pub fn known_for(&self, found: &'static Cause) -> RootCause {
         // Nobody is easily found who takes a finalizer off a built-in kind: a cloud's controllers are not in the cluster.
         let is_its_own = |known: &KnownFinalizer| known.runs.is_empty() && (self.is_custom() || is_down(found));
-        let mut told = self.start(self.cause(found));
-        told.holds_from_the_start = found.holds_from_the_start && self.known.is_none_or(is_its_own);
-        told
+        let mut root = self.start(self.cause(found));
+        root.holds_from_the_start = found.holds_from_the_start && self.known.is_none_or(is_its_own);
+        root
     }
 
     /// What the finalizer is known for comes before what follows from who was found, but for a controller that is

@@ -19,8 +19,8 @@ pub fn by_controller_manager(
     cause: &'static Cause,
     diagnosis: &mut Diagnosis,
 ) {
-    if let Some(found) = control_plane::silent(lister, diagnosis, target) {
-        diagnosis.causes.push(found);
+    if let Some(root) = control_plane::silent(lister, diagnosis, target) {
+        diagnosis.causes.push(root);
         return;
     }
     if refused(lister, target, meta, diagnosis) {
@@ -38,19 +38,17 @@ pub fn by_controller_manager(
         beside
             .extend(changers.into_iter().map(|name| (format!("MutatingWebhookConfiguration {name}"), says.to_owned())));
     }
-    let found = finalizer_cause(target, meta, finalizer, cause).at_itself(target, words);
-    let found = match cause.id == cause::GARBAGE_COLLECTOR_NOT_WORKING.id {
+    let root = finalizer_cause(target, meta, finalizer, cause).at_itself(target, words);
+    let root = match cause.id == cause::GARBAGE_COLLECTOR_NOT_WORKING.id {
         // Every kind but one was looked at, where it may be.
-        true => {
-            found.evidence("secrets", "not looked at: their content is not read; one may block").probable(match target
-                .namespace
-            {
+        true => root.evidence("secrets", "not looked at: their content is not read; one may block").probable(
+            match target.namespace {
                 Some(_) => "whether a Secret that it owns, or an object outside of its namespace that names it, blocks",
                 None => "whether a Secret that it owns blocks: Secrets are not looked at",
-            })
-        }
-        false => found,
+            },
+        ),
+        false => root,
     };
-    let found = found.with_evidence(beside);
-    diagnosis.causes.push(found);
+    let root = root.with_evidence(beside);
+    diagnosis.causes.push(root);
 }

@@ -14,7 +14,7 @@ type OwnerOf = fn(&Lister, &BlockingFinalizer, &mut Diagnosis) -> Option<RootCau
 /// looks whether there is anybody who would take the finalizer off once the webhook is out of the way. Whether nobody
 /// is, which is then told with the webhook.
 pub fn explain(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis, owner_of: OwnerOf) -> bool {
-    let is_lost = |found: &RootCause| lost_namespace(lister, found).is_some();
+    let is_lost = |root: &RootCause| lost_namespace(lister, root).is_some();
     if !case.is_custom() || !diagnosis.causes.iter().any(is_lost) {
         return false;
     }
@@ -34,10 +34,10 @@ pub fn explain(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagno
 }
 
 /// Why the Service behind a webhook is not simply started again.
-fn lost_namespace(lister: &Lister, found: &RootCause) -> Option<&'static str> {
+fn lost_namespace(lister: &Lister, root: &RootCause) -> Option<&'static str> {
     let webhooks = [&cause::WEBHOOK_UNAVAILABLE, &cause::WEBHOOK_BLOCKS_UPDATE, &cause::WEBHOOK_GONE_WITH_NAMESPACE];
-    let is_webhook = webhooks.iter().any(|webhook| webhook.id == found.draft.cause.id);
-    let service = found.steps.iter().filter_map(|step| step.object.as_ref()).find(|object| object.is(known::SERVICES));
+    let is_webhook = webhooks.iter().any(|webhook| webhook.id == root.draft.cause.id);
+    let service = root.steps.iter().filter_map(|step| step.object.as_ref()).find(|object| object.is(known::SERVICES));
     let namespace = service.filter(|_| is_webhook)?.namespace.as_deref()?;
     match () {
         () if lister.namespace(namespace).is_missing() => Some("; nor does its namespace"),
@@ -47,19 +47,19 @@ fn lost_namespace(lister: &Lister, found: &RootCause) -> Option<&'static str> {
 }
 
 fn both(case: &BlockingFinalizer, webhook: &RootCause, owner: &RootCause, why: &str) -> RootCause {
-    let found = RootCause::below(&cause::WEBHOOK_GONE_WITH_NAMESPACE, case.target)
+    let root = RootCause::below(&cause::WEBHOOK_GONE_WITH_NAMESPACE, case.target)
         .same_as_of(webhook)
         .name_if(Placeholder::Configuration, webhook.value(Placeholder::Configuration));
-    let found = owner.steps.iter().fold(found, |found, step| found.step(step.clone()));
+    let root = owner.steps.iter().fold(root, |root, step| root.step(step.clone()));
     let last = webhook.steps.len().saturating_sub(1);
-    let found = webhook.steps.iter().enumerate().fold(found, |found, (at, step)| match at == last {
-        true => found.step(Step { words: format!("{}{why}", step.words), ..step.clone() }),
-        false => found.step(step.clone()),
+    let root = webhook.steps.iter().enumerate().fold(root, |root, (at, step)| match at == last {
+        true => root.step(Step { words: format!("{}{why}", step.words), ..step.clone() }),
+        false => root.step(step.clone()),
     });
     let evidence = owner.draft.evidence.iter().chain(&webhook.draft.evidence);
-    let found = evidence.fold(found, |found, one| found.evidence(&one.source, &one.says)).in_place_of_own();
+    let root = evidence.fold(root, |root, one| root.evidence(&one.source, &one.says)).in_place_of_own();
     match owner.draft.missing.as_ref().or(webhook.draft.missing.as_ref()) {
-        Some(missing) => found.probable(missing),
-        None => found,
+        Some(missing) => root.probable(missing),
+        None => root,
     }
 }

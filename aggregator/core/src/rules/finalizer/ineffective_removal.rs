@@ -25,7 +25,7 @@ pub fn explain(
     let known = registry::find(finalizer, &target.kind);
     let known_for = known.map(|known| known.cause);
     let is_open =
-        |found: &RootCause| NO_REASON.iter().copied().chain(known_for).any(|cause| cause.id == found.draft.cause.id);
+        |root: &RootCause| NO_REASON.iter().copied().chain(known_for).any(|cause| cause.id == root.draft.cause.id);
     if !diagnosis.causes.iter().skip(first).any(is_open) {
         return;
     }
@@ -48,11 +48,11 @@ pub fn explain(
         }
     };
     let Some((cause, says)) = told else { return };
-    for found in diagnosis.causes.iter_mut().skip(first).filter(|found| is_open(found)) {
+    for root in diagnosis.causes.iter_mut().skip(first).filter(|root| is_open(root)) {
         if let Some(cause) = cause {
-            *found = found.clone().instead(cause).probable("whether its controller runs into this: its log has that");
+            *root = root.clone().instead(cause).probable("whether its controller runs into this: its log has that");
         }
-        *found = found.clone().evidence(&source, &says);
+        *root = root.clone().evidence(&source, &says);
     }
 }
 

@@ -47,8 +47,8 @@ pub fn explain(
     let state = serving.runner.words();
     let served = Served { lister, case, serving, state };
     let deleted_too = served.deleted_with_namespace().or_else(|| served.deleted_with_release());
-    if let Some(found) = deleted_too.or_else(|| served.down(diagnosis)) {
-        return Some(found);
+    if let Some(root) = deleted_too.or_else(|| served.down(diagnosis)) {
+        return Some(root);
     }
     match rights::may_change(lister, diagnosis, &served.serving.runner.account, case.target) {
         Permission::Open => return None,
@@ -61,8 +61,8 @@ pub fn explain(
     if case.is_young(diagnosis) || is_new {
         return (!diagnosis.pending).then(|| served.unfinished(reported, None).progressing());
     }
-    if let Some(found) = served.without_account(diagnosis, &reported) {
-        return Some(found);
+    if let Some(root) = served.without_account(diagnosis, &reported) {
+        return Some(root);
     }
     if diagnosis.pending {
         return None;
@@ -104,22 +104,22 @@ impl Served<'_, '_> {
         self.serving.is_alone && self.serving.by == Some(Basis::Setting)
     }
 
-    fn inferred_unless_proven(&self, found: RootCause) -> RootCause {
-        if self.is_proven() { found } else { found.probable(INFERRED) }
+    fn inferred_unless_proven(&self, root: RootCause) -> RootCause {
+        if self.is_proven() { root } else { root.probable(INFERRED) }
     }
 
     /// From the object to the program, with what was seen of both.
-    fn chain(&self, found: RootCause) -> RootCause {
+    fn chain(&self, root: RootCause) -> RootCause {
         let workload = self.workload();
         // No command about one of which only the name is known.
         let typed = Some(workload).filter(|_| self.serving.by != Some(Basis::Name));
-        let found = found
+        let root = root
             .step(Step::about(self.case.target, self.case.words()))
             .name_if(Placeholder::Workload, typed.map(|one| format!("{}/{}", one.kind.to_lowercase(), one.name)))
             .name_if(Placeholder::WorkloadNamespace, typed.and(workload.namespace.as_deref()))
             .evidence(workload.to_string(), &self.state)
             .with_evidence(self.serving.beside.clone());
-        if self.serving.is_alone { found } else { found.probable(NOT_ALONE) }
+        if self.serving.is_alone { root } else { root.probable(NOT_ALONE) }
     }
 
     /// The chain of this cause, which ends with these words about the program.
@@ -165,25 +165,25 @@ impl Served<'_, '_> {
             "belongs to the release too; Helm deletes it {when}, and does not wait. Delete these objects first, and \
              wait until they are gone"
         );
-        let found = self.found(&cause::FINALIZER_OWNER_IN_SAME_RELEASE, words);
+        let root = self.found(&cause::FINALIZER_OWNER_IN_SAME_RELEASE, words);
         let is_quicker = "whether it removes the finalizer before it ends: Helm deletes it right after the object";
-        Some(if is_first { found } else { found.probable(is_quicker) })
+        Some(if is_first { root } else { root.probable(is_quicker) })
     }
 
     fn down(&self, diagnosis: &mut Diagnosis) -> Option<RootCause> {
         match self.serving.runner.stands() {
             RunnerState::Ready => None,
             RunnerState::ScaledDown => {
-                let found = self.known_for(&cause::FINALIZER_CONTROLLER_GONE, &self.state);
-                Some(if self.is_proven() { found } else { found.evidence(ROLES, DOUBT).probable(NOBODY_ELSE) })
+                let root = self.known_for(&cause::FINALIZER_CONTROLLER_GONE, &self.state);
+                Some(if self.is_proven() { root } else { root.evidence(ROLES, DOUBT).probable(NOBODY_ELSE) })
             }
             RunnerState::NotReady => {
-                let found = self.known_for(&cause::FINALIZER_CONTROLLER_NOT_READY, &self.state);
+                let root = self.known_for(&cause::FINALIZER_CONTROLLER_NOT_READY, &self.state);
                 let account = &self.serving.runner.account;
-                let Some(how) = account::gone(self.lister, diagnosis, account) else { return Some(found) };
+                let Some(how) = account::gone(self.lister, diagnosis, account) else { return Some(root) };
                 let account = account::object(account);
                 let step = Step::about(&account, format!("{how}: no new pod can run as it"));
-                Some(found.evidence(account.to_string(), how).step(step))
+                Some(root.evidence(account.to_string(), how).step(step))
             }
         }
     }
@@ -193,9 +193,9 @@ impl Served<'_, '_> {
         let account = format!("ServiceAccount {namespace}/{name}");
         let kind = self.case.target.resource.for_kubectl();
         let words = format!("runs ({}), and its {account} may not patch {kind}: {why}", self.state);
-        let found = self.found(&cause::FINALIZER_CONTROLLER_FORBIDDEN, words);
+        let root = self.found(&cause::FINALIZER_CONTROLLER_FORBIDDEN, words);
         let says = format!("none of those of {account} grants update or patch of {kind}");
-        self.inferred_unless_proven(found.evidence(ROLES, says))
+        self.inferred_unless_proven(root.evidence(ROLES, says))
     }
 
     fn without_account(&self, diagnosis: &mut Diagnosis, reported: &Reported) -> Option<RootCause> {
@@ -207,12 +207,12 @@ impl Served<'_, '_> {
         let how = account::gone(self.lister, diagnosis, account)?;
         let account = account::object(account);
         let words = format!("runs ({}) and has not removed it{}", self.state, reported.words);
-        let found = self
+        let root = self
             .found(&cause::FINALIZER_CONTROLLER_ACCOUNT_GONE, words)
             .step(Step::about(&account, format!("{how}: the API server refuses its requests")))
             .evidence(account.to_string(), how)
             .with_evidence(reported.evidence.clone());
-        Some(self.inferred_unless_proven(found))
+        Some(self.inferred_unless_proven(root))
     }
 
     fn leader(&self, diagnosis: &mut Diagnosis) -> Leader {
@@ -231,11 +231,11 @@ impl Served<'_, '_> {
         let words = format!("runs ({}) and has not removed it{words}", self.state);
         // What was reported is nearer than what the finalizer is known for.
         let is_general = cause.id == cause::FINALIZER_CONTROLLER_FAILING.id;
-        let found = if is_general { self.known_for(cause, words) } else { self.found(cause, words) };
+        let root = if is_general { self.known_for(cause, words) } else { self.found(cause, words) };
         let is_invalid = cause.id == cause::UPDATE_FAILS_VALIDATION.id;
-        let found = if is_invalid { found.same_as(self.case.target) } else { found };
+        let root = if is_invalid { root.same_as(self.case.target) } else { root };
         let since = self.serving.runner.new_since(self.lister);
         let is_new = since.map(|since| (self.workload().to_string(), format!("ready since {since}")));
-        found.with_evidence(evidence.into_iter().chain(leads).chain(is_new))
+        root.with_evidence(evidence.into_iter().chain(leads).chain(is_new))
     }
 }

@@ -45,7 +45,7 @@ pub fn explain(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagno
 }
 
 fn built_in(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis) -> Option<RootCause> {
-    let told = controller_reports::keep_as_evidence(lister, case.target, case.meta, diagnosis);
+    let reported = controller_reports::keep_as_evidence(lister, case.target, case.meta, diagnosis);
     let is_said = diagnosis.words.contains(case.finalizer);
     let held = if is_said { case.released_by() } else { format!("; {}", case.words()) };
     let words = format!("{}{held}; {}", diagnosis.words, setter_words(case.meta, case.finalizer));
@@ -80,7 +80,7 @@ fn built_in(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis
             root.with_evidence(beside.into_iter().chain(users(&found)))
         }
     };
-    Some(controller_reports::add_words(root.same_as(case.finalizer), told))
+    Some(controller_reports::add_words(root.same_as(case.finalizer), reported))
 }
 
 /// Of a built-in kind hundreds of programs may change every object. What tells is who set the finalizer, and
@@ -135,7 +135,7 @@ fn custom(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis) 
         None => known.by_another,
     };
     if let Some(known) = case.known.filter(is_another) {
-        let told = controller_reports::keep_as_evidence(lister, case.target, case.meta, diagnosis);
+        let reported = controller_reports::keep_as_evidence(lister, case.target, case.meta, diagnosis);
         let setter = setter_words(case.meta, case.finalizer);
         let words = format!("{}{}; {setter}", diagnosis.words, case.released_by());
         let missing =
@@ -147,7 +147,7 @@ fn custom(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis) 
         let idle = all.filter(|one| one.is_not_ready()).take(MAX_OTHERS);
         let says = |one: &Candidate| format!("may change it, and does not run as it should: {}", one.words());
         let root = root.with_evidence(idle.map(|one| (ROLES, says(one))));
-        return Some(controller_reports::add_words(root, told));
+        return Some(controller_reports::add_words(root, reported));
     }
     match blamed(lister, case, diagnosis, &found, Vec::new()) {
         Blame::Open => return None,
@@ -156,12 +156,12 @@ fn custom(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis) 
     }
     // Neither the finalizer's name nor anybody's rights tell.
     let hints = match operator(lister, case, diagnosis, &found) {
-        Ok(told) => return told,
+        Ok(root) => return root,
         Err(hints) => hints,
     };
-    let told = controller_reports::keep_as_evidence(lister, case.target, case.meta, diagnosis);
+    let reported = controller_reports::keep_as_evidence(lister, case.target, case.meta, diagnosis);
     let root = nobody(lister, case, diagnosis, &found, &case.target.resource.for_kubectl());
-    let root = controller_reports::add_words(root, told);
+    let root = controller_reports::add_words(root, reported);
     Some(root.with_evidence(hints.into_iter().chain(users(&found))))
 }
 
@@ -227,9 +227,9 @@ fn blamed(
             // Of a role that may be a person's nothing need run: who serves the kind is nearer.
             if first.by < Basis::Rights(Fit::Controller)
                 && case.is_custom()
-                && let Ok(told) = operator(lister, case, diagnosis, found)
+                && let Ok(root) = operator(lister, case, diagnosis, found)
             {
-                return told.map_or(Blame::Open, |root| Blame::Found(Box::new(root)));
+                return root.map_or(Blame::Open, |root| Blame::Found(Box::new(root)));
             }
             Blame::Found(Box::new(idle(lister, case, &first.account, is_alone, beside)))
         }

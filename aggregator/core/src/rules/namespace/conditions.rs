@@ -106,7 +106,7 @@ fn content(
     obstacle: Obstacle,
     diagnosis: &mut Diagnosis,
 ) {
-    let found = |cause, subject: &str, words: &str| {
+    let root = |cause, subject: &str, words: &str| {
         RootCause::below(cause, case.target)
             .same_as(subject)
             .name(Placeholder::Namespace, case.name)
@@ -121,24 +121,20 @@ fn content(
             // Its Service has a ready endpoint, or it is outside of the cluster: the path is cut, or it is slow.
             if !called.is_explained && !diagnosis.pending {
                 let words = format!("cannot be called: {error}");
-                let found = found(&cause::WEBHOOK_UNAVAILABLE, &format!("Webhook {webhook}"), &words);
+                let root = root(&cause::WEBHOOK_UNAVAILABLE, &format!("Webhook {webhook}"), &words);
                 diagnosis
                     .causes
-                    .push(found.name_if(Placeholder::Configuration, called.configuration.map(|it| it.typed_name())));
+                    .push(root.name_if(Placeholder::Configuration, called.configuration.map(|it| it.typed_name())));
             }
             return;
         }
         Obstacle::WebhookDenial { webhook, why } => {
             let configuration = webhook::configuration_of(lister, diagnosis, &webhook);
             let why = if why.is_empty() { "without giving a reason".to_owned() } else { why };
-            found(
-                &cause::WEBHOOK_REFUSES_DELETE,
-                &format!("Webhook {webhook}"),
-                &format!("refuses the deletion: {why}"),
-            )
-            .name_if(Placeholder::Configuration, configuration.map(|it| it.typed_name()))
+            root(&cause::WEBHOOK_REFUSES_DELETE, &format!("Webhook {webhook}"), &format!("refuses the deletion: {why}"))
+                .name_if(Placeholder::Configuration, configuration.map(|it| it.typed_name()))
         }
-        Obstacle::PolicyDenial { policy, binding, why } => found(
+        Obstacle::PolicyDenial { policy, binding, why } => root(
             &cause::POLICY_REFUSES_DELETE,
             &format!("ValidatingAdmissionPolicy {policy}"),
             &format!("bound by {binding}, refuses the deletion: {why}"),
@@ -148,47 +144,47 @@ fn content(
                 Some(crd) if crd::is_explained(lister, &crd) => diagnosis.wait_for(crd),
                 None if diagnosis.pending => {}
                 crd => {
-                    let found = found(
+                    let root = root(
                         &cause::CONVERSION_WEBHOOK_UNAVAILABLE,
                         &format!("Conversion of {kind}.{group}"),
                         &format!("fails: {error}"),
                     );
-                    diagnosis.causes.push(found.name_if(Placeholder::Crd, crd.map(|crd| crd.name)));
+                    diagnosis.causes.push(root.name_if(Placeholder::Crd, crd.map(|crd| crd.name)));
                 }
             }
             return;
         }
-        Obstacle::StoredVersion { group_version } => found(
+        Obstacle::StoredVersion { group_version } => root(
             &cause::STORED_VERSION_NOT_SERVED,
             &format!("Objects of {group_version}"),
             "are stored in a version that the CRD does not have any more",
         ),
         Obstacle::NotDecryptable { key, error } => {
-            found(&cause::OBJECT_NOT_DECRYPTABLE, &format!("etcd key {key}"), &format!("cannot be decrypted: {error}"))
+            root(&cause::OBJECT_NOT_DECRYPTABLE, &format!("etcd key {key}"), &format!("cannot be decrypted: {error}"))
         }
         Obstacle::NotDecodable { error } => {
-            found(&cause::OBJECT_NOT_DECODABLE, "A stored object", &format!("cannot be decoded: {error}"))
+            root(&cause::OBJECT_NOT_DECODABLE, "A stored object", &format!("cannot be decoded: {error}"))
         }
         Obstacle::Etcd { fault, error } => {
-            let found = found(control_plane::etcd_cause(fault), "etcd", &format!("{}: {error}", fault.words()));
+            let root = root(control_plane::etcd_cause(fault), "etcd", &format!("{}: {error}", fault.words()));
             // The condition does not tell which API server said it.
             let elsewhere = match served_elsewhere(lister, diagnosis) {
-                Some(apis) if apis.is_empty() => return diagnosis.causes.push(found),
+                Some(apis) if apis.is_empty() => return diagnosis.causes.push(root),
                 Some(apis) => some(&apis, 3),
                 None => "an APIService that cannot be seen".to_owned(),
             };
-            found.probable(format!("whether that is the etcd of kube-apiserver: behind {elsewhere} may be another"))
+            root.probable(format!("whether that is the etcd of kube-apiserver: behind {elsewhere} may be another"))
         }
         Obstacle::Forbidden { why } => {
-            found(&cause::NAMESPACE_CONTROLLER_FORBIDDEN, "The namespace controller", &format!("may not {why}"))
+            root(&cause::NAMESPACE_CONTROLLER_FORBIDDEN, "The namespace controller", &format!("may not {why}"))
         }
-        Obstacle::TooManyRequests => found(
+        Obstacle::TooManyRequests => root(
             &cause::API_REQUESTS_REJECTED,
             "The API server",
             "rejects the namespace controller's requests (429 Too Many Requests)",
         ),
         Obstacle::Unknown { text } => {
-            found(&cause::NAMESPACE_CONTENT_FAILURE, "Deleting the content", &format!("fails: {text}"))
+            root(&cause::NAMESPACE_CONTENT_FAILURE, "Deleting the content", &format!("fails: {text}"))
                 .same_as(case.name)
         }
     };

@@ -30,9 +30,9 @@ pub fn judge(lister: &Lister, case: &TerminatingNamespace, left: &Left, diagnosi
     let is_young = diagnosis.is_younger_than(MIN_AGE_SECONDS);
     if !diagnosis.is_explained() && is_young && !diagnosis.pending {
         let words = format!("{}; being emptied", diagnosis.words);
-        let found = RootCause::here(&cause::NAMESPACE_STILL_EMPTYING, case.target, words)
+        let root = RootCause::here(&cause::NAMESPACE_STILL_EMPTYING, case.target, words)
             .name(Placeholder::Namespace, case.name);
-        diagnosis.causes.push(found.progressing());
+        diagnosis.causes.push(root.progressing());
     }
 }
 
@@ -59,14 +59,14 @@ fn without_condition(lister: &Lister, case: &TerminatingNamespace, left: &Left, 
         it",
         diagnosis.words
     );
-    let found = RootCause::here(&cause::NAMESPACE_CONTROLLER_NOT_RUNNING, case.target, words)
+    let root = RootCause::here(&cause::NAMESPACE_CONTROLLER_NOT_RUNNING, case.target, words)
         // All namespaces wait for the same controller.
         .same_as("namespace-controller")
         .name(Placeholder::Namespace, case.name)
         .evidence(case.target.to_string(), "status.conditions is empty")
         .evidence("what is inside", inside)
         .evidence("version of the server", format!("1.{}", minor.unwrap_or_default()));
-    diagnosis.causes.push(found.probable("that the namespace controller does not run: no Lease shows it"));
+    diagnosis.causes.push(root.probable("that the namespace controller does not run: no Lease shows it"));
 }
 
 /// Whether nobody acts, or an API that cannot be listed holds every namespace.
@@ -74,7 +74,7 @@ pub fn control_plane(lister: &Lister, case: &TerminatingNamespace, diagnosis: &m
     let storage = control_plane::storage_fails(diagnosis, case.target);
     diagnosis.causes.extend(storage);
     match control_plane::silent(lister, diagnosis, case.target) {
-        Some(found) => diagnosis.causes.push(found),
+        Some(root) => diagnosis.causes.push(root),
         None => dead_apis(lister, case, diagnosis),
     }
 }
@@ -89,14 +89,14 @@ pub fn outdated(lister: &Lister, case: &TerminatingNamespace, answering: &[Answe
         None => "is served no more".to_owned(),
     };
     let words = format!("{}; its condition still names {}, which {again}", diagnosis.words, some(&names, 3));
-    let found = RootCause::here(&cause::NAMESPACE_CONDITION_OUTDATED, case.target, words)
+    let root = RootCause::here(&cause::NAMESPACE_CONDITION_OUTDATED, case.target, words)
         .name(Placeholder::Namespace, case.name)
         .name(Placeholder::GroupVersion, &first.group_version)
         .evidence("APIService and API discovery", format!("{} {again}", some(&names, 3)));
     let is_recent = since.is_some_and(|since| lister.state.seconds_since(since) < MAX_RETRY_SECONDS);
     diagnosis.causes.push(match is_recent {
-        true => found.progressing(),
-        false => found.probable("why the namespace controller has not tried again since: its log has that"),
+        true => root.progressing(),
+        false => root.probable("why the namespace controller has not tried again since: its log has that"),
     });
 }
 

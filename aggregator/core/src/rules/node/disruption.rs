@@ -126,9 +126,9 @@ pub struct Suspended {
 
 impl Suspended {
     /// Adds what shows it.
-    pub fn prove(self, found: RootCause) -> RootCause {
-        let found = found.with_evidence(self.evidence);
-        self.missing.into_iter().fold(found, RootCause::probable)
+    pub fn prove(self, root: RootCause) -> RootCause {
+        let root = root.with_evidence(self.evidence);
+        self.missing.into_iter().fold(root, RootCause::probable)
     }
 }
 

@@ -101,12 +101,12 @@ fn by_whom(lister: &Lister, target: &ObjectRef, node: &Node, by: Drainer, diagno
         left.entry(why(pod, by, node, &budgets)).or_default().push(pod);
     }
     let case = DrainedNode { lister, target, node, by, termination };
-    let mut found = match left.remove(&Left::NotAsked) {
+    let mut root = match left.remove(&Left::NotAsked) {
         Some(pods) => case.refused(pods, &mut left, diagnosis),
         None => Vec::new(),
     };
-    found.extend(left.iter().map(|(why, pods)| case.limited(why, case.found(why, pods, &budgets, diagnosis))));
-    found
+    root.extend(left.iter().map(|(why, pods)| case.limited(why, case.found(why, pods, &budgets, diagnosis))));
+    root
 }
 
 fn pods_step(pods: &[&Pod], words: &str) -> Step {
@@ -181,18 +181,18 @@ struct DrainedNode<'c, 'l> {
 
 impl DrainedNode<'_, '_> {
     /// With what its NodeClaim says of how long that lasts.
-    fn limited(&self, why: &Left, found: RootCause) -> RootCause {
+    fn limited(&self, why: &Left, root: RootCause) -> RootCause {
         match &self.termination {
             Termination::At(at, claim) => {
                 let says =
                     format!("{TERMINATES_AT}: {at}; by then it deletes pods whatever budgets and annotations say");
-                found.evidence(claim.to_string(), says).progressing()
+                root.evidence(claim.to_string(), says).progressing()
             }
             // Of one that nobody asked to go, more is missing.
-            Termination::NotSeen(claim) if *why != Left::NotAsked => found.probable(format!(
+            Termination::NotSeen(claim) if *why != Left::NotAsked => root.probable(format!(
                 "whether Karpenter deletes these pods at some time without asking: {claim} says that, and was not seen"
             )),
-            Termination::NotSeen(_) | Termination::Unlimited => found,
+            Termination::NotSeen(_) | Termination::Unlimited => root,
         }
     }
 
@@ -254,19 +254,19 @@ impl DrainedNode<'_, '_> {
             )),
             Left::NotAsked => {
                 let said = object_reports::read(self.lister, self.target, &self.node.metadata, diagnosis);
-                let found = self
+                let root = self
                     .below(&cause::DRAIN_NOT_ISSUED, self.target)
                     .step(pods_step("not evicted, although no budget and no annotation forbids it"));
-                let found = said.iter().take(3).fold(found, |found, one| found.evidence(&one.source, &one.says));
-                let found = found.probable(
+                let root = said.iter().take(3).fold(root, |root, one| root.evidence(&one.source, &one.says));
+                let root = root.probable(
                     "that nobody has requested their eviction: a request leaves no trace until it is \
                     granted",
                 );
                 match self.by {
                     Drainer::ClusterApi => {
-                        found.probable("whether a MachineDrainRule leaves these pods, or orders them last")
+                        root.probable("whether a MachineDrainRule leaves these pods, or orders them last")
                     }
-                    _ => found,
+                    _ => root,
                 }
             }
         }
@@ -291,9 +291,9 @@ impl DrainedNode<'_, '_> {
         if !free.is_empty() {
             left.insert(Left::NotAsked, free);
         }
-        let above = |found: RootCause| {
-            let found = found.under(pods_step(&refused, "not evicted")).under(Step::about(self.target, self.state().0));
-            self.limited(&Left::NotAsked, found)
+        let above = |root: RootCause| {
+            let root = root.under(pods_step(&refused, "not evicted")).under(Step::about(self.target, self.state().0));
+            self.limited(&Left::NotAsked, root)
         };
         diagnosis.causes.split_off(known).into_iter().map(above).collect()
     }
@@ -306,13 +306,13 @@ impl DrainedNode<'_, '_> {
 
     fn below(&self, cause: &'static Cause, object: &ObjectRef) -> RootCause {
         let (words, since) = self.state();
-        let found = RootCause::below(cause, object)
+        let root = RootCause::below(cause, object)
             .name(Placeholder::Node, &self.target.name)
             .evidence(self.target.to_string(), &words)
             .step(Step::about(self.target, &words));
         match since.is_some_and(|since| self.lister.state.seconds_since(since) < MIN_AGE_SECONDS) {
-            true => found.progressing(),
-            false => found,
+            true => root.progressing(),
+            false => root,
         }
     }
 

@@ -28,8 +28,8 @@ pub fn is_drained(pod: &Pod, by: Drainer, node: &Node) -> bool {
 
 /// Whether it is not to be drained, or to end by itself (cluster-api: `PodDrainLabel`, api/core/v1beta1/machine_types.go).
 fn is_left_by_cluster_api(pod: &Pod) -> bool {
-    let told = pod.metadata.labels.get("cluster.x-k8s.io/drain");
-    told.is_some_and(|told| ["skip", "wait-completed"].iter().any(|left| told.eq_ignore_ascii_case(left)))
+    let label = pod.metadata.labels.get("cluster.x-k8s.io/drain");
+    label.is_some_and(|label| ["skip", "wait-completed"].iter().any(|left| label.eq_ignore_ascii_case(left)))
 }
 
 /// Seconds past its deadline after which Karpenter no longer waits for a pod (karpenter: pkg/utils/pod/scheduling.go,

@@ -28,7 +28,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     diagnosis.words = words(&names);
     for webhook in configuration.webhooks.iter().filter(|webhook| webhook.refuses_when_it_fails()) {
         match broken(lister, &mut diagnosis, target, webhook) {
-            Broken::With(found) => diagnosis.causes.push(*found),
+            Broken::With(root) => diagnosis.causes.push(*root),
             Broken::By(node) => diagnosis.wait_for(node),
             Broken::No if webhook.client_config.service.is_none() => diagnosis.note(outside(webhook)),
             Broken::No => {}
@@ -67,22 +67,21 @@ enum Broken {
 }
 
 fn broken(lister: &Lister, diagnosis: &mut Diagnosis, configuration: &ObjectRef, webhook: &Webhook) -> Broken {
-    if let Some(found) = certificate::expired(lister, configuration, webhook) {
-        return Broken::With(Box::new(found));
+    if let Some(root) = certificate::expired(lister, configuration, webhook) {
+        return Broken::With(Box::new(root));
     }
     let Some(service) = &webhook.client_config.service else { return Broken::No };
     let base = |words: &str| {
         let is_lost = lister.is_namespace_terminating(&service.namespace);
         let cause = if is_lost { &cause::WEBHOOK_GONE_WITH_NAMESPACE } else { cause_of(webhook) };
-        let found = RootCause::below(cause, configuration);
-        let found = match is_lost {
+        let root = RootCause::below(cause, configuration);
+        let root = match is_lost {
             true => {
-                found.evidence(format!("Namespace {}", service.namespace), "is being deleted, and takes nothing new")
+                root.evidence(format!("Namespace {}", service.namespace), "is being deleted, and takes nothing new")
             }
-            false => found,
+            false => root,
         };
-        found
-            .same_as(format!("{configuration}:{service}"))
+        root.same_as(format!("{configuration}:{service}"))
             .evidence(configuration.to_string(), format!("webhook {}: failurePolicy Fail; {words}", webhook.name))
             .name(Placeholder::Configuration, configuration.typed_name())
             .name(Placeholder::Service, service)
@@ -125,17 +124,17 @@ fn blame(
             diagnosis.wait_for(configuration.clone());
             true
         }
-        Broken::With(found) => {
-            let found = found.under(Step::about(configuration, words(&[&webhook.name])));
-            let found = match sure {
+        Broken::With(root) => {
+            let root = root.under(Step::about(configuration, words(&[&webhook.name])));
+            let root = match sure {
                 Asked::Perhaps(why) => {
                     let missing = format!("whether webhook {} is called for it: it {why}", webhook.name);
-                    found.evidence(format!("webhook {}", webhook.name), why).probable(missing)
+                    root.evidence(format!("webhook {}", webhook.name), why).probable(missing)
                 }
-                Asked::Yes | Asked::No => found,
+                Asked::Yes | Asked::No => root,
             };
-            if diagnosis.causes.iter().all(|known| known.draft.root != found.draft.root) {
-                diagnosis.causes.push(found);
+            if diagnosis.causes.iter().all(|known| known.draft.root != root.draft.root) {
+                diagnosis.causes.push(root);
             }
             true
         }
@@ -172,9 +171,9 @@ static REFUSES: [&Cause; 4] = [
 
 /// Whether each webhook that was told may as well not be asked.
 pub fn may_not_be_asked(diagnosis: &Diagnosis) -> bool {
-    let is_webhook = |found: &&RootCause| REFUSES.iter().any(|cause| cause.id == found.draft.cause.id);
-    let mut told = diagnosis.causes.iter().filter(is_webhook).peekable();
-    told.peek().is_some() && told.all(|found| found.draft.missing.is_some())
+    let is_webhook = |root: &&RootCause| REFUSES.iter().any(|cause| cause.id == root.draft.cause.id);
+    let mut refusals = diagnosis.causes.iter().filter(is_webhook).peekable();
+    refusals.peek().is_some() && refusals.all(|root| root.draft.missing.is_some())
 }
 
 /// Mutating webhooks that are asked about a request: what they add may make it invalid.
