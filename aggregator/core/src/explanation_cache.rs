@@ -116,7 +116,7 @@ impl ExplanationCache {
     pub fn used<'s>(&self, state: &'s State) -> impl Iterator<Item = &'s Question> + use<'s> {
         let each = self.objects.values().flat_map(|basis| &basis.trace.dependencies);
         let used: HashSet<Dependency> = each.chain(&self.chosen).map(|one| one.whole()).collect();
-        state.answers.keys().filter(move |question| used.contains(&Dependency::of(question)))
+        state.answers.keys().filter(move |question| used.contains(&Dependency::answer(question)))
     }
 
     /// The answers on which the judgement of these objects rests, down to their roots.

@@ -273,7 +273,7 @@ impl Judge {
         }
         let dependencies = self.kept.dependencies(objects);
         for (question, asked) in &mut self.asked {
-            if near.contains(question) || dependencies.contains(&Dependency::of(question)) {
+            if near.contains(question) || dependencies.contains(&Dependency::answer(question)) {
                 asked.soon(question, self.state.answers.get(question), now);
             }
         }

@@ -56,7 +56,7 @@ impl<'a> ByNode<'a> {
     }
 
     /// Those of one node.
-    pub fn of(&self, node: &str) -> impl Iterator<Item = &'a AgentEvent> {
+    pub fn events(&self, node: &str) -> impl Iterator<Item = &'a AgentEvent> {
         let next = |at: &usize| self.next.get(*at).copied().flatten();
         std::iter::successors(self.first.get(node).copied(), next).filter_map(|at| self.events.get(at))
     }
@@ -75,9 +75,9 @@ mod tests {
         };
         let events: Vec<AgentEvent> = ["a", "b", "a", "c", "a"].iter().map(event).collect();
         let by_node = ByNode::new(&events);
-        let count = |node| by_node.of(node).filter(|event| event.regarding.name == node).count();
+        let count = |node| by_node.events(node).filter(|event| event.regarding.name == node).count();
         assert_eq!(["a", "b", "c", "d"].map(count), [3, 1, 1, 0]);
-        assert_eq!(["a", "b", "c", "d"].map(|node| by_node.of(node).count()), [3, 1, 1, 0]);
+        assert_eq!(["a", "b", "c", "d"].map(|node| by_node.events(node).count()), [3, 1, 1, 0]);
     }
 
     #[test]

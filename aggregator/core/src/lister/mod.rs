@@ -70,7 +70,7 @@ impl<'a> Lister<'a> {
 
     /// Whether this was answered.
     fn is_answered(&self, question: &Question) -> bool {
-        self.depends_on(Dependency::of(question));
+        self.depends_on(Dependency::answer(question));
         self.state.answers.contains_key(question)
     }
 
@@ -220,7 +220,7 @@ impl<'a> Lister<'a> {
     pub fn has_all(&self, resource: &Resource) -> bool {
         let (resource, scope) = (resource.clone(), Scope::All);
         let question = Question::Objects { resource, scope, select: Select::Every, detail: Detail::Metadata };
-        self.depends_on(Dependency::of(&question));
+        self.depends_on(Dependency::answer(&question));
         complete::<Object>(self.state, &question).is_some()
     }
 
@@ -263,10 +263,10 @@ impl<'a> Lister<'a> {
     /// The Events that regard this node and call themselves an agent's.
     pub fn agent_events(&self, node: &str) -> Answer<Vec<&'a AgentEvent>> {
         let of_all = agent_events::question(None);
-        self.depends_on(Dependency::on(&of_all, None, node));
+        self.depends_on(Dependency::object(&of_all, None, node));
         if let Some(all) = self.state.answers.get(&of_all).filter(|all| !all.cut) {
             let all = all.answer.as_ref().and_then(slice_of::<AgentEvent>);
-            return all.map(|events| self.by_node.get_or_init(|| ByNode::new(events)).of(node).collect());
+            return all.map(|events| self.by_node.get_or_init(|| ByNode::new(events)).events(node).collect());
         }
         let of_one = agent_events::question(Some(node));
         if !self.is_answered(&of_one) {
@@ -328,7 +328,7 @@ impl<'a> Lister<'a> {
 
     /// The object of this name in the answer to a list, if that was asked for and has it.
     fn within<K: Kind>(&self, question: &Question, namespace: Option<&str>, name: &str) -> Option<&'a K> {
-        self.depends_on(Dependency::on(question, namespace, name));
+        self.depends_on(Dependency::object(question, namespace, name));
         let (question, answered) = self.state.answers.get_key_value(question)?;
         let Answer::Seen(facts) = &answered.answer else { return None };
         let objects = K::among(facts)?;
@@ -364,7 +364,7 @@ impl<'a> Lister<'a> {
     }
 
     fn facts(&self, question: Question) -> Answer<&'a Facts> {
-        self.depends_on(Dependency::of(&question));
+        self.depends_on(Dependency::answer(&question));
         match self.state.answers.get(&question) {
             Some(answered) => {
                 if answered.cut {
@@ -382,7 +382,7 @@ impl<'a> Lister<'a> {
     fn whole<K: Kind>(&self, known: ApiResource) -> Option<&'a [K]> {
         let (resource, scope, select, detail) = (known.into(), Scope::All, Select::Every, Detail::Full);
         let question = Question::Objects { resource, scope, select, detail };
-        self.depends_on(Dependency::of(&question));
+        self.depends_on(Dependency::answer(&question));
         complete(self.state, &question)
     }
 }

@@ -17,13 +17,13 @@ pub struct Dependency {
 
 impl Dependency {
     /// All of an answer.
-    pub fn of(question: &Question) -> Self {
+    pub fn answer(question: &Question) -> Self {
         Dependency { answer: hash(question), object: 0 }
     }
 
     /// What it says of one object, that it is not there included. Of agents' Events the object is the node.
-    pub fn on(question: &Question, namespace: Option<&str>, name: &str) -> Self {
-        Dependency { object: hash(&(namespace, name)).max(1), ..Dependency::of(question) }
+    pub fn object(question: &Question, namespace: Option<&str>, name: &str) -> Self {
+        Dependency { object: hash(&(namespace, name)).max(1), ..Dependency::answer(question) }
     }
 
     fn bit(self) -> u64 {
@@ -89,22 +89,23 @@ pub struct Changes {
 impl Changes {
     /// An answer came anew.
     pub fn answer(&mut self, question: &Question) {
-        let whole = Dependency::of(question);
+        let whole = Dependency::answer(question);
         self.bits |= whole.bit();
         self.answers.insert(whole);
     }
 
     /// Objects of an answer have come, changed or gone.
     pub fn objects(&mut self, question: &Question, facts: &Facts) {
-        let whole = Dependency::of(question);
+        let whole = Dependency::answer(question);
         self.bits |= whole.bit();
         self.parts.insert(whole);
         match AgentEvent::among(facts) {
             Some(events) => {
-                self.objects.extend(events.iter().map(|event| Dependency::on(question, None, &event.regarding.name)));
+                self.objects
+                    .extend(events.iter().map(|event| Dependency::object(question, None, &event.regarding.name)));
             }
             None => {
-                let of = |meta: &Meta| Dependency::on(question, meta.namespace.as_deref(), &meta.name);
+                let of = |meta: &Meta| Dependency::object(question, meta.namespace.as_deref(), &meta.name);
                 self.objects.extend(facts.metas().into_iter().map(of));
             }
         }

@@ -57,7 +57,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     diagnosis.terminating = true;
     diagnosis.overdue = overdue(lister, &pod.metadata);
     diagnosis.words = words(pod, &diagnosis);
-    if let (Some(asked), Some(deadline)) = (pod.metadata.asked_to_go_at(), pod.metadata.deletion_timestamp) {
+    if let (Some(asked), Some(deadline)) = (pod.metadata.deletion_requested_at(), pod.metadata.deletion_timestamp) {
         let phase = &pod.status.phase;
         diagnosis.evidence(target.to_string(), format!("deleted at {asked}, deadline {deadline}, phase {phase}"));
     }
@@ -238,7 +238,7 @@ fn is_ready_again(lister: &Lister, case: &TerminatingPod, on: &Node) -> Option<u
     let grace = case.pod.metadata.deletion_grace_period_seconds.unwrap_or(0).max(0);
     let since = condition(&on.status.conditions, "Ready")?.last_transition_time?;
     let seconds = lister.state.seconds_since(since);
-    let was_away = case.pod.metadata.asked_to_go_at().is_some_and(|asked| asked < since);
+    let was_away = case.pod.metadata.deletion_requested_at().is_some_and(|asked| asked < since);
     (was_away && seconds < grace.saturating_add(SETTLING_SECONDS)).then(|| seconds.unsigned_abs())
 }
 

@@ -85,7 +85,7 @@ impl Meta {
     }
 
     /// When the deletion was asked for; the deadline lies a grace period later.
-    pub fn asked_to_go_at(&self) -> Option<Timestamp> {
+    pub fn deletion_requested_at(&self) -> Option<Timestamp> {
         let grace = jiff::SignedDuration::from_secs(self.deletion_grace_period_seconds.unwrap_or(0));
         self.deletion_timestamp?.checked_sub(grace).ok()
     }
@@ -323,6 +323,6 @@ mod tests {
 
     #[test]
     fn the_deadline_lies_a_grace_period_after_the_request() {
-        assert_eq!(meta().asked_to_go_at().unwrap().to_string(), "2026-11-20T20:21:20Z");
+        assert_eq!(meta().deletion_requested_at().unwrap().to_string(), "2026-11-20T20:21:20Z");
     }
 }

@@ -100,7 +100,7 @@ fn what_the_agent_writes_is_read_as_what_it_should_be_or_not_at_all() {
     let written = vec![on_channel(1, one), on_channel(2, b"looking"), on_channel(1, other), on_channel(3, b"{}")];
     let (answered, ran) = asked(written, Bounds::default());
     let Answer::Seen(Facts::AgentEvents(events)) = &answered.answer else { panic!("{answered:?}") };
-    assert_eq!(events[0].said().unwrap().finding.cause.0.id, "FuseServerNotResponding");
+    assert_eq!(events[0].carried().unwrap().finding.cause.0.id, "FuseServerNotResponding");
     assert_eq!(
         ran,
         "/api/v1/namespaces/why-terminating/pods/agent-node-a/exec?container=talker&stdout=true\
@@ -179,7 +179,7 @@ fn what_holds_all_pods_of_a_node_holds_this_one() {
     said.node_findings = vec![NodeFinding { finding, pods: vec![pod.pod.clone()] }];
     let (answered, _) = asked(vec![on_channel(1, &serde_json::to_vec(&said).unwrap())], Bounds::default());
     let Answer::Seen(Facts::AgentEvents(events)) = &answered.answer else { panic!("{answered:?}") };
-    assert_eq!(events[0].said().unwrap().finding.cause.0.id, "FuseServerNotResponding");
+    assert_eq!(events[0].carried().unwrap().finding.cause.0.id, "FuseServerNotResponding");
 }
 
 /// A namespace with so many pods that run and have a claim.

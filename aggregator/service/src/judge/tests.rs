@@ -163,7 +163,7 @@ fn after_a_change_all_that_its_judgement_rests_on_is_asked_again() {
     let mut judge = settled();
     let dependencies = judge.kept.dependencies([ObjectRef::pod("a", "held")]);
     let rests: BTreeSet<Question> =
-        judge.asked.keys().filter(|question| dependencies.contains(&Dependency::of(question))).cloned().collect();
+        judge.asked.keys().filter(|question| dependencies.contains(&Dependency::answer(question))).cloned().collect();
     let of_all = rests.iter().filter(|question| is_costly(question)).count();
     assert!(of_all > 0 && of_all < rests.len(), "{rests:#?}");
     let asked_at: Vec<Timestamp> = rests.iter().map(|question| judge.asked[question].at).collect();

@@ -93,7 +93,8 @@ pub fn read_claims<'a>(lister: &Lister, events: &[&'a AgentEvent], pod: &Pod, on
 pub fn read_live<'a>(said: &[&'a AgentEvent], pod: &Pod) -> Vec<Claim<'a>> {
     let is_of_node = |carried: &&Carried| matches!(carried.finding.cause.area, Area::Gate(_) | Area::Node);
     let claim = |event: &&'a AgentEvent| {
-        let carried = event.said().ok().filter(is_of_node).filter(|carried| speaks_of(carried, pod) == Some(true))?;
+        let carried =
+            event.carried().ok().filter(is_of_node).filter(|carried| speaks_of(carried, pod) == Some(true))?;
         let written = event.written()?;
         Some(Claim { event, carried, written, is_named: true, disputed: false, related: None })
     };
@@ -108,7 +109,7 @@ pub fn is_by_now(lister: &Lister, event: &AgentEvent, carried: &Carried) -> bool
 }
 
 fn read<'a>(lister: &Lister, event: &'a AgentEvent) -> Result<&'a Carried, String> {
-    let carried = event.said()?;
+    let carried = event.carried()?;
     if !is_by_now(lister, event, carried) {
         return Err("its time lies in the future (are the clocks right?)".to_owned());
     }

@@ -25,6 +25,6 @@ pub fn gone(lister: &Lister, diagnosis: &mut Diagnosis, account: &Account) -> Op
         return Some("does not exist");
     }
     let meta = &diagnosis.silently(answer)?.metadata;
-    let asked = meta.asked_to_go_at()?;
+    let asked = meta.deletion_requested_at()?;
     (lister.state.seconds_since(asked) > TOKEN_LEEWAY_SECONDS).then_some("is being deleted")
 }

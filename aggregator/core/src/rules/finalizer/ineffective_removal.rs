@@ -78,7 +78,7 @@ fn added_again(
     let names = some(&changers, 3);
     let says = format!("called for each update, and may put the finalizer back: MutatingWebhookConfiguration {names}");
     let setter = meta.setter_of(finalizer).filter(|setter| !setter.fields.has_more);
-    let written = setter.and_then(|setter| Some((&setter.manager, setter.time?, meta.asked_to_go_at()?)));
+    let written = setter.and_then(|setter| Some((&setter.manager, setter.time?, meta.deletion_requested_at()?)));
     Some(match written.filter(|(_, written, asked)| written > asked) {
         Some((manager, written, asked)) => {
             let says =

@@ -35,7 +35,7 @@ pub const NOBODY_ELSE: &str = "that nobody else removes it: roles do not show ev
 /// Explains the finalizer: its owner alive, slow, gone, or not to be told.
 pub fn explain(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis) {
     let is_refused = refused(lister, case.target, case.meta, diagnosis);
-    if is_refused && (deadlock::explain(lister, case, diagnosis, custom) || !webhook::may_not_be_asked(diagnosis)) {
+    if is_refused && (deadlock::explain(lister, case, diagnosis, custom) || !webhook::may_be_skipped(diagnosis)) {
         return;
     }
     let found = if case.is_custom() { custom(lister, case, diagnosis) } else { built_in(lister, case, diagnosis) };
@@ -71,12 +71,12 @@ fn built_in(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis
     let is_set_by_it = found.first.as_ref().is_some_and(|first| first.by == Basis::Setting);
     let domain = || ("API discovery".to_owned(), format!("the finalizer is of the domain of {}", groups.join(", ")));
     let beside = Vec::from_iter((!groups.is_empty() && !is_set_by_it).then(domain));
-    let root = match blamed(lister, case, diagnosis, &found, beside.clone()) {
+    let root = match blame(lister, case, diagnosis, &found, beside.clone()) {
         Blame::Open => return None,
         Blame::Found(root) => *root,
         Blame::Nobody if groups.is_empty() => unknown(case).at_itself(case.target, words),
         Blame::Nobody => {
-            let root = nobody(lister, case, diagnosis, &found, &groups.join(", "));
+            let root = without_controller(lister, case, diagnosis, &found, &groups.join(", "));
             root.with_evidence(beside.into_iter().chain(users(&found)))
         }
     };
@@ -149,7 +149,7 @@ fn custom(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis) 
         let root = root.with_evidence(idle.map(|one| (ROLES, says(one))));
         return Some(controller_reports::add_words(root, reported));
     }
-    match blamed(lister, case, diagnosis, &found, Vec::new()) {
+    match blame(lister, case, diagnosis, &found, Vec::new()) {
         Blame::Open => return None,
         Blame::Found(found) => return Some(*found),
         Blame::Nobody => {}
@@ -160,7 +160,7 @@ fn custom(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis) 
         Err(hints) => hints,
     };
     let reported = controller_reports::keep_as_evidence(lister, case.target, case.meta, diagnosis);
-    let root = nobody(lister, case, diagnosis, &found, &case.target.resource.for_kubectl());
+    let root = without_controller(lister, case, diagnosis, &found, &case.target.resource.for_kubectl());
     let root = controller_reports::add_words(root, reported);
     Some(root.with_evidence(hints.into_iter().chain(users(&found))))
 }
@@ -202,7 +202,7 @@ enum Blame {
     Nobody,
 }
 
-fn blamed(
+fn blame(
     lister: &Lister,
     case: &BlockingFinalizer,
     diagnosis: &mut Diagnosis,
@@ -231,7 +231,7 @@ fn blamed(
             {
                 return root.map_or(Blame::Open, |root| Blame::Found(Box::new(root)));
             }
-            Blame::Found(Box::new(idle(lister, case, &first.account, is_alone, beside)))
+            Blame::Found(Box::new(without_workload(lister, case, &first.account, is_alone, beside)))
         }
     }
 }
@@ -247,7 +247,13 @@ fn all_powerful(found: &Controllers) -> String {
 }
 
 /// An account has the rights, and nothing runs as it.
-fn idle(lister: &Lister, case: &BlockingFinalizer, account: &Account, is_alone: bool, beside: Vec<Says>) -> RootCause {
+fn without_workload(
+    lister: &Lister,
+    case: &BlockingFinalizer,
+    account: &Account,
+    is_alone: bool,
+    beside: Vec<Says>,
+) -> RootCause {
     let (namespace, name) = account;
     let shown = format!("ServiceAccount {namespace}/{name}");
     let is_deadlock = serving::own_namespace(lister, case) == Some(namespace);
@@ -269,7 +275,7 @@ fn idle(lister: &Lister, case: &BlockingFinalizer, account: &Account, is_alone: 
 }
 
 /// Nobody was found: gone, or not to be told.
-fn nobody(
+fn without_controller(
     lister: &Lister,
     case: &BlockingFinalizer,
     diagnosis: &mut Diagnosis,

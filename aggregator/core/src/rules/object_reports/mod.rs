@@ -88,12 +88,12 @@ pub fn read<'a>(
     diagnosis: &mut Diagnosis,
 ) -> Vec<ObjectReport<'a>> {
     let mut said = status(lister, target, diagnosis);
-    said.extend(events(lister, target, meta, diagnosis).into_iter().map(|event| by_event(target, event)));
+    said.extend(events(lister, target, meta, diagnosis).into_iter().map(|event| event_report(target, event)));
     said.sort_by_key(|one| one.weight);
     said
 }
 
-fn by_event<'a>(target: &ObjectRef, event: &'a Event) -> ObjectReport<'a> {
+fn event_report<'a>(target: &ObjectRef, event: &'a Event) -> ObjectReport<'a> {
     let weight = if event.kind == "Warning" { Weight::Warns } else { Weight::Notes };
     ObjectReport::new(weight, format!("Event {} about {target}", event.reason), &event.reason, &event.message)
 }
@@ -198,7 +198,7 @@ fn selected<'a>(
     let answer = lister.select::<Event>(known::EVENTS, within(namespace), Select::Fields(about));
     let source = format!("events about {} in {namespace}", target.kind);
     let all = diagnosis.optional(source, "what is reported about it", answer).unwrap_or_default();
-    let asked = meta.asked_to_go_at();
+    let asked = meta.deletion_requested_at();
     let mut own: Vec<&Event> = all
         .into_iter()
         .filter(|event| event.involved_object.name == target.name && is_of(event, meta))

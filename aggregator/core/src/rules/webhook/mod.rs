@@ -7,7 +7,7 @@ use findings::{Cause, Placeholder, cause};
 
 pub use request::Request;
 
-use self::request::{Asked, asked};
+use self::request::{Match, matches};
 use super::backend::{self, Backend};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
@@ -116,7 +116,7 @@ fn blame(
     diagnosis: &mut Diagnosis,
     configuration: &ObjectRef,
     webhook: &Webhook,
-    sure: &Asked,
+    sure: &Match,
 ) -> bool {
     match broken(lister, diagnosis, configuration, webhook) {
         Broken::No => false,
@@ -127,11 +127,11 @@ fn blame(
         Broken::With(root) => {
             let root = root.under(Step::about(configuration, words(&[&webhook.name])));
             let root = match sure {
-                Asked::Perhaps(why) => {
+                Match::Perhaps(why) => {
                     let missing = format!("whether webhook {} is called for it: it {why}", webhook.name);
                     root.evidence(format!("webhook {}", webhook.name), why).probable(missing)
                 }
-                Asked::Yes | Asked::No => root,
+                Match::Yes | Match::No => root,
             };
             if diagnosis.causes.iter().all(|known| known.draft.root != root.draft.root) {
                 diagnosis.causes.push(root);
@@ -148,11 +148,11 @@ pub fn refuses(lister: &Lister, diagnosis: &mut Diagnosis, requests: &[Request])
         for configuration in configurations(lister, diagnosis, known) {
             let target = ObjectRef::cluster_wide(known, &configuration.metadata.name);
             for webhook in configuration.webhooks.iter().filter(|webhook| webhook.refuses_when_it_fails()) {
-                let sure = requests.iter().map(|request| asked(lister, diagnosis, webhook, *request));
+                let sure = requests.iter().map(|request| matches(lister, diagnosis, webhook, *request));
                 // Of several requests the surest counts.
-                let sure = sure.reduce(|one, other| if one == Asked::Yes || other == Asked::No { one } else { other });
+                let sure = sure.reduce(|one, other| if one == Match::Yes || other == Match::No { one } else { other });
                 match sure {
-                    None | Some(Asked::No) => {}
+                    None | Some(Match::No) => {}
                     Some(sure) => any |= blame(lister, diagnosis, &target, webhook, &sure),
                 }
             }
@@ -170,7 +170,7 @@ static REFUSES: [&Cause; 4] = [
 ];
 
 /// Whether each webhook that was told may as well not be asked.
-pub fn may_not_be_asked(diagnosis: &Diagnosis) -> bool {
+pub fn may_be_skipped(diagnosis: &Diagnosis) -> bool {
     let is_webhook = |root: &&RootCause| REFUSES.iter().any(|cause| cause.id == root.draft.cause.id);
     let mut refusals = diagnosis.causes.iter().filter(is_webhook).peekable();
     refusals.peek().is_some() && refusals.all(|root| root.draft.missing.is_some())
@@ -181,7 +181,7 @@ pub fn changers(lister: &Lister, diagnosis: &mut Diagnosis, request: Request) ->
     let mut names = Vec::new();
     for configuration in configurations(lister, diagnosis, known::MUTATING) {
         let mut webhooks = configuration.webhooks.iter();
-        if webhooks.any(|webhook| asked(lister, diagnosis, webhook, request) != Asked::No) {
+        if webhooks.any(|webhook| matches(lister, diagnosis, webhook, request) != Match::No) {
             names.push(configuration.metadata.name.clone());
         }
     }
@@ -201,7 +201,7 @@ pub fn called(lister: &Lister, diagnosis: &mut Diagnosis, webhook: &str, host: &
     let Some((configuration, webhook)) = find(lister, diagnosis, webhook, Some(host)) else {
         return Called { configuration: None, is_explained: false };
     };
-    let is_explained = blame(lister, diagnosis, &configuration, webhook, &Asked::Yes);
+    let is_explained = blame(lister, diagnosis, &configuration, webhook, &Match::Yes);
     Called { configuration: Some(configuration), is_explained }
 }
 

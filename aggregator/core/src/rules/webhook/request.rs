@@ -43,7 +43,7 @@ impl<'a> Request<'a> {
 
 /// Whether a webhook is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum Match {
     /// It is not.
     No,
     /// It is, as far as its rules and selectors tell; this may still exclude the request.
@@ -53,24 +53,24 @@ pub enum Asked {
 }
 
 /// Whether a webhook is asked about a request, by all that the server goes by.
-pub fn asked(lister: &Lister, diagnosis: &mut Diagnosis, webhook: &Webhook, request: Request) -> Asked {
+pub fn matches(lister: &Lister, diagnosis: &mut Diagnosis, webhook: &Webhook, request: Request) -> Match {
     // The server asks no webhook about webhooks and policies.
     if request.group == "admissionregistration.k8s.io" {
-        return Asked::No;
+        return Match::No;
     }
     let Request { operation, group, resource, .. } = request;
-    let versions = webhook.versions_asked_about(operation, group, resource, request.is_namespaced());
+    let versions = webhook.matching_versions(operation, group, resource, request.is_namespaced());
     if versions.is_empty() || !webhook.object_selector.matches(request.labels) {
-        return Asked::No;
+        return Match::No;
     }
-    let version = version_asked(lister, diagnosis, webhook, request, &versions);
-    if version == Asked::No {
-        return Asked::No;
+    let version = matches_version(lister, diagnosis, webhook, request, &versions);
+    if version == Match::No {
+        return Match::No;
     }
     match covers(lister, diagnosis, webhook, request.namespace) {
-        Asked::Yes => match webhook.match_conditions.is_empty() {
+        Match::Yes => match webhook.match_conditions.is_empty() {
             true => version,
-            false => Asked::Perhaps("has matchConditions, which may exclude it"),
+            false => Match::Perhaps("has matchConditions, which may exclude it"),
         },
         other => other,
     }
@@ -79,41 +79,41 @@ pub fn asked(lister: &Lister, diagnosis: &mut Diagnosis, webhook: &Webhook, requ
 /// Whether its rules are about the request's version, or about another one that the server knows of the same kind
 /// (kubernetes: apiserver/pkg/admission/plugin/webhook/generic/webhook.go, `ShouldCallHook`). One that it knows no more
 /// is equal to none.
-fn version_asked(
+fn matches_version(
     lister: &Lister,
     diagnosis: &mut Diagnosis,
     webhook: &Webhook,
     request: Request,
     versions: &[&str],
-) -> Asked {
+) -> Match {
     if versions.contains(&"*") {
-        return Asked::Yes;
+        return Match::Yes;
     }
     let is_named = versions.contains(&request.version);
     let plural = request.resource.split('/').next().unwrap_or_default();
     if webhook.is_exact() && request.operation == "UPDATE" {
-        return writers_asked(lister, diagnosis, request.group, plural, versions);
+        return matches_writers(lister, diagnosis, request.group, plural, versions);
     }
     if is_named || webhook.is_exact() {
-        return if is_named { Asked::Yes } else { Asked::No };
+        return if is_named { Match::Yes } else { Match::No };
     }
     match known_versions(lister, diagnosis, request.group, plural) {
-        Some(known) if versions.iter().any(|version| known.contains(version)) => Asked::Yes,
-        Some(_) => Asked::No,
-        None => Asked::Perhaps("is about another version, and which ones there are could not be seen"),
+        Some(known) if versions.iter().any(|version| known.contains(version)) => Match::Yes,
+        Some(_) => Match::No,
+        None => Match::Perhaps("is about another version, and which ones there are could not be seen"),
     }
 }
 
 /// Whether a webhook that is asked about these versions alone is asked about an update: whoever writes may use any that
 /// is served. What deletes uses the preferred one.
-fn writers_asked(lister: &Lister, diagnosis: &mut Diagnosis, group: &str, plural: &str, versions: &[&str]) -> Asked {
+fn matches_writers(lister: &Lister, diagnosis: &mut Diagnosis, group: &str, plural: &str, versions: &[&str]) -> Match {
     match served_versions(lister, diagnosis, group, plural) {
-        Some(served) if !served.iter().any(|version| versions.contains(version)) => Asked::No,
-        Some(served) if served.iter().all(|version| versions.contains(version)) => Asked::Yes,
-        Some(_) => Asked::Perhaps(
+        Some(served) if !served.iter().any(|version| versions.contains(version)) => Match::No,
+        Some(served) if served.iter().all(|version| versions.contains(version)) => Match::Yes,
+        Some(_) => Match::Perhaps(
             "is asked about some of the kind's versions alone, and which one whoever updates it uses is not known",
         ),
-        None => Asked::Perhaps("is asked about some versions alone, and which ones are served could not be seen"),
+        None => Match::Perhaps("is asked about some versions alone, and which ones are served could not be seen"),
     }
 }
 
@@ -154,12 +154,12 @@ fn served_versions<'a>(
 }
 
 /// Whether its namespaceSelector covers the namespace; without one it covers all.
-fn covers(lister: &Lister, diagnosis: &mut Diagnosis, webhook: &Webhook, namespace: Option<&str>) -> Asked {
-    let (false, Some(name)) = (webhook.namespace_selector == Selector::default(), namespace) else { return Asked::Yes };
+fn covers(lister: &Lister, diagnosis: &mut Diagnosis, webhook: &Webhook, namespace: Option<&str>) -> Match {
+    let (false, Some(name)) = (webhook.namespace_selector == Selector::default(), namespace) else { return Match::Yes };
     let answer = lister.namespace(name);
     match diagnosis.required(format!("Namespace {name}"), "whether a webhook is called for it", answer) {
-        Some(found) if webhook.namespace_selector.matches(&found.metadata.labels) => Asked::Yes,
-        Some(_) => Asked::No,
-        None => Asked::Perhaps("has a namespaceSelector, and the namespace's labels could not be seen"),
+        Some(found) if webhook.namespace_selector.matches(&found.metadata.labels) => Match::Yes,
+        Some(_) => Match::No,
+        None => Match::Perhaps("has a namespaceSelector, and the namespace's labels could not be seen"),
     }
 }

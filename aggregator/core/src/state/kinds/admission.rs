@@ -154,7 +154,7 @@ impl Webhook {
     }
 
     /// The versions of the rules about this operation on this resource (`pods/status` for a subresource).
-    pub fn versions_asked_about(&self, operation: &str, group: &str, resource: &str, namespaced: bool) -> Vec<&str> {
+    pub fn matching_versions(&self, operation: &str, group: &str, resource: &str, namespaced: bool) -> Vec<&str> {
         let one_of = |list: &[String], wanted: &str| list.iter().any(|entry| entry == "*" || entry == wanted);
         let covers = |pattern: &str| match (pattern.split_once('/'), resource.split_once('/')) {
             (None, None) => pattern == "*" || pattern == resource,
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn rules_match_as_the_server_matches_them() {
         let asks = |resources: &[&str], operation: &str, group: &str, resource: &str| {
-            webhook(resources).versions_asked_about(operation, group, resource, true) == ["v1"]
+            webhook(resources).matching_versions(operation, group, resource, true) == ["v1"]
         };
         assert!(asks(&["configmaps"], "DELETE", "", "configmaps"));
         assert!(asks(&["*"], "DELETE", "", "configmaps"));
@@ -208,7 +208,7 @@ mod tests {
         let asks = |scope: &str, namespaced: bool| {
             let mut webhook = webhook(&["*"]);
             webhook.rules[0].scope = scope.to_owned();
-            !webhook.versions_asked_about("DELETE", "", "things", namespaced).is_empty()
+            !webhook.matching_versions("DELETE", "", "things", namespaced).is_empty()
         };
         assert!(asks("*", true) && asks("", false));
         assert!(asks("Namespaced", true) && !asks("Namespaced", false));

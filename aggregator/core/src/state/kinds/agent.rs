@@ -47,7 +47,7 @@ impl AgentEvent {
     }
 
     /// The finding, or why it cannot be read.
-    pub fn said(&self) -> Result<&Carried, &str> {
+    pub fn carried(&self) -> Result<&Carried, &str> {
         let read = || Box::new(self.read_anew().map_err(|error| clean(&error.to_string(), 300)));
         self.read.get_or_init(read).as_ref().as_ref().map_err(String::as_str)
     }
