@@ -6,6 +6,9 @@ use jiff::Timestamp;
 use crate::lister::Lister;
 use crate::state::{Condition, Meta, Scope};
 
+/// Where something stands, and what it says there.
+pub type Quote = (String, String);
+
 /// `2d4h`, from `then` until the cluster was looked at.
 pub fn age(lister: &Lister, then: Timestamp) -> String {
     duration(u64::try_from(lister.state.seconds_since(then)).unwrap_or(0))

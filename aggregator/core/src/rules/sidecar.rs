@@ -2,7 +2,7 @@
 
 use findings::duration;
 
-use super::phrases::age;
+use super::phrases::{Quote, age};
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::state::*;
@@ -12,13 +12,10 @@ pub enum Sidecar {
     /// No Lease of that name, or none that is visible.
     NotTold,
     /// Its Lease is renewed.
-    Alive(Says),
+    Alive(Quote),
     /// Its Lease has run out.
-    Silent(Says),
+    Silent(Quote),
 }
-
-/// A source, and what it says.
-pub type Says = (String, String);
 
 /// The csi-attacher of a driver.
 pub fn attacher(lister: &Lister, diagnosis: &mut Diagnosis, driver: &str) -> Sidecar {

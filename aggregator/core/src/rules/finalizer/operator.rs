@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
-use crate::rules::phrases::within;
+use crate::rules::phrases::{Quote, within};
 use crate::state::*;
 
 /// More Services, and more namespaces, are not looked into.
@@ -15,9 +15,6 @@ const MAX_PLACES: usize = 4;
 /// `operators.coreos.com/<package>.<namespace>`.
 const OLM: &str = "operators.coreos.com/";
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
-
-/// What a source says.
-pub type Says = (String, String);
 
 /// Who was found.
 pub enum Operator<'a> {
@@ -30,10 +27,10 @@ pub enum Operator<'a> {
         /// How it stands.
         object: &'a Workload,
         /// What links it to the kind.
-        link: Says,
+        link: Quote,
     },
     /// None; what is known of who installed the kind.
-    Nobody(Vec<Says>),
+    Nobody(Vec<Quote>),
 }
 
 /// Looks for the operator of a kind.
@@ -65,14 +62,14 @@ pub fn find<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, resource: &Resou
     }
 }
 
-type Linked<'a> = (ObjectRef, &'a Workload, Says);
+type Linked<'a> = (ObjectRef, &'a Workload, Quote);
 
 fn best(found: Vec<Linked>) -> Option<Linked> {
     found.into_iter().max_by_key(|(_, object, _)| object.ready())
 }
 
 /// A Service, and what links it to the kind.
-type Link = (ServiceRef, Says);
+type Link = (ServiceRef, Quote);
 
 /// Who converts the kind's objects.
 fn converter(crd: Option<&Crd>, shown: &str) -> Vec<Link> {
@@ -130,7 +127,7 @@ fn installed<'a>(
     diagnosis: &mut Diagnosis,
     meta: &Meta,
     shown: &str,
-    known_of_it: &mut Vec<Says>,
+    known_of_it: &mut Vec<Quote>,
 ) -> Vec<Linked<'a>> {
     let mut found = Vec::new();
     let release = meta.annotations.get(release::NAME).zip(meta.annotations.get(release::NAMESPACE));
@@ -163,7 +160,7 @@ fn workloads<'a>(
     diagnosis: &mut Diagnosis,
     namespace: &str,
     is_it: impl Fn(&Workload) -> bool,
-    says: &Says,
+    says: &Quote,
 ) -> Vec<Linked<'a>> {
     let mut found = Vec::new();
     for known in crate::state::WORKLOADS {

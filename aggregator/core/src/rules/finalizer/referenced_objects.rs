@@ -2,13 +2,11 @@
 
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
+use crate::rules::phrases::Quote;
 use crate::state::*;
 
-/// Who says what.
-type Says = (String, String);
-
 /// Why a pod may not be counted: its Job is another controller's, or it has none.
-pub fn job(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) -> Option<Says> {
+pub fn job(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) -> Option<Quote> {
     let owner = meta.owner_references.first()?;
     if owner.kind != "Job" || owner.group_version().0 != known::JOBS.group {
         let says = format!(
@@ -26,7 +24,7 @@ pub fn job(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Dia
 }
 
 /// Why no update of an Ingress is taken: the AWS controller's webhook refuses those whose class is gone.
-pub fn ingress_class(lister: &Lister, target: &ObjectRef, finalizer: &str, diagnosis: &mut Diagnosis) -> Option<Says> {
+pub fn ingress_class(lister: &Lister, target: &ObjectRef, finalizer: &str, diagnosis: &mut Diagnosis) -> Option<Quote> {
     if !target.is(known::INGRESSES) || finalizer != "ingress.k8s.aws/resources" {
         return None;
     }

@@ -7,12 +7,12 @@ use super::blocking_finalizer::BlockingFinalizer;
 use super::controller::Basis;
 use super::controller_reports::{self, Reported};
 use super::leader::{self, Leader};
-use super::operator::Says;
 use super::rights::{self, Permission};
 use super::runner::{Runner, RunnerState};
 use super::third_party::{DOUBT, NOBODY_ELSE, ROLES};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
+use crate::rules::phrases::Quote;
 use crate::state::*;
 
 /// What of the proof is missing where somebody else may be the one.
@@ -28,7 +28,7 @@ pub struct Serving<'a> {
     /// Whether nobody else is as likely.
     pub is_alone: bool,
     /// What links it to the finalizer, and who else there is.
-    pub beside: Vec<Says>,
+    pub beside: Vec<Quote>,
 }
 
 /// The namespace that goes with the object.
@@ -226,7 +226,7 @@ impl Served<'_, '_> {
         self.known_for(&cause::FINALIZER_CONTROLLER_NOT_LEADING, words).evidence(source, says).probable(missing)
     }
 
-    fn unfinished(&self, reported: Reported, leads: Option<Says>) -> RootCause {
+    fn unfinished(&self, reported: Reported, leads: Option<Quote>) -> RootCause {
         let Reported { cause, words, evidence, .. } = reported;
         let words = format!("runs ({}) and has not removed it{words}", self.state);
         // What was reported is nearer than what the finalizer is known for.

@@ -8,14 +8,14 @@ use super::controller_reports;
 use super::deadlock;
 use super::finalizer_cause::{refused, setter as setter_words};
 use super::grouping;
-use super::operator::{self, Operator, Says};
+use super::operator::{self, Operator};
 use super::referenced_objects;
 use super::registry::KnownFinalizer;
 use super::runner::Runner;
 use super::serving::{self, Serving};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
-use crate::rules::phrases::some;
+use crate::rules::phrases::{Quote, some};
 use crate::rules::webhook;
 use crate::state::*;
 
@@ -171,7 +171,7 @@ fn operator(
     case: &BlockingFinalizer,
     diagnosis: &mut Diagnosis,
     found: &Controllers,
-) -> Result<Option<RootCause>, Vec<Says>> {
+) -> Result<Option<RootCause>, Vec<Quote>> {
     match operator::find(lister, diagnosis, &case.target.resource) {
         Operator::Open => Ok(None),
         Operator::Workload { target, object, link: (source, says) } => {
@@ -207,7 +207,7 @@ fn blame(
     case: &BlockingFinalizer,
     diagnosis: &mut Diagnosis,
     found: &Controllers,
-    mut beside: Vec<Says>,
+    mut beside: Vec<Quote>,
 ) -> Blame {
     let Some(first) = &found.first else { return Blame::Nobody };
     let is_told = (first.by == Basis::Setting && case.is_program_recorded()) || case.is_of_kind();
@@ -237,7 +237,7 @@ fn blame(
 }
 
 /// Users and groups that may change the kind.
-fn users(found: &Controllers) -> Option<Says> {
+fn users(found: &Controllers) -> Option<Quote> {
     let says = || format!("may change it too, and whether they run is not in the cluster: {}", some(&found.users, 5));
     (!found.users.is_empty()).then(|| (ROLES.to_owned(), says()))
 }
@@ -252,7 +252,7 @@ fn without_workload(
     case: &BlockingFinalizer,
     account: &Account,
     is_alone: bool,
-    beside: Vec<Says>,
+    beside: Vec<Quote>,
 ) -> RootCause {
     let (namespace, name) = account;
     let shown = format!("ServiceAccount {namespace}/{name}");

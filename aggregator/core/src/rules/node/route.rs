@@ -1,18 +1,15 @@
 //! The route to a node's pods, as the route controller of its cloud tells.
 
 use super::super::object_reports::{self, quoted};
-use super::super::phrases::condition_text;
+use super::super::phrases::{Quote, condition_text};
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::state::*;
 
-/// A source, and what it says.
-type Says = (String, String);
-
 /// Why the node has no route, if anybody says that it has none.
 pub struct NoRoute {
     /// Who says what.
-    pub evidence: Vec<Says>,
+    pub evidence: Vec<Quote>,
     /// The cloud's refusal in its own words, where an Event has them.
     pub refusal: Option<String>,
     /// Whether the node's own condition says so: only then is it more than somebody's Event.
@@ -38,7 +35,7 @@ pub fn missing(lister: &Lister, on: &Node, diagnosis: &mut Diagnosis) -> Option<
     let condition = unavailable(on).filter(|it| it.reason == NO_ROUTE);
     let events = object_reports::events(lister, &target, &on.metadata, diagnosis);
     let event = events.into_iter().find(|event| event.reason == "FailedToCreateRoute");
-    let mut evidence: Vec<Says> =
+    let mut evidence: Vec<Quote> =
         condition.iter().map(|one| (format!("status of {target}"), condition_text(one))).collect();
     evidence.extend(event.map(|event| (format!("Event {} about {target}", event.reason), quoted(&event.message, 400))));
     let refusal = event.map(|event| quoted(&event.message, 300));
