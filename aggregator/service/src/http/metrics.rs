@@ -21,7 +21,7 @@ use super::Shared;
 use super::caller::{Caller, Refused};
 use super::review::Access;
 use crate::published::{Findings, Published};
-use crate::requests::Outcome;
+use crate::requests::{Outcome, Requests};
 use crate::resource_usage;
 
 /// Roots that are told one by one; of the others only how many there are.
@@ -137,8 +137,32 @@ fn text(published: &Published, shared: &Shared) -> Result<String, std::fmt::Erro
     let mut exported = Registry::default();
     own_cost(&mut exported);
     let all = exported.sub_registry_with_prefix(PREFIX);
-    let roots = published.report.iter().flat_map(|report| &report.roots);
-    let objects = roots.clone().flat_map(|root| {
+    objects(all, published);
+    roots(all, published);
+    if shared.served.names_in_metrics {
+        namespaces(all, published);
+    }
+    agents(all, published);
+    incidents(all, published);
+    silence(all, published, shared);
+    let leads = u64::from(shared.served.leader.remaining().is_some());
+    gauge(all, "leader", "Whether this replica writes Events", one(leads));
+    requests(all, &shared.served.requests);
+    let mut text = String::new();
+    encode(&mut text, &exported)?;
+    Ok(text)
+}
+
+fn all_roots(published: &Published) -> impl Iterator<Item = &Root> {
+    published.report.iter().flat_map(|report| &report.roots)
+}
+
+fn one(value: u64) -> [(NoLabel, i64); 1] {
+    [(NoLabel {}, i64::try_from(value).unwrap_or(i64::MAX))]
+}
+
+fn objects(all: &mut Registry, published: &Published) {
+    let objects = all_roots(published).flat_map(|root| {
         let label = |held: &Held| ObjectLabel {
             kind: held.thing.kind.to_string(),
             cause: root.finding.cause.id,
@@ -150,12 +174,14 @@ fn text(published: &Published, shared: &Shared) -> Result<String, std::fmt::Erro
     let unexplained = published.report.iter().flat_map(|report| &report.unexplained);
     let unexplained = unexplained.map(|held| (StateLabel { state: held.verdict.as_str() }, 1));
     gauge(all, "unexplained_objects", "Objects that are being deleted and of which no cause is known", unexplained);
-    let held = roots.clone().flat_map(|root| root.victims.iter().map(|victim| &victim.held));
+    let held = all_roots(published).flat_map(|root| root.victims.iter().map(|victim| &victim.held));
     let stuck = held.filter(|held| held.verdict == Verdict::Stuck).filter_map(Held::overdue);
     let oldest = stuck.max().unwrap_or(0);
-    let one = |value: u64| [(NoLabel {}, i64::try_from(value).unwrap_or(i64::MAX))];
     gauge(all, "oldest_stuck_seconds", "Since when the oldest stuck object should be gone", one(oldest));
-    let (holding, left_out) = one_by_one(roots.clone());
+}
+
+fn roots(all: &mut Registry, published: &Published) {
+    let (holding, left_out) = one_by_one(all_roots(published));
     let victims = holding.into_iter().map(|root| {
         let node = root.node().map(str::to_owned);
         let label = RootLabel { cause: root.finding.cause.id, root: root.finding.root_id().to_string(), node };
@@ -163,38 +189,45 @@ fn text(published: &Published, shared: &Shared) -> Result<String, std::fmt::Erro
     });
     gauge(all, "root_victims", "Objects that one root holds and that should be gone, of the first 50 roots", victims);
     gauge(all, "roots_left_out", "Roots beyond the first 50, which hold something all the same", one(left_out));
-    if shared.served.names_in_metrics {
-        let names = roots.clone().flat_map(|root| {
-            root.victims.iter().filter_map(move |victim| {
-                let object = &victim.held.thing;
-                let namespace = object.namespace.clone().or((object.kind == "Namespace").then(|| object.name.clone()));
-                Some((NamespaceLabel { namespace: namespace?, cause: root.finding.cause.id }, 1))
-            })
-        });
-        let names: BTreeMap<(String, &'static str), i64> = names.fold(BTreeMap::new(), |mut sums, (label, one)| {
-            *sums.entry((label.namespace, label.cause)).or_default() += one;
-            sums
-        });
-        let names = names.into_iter().take(MAX_NAMESPACES);
-        let names = names.map(|((namespace, cause), sum)| (NamespaceLabel { namespace, cause }, sum));
-        gauge(all, "namespace_objects", "Held objects by namespace, of the first 200", names);
-    }
+}
+
+fn namespaces(all: &mut Registry, published: &Published) {
+    let names = all_roots(published).flat_map(|root| {
+        root.victims.iter().filter_map(move |victim| {
+            let object = &victim.held.thing;
+            let namespace = object.namespace.clone().or((object.kind == "Namespace").then(|| object.name.clone()));
+            Some((NamespaceLabel { namespace: namespace?, cause: root.finding.cause.id }, 1))
+        })
+    });
+    let names: BTreeMap<(String, &'static str), i64> = names.fold(BTreeMap::new(), |mut sums, (label, one)| {
+        *sums.entry((label.namespace, label.cause)).or_default() += one;
+        sums
+    });
+    let names = names.into_iter().take(MAX_NAMESPACES);
+    let names = names.map(|((namespace, cause), sum)| (NamespaceLabel { namespace, cause }, sum));
+    gauge(all, "namespace_objects", "Held objects by namespace, of the first 200", names);
+}
+
+fn agents(all: &mut Registry, published: &Published) {
     let Findings { fresh, late } = published.findings;
     let findings = [("fresh", fresh), ("late", late)].map(|(state, sum)| (StateLabel { state }, i64::from(sum)));
     gauge(all, "agent_findings", "Findings of agents, and those that should have been renewed", findings);
-    let silent: BTreeSet<&str> = roots.clone().filter_map(|root| root.look_on.as_deref()).collect();
+    let silent: BTreeSet<&str> = all_roots(published).filter_map(|root| root.look_on.as_deref()).collect();
     let help = "Nodes that hold something of which no agent has told anything";
     gauge(all, "nodes_without_agent", help, one(silent.len() as u64));
+}
+
+fn incidents(all: &mut Registry, published: &Published) {
     let open = published.incidents.iter().filter(|incident| incident.end.is_none()).count();
     let incidents = [("open", open), ("over", published.incidents.len() - open)];
     let incidents = incidents.map(|(state, sum)| (StateLabel { state }, i64::try_from(sum).unwrap_or(i64::MAX)));
     gauge(all, "incidents", "Incidents that are remembered", incidents);
-    silence(all, published, shared);
-    let leads = u64::from(shared.served.leader.remaining().is_some());
-    gauge(all, "leader", "Whether this replica writes Events", one(leads));
+}
+
+fn requests(all: &mut Registry, requests: &Requests) {
     for (name, help, value) in [
-        ("api_questions", "Questions to the API server beside the watches", &shared.served.requests.asked),
-        ("api_questions_throttled", "Questions that waited for others", &shared.served.requests.throttled),
+        ("api_questions", "Questions to the API server beside the watches", &requests.asked),
+        ("api_questions_throttled", "Questions that waited for others", &requests.throttled),
     ] {
         let counter = Counter::<u64>::default();
         counter.inc_by(value.load(Ordering::Relaxed));
@@ -202,12 +235,9 @@ fn text(published: &Published, shared: &Shared) -> Result<String, std::fmt::Erro
     }
     let sent = Family::<CodeLabel, Counter<u64>>::default();
     for outcome in Outcome::ALL {
-        sent.get_or_create(&CodeLabel { code: outcome.code() }).inc_by(shared.served.requests.sent(outcome));
+        sent.get_or_create(&CodeLabel { code: outcome.code() }).inc_by(requests.sent(outcome));
     }
     all.register("api_requests", "Requests to the API server, by what came of them; a watch is one", sent);
-    let mut text = String::new();
-    encode(&mut text, &exported)?;
-    Ok(text)
 }
 
 fn own_cost(all: &mut Registry) {
