@@ -15,7 +15,6 @@ mod referenced_objects;
 mod registry;
 mod rights;
 mod runner;
-mod serving;
 mod setter;
 mod third_party;
 

@@ -1,7 +1,10 @@
 //! Finalizers of programs that somebody installed: which program, and whether it lives.
 
+mod serving;
+
 use findings::cause;
 
+use self::serving::Serving;
 use super::blocking_finalizer::{BlockingFinalizer, is_down, is_within};
 use super::controller::{self, Basis, Candidate, Controllers, Wanted};
 use super::controller_reports;
@@ -12,7 +15,6 @@ use super::operator::{self, Operator};
 use super::referenced_objects;
 use super::registry::KnownFinalizer;
 use super::runner::Runner;
-use super::serving::{self, Serving};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::rules::phrases::{Quote, some};
@@ -23,14 +25,14 @@ use crate::state::*;
 const MAX_OTHERS: usize = 4;
 
 /// Who says what roles grant.
-pub const ROLES: &str = "clusterroles and their bindings";
+const ROLES: &str = "clusterroles and their bindings";
 
 /// Why nobody is ever proven to be absent.
-pub const DOUBT: &str =
+const DOUBT: &str =
     "they cannot show everybody that may change it: system:masters, a control plane that somebody manages";
 
 /// What of the proof is missing where somebody else may be the one.
-pub const NOBODY_ELSE: &str = "that nobody else removes it: roles do not show everybody who may change the object";
+const NOBODY_ELSE: &str = "that nobody else removes it: roles do not show everybody who may change the object";
 
 /// Explains the finalizer: its owner alive, slow, gone, or not to be told.
 pub fn explain(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis) {

@@ -2,14 +2,14 @@
 
 use findings::{Cause, Placeholder, cause};
 
-use super::account;
-use super::blocking_finalizer::BlockingFinalizer;
-use super::controller::Basis;
-use super::controller_reports::{self, Reported};
-use super::leader::{self, Leader};
-use super::rights::{self, Permission};
-use super::runner::{Runner, RunnerState};
-use super::third_party::{DOUBT, NOBODY_ELSE, ROLES};
+use super::super::account;
+use super::super::blocking_finalizer::BlockingFinalizer;
+use super::super::controller::Basis;
+use super::super::controller_reports::{self, Reported};
+use super::super::leader::{self, Leader};
+use super::super::rights::{self, Permission};
+use super::super::runner::{Runner, RunnerState};
+use super::{DOUBT, NOBODY_ELSE, ROLES};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::rules::phrases::Quote;
