@@ -97,10 +97,10 @@ mod tests {
     #[tokio::test]
     async fn what_is_sent_is_received() {
         let (mut one, mut other) = tokio::io::duplex(16);
-        let said = vec!["a\u{1b}".to_owned(), "b".repeat(1000)];
-        let (sent, heard) = tokio::join!(send(&mut one, &said, 2000), receive::<Vec<String>>(&mut other, 2000));
+        let words = vec!["a\u{1b}".to_owned(), "b".repeat(1000)];
+        let (sent, heard) = tokio::join!(send(&mut one, &words, 2000), receive::<Vec<String>>(&mut other, 2000));
         sent.unwrap();
-        assert_eq!(heard.unwrap(), said);
+        assert_eq!(heard.unwrap(), words);
     }
 
     #[tokio::test]

@@ -22,4 +22,4 @@ pub mod run;
 pub mod sys;
 
 use agent_core::{file_system, gates, observation, parse, view};
-use findings::distribution;
+use findings::kubernetes_distribution;

@@ -33,7 +33,7 @@ pub enum FaultKind {
 
 impl FaultKind {
     /// The kind of a system call's error number (Linux, all architectures that Kubernetes runs on).
-    pub fn of_errno(errno: i32) -> Self {
+    pub fn from_errno(errno: i32) -> Self {
         match errno {
             1 | 13 => FaultKind::Denied,
             2 | 3 | 20 => FaultKind::Gone,
@@ -46,17 +46,17 @@ impl FaultKind {
     }
 
     /// The kind of an I/O error, of the system or of the standard library.
-    pub fn of_io(error: &io::Error) -> Self {
+    pub fn from_io(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::FileTooLarge => FaultKind::TooLarge,
             io::ErrorKind::TimedOut => FaultKind::TimedOut,
             io::ErrorKind::InvalidData => FaultKind::Malformed,
-            _ => errno(error).map_or(FaultKind::Failed, FaultKind::of_errno),
+            _ => errno(error).map_or(FaultKind::Failed, FaultKind::from_errno),
         }
     }
 
     /// The kind of an HTTP status that is no success.
-    pub fn of_status(status: u16) -> Self {
+    pub fn from_status(status: u16) -> Self {
         match status {
             401 | 403 => FaultKind::Denied,
             404 => FaultKind::Gone,
@@ -93,7 +93,7 @@ mod tests {
         for (kind, of_std) in kinds {
             let numbers = (1..=133).filter(|errno| Error::from_raw_os_error(*errno).kind() == of_std);
             assert!(
-                numbers.clone().count() > 0 && numbers.into_iter().all(|errno| FaultKind::of_errno(errno) == kind),
+                numbers.clone().count() > 0 && numbers.into_iter().all(|errno| FaultKind::from_errno(errno) == kind),
                 "{of_std}"
             );
         }

@@ -6,13 +6,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Advice, Cause, CauseRef, Gate, Placeholder, RootId, Subject, Thing, Values, clean, distribution, guard, placeholder,
+    Advice, Cause, CauseRef, Entity, Gate, Placeholder, RootId, Subject, Values, clean, kill_guard,
+    kubernetes_distribution, placeholder,
 };
 
 /// More roots of one chain are told by their number.
-const MOST_ROOTS: usize = 12;
+const MAX_ROOTS: usize = 12;
 /// For more of them no steps are printed: whoever has taken these looks again.
-const MOST_STEPS: usize = 4;
+const MAX_STEPS: usize = 4;
 
 /// A cause found at work, with its evidence and the way out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -61,7 +62,7 @@ impl Finding {
 
     /// What an alert calls its root.
     pub fn root_id(&self) -> RootId {
-        RootId::of(&self.root)
+        RootId::new(&self.root)
     }
 
     /// The roots of its chain: several when several things do the same to one thing, and all must go.
@@ -78,12 +79,12 @@ impl Finding {
     /// One finding of several about the same thing with the same cause: the roots stand side by side below the
     /// chain of the first, and each has its steps.
     pub fn together(mut all: Vec<Finding>) -> Option<Finding> {
-        let values: Vec<Values> = all.iter().take(MOST_STEPS).map(|one| one.values.clone()).collect();
+        let values: Vec<Values> = all.iter().take(MAX_STEPS).map(|one| one.values.clone()).collect();
         let others = all.split_off(all.len().min(1));
         let mut first = all.pop()?;
         let mut left = 0;
         for one in others {
-            if first.roots().count() >= MOST_ROOTS {
+            if first.roots().count() >= MAX_ROOTS {
                 left += 1;
                 continue;
             }
@@ -97,13 +98,13 @@ impl Finding {
                 .chain
                 .push(Link { root: true, ..Link::new(format!("{left} more"), "look again when these are gone") });
         }
-        let mut told: Vec<Evidence> = Vec::new();
+        let mut all: Vec<Evidence> = Vec::new();
         for evidence in std::mem::take(&mut first.evidence) {
-            if !told.contains(&evidence) {
-                told.push(evidence);
+            if !all.contains(&evidence) {
+                all.push(evidence);
             }
         }
-        first.evidence = told;
+        first.evidence = all;
         first.remedy.steps = Remedy::steps(first.cause.0, &values);
         Some(first)
     }
@@ -113,7 +114,7 @@ impl Finding {
         for link in &mut self.chain {
             link.subject = clean(&link.subject, 200);
             link.state = clean(&link.state, 200);
-            link.what = link.what.as_ref().map(Thing::cleaned);
+            link.what = link.what.as_ref().map(Entity::cleaned);
         }
         for evidence in &mut self.evidence {
             *evidence = Evidence::new(&evidence.source, &evidence.says);
@@ -149,7 +150,7 @@ pub struct Link {
     pub state: String,
     /// The subject as data: its pid, its path, its device.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub what: Option<Thing>,
+    pub what: Option<Entity>,
     /// Whether this is the root cause.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub root: bool,
@@ -259,15 +260,16 @@ impl Advice {
         let command = match inside {
             Some((pid, entered)) => {
                 text.push_str(&format!(" (in the mount namespace of pid {pid})"));
-                Some(guard::command(&entered, values)?)
+                Some(kill_guard::command(&entered, values)?)
             }
-            None if self.command.is_some() => {
-                Some(self.commands().find_map(|template| guard::command(&of_any_scope(template, values), values))?)
-            }
+            None if self.command.is_some() => Some(
+                self.commands()
+                    .find_map(|template| kill_guard::command(&drop_absent_namespace(template, values), values))?,
+            ),
             None => None,
         };
         let restarted = command.as_deref().and_then(|command| command.strip_prefix("systemctl restart "));
-        if restarted.is_some_and(distribution::has_api_server) {
+        if restarted.is_some_and(kubernetes_distribution::has_api_server) {
             text.push_str(" (this unit is the node's API server too: of several servers restart one at a time)");
         }
         Some(Step { text, command, on_the_node: self.on_the_node, tested: self.is_tested() })
@@ -275,7 +277,7 @@ impl Advice {
 }
 
 /// An object of any kind is named with its namespace, and one that lives in none without.
-fn of_any_scope<'t>(template: &'t str, values: &Values) -> Cow<'t, str> {
+fn drop_absent_namespace<'t>(template: &'t str, values: &Values) -> Cow<'t, str> {
     let is_of_any_kind = template.contains("{type} {name} -n {namespace}");
     match is_of_any_kind && values.get(Placeholder::Namespace).is_none() {
         true => Cow::Owned(template.replace(" -n {namespace}", "")),

@@ -39,13 +39,13 @@ impl FindingBuilder {
     }
 
     /// The gate it blocks.
-    pub fn at(mut self, gate: Option<Gate>) -> Self {
+    pub fn gate(mut self, gate: Option<Gate>) -> Self {
         self.gate = gate;
         self
     }
 
     /// The chain begins with these steps.
-    pub fn below(mut self, head: &[Link]) -> Self {
+    pub fn chain(mut self, head: &[Link]) -> Self {
         self.chain = head.to_vec();
         self
     }

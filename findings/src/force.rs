@@ -191,12 +191,12 @@ impl ForceCost {
         let mut details: Vec<String> = self.writers.iter().map(Writer::detail).collect();
         details.extend(self.writers_not_seen.as_ref().map(|why| format!("Not all that can write were seen: {why}.")));
         details.extend(self.volumes.iter().map(ForcedVolume::detail));
-        details.extend(self.controller.as_deref().map(|controller| self.beside(controller)));
+        details.extend(self.controller.as_deref().map(|controller| self.replacement(controller)));
         details
     }
 
     /// Whether somebody else does the pod's work already, as far as one node can tell.
-    fn beside(&self, controller: &str) -> String {
+    fn replacement(&self, controller: &str) -> String {
         let already = match self.others.as_slice() {
             [] => "No other pod of it was seen running on this node".to_owned(),
             pods => {
@@ -233,13 +233,13 @@ mod tests {
         }
     }
 
-    fn one() -> ForceCost {
+    fn sample() -> ForceCost {
         ForceCost { processes: vec!["pid 326 sh".into()], process_count: 1, ..ForceCost::default() }
     }
 
     #[test]
     fn it_is_one_line_and_the_volumes_have_their_own() {
-        let cost = ForceCost { volumes: vec![volume(true)], unsaved_bytes: Some(5000), ..one() };
+        let cost = ForceCost { volumes: vec![volume(true)], unsaved_bytes: Some(5000), ..sample() };
         let line = "pid 326 sh keeps running; volume pv-1 stays mounted and writable; 5 KiB written are not on disk";
         assert_eq!(cost.line(), line);
         assert!(cost.details()[0].contains("six minutes"));
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn who_can_write_is_told_in_the_line_and_each_in_the_details() {
-        let cost = ForceCost { writers: vec![writer("pv-1")], writer_count: 1, ..one() };
+        let cost = ForceCost { writers: vec![writer("pv-1")], writer_count: 1, ..sample() };
         assert_eq!(cost.line(), "pid 326 sh keeps running and has volume pv-1 open for writing");
         assert_eq!(cost.details(), ["pid 326 sh has /data/journal of volume pv-1 open for writing (descriptor 3)."]);
         let many = ForceCost {
@@ -291,7 +291,7 @@ mod tests {
         let cost = ForceCost {
             controller: Some("ReplicaSet web-5d".into()),
             others: vec![other("shop/web-b", &["data"])],
-            ..one()
+            ..sample()
         };
         assert_eq!(cost.line(), "pid 326 sh keeps running; shop/web-b of ReplicaSet web-5d already runs");
         assert!(

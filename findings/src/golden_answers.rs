@@ -38,7 +38,7 @@ thread_local! {
 }
 
 /// Which test asks, and for which time. A test has a thread of its own, named after it; a random input differs each time.
-pub fn asked_by() -> Option<String> {
+pub fn current_test() -> Option<String> {
     let count = ASKED.replace(ASKED.get() + 1);
     let thread = std::thread::current();
     let test = thread.name().filter(|name| *name != "main" && !name.contains("properties"))?;
@@ -46,7 +46,7 @@ pub fn asked_by() -> Option<String> {
 }
 
 /// Finds the answer as it is kept, if it is this test's that is kept.
-pub fn is_as_kept(folder: &Path, test: &str, answer: &Answer) {
+pub fn check_kept(folder: &Path, test: &str, answer: &Answer) {
     static WRITES: Mutex<()> = Mutex::new(());
     let Answer { cause, faults, text } = answer;
     let rank = faults.iter().fold(0, |rank, fault| 2 * rank + u8::from(*fault));

@@ -52,7 +52,7 @@ impl PodUid {
     }
 
     /// The uid as the systemd cgroup driver writes it (dashes become underscores).
-    pub fn for_systemd(&self) -> String {
+    pub fn systemd_name(&self) -> String {
         self.0.replace('-', "_")
     }
 }

@@ -5,7 +5,6 @@
 //! alert links) takes its words from there.
 
 pub mod cause;
-pub mod distribution;
 pub mod event;
 mod fault;
 mod finding;
@@ -14,15 +13,16 @@ mod force;
 mod gate;
 #[cfg(feature = "golden-answers")]
 pub mod golden_answers;
-mod guard;
 mod ids;
+mod kill_guard;
+pub mod kubernetes_distribution;
 mod mount_namespace;
 mod placeholder;
 pub mod render;
 mod report;
 mod root_id;
+mod subject;
 mod text;
-mod thing;
 mod token_bucket;
 mod verdict;
 
@@ -36,7 +36,7 @@ pub use ids::{PodRef, PodUid};
 pub use placeholder::{BadValue, Placeholder, ProcessId, Shape, Values};
 pub use report::{GateState, GateView, NodeFinding, NodeReport, PodReport, Unknown};
 pub use root_id::RootId;
+pub use subject::{Entity, Subject};
 pub use text::{clean, duration, is_visible, quote_for_shell};
-pub use thing::{Subject, Thing};
 pub use token_bucket::TokenBucket;
 pub use verdict::Verdict;

@@ -35,7 +35,7 @@ impl NodeReport {
     pub const SCHEMA: u32 = 1;
 
     /// As scripts read it: its steps have the values of its findings in words.
-    pub fn without_values(mut self) -> Self {
+    pub fn strip_values(mut self) -> Self {
         let of_node = self.node_findings.iter_mut().map(|found| &mut found.finding);
         let findings = self.pods.iter_mut().flat_map(|pod| &mut pod.findings).chain(of_node);
         findings.for_each(|finding| finding.values = Values::new());

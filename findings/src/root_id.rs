@@ -11,7 +11,7 @@ pub struct RootId(u32);
 
 impl RootId {
     /// Of the root with this key, [`crate::Finding::root`].
-    pub fn of(key: &str) -> Self {
+    pub fn new(key: &str) -> Self {
         RootId(Sha256::digest(key.as_bytes()).iter().take(4).fold(0, |id, byte| (id << 8) | u32::from(*byte)))
     }
 }
@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn it_stays_the_same_and_is_read_as_it_is_written() {
-        let id = RootId::of("NodeUnreachable:Node node-b");
+        let id = RootId::new("NodeUnreachable:Node node-b");
         assert_eq!(id.to_string(), "e26e9eee", "alerts that fire now would be others");
         assert_eq!(id.to_string().parse(), Ok(id));
         for wrong in ["", "e26e9ee", "e26e9eee0", "+26e9eee", "node-b.."] {

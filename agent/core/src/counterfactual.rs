@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use findings::{Confidence, Finding, Gate, Link, PodReport, Thing, Verdict};
+use findings::{Confidence, Entity, Finding, Gate, Link, PodReport, Verdict};
 
 use crate::{
     causes::uninterruptible,
@@ -18,9 +18,9 @@ use crate::{
 };
 
 /// Of so many pods of a node it is judged.
-const MOST_PODS: usize = 16;
+const MAX_PODS: usize = 16;
 /// More of what must end too is not named.
-const MOST_OTHERS: usize = 5;
+const MAX_OTHERS: usize = 5;
 
 /// Says of the findings of stuck pods what must end beside them.
 pub fn weigh(
@@ -31,7 +31,7 @@ pub fn weigh(
     judge: impl Fn(&PodView<'_>) -> PodReport,
 ) {
     let stuck = reports.iter_mut().filter(|report| report.verdict == Verdict::Stuck && !report.findings.is_empty());
-    for report in stuck.take(MOST_PODS) {
+    for report in stuck.take(MAX_PODS) {
         let candidate = candidates.iter().find(|candidate| candidate.pod.uid == report.pod.uid);
         if let Some(candidate) = candidate {
             let alone = share(seen, candidate);
@@ -71,7 +71,7 @@ fn besides(
             names.push(root.subject.clone());
         }
     }
-    names.truncate(MOST_OTHERS);
+    names.truncate(MAX_OTHERS);
     Some(names)
 }
 
@@ -79,7 +79,7 @@ fn besides(
 /// many holders not all are asked what they wait for.
 fn may_wait_too(alone: &Observation, roots: &[&Link], waiting: impl FnOnce() -> BTreeSet<u32>) -> bool {
     let pids = roots.iter().filter_map(|root| match root.what {
-        Some(Thing::Process { pid, .. }) => Some(pid),
+        Some(Entity::Process { pid, .. }) => Some(pid),
         _ => None,
     });
     let is_seen = |pid: &u32| alone.processes.iter().any(|process| process.pid == *pid);
@@ -170,15 +170,15 @@ fn end(alone: &Observation, candidate: &Candidate, kubelet: KubeletMinor, findin
     let mut ended: BTreeSet<u32> = BTreeSet::new();
     for what in finding.roots().filter_map(|link| link.what.as_ref()) {
         match what {
-            Thing::Process { pid, .. } => _ = ended.insert(*pid),
-            Thing::Cgroup { path } => {
+            Entity::Process { pid, .. } => _ = ended.insert(*pid),
+            Entity::Cgroup { path } => {
                 let thawed = thaw(&mut after, path);
                 // At this gate the kubelet kills what lives in the pod's cgroups (`tryKillingCgroupProcesses`).
                 if finding.gate == Some(Gate::CgroupRemoved) {
                     ended.extend(thawed);
                 }
             }
-            Thing::Mount { path, .. } if finding.gate == Some(Gate::VolumesUnmounted) => unmount(&mut after, path),
+            Entity::Mount { path, .. } if finding.gate == Some(Gate::VolumesUnmounted) => unmount(&mut after, path),
             _ => {}
         }
     }
@@ -199,7 +199,7 @@ fn waiting_for(alone: &Observation, candidate: &Candidate, kubelet: KubeletMinor
         let mut threads = process.threads.iter().filter(|thread| thread.waits() && thread.steady);
         threads.any(|thread| {
             (process.is_ending(thread) && uninterruptible::is_at_pipe(thread))
-                || uninterruptible::why(&view, process, thread, &[], finding.gate).root == finding.root
+                || uninterruptible::explain(&view, process, thread, &[], finding.gate).root == finding.root
         })
     };
     alone.processes.iter().filter(waits).map(|process| process.pid).collect()

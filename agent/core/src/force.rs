@@ -11,9 +11,9 @@ use crate::{
 };
 
 /// More of them are told by their number.
-const MOST: usize = 5;
+const MAX_NAMED: usize = 5;
 /// Of so many processes it is read what they have open.
-const MOST_LOOKED_AT: usize = 64;
+const MAX_PROCESSES_READ: usize = 64;
 
 /// Of a pod whose deletion was requested. None when nothing of it would go on.
 pub fn cost(view: &PodView) -> Option<ForceCost> {
@@ -34,7 +34,7 @@ pub fn cost(view: &PodView) -> Option<ForceCost> {
         .collect();
     let writing = if volumes.is_empty() { Writing::default() } else { writing(view, &living, &volumes) };
     let unsaved = view.cgroup.and_then(|cgroup| cgroup.dirs.iter().find_map(|dir| dir.dirty_bytes));
-    let names = living.iter().take(MOST).map(|process| describe::process(process).text);
+    let names = living.iter().take(MAX_NAMED).map(|process| describe::process(process).text);
     let controller = view.api.and_then(|pod| pod.controller.as_ref());
     let cost = ForceCost {
         processes: names.collect(),
@@ -45,7 +45,7 @@ pub fn cost(view: &PodView) -> Option<ForceCost> {
         volumes: volumes.into_iter().map(|(volume, _)| volume).collect(),
         unsaved_bytes: unsaved.filter(|bytes| *bytes > 0),
         controller: controller.map(|controller| clean(&format!("{} {}", controller.kind, controller.name), 320)),
-        others: others(view).take(MOST).collect(),
+        others: other_pods(view).take(MAX_NAMED).collect(),
     };
     (cost.process_count > 0 || !cost.volumes.is_empty() || cost.unsaved_bytes.is_some()).then_some(cost)
 }
@@ -60,10 +60,10 @@ struct Writing {
 
 fn writing(view: &PodView, living: &[&Process], volumes: &[(ForcedVolume, &Mount)]) -> Writing {
     let mut writing = Writing::default();
-    if living.len() > MOST_LOOKED_AT {
-        writing.not_seen = Some(format!("{} of {} processes were looked at", MOST_LOOKED_AT, living.len()));
+    if living.len() > MAX_PROCESSES_READ {
+        writing.not_seen = Some(format!("{} of {} processes were looked at", MAX_PROCESSES_READ, living.len()));
     }
-    let looked_at = living.iter().take(MOST_LOOKED_AT);
+    let looked_at = living.iter().take(MAX_PROCESSES_READ);
     for (process, open) in looked_at.filter_map(|process| Some((process, view.writable_files(process.pid)?))) {
         if let Some(fault) = &open.fault {
             writing.not_seen.get_or_insert_with(|| clean(&fault.to_string(), 200));
@@ -73,28 +73,28 @@ fn writing(view: &PodView, living: &[&Process], volumes: &[(ForcedVolume, &Mount
         writing.writers.extend(of_each);
         writing.count += usize::from(writing.writers.len() > before);
     }
-    writing.writers.truncate(MOST);
+    writing.writers.truncate(MAX_NAMED);
     writing
 }
 
 /// What a process can write to of what is mounted at `mount`: opened where the same directory of the same file system
 /// is mounted, or one below it (a subPath).
 fn writer(process: &Process, volume: &str, open: &[WritableFile], mount: &Mount) -> Option<Writer> {
-    let mut its = open.iter().filter(|file| file.dev == mount.dev && file.root.is_within(&mount.root));
-    let file = its.next()?;
+    let mut files = open.iter().filter(|file| file.dev == mount.dev && file.root.is_within(&mount.root));
+    let file = files.next()?;
     Some(Writer {
         process: describe::process(process).text,
         volume: volume.to_owned(),
         file: describe::path(&file.path),
         fd: file.fd,
-        more_files: its.count(),
+        more_files: files.count(),
         ending: process.is_dying(),
     })
 }
 
 /// Other pods of the same controller that run here and are ready. Those of a StatefulSet each do a work of their own,
 /// unless they use the same claim.
-fn others<'a>(view: &PodView<'a>) -> impl Iterator<Item = OtherPod> + use<'a> {
+fn other_pods<'a>(view: &PodView<'a>) -> impl Iterator<Item = OtherPod> + use<'a> {
     let pods = view.seen.api.get().into_iter().filter(|api| api.stale.is_none()).flat_map(|api| &api.pods);
     let ours = view.api.and_then(|pod| Some((pod, pod.controller.as_ref()?)));
     pods.filter_map(move |other| {

@@ -171,7 +171,7 @@ static KNOWN: [Entry; 31] = [
 
 /// A function of which it is known what a task in it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Known<'a> {
+pub struct WaitSite<'a> {
     /// Its name.
     pub function: &'a str,
     /// Its part of the kernel.
@@ -182,14 +182,14 @@ pub struct Known<'a> {
 ///
 /// A client of a file system or a driver may stand anywhere in the stack. Whoever looks up a name or touches a page
 /// has called everything else, so those only count where the task sleeps.
-pub fn known(thread: &Thread) -> Option<Known<'_>> {
+pub fn wait_site(thread: &Thread) -> Option<WaitSite<'_>> {
     let wchan = thread.wchan.get().map(String::as_str).filter(|wchan| !wchan.is_empty());
     let stack = || thread.stack.get().into_iter().flatten().map(String::as_str);
     let sleeps_in = wchan.or_else(|| stack().next()).filter(|function| !is_told_elsewhere(function))?;
     KNOWN.iter().find_map(|entry| {
         let above = || stack().find(|function| entry.has(function)).filter(|_| entry.subsystem.is_a_place());
         let function = Some(sleeps_in).filter(|function| entry.has(function)).or_else(above)?;
-        Some(Known { function, subsystem: entry.subsystem })
+        Some(WaitSite { function, subsystem: entry.subsystem })
     })
 }
 
@@ -242,13 +242,13 @@ mod tests {
     use super::*;
     use crate::observation::{Seen, sample};
 
-    fn at(wchan: &str, stack: &[&str]) -> Option<Subsystem> {
+    fn subsystem(wchan: &str, stack: &[&str]) -> Option<Subsystem> {
         let mut thread = sample::process(1, "a", 'D', 1).threads[0].clone();
         thread.wchan = Seen::Seen(wchan.into());
         if !stack.is_empty() {
             thread.stack = Seen::Seen(stack.iter().map(|function| (*function).to_owned()).collect());
         }
-        known(&thread).map(|known| known.subsystem)
+        wait_site(&thread).map(|site| site.subsystem)
     }
 
     #[test]
@@ -266,20 +266,20 @@ mod tests {
 
     #[test]
     fn the_narrowest_of_a_stack_counts() {
-        assert_eq!(at("folio_wait_bit_common", &[]), Some(Subsystem::Page));
+        assert_eq!(subsystem("folio_wait_bit_common", &[]), Some(Subsystem::Page));
         let stack = ["folio_wait_bit_common", "xfs_file_read_iter", "vfs_read"];
-        assert_eq!(at("folio_wait_bit_common", &stack), Some(XFS));
-        assert_eq!(at("percpu_rwsem_wait", &["percpu_rwsem_wait", "mnt_want_write"]), Some(Subsystem::Freeze));
+        assert_eq!(subsystem("folio_wait_bit_common", &stack), Some(XFS));
+        assert_eq!(subsystem("percpu_rwsem_wait", &["percpu_rwsem_wait", "mnt_want_write"]), Some(Subsystem::Freeze));
         let stack = ["request_wait_answer", "fuse_lookup_name", "lookup_slow", "walk_component", "path_openat"];
-        assert_eq!(at("request_wait_answer", &stack), None, "it waits for the server, not for the directory");
-        assert_eq!(at("wait_for_response", &[]), Some(CIFS));
-        assert_eq!(at("d_alloc_parallel", &[]), Some(Subsystem::Directory));
+        assert_eq!(subsystem("request_wait_answer", &stack), None, "it waits for the server, not for the directory");
+        assert_eq!(subsystem("wait_for_response", &[]), Some(CIFS));
+        assert_eq!(subsystem("d_alloc_parallel", &[]), Some(Subsystem::Directory));
     }
 
     #[test]
     fn what_is_not_known_is_not_guessed() {
         for function in ["", "io_schedule", "request_wait_answer", "rpc_wait_bit_killable", "zap_pid_ns_processes"] {
-            assert_eq!(at(function, &[]), None, "{function}");
+            assert_eq!(subsystem(function, &[]), None, "{function}");
         }
     }
 }

@@ -68,12 +68,12 @@ pub struct Call {
 }
 
 /// The encoded answer of a call that somebody else makes.
-pub type Carried<'a> = Pin<Box<dyn Future<Output = Result<Vec<u8>, RpcError>> + Send + 'a>>;
+pub type FindingAnnotation<'a> = Pin<Box<dyn Future<Output = Result<Vec<u8>, RpcError>> + Send + 'a>>;
 
 /// Whoever makes the calls of a process that may not connect to anything itself.
 pub trait Carrier: std::fmt::Debug + Send + Sync {
     /// Makes the call.
-    fn carry(&self, call: Call) -> Carried<'_>;
+    fn carry(&self, call: Call) -> FindingAnnotation<'_>;
 }
 
 /// A lazily opened connection: the first call connects.
@@ -87,7 +87,7 @@ pub struct Connection {
 #[derive(Clone, Debug)]
 enum Way {
     Own(Channel),
-    Carried { carrier: Arc<dyn Carrier>, socket: PathBuf, bound: Option<u32> },
+    FindingAnnotation { carrier: Arc<dyn Carrier>, socket: PathBuf, bound: Option<u32> },
 }
 
 impl Connection {
@@ -114,7 +114,7 @@ impl Connection {
     /// One whose calls are made by somebody else; `bound` as for [`Connection::bounded`].
     pub fn carried(carrier: Arc<dyn Carrier>, socket: &Path, deadline: Duration, bound: Option<u32>) -> Self {
         let max_message = bound.map_or(MAX_MESSAGE, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
-        Self { way: Way::Carried { carrier, socket: socket.to_owned(), bound }, deadline, max_message }
+        Self { way: Way::FindingAnnotation { carrier, socket: socket.to_owned(), bound }, deadline, max_message }
     }
 
     /// Calls one unary method, for example `/runtime.v1.RuntimeService/Version`.
@@ -125,8 +125,8 @@ impl Connection {
     {
         let answer = async {
             match &self.way {
-                Way::Own(channel) => self.over(channel.clone(), method, question).await,
-                Way::Carried { carrier, socket, bound } => {
+                Way::Own(channel) => self.call_over(channel.clone(), method, question).await,
+                Way::FindingAnnotation { carrier, socket, bound } => {
                     let (socket, bound) = (socket.clone(), *bound);
                     let question = question.encode_to_vec();
                     let call = Call { socket, method, question, deadline: self.deadline, bound };
@@ -142,7 +142,7 @@ impl Connection {
         }
     }
 
-    async fn over<Q, A>(&self, channel: Channel, method: &'static str, question: Q) -> Result<A, RpcError>
+    async fn call_over<Q, A>(&self, channel: Channel, method: &'static str, question: Q) -> Result<A, RpcError>
     where
         Q: prost::Message + Send + Sync + 'static,
         A: prost::Message + Default + Send + Sync + 'static,
@@ -151,11 +151,11 @@ impl Connection {
         grpc.ready().await.map_err(|error| unreachable(&error))?;
         let path = http::uri::PathAndQuery::from_static(method);
         let codec = tonic_prost::ProstCodec::<Q, A>::default();
-        grpc.unary(Request::new(question), path, codec).await.map(tonic::Response::into_inner).map_err(from_status)
+        grpc.unary(Request::new(question), path, codec).await.map(tonic::Response::into_inner).map_err(rpc_error)
     }
 }
 
-fn from_status(status: tonic::Status) -> RpcError {
+fn rpc_error(status: tonic::Status) -> RpcError {
     match status.code() {
         Code::Unavailable => unreachable(&status),
         Code::Unimplemented => RpcError::Unimplemented,

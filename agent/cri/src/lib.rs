@@ -13,6 +13,6 @@ mod connection;
 mod message;
 mod reader;
 
-pub use connection::{Call, Carried, Carrier, Connection, RpcError};
+pub use connection::{Call, Carrier, Connection, FindingAnnotation, RpcError};
 pub use message::*;
 pub use reader::{RuntimeReader, method};

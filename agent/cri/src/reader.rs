@@ -33,7 +33,7 @@ impl RuntimeReader {
     }
 
     /// Asks over a connection that was prepared by the caller.
-    pub fn over(connection: Connection) -> Self {
+    pub fn with_connection(connection: Connection) -> Self {
         Self(connection)
     }
 

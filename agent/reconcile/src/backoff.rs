@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::Instant;
 
 const FIRST: Duration = Duration::from_secs(1);
-const LONGEST: Duration = Duration::from_secs(300);
+const MAX_PAUSE: Duration = Duration::from_secs(300);
 /// An answer that is not there by then will not come: every request has a shorter deadline.
 const IN_FLIGHT: Duration = Duration::from_secs(60);
 
@@ -53,11 +53,11 @@ impl Backoff {
 
     /// It failed; `after` is what the server asked for.
     pub fn failed(&mut self, after: Option<Duration>, now: Instant) {
-        let doubled = FIRST.saturating_mul(1 << self.failures.min(9)).min(LONGEST);
+        let doubled = FIRST.saturating_mul(1 << self.failures.min(9)).min(MAX_PAUSE);
         self.failures = self.failures.saturating_add(1);
         self.asked = after.is_some();
         // Spread upwards only: who asks for two seconds is not to be asked after one.
-        let wait = after.unwrap_or(Duration::ZERO).max(doubled).min(LONGEST).mul_f64(1.0 + 0.3 * self.random.f64());
+        let wait = after.unwrap_or(Duration::ZERO).max(doubled).min(MAX_PAUSE).mul_f64(1.0 + 0.3 * self.random.f64());
         self.not_before = now.steady + wait;
     }
 }
@@ -74,7 +74,7 @@ mod tests {
         backoff.failed(None, at(0));
         assert!(backoff.wait(at(0)) >= FIRST && backoff.wait(at(0)) < FIRST * 2);
         (0..40).for_each(|_| backoff.failed(None, at(0)));
-        assert!(backoff.wait(at(0)) >= LONGEST && backoff.wait(at(0)) < LONGEST * 2);
+        assert!(backoff.wait(at(0)) >= MAX_PAUSE && backoff.wait(at(0)) < MAX_PAUSE * 2);
         backoff.succeeded();
         backoff.failed(Some(Duration::from_secs(40)), at(0));
         assert!(backoff.wait(at(0)) >= Duration::from_secs(40));

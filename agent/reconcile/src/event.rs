@@ -2,7 +2,7 @@
 
 use findings::{
     PodRef,
-    event::{ACTION, ANNOTATION, CONTROLLER, Carried, EventName, NAMESPACE},
+    event::{ACTION, ANNOTATION, CONTROLLER, EventName, FindingAnnotation, NAMESPACE},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ pub struct Draft {
     /// `series.count` and `series.lastObservedTime`, from the second time on.
     pub series: Option<(i32, String)>,
     /// What stands in the annotation.
-    pub carried: Carried,
+    pub annotation: FindingAnnotation,
 }
 
 /// What says who speaks of whom. None of it can be changed once the Event stands, and unlike the note and
@@ -115,7 +115,7 @@ impl Draft {
         event["metadata"] = json!({
             "name": self.name.as_str(),
             "namespace": NAMESPACE,
-            "annotations": {ANNOTATION: self.carried.to_annotation()},
+            "annotations": {ANNOTATION: self.annotation.to_json()},
         });
         event["eventTime"] = json!(self.event_time);
         event["note"] = json!(self.note);

@@ -32,7 +32,7 @@ pub enum WatchEvent {
 
 /// A pod and when its time is up.
 #[derive(Clone, Debug, PartialEq)]
-struct Known {
+struct IndexedPod {
     pod: ApiPod,
     /// When its deadline is, or was, on the steady clock. Reckoned once, when it became known, so
     /// that a clock that is set later does not move it.
@@ -42,8 +42,8 @@ struct Known {
 /// The pods of this node by the API server's word.
 #[derive(Debug, Default)]
 pub struct Index {
-    pods: BTreeMap<PodUid, Known>,
-    listing: Option<BTreeMap<PodUid, Known>>,
+    pods: BTreeMap<PodUid, IndexedPod>,
+    listing: Option<BTreeMap<PodUid, IndexedPod>>,
     synced: bool,
     broken: Option<(Instant, Fault)>,
     node: Option<NodeInfo>,
@@ -56,7 +56,7 @@ pub struct Index {
 }
 
 /// Of more pods that are gone it is not remembered when; nothing of most is left here.
-const MOST_FORGOTTEN: usize = 1000;
+const MAX_FORGOTTEN: usize = 1000;
 
 /// What the API server says of the Node itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -136,13 +136,13 @@ impl Index {
 
     fn forget(&mut self, uid: PodUid, now: Instant) {
         self.forgotten.insert(uid, now.wall_ms);
-        if self.forgotten.len() > MOST_FORGOTTEN {
+        if self.forgotten.len() > MAX_FORGOTTEN {
             let first = self.forgotten.iter().min_by_key(|(_, at)| **at).map(|(uid, _)| uid.clone());
             first.map(|uid| self.forgotten.remove(&uid));
         }
     }
 
-    fn replace(&mut self, listed: BTreeMap<PodUid, Known>, now: Instant) -> Vec<Change> {
+    fn replace(&mut self, listed: BTreeMap<PodUid, IndexedPod>, now: Instant) -> Vec<Change> {
         self.forgotten.retain(|uid, _| !listed.contains_key(uid));
         let lost: Vec<PodUid> = self.pods.keys().filter(|uid| !listed.contains_key(*uid)).cloned().collect();
         lost.into_iter().for_each(|uid| self.forget(uid, now));
@@ -156,14 +156,14 @@ impl Index {
     }
 
     /// Reckons the deadline once per deletion.
-    fn known(&self, pod: ApiPod, now: Instant) -> Known {
+    fn known(&self, pod: ApiPod, now: Instant) -> IndexedPod {
         let before = self.pods.get(&pod.uid).filter(|before| before.pod.deletion == pod.deletion);
         let deadline = match (before, pod.deletion) {
             (Some(before), _) => before.deadline,
             (None, Some(deletion)) => Some(reckon(deletion, now)),
             (None, None) => None,
         };
-        Known { pod, deadline }
+        IndexedPod { pod, deadline }
     }
 
     /// Takes in what was judged: a driver that comes back again and again is not to be waited for each time.
@@ -243,7 +243,7 @@ fn reckon(deletion: Deletion, now: Instant) -> Instant {
     Instant { steady: (now.steady + ahead).saturating_sub(behind), wall_ms: deletion.deadline_ms }
 }
 
-fn change(before: Option<&Known>, now: &Known) -> Option<Change> {
+fn change(before: Option<&IndexedPod>, now: &IndexedPod) -> Option<Change> {
     let uid = now.pod.uid.clone();
     match (before.and_then(|before| before.deadline), now.deadline) {
         (None, Some(deadline)) => Some(Change::Terminating(uid, deadline)),
@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(forgotten(&index), None);
         index.listed(Vec::new(), at(30));
         assert_eq!(forgotten(&index), Some(at(30).wall_ms));
-        for number in 0..MOST_FORGOTTEN {
+        for number in 0..MAX_FORGOTTEN {
             let other = PodUid::parse(&format!("96fb425e-919e-44f9-8b42-{number:012}")).unwrap();
             index.take(WatchEvent::Delete(other), at(40));
         }

@@ -42,7 +42,7 @@ impl Instant {
 
     /// The moment at which the wall showed `wall_s`, as far as today's clock can tell; never later
     /// than now.
-    pub fn at_wall(self, wall_s: i64) -> Instant {
+    pub fn convert_wall(self, wall_s: i64) -> Instant {
         let ago = Duration::from_secs(u64::try_from(self.wall_s().saturating_sub(wall_s)).unwrap_or(0));
         let wall_ms = u64::try_from(wall_s).unwrap_or(0).saturating_mul(1000).min(self.wall_ms);
         Instant { steady: self.steady.saturating_sub(ago), wall_ms }
@@ -67,7 +67,7 @@ pub mod tests {
 
     #[test]
     fn what_the_wall_showed_becomes_a_moment() {
-        assert_eq!(at(60).at_wall(at(20).wall_s()), at(20));
-        assert_eq!(at(60).at_wall(at(90).wall_s()), at(60), "the clock was set back");
+        assert_eq!(at(60).convert_wall(at(20).wall_s()), at(20));
+        assert_eq!(at(60).convert_wall(at(90).wall_s()), at(60), "the clock was set back");
     }
 }

@@ -75,7 +75,7 @@ fn check(args: CheckArgs) -> anyhow::Result<u8> {
                     "run it as root (sudo): other users' processes and the runtime's socket are not readable otherwise"
                 );
             }
-            let told = options.insert(scan::Options {
+            let options = options.insert(scan::Options {
                 node_name: node_name.clone(),
                 kubelet: Which { wanted: args.kubelet_pid, every: judges_each_kubelet(&args) && pod.is_none() },
                 kubelet_root: args.kubelet_root.clone(),
@@ -89,12 +89,12 @@ fn check(args: CheckArgs) -> anyhow::Result<u8> {
                 list_all: save_observation.is_some(),
                 ..scan::Options::default()
             });
-            of_node(told.clone())
+            node_scan(options.clone())
         }
     };
     let mut seen = vec![scan_in_time(scan)?];
     if let Some(options) = options.filter(|_| judges_each_kubelet(&args)) {
-        let of = |kubelet: Which| scan_in_time(of_node(scan::Options { kubelet, ..options.clone() }));
+        let of = |kubelet: Which| scan_in_time(node_scan(scan::Options { kubelet, ..options.clone() }));
         // A look at one pod costs less than the search for kubelets outside of the usual units.
         if pod.as_ref().is_some_and(|only| !is_known(&seen[0], only)) {
             seen = vec![of(Which { every: true, ..options.kubelet })?];
@@ -112,15 +112,15 @@ fn check(args: CheckArgs) -> anyhow::Result<u8> {
     Ok(exit)
 }
 
-fn of_node(options: scan::Options) -> NodeScan {
+fn node_scan(options: scan::Options) -> NodeScan {
     Box::new(move |runtime| Ok(runtime.block_on(scan::scan(&options, &Prober::new()))))
 }
 
 /// Whether nothing is told of one kubelet that would be wrong of another.
 fn judges_each_kubelet(args: &CheckArgs) -> bool {
     let CheckArgs { kubelet_pid, kubelet_root, cri_endpoint, node_name, save_observation, .. } = args;
-    let told = [kubelet_root, cri_endpoint, save_observation].into_iter().any(Option::is_some);
-    kubelet_pid.is_none() && node_name.is_none() && !told
+    let is_configured = [kubelet_root, cri_endpoint, save_observation].into_iter().any(Option::is_some);
+    kubelet_pid.is_none() && node_name.is_none() && !is_configured
 }
 
 /// Those that could be the node's as well as the one whose pods were looked at.
@@ -214,7 +214,7 @@ fn answer_of(seen: &Observation, kubelets: usize, only: Option<&PodFilter>, outp
     let text = match output {
         Output::Table => report::tree(&report, Detail::Short, style),
         Output::Wide => report::tree(&report, Detail::Wide, style),
-        Output::Json => render::json(&report.without_values()).context("writing JSON")?,
+        Output::Json => render::json(&report.strip_values()).context("writing JSON")?,
     };
     print(&text, style)?;
     Ok(verdict)

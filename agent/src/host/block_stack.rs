@@ -33,7 +33,7 @@ fn stack(sysfs: &Path, mounted: Dev) -> Option<BlockStack> {
     let mut at = 0;
     while let Some(name) = names.get(at).cloned().filter(|_| at < MAX_DEVICES) {
         let of = sysfs.join("class/block").join(&name);
-        let below = below(&of);
+        let below = lower_devices(&of);
         names.extend(below.iter().filter(|name| !names.contains(name)).cloned().collect::<Vec<_>>());
         let counters = counters(&of);
         let (in_flight, finished) = (counters.in_flight, [counters.finished, None]);
@@ -49,7 +49,7 @@ fn name_at(link: &Path) -> Option<String> {
 }
 
 /// What a device is built on: the whole of a partition, else what it has taken.
-fn below(device: &Path) -> Vec<String> {
+fn lower_devices(device: &Path) -> Vec<String> {
     if line(&device.join("partition")).is_some() {
         let target = sys::read_link(device).ok().and_then(|target| String::from_utf8(target).ok());
         return target.and_then(|target| target.rsplit('/').nth(1).map(str::to_owned)).into_iter().collect();

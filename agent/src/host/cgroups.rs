@@ -106,7 +106,12 @@ pub fn pods(host: &HostRoot, mounts: &[CgroupMount], cgroup_root: &str) -> Seen<
 }
 
 /// Finds the cgroups of these pods only, without listing those of the others.
-pub fn of(uids: &BTreeSet<PodUid>, host: &HostRoot, mounts: &[CgroupMount], cgroup_root: &str) -> Seen<Vec<PodCgroup>> {
+pub fn pods_of(
+    uids: &BTreeSet<PodUid>,
+    host: &HostRoot,
+    mounts: &[CgroupMount],
+    cgroup_root: &str,
+) -> Seen<Vec<PodCgroup>> {
     let mut found: BTreeMap<PodUid, Vec<CgroupDir>> = BTreeMap::new();
     let mut any_tree = false;
     for mount in mounts {
@@ -340,13 +345,13 @@ mod tests {
         assert_eq!(all.len(), 2);
         for pod in all {
             assert_eq!(
-                (pod.dirs.len(), of(&[pod.uid.clone()].into(), &host, &mounts, "/")),
+                (pod.dirs.len(), pods_of(&[pod.uid.clone()].into(), &host, &mounts, "/")),
                 (2, Seen::Seen(vec![pod]))
             );
         }
         let other = PodUid::parse(&UID.replace('9', "7")).unwrap();
-        assert_eq!(of(&[other.clone()].into(), &host, &mounts, "/"), Seen::Seen(vec![]));
-        assert_eq!(of(&[other].into(), &host, &[mount("c")], "/"), Seen::Missing);
+        assert_eq!(pods_of(&[other.clone()].into(), &host, &mounts, "/"), Seen::Seen(vec![]));
+        assert_eq!(pods_of(&[other].into(), &host, &[mount("c")], "/"), Seen::Missing);
     }
 
     /// Both versions are read from made-up trees: the same code reads the real ones in the lab.

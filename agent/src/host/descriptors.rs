@@ -17,7 +17,7 @@ pub enum Walk {
 }
 
 /// Each descriptor of a process and where its link points, until `end`.
-pub fn each(dir: &ProcDir, end: Instant, mut see: impl FnMut(u32, &[u8])) -> Walk {
+pub fn walk(dir: &ProcDir, end: Instant, mut see: impl FnMut(u32, &[u8])) -> Walk {
     if Instant::now() >= end {
         return Walk::CutOff;
     }
@@ -26,7 +26,7 @@ pub fn each(dir: &ProcDir, end: Instant, mut see: impl FnMut(u32, &[u8])) -> Wal
         Err(error) if sys::is_gone(&error) => return Walk::Whole,
         Err(_) => return Walk::Denied,
     };
-    let walked = list.each_link(|fd, link| {
+    let walked = list.walk_links(|fd, link| {
         if Instant::now() >= end {
             return ControlFlow::Break(());
         }
@@ -53,14 +53,14 @@ mod tests {
         let me = ProcDir::open(std::process::id()).unwrap();
         let mut seen = 0;
         let end = Instant::now() + Duration::from_secs(1);
-        let walk = each(&me, end, |_, _| {
+        let outcome = walk(&me, end, |_, _| {
             seen += 1;
             std::thread::sleep(end.saturating_duration_since(Instant::now()));
         });
-        assert_eq!((walk, seen), (Walk::CutOff, 1));
+        assert_eq!((outcome, seen), (Walk::CutOff, 1));
         let soon = || Instant::now() + Duration::from_secs(5);
-        assert_eq!(each(&me, soon(), |_, _| seen += 1), Walk::Whole);
+        assert_eq!(walk(&me, soon(), |_, _| seen += 1), Walk::Whole);
         assert!(seen > 40);
-        assert_eq!(each(&me, Instant::now(), |_, _| panic!("there is no time")), Walk::CutOff);
+        assert_eq!(walk(&me, Instant::now(), |_, _| panic!("there is no time")), Walk::CutOff);
     }
 }

@@ -22,21 +22,21 @@ pub fn owners(process_index: &ProcessIndex, deadline: Duration) -> Vec<InFlight>
         }
         let Ok((dir, _)) = living(*pid) else { continue };
         let mut waiting: Option<(u32, u32)> = None;
-        descriptors::each(&dir, end, |fd, link| {
+        descriptors::walk(&dir, end, |fd, link| {
             if link.starts_with(b"socket:") && waiting.is_none() {
-                waiting = in_flight(&dir, fd, link).map(|count| (fd, count));
+                waiting = waiting_count(&dir, fd, link).map(|count| (fd, count));
             }
         });
-        found.extend(waiting.and_then(|(fd, count)| of(*pid, &dir, fd, count)));
+        found.extend(waiting.and_then(|(fd, count)| owner_of(*pid, &dir, fd, count)));
     }
     found
 }
 
-fn in_flight(dir: &ProcDir, fd: u32, link: &[u8]) -> Option<u32> {
+fn waiting_count(dir: &ProcDir, fd: u32, link: &[u8]) -> Option<u32> {
     parse::fdinfo(&dir.fdinfo(fd, link).ok()?).scm_fds.filter(|count| *count > 0)
 }
 
-fn of(pid: u32, dir: &ProcDir, fd: u32, count: u32) -> Option<InFlight> {
+fn owner_of(pid: u32, dir: &ProcDir, fd: u32, count: u32) -> Option<InFlight> {
     let stat = parse::stat(&dir.read("stat", MAX_LINE_BYTES).ok()?)?;
     let (owner, mount_ns) = (owner(dir, stat.exiting()), dir.namespace("mnt").ok());
     Some(InFlight {
@@ -67,13 +67,13 @@ mod tests {
         let me = std::process::id();
         let (dir, _) = living(me).unwrap();
         let fd = |socket: &UnixStream| u32::try_from(socket.as_raw_fd()).unwrap();
-        let in_flight = |socket| in_flight(&dir, fd(socket), b"socket:[1]");
+        let in_flight = |socket| waiting_count(&dir, fd(socket), b"socket:[1]");
         assert_eq!(in_flight(&there), None);
         let sent = [here.as_raw_fd()];
         let message = [ControlMessage::ScmRights(&sent)];
         sendmsg::<()>(here.as_raw_fd(), &[IoSlice::new(b"x")], &message, MsgFlags::empty(), None).unwrap();
         assert_eq!((in_flight(&there), in_flight(&here)), (Some(1), None));
-        let owner = of(me, &dir, fd(&there), 1).unwrap();
+        let owner = owner_of(me, &dir, fd(&there), 1).unwrap();
         assert_eq!((owner.pid, owner.fd), (me, fd(&there)));
         assert!(owner.mount_ns.is_some());
     }

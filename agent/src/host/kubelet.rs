@@ -11,7 +11,7 @@ pub use listener::{KubeletListener, listener};
 
 use super::{HostRoot, Sockets, healthz, prober::Prober, processes};
 use crate::{
-    distribution::{self, DEFAULT_RUNTIME, Distribution, Runtime},
+    kubernetes_distribution::{self, DEFAULT_RUNTIME, Distribution, Runtime},
     observation::{
         CgroupDriver, CgroupMount, Disbelief, FalseKubelet, Fault, FaultKind, HostPath, KubeletFacts, Reason, Seen,
     },
@@ -73,7 +73,7 @@ pub struct Which {
 /// Without the host's pid namespace nothing can be found, and that is a failure, not an absence.
 pub fn find(cgroup_mounts: &[CgroupMount], host: &HostRoot, prober: &Prober, which: Which) -> Search {
     let (mut refused, wanted) = (Vec::new(), which.wanted);
-    if let Some(found) = first_of(&by_cgroup(cgroup_mounts, host, which.every), prober, wanted, &mut refused) {
+    if let Some(found) = first_of(&unit_kubelets(cgroup_mounts, host, which.every), prober, wanted, &mut refused) {
         return Search { kubelet: Seen::Seen(found), refused };
     }
     // They are met again.
@@ -83,13 +83,12 @@ pub fn find(cgroup_mounts: &[CgroupMount], host: &HostRoot, prober: &Prober, whi
         Err(error) => return Search { kubelet: Seen::Failed(Fault::new("/proc", error)), refused },
     };
     let named: Vec<u32> = pids.into_iter().filter(|pid| has_name(*pid)).collect();
-    let kubelet =
-        first_of(&named, prober, wanted, &mut refused).map_or_else(|| none_found(&refused, wanted), Seen::Seen);
+    let kubelet = first_of(&named, prober, wanted, &mut refused).map_or_else(|| absence(&refused, wanted), Seen::Seen);
     Search { kubelet, refused }
 }
 
 /// Those with its name in the units it usually runs in; where there are any, after them `every` other outside of pods.
-fn by_cgroup(cgroup_mounts: &[CgroupMount], host: &HostRoot, every: bool) -> Vec<u32> {
+fn unit_kubelets(cgroup_mounts: &[CgroupMount], host: &HostRoot, every: bool) -> Vec<u32> {
     let mounts = || cgroup_mounts.iter().filter(|mount| is_systemd(mount));
     let mut met = BTreeSet::new();
     let mut is_one = |pid: &u32| met.insert(*pid) && has_name(*pid);
@@ -130,7 +129,7 @@ fn choose(
 }
 
 /// A process of a pod is never the node's kubelet; of any other that is not believed it cannot be told.
-fn none_found(refused: &[FalseKubelet], wanted: Option<u32>) -> Seen<KubeletProcess> {
+fn absence(refused: &[FalseKubelet], wanted: Option<u32>) -> Seen<KubeletProcess> {
     if let Some(pid) = wanted {
         let says = format!("pid {pid}, which --kubelet-pid names, is not believed to be a kubelet of this node");
         return Seen::Failed(Fault::new("/proc", (FaultKind::NotAsked, says)));
@@ -153,7 +152,7 @@ fn none_found(refused: &[FalseKubelet], wanted: Option<u32>) -> Seen<KubeletProc
 fn kubelet(pid: u32, prober: &Prober, refused: &mut Vec<FalseKubelet>) -> Option<KubeletProcess> {
     let dir = ProcDir::open(pid).ok()?;
     let stat = parse::stat(&dir.read("stat", sys::limits::MAX_LINE_BYTES).ok()?)?;
-    if !distribution::is_kubelet(&stat.comm) || stat.state == 'Z' {
+    if !kubernetes_distribution::is_kubelet(&stat.comm) || stat.state == 'Z' {
         return None;
     }
     match verification::disbelief(pid, &dir, prober) {
@@ -176,7 +175,7 @@ pub(super) fn sees_the_host() -> bool {
 }
 
 fn has_name(pid: u32) -> bool {
-    sys::comm_of(pid).is_ok_and(|comm| str::from_utf8(&comm).is_ok_and(distribution::is_kubelet))
+    sys::comm_of(pid).is_ok_and(|comm| str::from_utf8(&comm).is_ok_and(kubernetes_distribution::is_kubelet))
 }
 
 fn is_systemd(mount: &CgroupMount) -> bool {
@@ -190,7 +189,7 @@ fn unit_processes(mount: &CgroupMount, host: &HostRoot) -> impl Iterator<Item = 
         sys::read_text(&slice.join(unit).join("cgroup.procs"), sys::limits::MAX_CGROUP_PROCS_BYTES).ok()
     };
     let pids = |text: String| text.lines().filter_map(|line| line.parse().ok()).collect::<Vec<u32>>();
-    let mut units: Vec<&str> = distribution::kubelets().map(|kubelet| kubelet.unit).collect();
+    let mut units: Vec<&str> = kubernetes_distribution::kubelets().map(|kubelet| kubelet.unit).collect();
     units.dedup();
     units.into_iter().filter_map(procs).flat_map(pids)
 }
@@ -212,7 +211,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        let distribution = Distribution::of(None, None, None);
+        let distribution = Distribution::find(None, None, None);
         let (flags, config) = (KubeletFlags::default(), KubeletConfig::default());
         Settings { distribution, flags, config, is_whole: false, rancher_agent: None }
     }
@@ -226,9 +225,9 @@ impl Settings {
 
     /// Where its runtime is, as it was told.
     fn endpoint(&self) -> Option<&str> {
-        let told = self.flags.runtime_endpoint.as_deref().or(self.config.container_runtime_endpoint.as_deref());
+        let endpoint = self.flags.runtime_endpoint.as_deref().or(self.config.container_runtime_endpoint.as_deref());
         // A configuration that a program has written has every field.
-        told.filter(|endpoint| !endpoint.is_empty())
+        endpoint.filter(|endpoint| !endpoint.is_empty())
     }
 
     /// The runtime's socket, when it is set: a URL or a path (`parseEndpoint` in pkg/util of k8s.io/cri-client).
@@ -281,7 +280,7 @@ fn settings_of(
     host: &HostRoot,
     faults: &mut Vec<Fault>,
 ) -> Settings {
-    let distribution = Distribution::of(Some(&found.comm), found.unit.as_deref(), None);
+    let distribution = Distribution::find(Some(&found.comm), found.unit.as_deref(), None);
     let unread = faults.len();
     let flags = arguments.map(parse::kubelet_flags).unwrap_or_default();
     let flags = embedded::flags(flags, distribution, host, faults);
@@ -289,8 +288,8 @@ fn settings_of(
     let mut config = config(&flags, host, faults);
     let rancher_agent = embedded::agent_dir(&flags, distribution);
     let written = || embedded::endpoint(rancher_agent.as_ref()?, host, faults);
-    let told = config.container_runtime_endpoint.take().filter(|endpoint| !endpoint.is_empty());
-    config.container_runtime_endpoint = told.or_else(written);
+    let configured = config.container_runtime_endpoint.take().filter(|endpoint| !endpoint.is_empty());
+    config.container_runtime_endpoint = configured.or_else(written);
     let is_whole = has_own_flags && faults.len() == unread;
     Settings { distribution, flags, config, is_whole, rancher_agent }
 }
@@ -366,13 +365,13 @@ mod tests {
     #[test]
     fn one_that_is_not_believed_is_not_none() {
         let refused = |why| [FalseKubelet { pid: 7, comm: "kubelet".to_owned(), why }];
-        assert!(none_found(&refused(Disbelief::NotRoot(1000)), None).fault().is_some());
+        assert!(absence(&refused(Disbelief::NotRoot(1000)), None).fault().is_some());
         let untold = refused(Disbelief::Untold(Fault::new("/proc/7/ns/user", (FaultKind::Denied, "no right"))));
-        assert!(none_found(&untold, None).fault().is_some_and(|fault| fault.kind == FaultKind::Denied));
-        assert_eq!(Search { kubelet: none_found(&untold, None), refused: untold.to_vec() }.pid(), Some(7));
+        assert!(absence(&untold, None).fault().is_some_and(|fault| fault.kind == FaultKind::Denied));
+        assert_eq!(Search { kubelet: absence(&untold, None), refused: untold.to_vec() }.pid(), Some(7));
         let in_pod = refused(Disbelief::InPod);
-        assert_eq!(none_found(&in_pod, None).fault(), none_found(&[], None).fault(), "as if it were not there");
-        assert_eq!(Search { kubelet: none_found(&in_pod, None), refused: in_pod.to_vec() }.pid(), None);
+        assert_eq!(absence(&in_pod, None).fault(), absence(&[], None).fault(), "as if it were not there");
+        assert_eq!(Search { kubelet: absence(&in_pod, None), refused: in_pod.to_vec() }.pid(), None);
     }
 
     #[test]
@@ -393,7 +392,7 @@ mod tests {
         assert_eq!(choose(None), (Some(7), vec![(8, Disbelief::AnotherIsJudged(7))]));
         assert_eq!(choose(Some(8)), (Some(8), vec![(7, Disbelief::AnotherIsJudged(8))]));
         assert_eq!(choose(Some(9)), (None, Vec::new()));
-        assert!(none_found(&[], Some(9)).fault().is_some_and(|fault| fault.says.contains("pid 9")));
+        assert!(absence(&[], Some(9)).fault().is_some_and(|fault| fault.says.contains("pid 9")));
     }
 
     #[test]
@@ -415,7 +414,7 @@ mod tests {
         };
         put(other, "a.slice/second-kubelet.service");
         let mounts = [CgroupMount { mount_point: HostPath::from(dir.path().to_owned()), v1: None }];
-        let found = |every: bool| by_cgroup(&mounts, &HostRoot::default(), every);
+        let found = |every: bool| unit_kubelets(&mounts, &HostRoot::default(), every);
         // Nobody is in the units: then all processes are looked at.
         assert!(found(true).is_empty());
         put(usual, "system.slice/kubelet.service");
@@ -482,7 +481,7 @@ mod tests {
         let settings = Settings { flags, config, ..Default::default() };
         assert_eq!(settings.cgroup_root(), "/lab");
         assert_eq!(settings.runtime_socket(), Some(HostPath::from("/run/crio/crio.sock")));
-        assert_eq!(settings.root_dir(), HostPath::from(distribution::DEFAULT_ROOT));
+        assert_eq!(settings.root_dir(), HostPath::from(kubernetes_distribution::DEFAULT_ROOT));
     }
 
     #[test]

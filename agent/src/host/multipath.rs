@@ -16,10 +16,10 @@ const MAX_SLAVES: usize = 64;
 /// The map of each device that is one, or is built on one.
 pub fn maps(host: &HostRoot, devices: &[Dev]) -> Vec<MultipathMap> {
     let sysfs = host.at(&"/sys".into());
-    devices.iter().filter_map(|dev| below(&sysfs, *dev)).collect()
+    devices.iter().filter_map(|dev| map_below(&sysfs, *dev)).collect()
 }
 
-fn below(sysfs: &Path, mounted: Dev) -> Option<MultipathMap> {
+fn map_below(sysfs: &Path, mounted: Dev) -> Option<MultipathMap> {
     let target = sys::read_link(&sysfs.join("dev/block").join(mounted.to_string())).ok()?;
     let name = String::from_utf8(target.rsplit(|b| *b == b'/').next()?.to_vec()).ok()?;
     let mut level = vec![name];

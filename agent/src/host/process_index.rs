@@ -54,7 +54,7 @@ impl ProcessIndex {
     pub fn group_by_mount_ns(&self) -> &ByMountNamespace {
         self.group_by_mount_ns.get_or_init(|| {
             let mut found = ByMountNamespace::default();
-            self.each_namespace("mnt", |pid, ns| {
+            self.for_each_namespace("mnt", |pid, ns| {
                 // A zombie shows none, but its threads may live.
                 match ns.or_else(|_| living(pid).map(|(_, ns)| ns)) {
                     Ok(ns) => found.pids.entry(ns).or_default().push(pid),
@@ -72,7 +72,7 @@ impl ProcessIndex {
     pub fn members(&self, pid_namespaces: &BTreeSet<u64>) -> impl Iterator<Item = u32> {
         let all = self.pid_ns.get_or_init(|| {
             let mut found = Vec::new();
-            self.each_namespace("pid", |pid, ns| found.extend(ns.ok().map(|ns| (pid, ns))));
+            self.for_each_namespace("pid", |pid, ns| found.extend(ns.ok().map(|ns| (pid, ns))));
             found
         });
         all.iter().filter(|(_, ns)| pid_namespaces.contains(ns)).map(|(pid, _)| *pid)
@@ -88,9 +88,9 @@ impl ProcessIndex {
         self.pids.iter().filter(is_one).take(most).copied().collect()
     }
 
-    fn each_namespace(&self, kind: &str, mut see: impl FnMut(u32, std::io::Result<u64>)) {
-        let told = sys::namespaces_of(&self.pids, kind);
-        self.pids.iter().zip(told).for_each(|(pid, ns)| see(*pid, ns));
+    fn for_each_namespace(&self, kind: &str, mut see: impl FnMut(u32, std::io::Result<u64>)) {
+        let namespaces = sys::namespaces_of(&self.pids, kind);
+        self.pids.iter().zip(namespaces).for_each(|(pid, ns)| see(*pid, ns));
     }
 }
 

@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, io};
 pub use agent_core::observation::Depth;
 pub use threads::read_again;
 pub(super) use threads::wchan;
-use threads::{Standing, others};
+use threads::{Standing, other_threads};
 
 use super::seen_at;
 
@@ -31,7 +31,7 @@ fn read(pid: u32, depth: Depth) -> io::Result<Process> {
     // The files of a process are those of its first thread.
     let mut threads = vec![standing.thread(&dir, pid)];
     if depth != Depth::Leader && standing.stat.threads > 1 {
-        threads.extend(others(pid, &dir, depth)?);
+        threads.extend(other_threads(pid, &dir, depth)?);
     }
     let Standing { stat, status, .. } = standing;
     let age_ms = match threads[0].in_exec {
@@ -96,7 +96,7 @@ pub fn children(pid: u32) -> Vec<u32> {
 }
 
 /// The same, or `None` where the kernel does not tell: then nobody can be said to have none.
-pub fn told_children(pid: u32) -> Option<Vec<u32>> {
+pub fn known_children(pid: u32) -> Option<Vec<u32>> {
     tells_children().then(|| children(pid))
 }
 

@@ -52,10 +52,10 @@ mod tests {
     #[test]
     fn agrees_with_the_kernel() {
         let own = linux::capabilities(None).unwrap().effective;
-        let told = rights(Some(std::process::id()), true).get().copied().unwrap();
-        assert_eq!(told.sys_ptrace, own.contains(linux::CapabilitySet::SYS_PTRACE));
-        assert_eq!(told.sys_admin, own.contains(linux::CapabilitySet::SYS_ADMIN));
-        assert_eq!(told.sees_kubelet, Some(true), "everybody may look into himself");
+        let seen = rights(Some(std::process::id()), true).get().copied().unwrap();
+        assert_eq!(seen.sys_ptrace, own.contains(linux::CapabilitySet::SYS_PTRACE));
+        assert_eq!(seen.sys_admin, own.contains(linux::CapabilitySet::SYS_ADMIN));
+        assert_eq!(seen.sees_kubelet, Some(true), "everybody may look into himself");
     }
 
     #[test]

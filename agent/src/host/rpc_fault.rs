@@ -9,7 +9,7 @@ use crate::observation::Reason;
 pub(super) fn reason(error: &RpcError) -> Reason {
     let kind = match error {
         RpcError::Unreachable { errno, .. } => {
-            let kind = match errno.map(FaultKind::of_errno) {
+            let kind = match errno.map(FaultKind::from_errno) {
                 Some(FaultKind::Gone) => FaultKind::Refused,
                 kind => kind.unwrap_or_default(),
             };

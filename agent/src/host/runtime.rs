@@ -38,7 +38,7 @@ impl Runtime {
     /// Asks nothing yet.
     pub fn new(sockets: &Sockets, socket: &Path) -> Result<Self, Fault> {
         let connected = sockets.connect(socket, CALL, None).map_err(|error| fault(socket, &error))?;
-        let reader = RuntimeReader::over(connected.connection.clone());
+        let reader = RuntimeReader::with_connection(connected.connection.clone());
         Ok(Runtime { socket: socket.to_owned(), reader, _connected: connected })
     }
 

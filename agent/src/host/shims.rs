@@ -29,7 +29,7 @@ fn shim(pid: u32, sandboxes: &[String]) -> Option<Shim> {
     if !process.comm.starts_with("containerd-shim") {
         return None;
     }
-    let children = processes::told_children(pid).map(|children| u32::try_from(children.len()).unwrap_or(u32::MAX));
+    let children = processes::known_children(pid).map(|children| u32::try_from(children.len()).unwrap_or(u32::MAX));
     Some(Shim {
         sandbox: sandbox.clone(),
         pid,

@@ -45,7 +45,8 @@ impl Sockets {
                 Ok(Connected { connection, _path: Some(path) })
             }
             Sockets::Broker(broker) => {
-                let connection = Connection::carried(Arc::new(broker.clone()), &for_another(socket), deadline, bound);
+                let connection =
+                    Connection::carried(Arc::new(broker.clone()), &shareable_path(socket), deadline, bound);
                 Ok(Connected { connection, _path: None })
             }
         }
@@ -55,7 +56,7 @@ impl Sockets {
     pub async fn listener(&self, socket: &Path) -> io::Result<Option<u32>> {
         match self {
             Sockets::Own => sys::listener(socket),
-            Sockets::Broker(broker) => broker.listener(&for_another(socket)).await,
+            Sockets::Broker(broker) => broker.listener(&shareable_path(socket)).await,
         }
     }
 
@@ -69,7 +70,7 @@ impl Sockets {
 }
 
 /// The same file for another process, which has a `/proc/self` of its own.
-fn for_another(path: &Path) -> PathBuf {
+fn shareable_path(path: &Path) -> PathBuf {
     match path.strip_prefix("/proc/self") {
         Ok(below) => Path::new("/proc").join(std::process::id().to_string()).join(below),
         Err(_) => path.to_owned(),
@@ -96,9 +97,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let socket = dir.path().join("s");
         let _listener = UnixListener::bind(&socket).unwrap();
-        assert_eq!(for_another(&socket), socket);
+        assert_eq!(shareable_path(&socket), socket);
         let held = open(&socket, OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty()).unwrap();
-        let path = for_another(Path::new(&format!("/proc/self/fd/{}", held.as_raw_fd())));
+        let path = shareable_path(Path::new(&format!("/proc/self/fd/{}", held.as_raw_fd())));
         // SAFETY: the copy makes a few system calls and ends.
         #[allow(unsafe_code)]
         let status = match unsafe { fork() }.unwrap() {

@@ -41,8 +41,8 @@ pub fn files(
     }
     let mapped = prober.writable_mappings(devs, &unexplained, deadline);
     for one in found.iter_mut().filter(|one| unexplained.contains(&one.pid)) {
-        let its = mapped.found.iter().filter(|(pid, ..)| *pid == one.pid);
-        one.files = its.filter_map(|(pid, dev, path)| mapping(*pid, *dev, path, reader)).take(MAX_FILES).collect();
+        let files = mapped.found.iter().filter(|(pid, ..)| *pid == one.pid);
+        one.files = files.filter_map(|(pid, dev, path)| mapping(*pid, *dev, path, reader)).take(MAX_FILES).collect();
         if !mapped.looked_at.contains(&one.pid) {
             one.fault = mapped.fault.clone();
         }
@@ -57,12 +57,12 @@ fn opened(pid: u32, devs: &BTreeSet<Dev>, reader: &mut MountReader, end: Instant
         Err(error) if crate::sys::is_gone(&error) => return nothing(None),
         Err(error) => return nothing(Some(Fault::new(format!("/proc/{pid}/fd"), error))),
     };
-    let mounts = match on(pid, devs, reader) {
+    let mounts = match mounts_seen(pid, devs, reader) {
         Ok(mounts) => mounts,
         Err(fault) => return nothing(Some(fault)),
     };
     let mut files = Vec::new();
-    let walk = descriptors::each(&dir, end, |fd, path| {
+    let walk = descriptors::walk(&dir, end, |fd, path| {
         if mounts.is_empty() || !path.starts_with(b"/") || files.len() >= MAX_FILES {
             return;
         }
@@ -78,7 +78,7 @@ fn opened(pid: u32, devs: &BTreeSet<Dev>, reader: &mut MountReader, end: Instant
 }
 
 /// The mounts of these file systems that a process can see.
-fn on(pid: u32, devs: &BTreeSet<Dev>, reader: &mut MountReader) -> Result<Vec<Mount>, Fault> {
+fn mounts_seen(pid: u32, devs: &BTreeSet<Dev>, reader: &mut MountReader) -> Result<Vec<Mount>, Fault> {
     match reader.table(pid) {
         Ok(table) => Ok(table.mounts(|mount| devs.contains(&mount.dev)).mounts),
         Err(error) if crate::sys::is_gone(&error) => Ok(Vec::new()),

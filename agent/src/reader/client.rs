@@ -153,17 +153,17 @@ mod tests {
             (b"\xff\xff\xff\xff", FaultKind::TooLarge),
             (b"\0\0\0\x09{", FaultKind::Gone),
         ] {
-            let told = told_by(async |mut stream| {
+            let answer = told_by(async |mut stream| {
                 asked(&mut stream).await;
                 stream.write_all(bytes).await.unwrap();
             });
-            assert_eq!(kind(told.await), expected, "{bytes:?}");
+            assert_eq!(kind(answer.await), expected, "{bytes:?}");
         }
     }
 
     #[tokio::test]
     async fn the_api_server_is_asked_for_the_reader_in_between() {
-        let told = told_by(async |mut stream| {
+        let answer = told_by(async |mut stream| {
             let ToReader::Scan(scan) = asked(&mut stream).await else { unreachable!() };
             assert_eq!(scan.node.as_deref(), Some("node-7"));
             frame::send(&mut stream, &ToTalker::Ask(ApiQuestion::Volumes(vec!["pv".into()])), MAX_TO_TALKER_BYTES)
@@ -174,6 +174,6 @@ mod tests {
             let judged = Judged::nothing("node-7", answer.fault().unwrap());
             frame::send(&mut stream, &ToTalker::Judged(Box::new(judged)), MAX_TO_TALKER_BYTES).await.unwrap();
         });
-        assert!(matches!(told.await, Ok(ToTalker::Judged(judged)) if judged.report.node == "node-7"));
+        assert!(matches!(answer.await, Ok(ToTalker::Judged(judged)) if judged.report.node == "node-7"));
     }
 }

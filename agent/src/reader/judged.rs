@@ -40,7 +40,7 @@ pub struct Judged {
 
 impl Judged {
     /// Scans, and judges what was seen.
-    pub async fn of(options: &scan::Options, prober: &Prober) -> Self {
+    pub async fn scan(options: &scan::Options, prober: &Prober) -> Self {
         let cpu = sys::thread_cpu_ms();
         let seen = scan::scan(options, prober).await;
         let report = gates::judge(&seen);
@@ -127,17 +127,18 @@ mod tests {
         let mut seen = sample::running();
         seen.processes[1].state = 'T';
         let fault = Fault::new("reader", (FaultKind::Refused, "nobody listens"));
-        let said = Judged { report: gates::judge(&seen), ..Judged::nothing("node-7", &fault) };
-        assert_ne!(said.report.pods[0].findings[0].values, findings::Values::new());
-        let hears = |said: &Judged| -> Judged { serde_json::from_slice(&serde_json::to_vec(said).unwrap()).unwrap() };
-        assert_eq!(hears(&said).report, said.report);
+        let judged = Judged { report: gates::judge(&seen), ..Judged::nothing("node-7", &fault) };
+        assert_ne!(judged.report.pods[0].findings[0].values, findings::Values::new());
+        let hears =
+            |judged: &Judged| -> Judged { serde_json::from_slice(&serde_json::to_vec(judged).unwrap()).unwrap() };
+        assert_eq!(hears(&judged).report, judged.report);
         // Where the paths are, too, if that is not where the steps are typed.
         let mut seen = sample::mounted("ext4");
         seen.node.init_mount_ns = Some(2);
         let nested = sample::table(&mut seen)[0].mount_point.join("inner");
         sample::table(&mut seen).push(sample::mount(51, "0:60", nested.as_str().unwrap(), "tmpfs"));
-        let said = Judged { report: gates::judge(&seen), ..Judged::nothing("node-7", &fault) };
-        let heard = hears(&said).report.pods.remove(0).findings.remove(0).values;
+        let judged = Judged { report: gates::judge(&seen), ..Judged::nothing("node-7", &fault) };
+        let heard = hears(&judged).report.pods.remove(0).findings.remove(0).values;
         assert_eq!(heard.get(findings::Placeholder::MountNamespacePid), Some("77"));
     }
 

@@ -77,8 +77,8 @@ async fn converse(mut stream: UnixStream, look: &scan::Options, prober: &Prober)
             Wanted::Judged => MAX_TO_TALKER_BYTES,
             Wanted::Observation => MAX_OBSERVATION_BYTES,
         };
-        let told = scan_for(*asked, &mut stream, look, prober).await?;
-        match frame::send(&mut stream, &told, limit).await {
+        let answer = scan_for(*asked, &mut stream, look, prober).await?;
+        match frame::send(&mut stream, &answer, limit).await {
             Err(error @ FrameError::TooLong { .. }) => return refuse(&mut stream, error).await,
             sent => sent?,
         }
@@ -113,7 +113,7 @@ async fn scan_for(
     };
     let scan = async {
         match asked.wanted {
-            Wanted::Judged => ToTalker::Judged(Box::new(Judged::of(&options, prober).await)),
+            Wanted::Judged => ToTalker::Judged(Box::new(Judged::scan(&options, prober).await)),
             Wanted::Observation => ToTalker::Observation(Box::new(scan::scan(&options, prober).await)),
         }
     };

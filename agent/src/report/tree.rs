@@ -26,7 +26,7 @@ pub fn tree(report: &NodeReport, detail: Detail, style: Style) -> String {
     }
     for pod in &report.pods {
         page.gap();
-        one_pod(&mut page, pod, report, detail);
+        pod_lines(&mut page, pod, report, detail);
     }
     unknowns(&mut page, &report.unknown);
     for note in &report.notes {
@@ -64,7 +64,7 @@ fn summary(page: &mut Page, report: &NodeReport) {
     page.line(&format!("{} {}: {}", page.style.strong("Node"), report.node, parts.join(", ")));
 }
 
-fn one_pod(page: &mut Page, pod: &PodReport, report: &NodeReport, detail: Detail) {
+fn pod_lines(page: &mut Page, pod: &PodReport, report: &NodeReport, detail: Detail) {
     let style = page.style;
     let overdue = pod.overdue_seconds.and_then(|seconds| u64::try_from(seconds).ok());
     let lasting = overdue

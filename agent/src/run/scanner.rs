@@ -35,7 +35,7 @@ impl Scanner {
         match self {
             Scanner::Own(options) => {
                 let api = facts.map_or(scan::ApiSource::Off, scan::ApiSource::Known);
-                Ok(Judged::of(&scan::Options { api, ..(**options).clone() }, prober).await)
+                Ok(Judged::scan(&scan::Options { api, ..(**options).clone() }, prober).await)
             }
             Scanner::Reader(reader) => {
                 let api = facts.map_or(Api::Off, Api::Known);

@@ -45,7 +45,7 @@ enum Walk {
 
 impl Walk {
     fn from(base: &OwnedFd) -> Self {
-        match openat2(base, ".", how(ResolveFlag::empty())) {
+        match openat2(base, ".", open_how(ResolveFlag::empty())) {
             // A seccomp filter cannot look at its arguments, so some refuse it altogether.
             Err(Errno::ENOSYS | Errno::EPERM) => Walk::Own,
             _ => Walk::Kernel,
@@ -103,18 +103,18 @@ impl Beneath {
 
     /// What the file at `below` is; a link is a link.
     pub fn file_facts(&self, below: &Path) -> io::Result<FileFacts> {
-        self.reach(below, Mounts::Refused).and_then(|fd| FileFacts::of(&fd)).map_err(|error| self.named(below, error))
+        self.reach(below, Mounts::Refused).and_then(|fd| FileFacts::read(&fd)).map_err(|error| self.named(below, error))
     }
 
     /// Reads at most `cap` bytes of the regular file at `below`; of anything else nothing is opened.
     pub fn read_capped(&self, below: &Path, cap: usize) -> io::Result<Vec<u8>> {
         let read = || {
             let found = self.reach(below, Mounts::Refused)?;
-            if !FileFacts::of(&found)?.is_file {
+            if !FileFacts::read(&found)?.is_file {
                 return Err(io::Error::other("is not a regular file"));
             }
             let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
-            read_all(&open(&of_descriptor(&found), flags, Mode::empty())?, cap)
+            read_all(&open(&descriptor_path(&found), flags, Mode::empty())?, cap)
         };
         read().map_err(|error| self.named(below, error))
     }
@@ -160,7 +160,7 @@ impl Beneath {
             if is_link(&fd)? {
                 return Err(refused(Refused::Link));
             }
-            Ok(Socket { path: of_descriptor(&fd), _fd: fd })
+            Ok(Socket { path: descriptor_path(&fd), _fd: fd })
         };
         find().map_err(|error| self.named(below, error))
     }
@@ -197,7 +197,7 @@ impl Beneath {
             | ResolveFlag::RESOLVE_NO_SYMLINKS
             | ResolveFlag::RESOLVE_NO_MAGICLINKS
             | no_mounts;
-        let how = how(resolve);
+        let how = open_how(resolve);
         let mut tried = Err(Errno::EAGAIN);
         for _ in 0..MAX_TRIES {
             tried = openat2(&self.fd, below, how);
@@ -229,7 +229,7 @@ impl Beneath {
     }
 }
 
-fn how(resolve: ResolveFlag) -> OpenHow {
+fn open_how(resolve: ResolveFlag) -> OpenHow {
     OpenHow::new().flags(OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC).resolve(resolve)
 }
 
@@ -262,7 +262,7 @@ fn is_link(fd: &OwnedFd) -> nix::Result<bool> {
     Ok(fstat(fd)?.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFLNK.bits())
 }
 
-fn of_descriptor(fd: &OwnedFd) -> PathBuf {
+fn descriptor_path(fd: &OwnedFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", fd.as_raw_fd()))
 }
 
@@ -366,8 +366,8 @@ mod tests {
             for (way, is_mount) in
                 [("bind", true), ("tmpfs", true), ("file", true), ("plain", false), ("plain/x", false)]
             {
-                let told = root.is_mount_root(Path::new(way)).unwrap();
-                assert!(told.is_none_or(|told| told == is_mount), "{way}");
+                let known = root.is_mount_root(Path::new(way)).unwrap();
+                assert!(known.is_none_or(|known| known == is_mount), "{way}");
             }
             assert_eq!(root.is_mount_root(Path::new("no")).unwrap_err().kind(), io::ErrorKind::NotFound);
         }

@@ -43,10 +43,10 @@ pub(super) fn unique_mount_id(dir: impl AsFd, path: &Path) -> io::Result<u64> {
 pub fn has_mount_after(pid: u32, after: u64) -> io::Result<bool> {
     let name = format!("{pid}/ns/mnt");
     let path = Path::new("/proc").join(&name);
-    let told =
+    let bytes =
         proc_worker::query_one(&proc_worker::proc()?, pid, &Question { kind: Kind::MountNamespace, name: name.into() });
-    let told = told.map_err(|error| named(&path, error))?;
-    let mnt_ns_id = told.first_chunk().map(|id| u64::from_ne_bytes(*id)).ok_or(io::ErrorKind::InvalidData)?;
+    let bytes = bytes.map_err(|error| named(&path, error))?;
+    let mnt_ns_id = bytes.first_chunk().map(|id| u64::from_ne_bytes(*id)).ok_or(io::ErrorKind::InvalidData)?;
     let request = Request { size: size(), spare: 0, mnt_id: ROOT, param: after, mnt_ns_id };
     let mut found = [0_u64; 1];
     // SAFETY: `request` has the layout and says the size of the kernel's structure, and the kernel

@@ -13,7 +13,7 @@ const LINKS_AT_ONCE: usize = 64;
 
 /// Shows `see` every link, and where `look` says that it points, until `see` has enough. Those that go away meanwhile are
 /// left out; an error where the kernel tells of none.
-pub(super) fn each(
+pub(super) fn walk(
     dir: &OwnedFd,
     mut look: impl FnMut(&[u32]) -> Vec<io::Result<Vec<u8>>>,
     mut see: impl FnMut(u32, &[u8]) -> ControlFlow<()>,

@@ -32,15 +32,15 @@ pub struct ProcDir {
 impl ProcDir {
     /// Opens the directory of `pid`.
     pub fn open(pid: u32) -> io::Result<Self> {
-        Self::at(pid, PathBuf::from(format!("/proc/{pid}")))
+        Self::open_at(pid, PathBuf::from(format!("/proc/{pid}")))
     }
 
     /// Opens the directory of one thread.
     pub fn open_thread(pid: u32, tid: u32) -> io::Result<Self> {
-        Self::at(pid, PathBuf::from(format!("/proc/{pid}/task/{tid}")))
+        Self::open_at(pid, PathBuf::from(format!("/proc/{pid}/task/{tid}")))
     }
 
-    fn at(pid: u32, path: PathBuf) -> io::Result<Self> {
+    fn open_at(pid: u32, path: PathBuf) -> io::Result<Self> {
         let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let fd = open(&path, flags, Mode::empty()).map_err(|error| named(&path, error.into()))?;
         Ok(ProcDir { fd, path, pid })
@@ -125,8 +125,8 @@ impl ProcDir {
     /// Where several of its links point, each or nothing, asked at once.
     pub fn links<const N: usize>(&self, names: [&str; N]) -> [Option<Vec<u8>>; N] {
         let questions = names.map(|name| Question { kind: Kind::Link, name: name.into() });
-        let mut told = proc_worker::query(&self.fd, self.pid, &questions).into_iter();
-        names.map(|_| told.next().and_then(Result::ok))
+        let mut answers = proc_worker::query(&self.fd, self.pid, &questions).into_iter();
+        names.map(|_| answers.next().and_then(Result::ok))
     }
 
     /// Opens one of its directories, to read several links in it without walking the path again.
@@ -146,8 +146,8 @@ impl ProcDir {
 
     /// The inode of one of its namespaces (`mnt`, `pid`).
     pub fn namespace(&self, kind: &str) -> io::Result<u64> {
-        let told = self.link(&format!("ns/{kind}"));
-        number_or_own(self.pid, kind, told)
+        let link = self.link(&format!("ns/{kind}"));
+        number_or_own(self.pid, kind, link)
     }
 }
 
@@ -266,13 +266,13 @@ mod tests {
     #[test]
     fn tells_of_descriptors_that_lead_to_a_file_or_a_socket() {
         let me = ProcDir::open(std::process::id()).unwrap();
-        let told = |fd: &dyn AsRawFd| {
+        let is_readable = |fd: &dyn AsRawFd| {
             let fd = u32::try_from(fd.as_raw_fd()).unwrap();
             me.fdinfo(fd, &me.link(&format!("fd/{fd}")).unwrap()).is_ok()
         };
-        assert!(told(&std::fs::File::open("/proc/self/stat").unwrap()));
-        assert!(told(&UnixStream::pair().unwrap().0));
-        assert!(!told(&Inotify::init(InitFlags::empty()).unwrap().as_fd()));
+        assert!(is_readable(&std::fs::File::open("/proc/self/stat").unwrap()));
+        assert!(is_readable(&UnixStream::pair().unwrap().0));
+        assert!(!is_readable(&Inotify::init(InitFlags::empty()).unwrap().as_fd()));
     }
 
     #[test]

@@ -20,11 +20,11 @@ impl ProcList {
 
     /// Every link in it with a number for a name, and where it points, without following it, until `see` has enough.
     /// Those that go away meanwhile are left out.
-    pub fn each_link(&self, see: impl FnMut(u32, &[u8]) -> ControlFlow<()>) -> io::Result<ControlFlow<()>> {
+    pub fn walk_links(&self, see: impl FnMut(u32, &[u8]) -> ControlFlow<()>) -> io::Result<ControlFlow<()>> {
         let question = |number: &u32| Question { kind: Kind::Link, name: number.to_string().into() };
         let look =
             |numbers: &[u32]| proc_worker::query(&self.fd, self.pid, &numbers.iter().map(question).collect::<Vec<_>>());
-        numbered_links::each(&self.fd, look, see)
+        numbered_links::walk(&self.fd, look, see)
     }
 }
 
@@ -43,13 +43,13 @@ mod tests {
         let me = ProcDir::open(std::process::id()).unwrap();
         let mut seen = Vec::new();
         let list = me.open_list("fd").unwrap();
-        let all = list.each_link(|fd, link| {
+        let all = list.walk_links(|fd, link| {
             seen.push((fd, link.to_vec()));
             ControlFlow::Continue(())
         });
         assert_eq!(all.unwrap(), ControlFlow::Continue(()));
         let mut first = 0;
-        let some = list.each_link(|_, _| {
+        let some = list.walk_links(|_, _| {
             first += 1;
             ControlFlow::Break(())
         });

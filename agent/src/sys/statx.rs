@@ -50,7 +50,7 @@ impl FileFacts {
     const WANTED: StatxFlags = StatxFlags::TYPE.union(StatxFlags::SIZE).union(StatxFlags::MTIME);
 
     /// Of an open file, or one that is only found.
-    pub(super) fn of(file: &OwnedFd) -> io::Result<Self> {
+    pub(super) fn read(file: &OwnedFd) -> io::Result<Self> {
         let flags = AtFlags::STATX_DONT_SYNC | AtFlags::EMPTY_PATH;
         Ok(FileFacts::from(statx(file, "", flags, FileFacts::WANTED)?))
     }

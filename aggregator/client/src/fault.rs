@@ -26,7 +26,7 @@ impl Fault {
 
     /// An error that the server answered with.
     pub(crate) fn answered(status: StatusCode, body: &[u8]) -> Self {
-        Fault { kind: FaultKind::of_status(status.as_u16()), status: Some(status.as_u16()), says: said(body) }
+        Fault { kind: FaultKind::from_status(status.as_u16()), status: Some(status.as_u16()), says: said(body) }
     }
 
     pub(crate) fn timed_out(timeout: Duration) -> Self {
@@ -53,7 +53,7 @@ impl From<kube::Error> for Fault {
     fn from(error: kube::Error) -> Self {
         match error {
             kube::Error::Api(status) => {
-                Fault { kind: FaultKind::of_status(status.code), status: Some(status.code), says: status.message }
+                Fault { kind: FaultKind::from_status(status.code), status: Some(status.code), says: status.message }
             }
             error => Fault::new(kind(&error), words(&error)),
         }
@@ -83,7 +83,7 @@ fn said(body: &[u8]) -> String {
 /// How the way to the server failed.
 pub(crate) fn kind(error: &(dyn Error + 'static)) -> FaultKind {
     let causes = std::iter::successors(Some(error), |error| (*error).source());
-    causes.filter_map(|error| error.downcast_ref()).last().map(FaultKind::of_io).unwrap_or_default()
+    causes.filter_map(|error| error.downcast_ref()).last().map(FaultKind::from_io).unwrap_or_default()
 }
 
 /// An error with its causes, each said once: many of them repeat what is below.

@@ -191,7 +191,7 @@ impl Watch {
         }
         let Line { r#type, object: Head { metadata, code, message } } = serde_json::from_slice(line)?;
         if r#type == "ERROR" {
-            return Err(Fault { kind: FaultKind::of_status(code), status: Some(code), says: message });
+            return Err(Fault { kind: FaultKind::from_status(code), status: Some(code), says: message });
         }
         self.version = metadata.resource_version;
         Ok(match r#type {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::incidents::{Hold, Incident};
-use findings::event::MAX_NOTE;
+use findings::event::MAX_NOTE_BYTES;
 use findings::{Verdict, clean, duration};
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest as _, Sha256};
@@ -180,7 +180,7 @@ fn end_note(incident: &Incident, at: Timestamp, told: Option<&Announced>) -> Not
 fn note(incident: &Incident, name: &str, is_warning: bool, reason: &'static str, text: &str) -> Note {
     let (namespace, uid) = (incident.object.name.clone(), incident.uid.clone());
     // The longest note is so long in bytes, and `clean` counts characters.
-    let note = (0..5).map(|halved| clean(text, MAX_NOTE >> halved)).find(|note| note.len() <= MAX_NOTE);
+    let note = (0..5).map(|halved| clean(text, MAX_NOTE_BYTES >> halved)).find(|note| note.len() <= MAX_NOTE_BYTES);
     Note { name: name.to_owned(), namespace, uid, is_warning, reason, note: note.unwrap_or_default(), renewals: 0 }
 }
 
@@ -466,7 +466,7 @@ mod tests {
             let mut incident = incident(&["a"]);
             incident.holds[0].chain = vec![Arc::new(Link { subject: long, ..Link::new(String::new(), "") })];
             let note = &Announcer::default().due(&[incident], at(0), DATE)[0].note;
-            assert!((100..=MAX_NOTE).contains(&note.len()), "{}", note.len());
+            assert!((100..=MAX_NOTE_BYTES).contains(&note.len()), "{}", note.len());
         }
     }
 }

@@ -20,16 +20,16 @@ const fn check(shows: &'static str, command: &'static str) -> Check {
 
 /// The checks of this cause, the narrowest first; none that is one of its steps.
 pub fn checks(cause: &'static Cause) -> impl Iterator<Item = &'static Check> {
-    let families = [of_id(cause.id), of_reason(cause.event_reason), of_area(cause.area)];
-    let mut told: Vec<&str> = cause.safe.iter().flat_map(Advice::commands).collect();
+    let families = [cause_checks(cause.id), reason_checks(cause.event_reason), area_checks(cause.area)];
+    let mut known: Vec<&str> = cause.safe.iter().flat_map(Advice::commands).collect();
     families.into_iter().flatten().filter(move |check| {
-        let is_new = !told.iter().any(|command| command.contains(check.command));
-        told.push(check.command);
+        let is_new = !known.iter().any(|command| command.contains(check.command));
+        known.push(check.command);
         is_new
     })
 }
 
-fn of_area(area: Area) -> &'static [Check] {
+fn area_checks(area: Area) -> &'static [Check] {
     match area {
         Area::Node => KUBELET,
         Area::Gate(Gate::ContainersStopped) => CONTAINERS,
@@ -47,7 +47,7 @@ fn of_area(area: Area) -> &'static [Check] {
     }
 }
 
-fn of_reason(reason: &str) -> &'static [Check] {
+fn reason_checks(reason: &str) -> &'static [Check] {
     match reason {
         "PodProcessUninterruptible" => TASK,
         "PodZombieUnreaped" => ZOMBIE,
@@ -87,7 +87,7 @@ fn of_reason(reason: &str) -> &'static [Check] {
     }
 }
 
-fn of_id(id: &str) -> &'static [Check] {
+fn cause_checks(id: &str) -> &'static [Check] {
     match id {
         "FuseServerNotResponding" | "FuseServerGone" => FUSE,
         "NfsServerNotResponding" | "FileServerNotResponding" => FILE_SERVER,

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{Gate, Placeholder, clean, guard, mount_namespace, placeholder::holes};
+use crate::{Gate, Placeholder, clean, kill_guard, mount_namespace, placeholder::holes};
 
 /// Where a cause sits: at one of a pod's gates, or at the node (then it may hold many pods).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -136,17 +136,17 @@ pub struct Cause {
 
 impl Cause {
     /// Begins the page of a cause that blocks this gate of a pod.
-    pub const fn at(gate: Gate, id: &'static str) -> Self {
+    pub const fn gate(gate: Gate, id: &'static str) -> Self {
         Cause::new(Area::Gate(gate), id)
     }
 
     /// Begins the page of a state of the node.
-    pub const fn of_node(id: &'static str) -> Self {
+    pub const fn node(id: &'static str) -> Self {
         Cause::new(Area::Node, id)
     }
 
     /// Begins the page of a cause that the API shows.
-    pub const fn in_cluster(area: ClusterArea, id: &'static str) -> Self {
+    pub const fn cluster(area: ClusterArea, id: &'static str) -> Self {
         Cause::new(Area::Cluster(area), id)
     }
 
@@ -304,7 +304,7 @@ impl Advice {
     }
 
     /// This situation of `tests/e2e` types it.
-    pub const fn on_cluster(mut self, situation: &'static str) -> Self {
+    pub const fn e2e(mut self, situation: &'static str) -> Self {
         self.proven = Proven::Cluster(situation);
         self
     }
@@ -334,7 +334,7 @@ impl Advice {
 
     /// Its commands as they are printed, with the names of placeholders where no value is known.
     pub fn shown_commands(&self) -> impl Iterator<Item = Cow<'static, str>> {
-        self.commands().map(guard::shown)
+        self.commands().map(kill_guard::shown)
     }
 
     /// Its command as it is printed where its path is in another mount namespace, if that is another command.

@@ -28,7 +28,7 @@ impl EventName {
     /// The node and a hash of everything that the immutable part of the Event says: the Node's uid,
     /// the pod, the gate, the cause and its root. Two volumes of one pod, held by two processes,
     /// are two Events; a Node made anew under its old name gets Events of its own.
-    pub fn of(node: &str, node_uid: &str, subjects: Subjects, finding: &Finding) -> Self {
+    pub fn new(node: &str, node_uid: &str, subjects: Subjects, finding: &Finding) -> Self {
         let pod = match subjects {
             Subjects::Pod(uid) => uid.as_str(),
             Subjects::Node => "",
@@ -59,13 +59,13 @@ impl EventName {
     }
 
     /// The name of an Event that was read from the API server.
-    pub fn from_api(name: &str) -> Self {
+    pub fn read(name: &str) -> Self {
         EventName(name.to_owned())
     }
 
     /// The name of the Normal event that ends it. It tells since when it held, because the same
     /// finding may come back, and a second note cannot replace the first.
-    pub fn over(&self, since_s: i64) -> EventName {
+    pub fn end_name(&self, since_s: i64) -> EventName {
         EventName(format!("{}.{since_s:x}", self.0))
     }
 
@@ -106,29 +106,30 @@ mod tests {
     fn it_is_the_same_for_the_same_finding_and_another_for_another() {
         let uid = PodUid::parse(UID).unwrap();
         let finding = sample();
-        let of = |node_uid: &str, subjects, finding: &Finding| EventName::of("node-7", node_uid, subjects, finding);
-        let one = of("u", Subjects::Pod(&uid), &finding);
-        assert_eq!(one, of("u", Subjects::Pod(&uid), &finding.clone()));
-        assert_ne!(one, of("v", Subjects::Pod(&uid), &finding));
-        assert_ne!(one, of("u", Subjects::Node, &finding));
+        let name = |node_uid: &str, subjects, finding: &Finding| EventName::new("node-7", node_uid, subjects, finding);
+        let one = name("u", Subjects::Pod(&uid), &finding);
+        assert_eq!(one, name("u", Subjects::Pod(&uid), &finding.clone()));
+        assert_ne!(one, name("v", Subjects::Pod(&uid), &finding));
+        assert_ne!(one, name("u", Subjects::Node, &finding));
         let other = Finding { root: "x".to_owned(), ..finding };
-        assert_ne!(one, of("u", Subjects::Pod(&uid), &other));
+        assert_ne!(one, name("u", Subjects::Pod(&uid), &other));
     }
 
     #[test]
     fn a_salt_is_known_for_one_and_tells_nothing_of_the_next() {
-        let name = EventName::of("node-7", "u", Subjects::Node, &sample());
+        let name = EventName::new("node-7", "u", Subjects::Node, &sample());
         let salted = name.salted(7, 1);
         assert!(name.is_base_of(&name) && name.is_base_of(&salted) && !salted.is_base_of(&name));
-        assert!(name.over(1).is_base_of(&name.over(1).salted(7, 1)) && !name.is_base_of(&name.over(1)));
+        assert!(name.end_name(1).is_base_of(&name.end_name(1).salted(7, 1)) && !name.is_base_of(&name.end_name(1)));
         assert!([name.salted(8, 1), name.salted(7, 2)].iter().all(|other| *other != salted));
-        assert!(!name.is_base_of(&EventName::from_api(&format!("{name}-mine"))));
+        assert!(!name.is_base_of(&EventName::read(&format!("{name}-mine"))));
     }
 
     #[test]
     fn it_is_a_dns_subdomain() {
         for node in ["node-7", "Node_7", "", &"n".repeat(253), "-.x.-"] {
-            let name = EventName::of(node, "u", Subjects::Node, &sample()).salted(7, 1).over(i64::MAX).salted(7, 1);
+            let name =
+                EventName::new(node, "u", Subjects::Node, &sample()).salted(7, 1).end_name(i64::MAX).salted(7, 1);
             let text = name.as_str();
             assert!(text.len() <= 253, "{text}");
             let labels = text.split('.').all(|label| {

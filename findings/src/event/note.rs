@@ -3,40 +3,40 @@
 use crate::{Finding, PodRef, duration};
 
 /// The API server refuses a longer note, in bytes.
-pub const MAX_NOTE: usize = 1024;
+pub const MAX_NOTE_BYTES: usize = 1024;
 
-/// Whom a finding holds.
+/// Affected a finding holds.
 #[derive(Clone, Copy, Debug)]
-pub enum Whom<'a> {
+pub enum Affected<'a> {
     /// One pod.
     Pod(&'a PodRef),
     /// Pods of the node, told once.
     Pods,
     /// No pod; the node itself is in this state.
-    Nobody,
+    Node,
 }
 
-impl Whom<'_> {
+impl Affected<'_> {
     /// `reason` of the Normal event that tells the end.
-    pub fn reason_over(self) -> &'static str {
+    pub fn end_reason(self) -> &'static str {
         match self {
-            Whom::Pod(_) | Whom::Pods => "PodNoLongerHeld",
-            Whom::Nobody => "NodeFindingOver",
+            Affected::Pod(_) | Affected::Pods => "PodNoLongerHeld",
+            Affected::Node => "NodeFindingOver",
         }
     }
 }
 
 /// What the Warning says while the finding holds: no counts and no times, because the note of an
 /// Event cannot be changed.
-pub fn holds(whom: Whom, finding: &Finding) -> String {
+pub fn opening_note(affected: Affected, finding: &Finding) -> String {
     let at = finding.gate.map(|gate| format!(" at {gate}")).unwrap_or_default();
     let title = finding.cause.title;
     let above = finding.chain.iter().filter(|link| !link.root).map(|link| link.subject.clone());
     let chain: Vec<String> = above.chain(roots(finding)).collect();
-    let mut note = match whom {
-        Whom::Pod(pod) => format!("Pod {pod} is held{at}: {title}. "),
-        Whom::Pods => format!("Pods of this node are held{at}: {title}. "),
-        Whom::Nobody => format!("This node: {title}. "),
+    let mut note = match affected {
+        Affected::Pod(pod) => format!("Pod {pod} is held{at}: {title}. "),
+        Affected::Pods => format!("Pods of this node are held{at}: {title}. "),
+        Affected::Node => format!("This node: {title}. "),
     };
     if !chain.is_empty() {
         note.push_str(&format!("Chain: {}. ", chain.join(" > ")));
@@ -45,7 +45,7 @@ pub fn holds(whom: Whom, finding: &Finding) -> String {
     if let Some(step) = finding.remedy.steps.first() {
         let command = step.command.as_ref().map(|command| format!(": {command}")).unwrap_or_default();
         let advice = format!("Do: {}{command}", step.text);
-        if note.len() + advice.len() <= MAX_NOTE {
+        if note.len() + advice.len() <= MAX_NOTE_BYTES {
             note.push_str(&advice);
         }
     }
@@ -53,15 +53,15 @@ pub fn holds(whom: Whom, finding: &Finding) -> String {
 }
 
 /// What the Normal event says when it is over.
-pub fn is_over(whom: Whom, finding: &Finding, lasted_s: u64, ended_by: &str) -> String {
+pub fn end_note(affected: Affected, finding: &Finding, lasted_s: u64, ended_by: &str) -> String {
     let at = finding.gate.map(|gate| format!(" at {gate}")).unwrap_or_default();
     let root = roots(finding).map(|roots| format!(" ({roots})"));
     let cause = finding.cause.id;
     let root = root.unwrap_or_default();
-    let subject = match whom {
-        Whom::Pod(pod) => format!("Pod {pod} is no longer held{at} by {cause}{root}"),
-        Whom::Pods => format!("Pods of this node are no longer held{at} by {cause}{root}"),
-        Whom::Nobody => format!("This node: {cause}{root} is over"),
+    let subject = match affected {
+        Affected::Pod(pod) => format!("Pod {pod} is no longer held{at} by {cause}{root}"),
+        Affected::Pods => format!("Pods of this node are no longer held{at} by {cause}{root}"),
+        Affected::Node => format!("This node: {cause}{root} is over"),
     };
     bounded(format!("{subject}: {ended_by}. It lasted {}", duration(lasted_s)))
 }
@@ -73,8 +73,8 @@ fn roots(finding: &Finding) -> Option<String> {
 }
 
 fn bounded(mut note: String) -> String {
-    if note.len() > MAX_NOTE {
-        let mut end = MAX_NOTE - '…'.len_utf8();
+    if note.len() > MAX_NOTE_BYTES {
+        let mut end = MAX_NOTE_BYTES - '…'.len_utf8();
         while !note.is_char_boundary(end) {
             end -= 1;
         }
@@ -88,11 +88,11 @@ fn bounded(mut note: String) -> String {
 pub(super) mod tests {
     use super::*;
     use crate::{
-        CauseRef, Confidence, Gate, Link, Placeholder, PodUid, ProcessId, Remedy, Subject, Thing, Values, cause,
+        CauseRef, Confidence, Entity, Gate, Link, Placeholder, PodUid, ProcessId, Remedy, Subject, Values, cause,
     };
 
     pub(in crate::event) fn sample() -> Finding {
-        let mut root = Link::new(Subject::new("pid 4242 du", Thing::process(4242, "du", 'S')), "its cwd is in it");
+        let mut root = Link::new(Subject::new("pid 4242 du", Entity::process(4242, "du", 'S')), "its cwd is in it");
         root.root = true;
         let values = Values::new()
             .with(Placeholder::Server, "du")
@@ -121,16 +121,18 @@ pub(super) mod tests {
     fn it_names_the_pod_the_gate_the_chain_and_the_next_step() {
         let title = cause::FUSE_SERVER_NOT_RESPONDING.title;
         assert_eq!(
-            holds(Whom::Pod(&pod()), &sample()),
+            opening_note(Affected::Pod(&pod()), &sample()),
             format!(
                 "Pod shop/db-0 is held at VolumesUnmounted: {title}. Chain: volume data > pid 4242 du. Do: If du \
                  (pid 4242) is only stopped (state T), let it run again: {}",
                 sample().remedy.steps[0].command.as_deref().unwrap(),
             )
         );
-        assert!(holds(Whom::Pods, &sample()).starts_with("Pods of this node are held at VolumesUnmounted: "));
+        assert!(
+            opening_note(Affected::Pods, &sample()).starts_with("Pods of this node are held at VolumesUnmounted: ")
+        );
         assert_eq!(
-            is_over(Whom::Pod(&pod()), &sample(), 720, "the pod is gone"),
+            end_note(Affected::Pod(&pod()), &sample(), 720, "the pod is gone"),
             "Pod shop/db-0 is no longer held at VolumesUnmounted by FuseServerNotResponding (pid 4242 du): \
              the pod is gone. It lasted 12m"
         );
@@ -141,12 +143,12 @@ pub(super) mod tests {
         let mut finding = sample();
         finding.chain.push(Link::new("ü".repeat(199), ""));
         finding.remedy.steps[0].command = Some("x".repeat(900));
-        let note = holds(Whom::Pod(&pod()), &finding);
-        assert!(note.len() <= MAX_NOTE && !note.contains("Do:"), "{note}");
+        let note = opening_note(Affected::Pod(&pod()), &finding);
+        assert!(note.len() <= MAX_NOTE_BYTES && !note.contains("Do:"), "{note}");
         for _ in 0..9 {
             finding.chain.push(Link::new("ü".repeat(199), ""));
         }
-        let note = holds(Whom::Pod(&pod()), &finding);
-        assert!(note.len() <= MAX_NOTE && note.ends_with('…'), "{}", note.len());
+        let note = opening_note(Affected::Pod(&pod()), &finding);
+        assert!(note.len() <= MAX_NOTE_BYTES && note.ends_with('…'), "{}", note.len());
     }
 }

@@ -68,12 +68,12 @@ impl Values {
 impl TryFrom<BTreeMap<String, String>> for Values {
     type Error = BadValue;
 
-    fn try_from(told: BTreeMap<String, String>) -> Result<Self, BadValue> {
+    fn try_from(values: BTreeMap<String, String>) -> Result<Self, BadValue> {
         let one = |(name, value): (String, String)| match Placeholder::named(&name) {
             Some(placeholder) if placeholder.takes(&value) => Ok((placeholder, value)),
             _ => Err(BadValue { placeholder: clean(&name, 40), value: clean(&value, 80) }),
         };
-        told.into_iter().map(one).collect::<Result<_, _>>().map(Values)
+        values.into_iter().map(one).collect::<Result<_, _>>().map(Values)
     }
 }
 

@@ -18,7 +18,7 @@ pub fn finding(page: &mut Page, finding: &Finding) {
             false => link.state.clone(),
         };
         let has_sibling = link.root && finding.chain.get(at + 1).is_some_and(|next| next.root);
-        one_link(page, at.min(first_root), link, label, &state, has_sibling);
+        link_lines(page, at.min(first_root), link, label, &state, has_sibling);
     }
     if let Some(others) = &finding.must_end_too {
         page.filled("  Enough   ", &enough(finding, others));
@@ -44,7 +44,7 @@ fn enough(finding: &Finding, others: &[String]) -> String {
 }
 
 /// Two columns where they fit, else the state below its subject.
-fn one_link(page: &mut Page, depth: usize, link: &Link, label: &str, state: &str, has_sibling: bool) {
+fn link_lines(page: &mut Page, depth: usize, link: &Link, label: &str, state: &str, has_sibling: bool) {
     let column = page.width() / 2 - 3;
     let branch = if has_sibling { "├─ " } else { "└─ " };
     let lead = if depth == 0 { "  ".to_owned() } else { format!("  {}{branch}", "   ".repeat(depth - 1)) };
@@ -80,21 +80,21 @@ pub fn evidence(page: &mut Page, finding: &Finding) {
 /// test has executed is said to those who want all of it.
 pub fn remedy(page: &mut Page, finding: &Finding, program: &str, detail: Detail) {
     let steps = &finding.remedy.steps;
-    let is_told = detail == Detail::Wide;
+    let is_wide = detail == Detail::Wide;
     let is_any_tested = steps.iter().any(|step| step.tested);
     for (index, step) in steps.iter().enumerate() {
         // The order counts: the safest is first, and some steps prepare the next.
         let number = if steps.len() > 1 { format!("{}. ", index + 1) } else { String::new() };
         let head = format!("  {:<7}{number}", if index == 0 { "Do" } else { "" });
         let colon = if step.command.is_some() { ":" } else { "" };
-        let untested = if is_told && is_any_tested && !step.tested { " (untested)" } else { "" };
+        let untested = if is_wide && is_any_tested && !step.tested { " (untested)" } else { "" };
         page.filled(&head, &format!("{}{untested}{colon}", step.text));
         if let Some(command) = &step.command {
             // Never wrapped: it is pasted.
             page.line(&format!("{}{}", " ".repeat(COMMAND_COLUMN), page.style.strong(command)));
         }
     }
-    if is_told && !steps.is_empty() && !is_any_tested {
+    if is_wide && !steps.is_empty() && !is_any_tested {
         page.filled("         ", "(No test of this project has executed these steps.)");
     }
     page.filled("  Don't  ", &format!("{}: {}", finding.remedy.dont, finding.remedy.breaks));

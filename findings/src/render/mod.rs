@@ -2,6 +2,7 @@
 //! same from either. It writes to strings; who has a terminal prints them.
 
 mod cause;
+mod exit_code;
 mod finding;
 mod page;
 mod screen;
@@ -12,17 +13,12 @@ use std::io;
 
 use serde::Serialize;
 
-use crate::Verdict;
-
 pub use cause::{NoSuchCause, causes};
+pub use exit_code::{AFTER_HELP, exit_code};
 pub use finding::{evidence, finding, remedy, unknown};
 pub use page::Page;
 pub use style::Style;
 pub use table::{Table, cut};
-
-/// What the help of both programs ends with; see [`exit_code`].
-pub const AFTER_HELP: &str = "Exit codes: 0 nothing is stuck, 1 usage or failure, 2 something is stuck, 3 cannot tell
-Commands in an answer are for sh; what is quoted in them, bash and fish read alike";
 
 /// How much to tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,15 +27,6 @@ pub enum Detail {
     Short,
     /// Also the evidence.
     Wide,
-}
-
-/// What the process ends with after this answer. 1 is left for usage and failure.
-pub fn exit_code(verdict: Verdict) -> u8 {
-    match verdict {
-        Verdict::Clear | Verdict::Progressing => 0,
-        Verdict::Stuck => 2,
-        Verdict::CannotTell => 3,
-    }
 }
 
 /// A report as scripts take it: indented, with a final newline. What cannot be seen is escaped: such text
@@ -72,10 +59,10 @@ mod tests {
 
     #[test]
     fn json_is_read_as_what_it_was_and_hides_nothing() {
-        let told = "a\u{202e}b\u{e0041}c\u{7f}d\u{9b}\u{1b}[8m\n😀";
-        let text = json(&[told]).unwrap();
+        let hidden = "a\u{202e}b\u{e0041}c\u{7f}d\u{9b}\u{1b}[8m\n😀";
+        let text = json(&[hidden]).unwrap();
         assert_eq!(text, "[\n  \"a\\u202eb\\udb40\\udc41c\\u007fd\\u009b\\u001b[8m\\n😀\"\n]\n");
-        assert_eq!(serde_json::from_str::<[String; 1]>(&text).unwrap(), [told]);
+        assert_eq!(serde_json::from_str::<[String; 1]>(&text).unwrap(), [hidden]);
     }
 
     struct Gone(io::ErrorKind);

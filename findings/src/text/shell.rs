@@ -109,11 +109,11 @@ mod tests {
         let file = std::env::temp_dir().join(format!("why-terminating-words-{}", std::process::id()));
         std::fs::write(&file, script).unwrap();
         for shell in ["sh", "dash", "bash", "fish"] {
-            let said = Command::new(shell).arg(&file).output();
-            let said = said.unwrap_or_else(|error| panic!("{shell}: {error}; tests/packages.sh installs it"));
-            assert!(said.status.success(), "{shell}: {}", String::from_utf8_lossy(&said.stderr));
-            let said = String::from_utf8(said.stdout).unwrap();
-            let read: Vec<&str> = said.strip_suffix('\0').unwrap().split('\0').collect();
+            let output = Command::new(shell).arg(&file).output();
+            let output = output.unwrap_or_else(|error| panic!("{shell}: {error}; tests/packages.sh installs it"));
+            assert!(output.status.success(), "{shell}: {}", String::from_utf8_lossy(&output.stderr));
+            let output = String::from_utf8(output.stdout).unwrap();
+            let read: Vec<&str> = output.strip_suffix('\0').unwrap().split('\0').collect();
             for (word, read) in words.iter().zip(&read) {
                 assert_eq!(word, read, "{shell}");
             }

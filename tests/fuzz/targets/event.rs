@@ -2,11 +2,11 @@
 // Fuzzes: findings/src/event findings/src/finding.rs findings/src/placeholder.rs
 #![no_main]
 
-use findings::event::Carried;
+use findings::event::FindingAnnotation;
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
-    if let Ok(carried) = Carried::from_annotation(text) {
-        let again = carried.to_annotation();
-        assert!(Carried::from_annotation(&again).is_ok(), "cannot be read again: {again}");
+    if let Ok(carried) = FindingAnnotation::parse(text) {
+        let again = carried.to_json();
+        assert!(FindingAnnotation::parse(&again).is_ok(), "cannot be read again: {again}");
     }
 });

@@ -1,16 +1,16 @@
 //! The way of an Event's annotation to the terminal: what stands in it are values. A command has the
 //! syntax of its template and nothing more, and nothing on the page is hidden.
-// Fuzzes: findings/src/event findings/src/placeholder.rs findings/src/guard.rs findings/src/mount_namespace.rs findings/src/render findings/src/text
+// Fuzzes: findings/src/event findings/src/placeholder.rs findings/src/kill_guard.rs findings/src/mount_namespace.rs findings/src/render findings/src/text
 #![no_main]
 
 use findings::{
-    event::Carried,
+    event::FindingAnnotation,
     is_visible,
     render::{self, Detail, Page, Style},
 };
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
-    let Ok(Carried { finding, .. }) = Carried::from_annotation(text) else { return };
+    let Ok(FindingAnnotation { finding, .. }) = FindingAnnotation::parse(text) else { return };
     let shown = finding.cause.safe.iter().flat_map(|advice| advice.shown_commands().map(String::from));
     let entered = finding.cause.safe.iter().filter_map(|advice| advice.entered_command());
     let templates: Vec<String> = shown.chain(entered).map(|template| syntax(&template)).collect();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use findings::event::{ANNOTATION, Carried, Phase};
+use findings::event::{ANNOTATION, FindingAnnotation, Phase};
 use serde_json::Value;
 
 /// One pod that was made stuck in one way, once.
@@ -38,7 +38,7 @@ impl Told {
     pub fn read(event: &Value) -> anyhow::Result<Self> {
         let annotation = event["metadata"]["annotations"][ANNOTATION].as_str();
         let annotation = anyhow::Context::context(annotation, "an Event carries no finding")?;
-        let carried = Carried::from_annotation(annotation)?;
+        let carried = FindingAnnotation::parse(annotation)?;
         let over = carried.phase == Phase::Over;
         let is_normal = event["type"] == "Normal";
         anyhow::ensure!(over == is_normal, "type and phase do not agree: {event:#}");

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     fn cause(proof: &'static str, diagnosis: Proven) -> Cause {
-        Cause::in_cluster(ClusterArea::Pod, "NobodyFindsIt").proof(proof).diagnosis(diagnosis)
+        Cause::cluster(ClusterArea::Pod, "NobodyFindsIt").proof(proof).diagnosis(diagnosis)
     }
 
     fn source(path: &str, text: &str) -> Source {
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_scenario_proves_what_its_answer_names() {
-        let of_node = Cause::at(findings::Gate::CgroupRemoved, "NobodyFindsIt").diagnosis(Proven::Lab("staged"));
+        let of_node = Cause::gate(findings::Gate::CgroupRemoved, "NobodyFindsIt").diagnosis(Proven::Lab("staged"));
         let made = || source("agent/core/src/causes/x.rs", "cause::NOBODY_FINDS_IT");
         let answered = |root: &str| [made(), source("tests/answers/lab/staged.txt", &format!("ROOT CAUSE {root}: x"))];
         assert!(broken_in(&of_node, &answered("NobodyFindsIt")).is_empty());

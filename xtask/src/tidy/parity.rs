@@ -76,7 +76,7 @@ mod tests {
 
     /// The entry of `MultipathStale` with these files beside it.
     fn broken(sources: impl IntoIterator<Item = Source>) -> Vec<String> {
-        let text = "causes! {\n    MULTIPATH_STALE = Cause::at(Gate::X, \"MultipathStale\")";
+        let text = "causes! {\n    MULTIPATH_STALE = Cause::gate(Gate::X, \"MultipathStale\")";
         let entry = source("findings/src/cause/node/multipath.rs", text);
         check(&sources.into_iter().chain([entry]).collect::<Vec<_>>())
     }
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn an_entry_that_the_registry_does_not_list_is_told() {
-        let entry = |path: &str| source(path, "causes! {\n    NOT_LISTED = Cause::at(Gate::X, \"NotListed\")");
+        let entry = |path: &str| source(path, "causes! {\n    NOT_LISTED = Cause::gate(Gate::X, \"NotListed\")");
         let finder = source("agent/core/src/causes/new.rs", "cause::NOT_LISTED\nmod tests {\"NotListed\"}");
         let broken = check(&[entry("findings/src/cause/node/new.rs"), finder]);
         assert_eq!(

@@ -14,13 +14,13 @@ pub fn status_not_reported(view: &PodView) -> Option<Finding> {
     if !view.is_overdue_by(RETRY_WINDOW_MS) {
         return None;
     }
-    let found = pod_finding(view, &cause::STATUS_NOT_REPORTED, Some(Gate::StatusReported), &[])
+    let draft = pod_finding(view, &cause::STATUS_NOT_REPORTED, Some(Gate::StatusReported), &[])
         .probable("why the kubelet has not reported it: that is in its log only")
         .link("this node", "containers, sandboxes, volumes and cgroup are gone")
         .blame("API server", format!("status.phase is still {}", api.phase))
         .evidence("status.phase", &api.phase)
         .root(view.uid());
-    Some(found.finish())
+    Some(draft.finish())
 }
 
 /// Everything of it that can be seen has ended, and its volumes or its cgroup are still there; the phase says that the
@@ -31,7 +31,7 @@ pub fn termination_not_finished(view: &PodView) -> Option<Finding> {
         "Pending" => "Pending, as long as a container of it never ran".to_owned(),
         phase => format!("{phase}; it is terminal when the kubelet comes to the volumes"),
     };
-    let found = pod_finding(view, &cause::TERMINATION_NOT_FINISHED, Some(Gate::SandboxStopped), &[])
+    let draft = pod_finding(view, &cause::TERMINATION_NOT_FINISHED, Some(Gate::SandboxStopped), &[])
         .probable("which of the two it is: the kubelet's log has that")
         .link("this node", "all containers have ended, no sandbox is READY")
         .blame(
@@ -41,13 +41,13 @@ pub fn termination_not_finished(view: &PodView) -> Option<Finding> {
         .evidence("status.phase", phase)
         .name_if(Placeholder::Sandbox, view.sandboxes.first().map(|sandbox| &sandbox.id))
         .root(view.uid());
-    let found = match view.has_lowered_cpu() {
+    let draft = match view.has_lowered_cpu() {
         Some(false) => {
-            found.evidence("cpu.weight of the pod's cgroup", "not lowered, as it is while volumes are awaited")
+            draft.evidence("cpu.weight of the pod's cgroup", "not lowered, as it is while volumes are awaited")
         }
-        _ => found,
+        _ => draft,
     };
-    Some(found.finish())
+    Some(draft.finish())
 }
 
 /// Whether the phase shows that the kubelet is before the gate of the volumes, and has had the time to report. Of a
@@ -76,21 +76,21 @@ pub fn may_be_starting(view: &PodView) -> bool {
 pub fn finalizers(view: &PodView, is_alone: bool) -> Option<Finding> {
     let api = view.api.filter(|pod| !pod.finalizers.is_empty())?;
     let names: Vec<String> = api.finalizers.iter().take(8).map(|name| findings::clean(name, 120)).collect();
-    let found = pod_finding(view, &cause::FINALIZERS_REMAIN, Some(Gate::ObjectRemoved), &[]);
-    let found = if api.mirror {
-        found.link("this node", "the object only mirrors a static pod, which does not end with it")
+    let draft = pod_finding(view, &cause::FINALIZERS_REMAIN, Some(Gate::ObjectRemoved), &[]);
+    let draft = if api.mirror {
+        draft.link("this node", "the object only mirrors a static pod, which does not end with it")
     } else if is_alone {
-        found.link("this node", "containers, sandboxes, volumes and cgroup are gone")
+        draft.link("this node", "containers, sandboxes, volumes and cgroup are gone")
     } else {
-        found
+        draft
             .probable("that nothing else is left when the node has finished")
             .link("this node", "not done yet; the object stays also when it is")
     };
-    let found = found
+    let draft = draft
         .blame("API server", format!("finalizers {}", names.join(", ")))
         .evidence("metadata.finalizers", names.join(", "))
         .root(view.uid());
-    Some(found.finish())
+    Some(draft.finish())
 }
 
 /// Nothing keeps the object, neither here nor in itself.
@@ -99,13 +99,13 @@ pub fn not_deleted(view: &PodView) -> Option<Finding> {
     // Up to 1.26 the kubelet asks for no deletion before each container's state is reported, which is not read here.
     let is_reported = view.is_reported_ended() == Some(true) && !view.kubelet.tests_together();
     let api = view.api.filter(is_kept).filter(|_| is_reported && view.is_overdue_by(UNMOUNT_RETRY_MS))?;
-    let found = pod_finding(view, &cause::OBJECT_NOT_DELETED, Some(Gate::ObjectRemoved), &[])
+    let draft = pod_finding(view, &cause::OBJECT_NOT_DELETED, Some(Gate::ObjectRemoved), &[])
         .probable("who refuses the kubelet's DELETE: that is in its log only")
         .link("this node", "containers, sandboxes, volumes and cgroup are gone")
         .blame("API server", "has the object, without a finalizer; the kubelet's DELETE has not been accepted")
         .evidence("status.phase", findings::clean(&api.phase, 40))
         .root(view.uid());
-    Some(found.finish())
+    Some(draft.finish())
 }
 
 /// Neither `Succeeded` nor `Failed`, as far as is known.
@@ -120,13 +120,13 @@ pub fn devices(view: &PodView) -> Option<Finding> {
         return None;
     }
     let claims = view.api.map(|pod| pod.claims.join(", ")).unwrap_or_default();
-    let found = pod_finding(view, &cause::DRA_DRIVER_GONE, Some(Gate::DevicesUnprepared), &[])
+    let draft = pod_finding(view, &cause::DRA_DRIVER_GONE, Some(Gate::DevicesUnprepared), &[])
         .probable("whether the DRA driver is gone or refuses")
         .blame(format!("resource claims {claims}"), "the kubelet has not been able to unprepare them")
         .evidence("dra_manager_state", "still lists this pod")
         .name_if(Placeholder::Claim, (!claims.is_empty()).then_some(claims))
         .root(view.uid());
-    Some(kubelet_operations::tell(view, kubelet_operations::unprepare(view).as_ref(), found).finish())
+    Some(kubelet_operations::add_evidence(view, kubelet_operations::unprepare(view).as_ref(), draft).finish())
 }
 
 #[cfg(test)]

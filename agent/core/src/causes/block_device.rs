@@ -1,6 +1,6 @@
 //! A block device below a mount that does not finish what it was given.
 
-use findings::{Finding, FindingBuilder, Placeholder, Subject, Thing, cause, clean};
+use findings::{Entity, Finding, FindingBuilder, Placeholder, Subject, cause, clean};
 
 use super::{
     blocked_task::{BlockedTask, Sure},
@@ -29,18 +29,18 @@ pub fn suspended(
     sure: Sure,
 ) -> Option<Finding> {
     let (device, name) = stack.suspended()?;
-    let found = begin(view, &cause::BLOCK_DEVICE_SUSPENDED, waiting, mount);
-    let found = stack
+    let draft = begin(view, &cause::BLOCK_DEVICE_SUSPENDED, waiting, mount);
+    let draft = stack
         .devices
         .iter()
         .take_while(|above| above.name != device.name)
-        .fold(found, |found, above| found.link(subject(above), state(above)))
+        .fold(draft, |draft, above| draft.link(subject(above), state(above)))
         .blame(subject(device), "suspended: all that is sent to it waits")
         .evidence(format!("/sys/block/{}/dm/suspended", device.name), "1")
         .name(Placeholder::Map, name)
         .root(&device.name);
     Some(
-        if sure == Sure::Yes { found } else { found.probable("that it is this mount which the task waits for") }
+        if sure == Sure::Yes { draft } else { draft.probable("that it is this mount which the task waits for") }
             .finish(),
     )
 }
@@ -53,28 +53,28 @@ pub fn not_responding(
     stack: Option<&BlockStack>,
     sure: Sure,
 ) -> Finding {
-    let mut found = begin(view, &cause::BLOCK_DEVICE_NOT_RESPONDING, waiting, mount);
+    let mut draft = begin(view, &cause::BLOCK_DEVICE_NOT_RESPONDING, waiting, mount);
     let devices = stack.map(|stack| stack.devices.as_slice()).unwrap_or_default();
     let blamed = stack.and_then(BlockStack::suspect);
     let source = |device: &BlockDevice| format!("/sys/class/block/{}/{{stat,device/state}}", device.name);
     for device in devices.iter().take_while(|device| Some(*device) != blamed) {
-        found = found.link(subject(device), state(device));
+        draft = draft.link(subject(device), state(device));
     }
-    let found = match blamed {
-        Some(device) => found
+    let draft = match blamed {
+        Some(device) => draft
             .blame(subject(device), state(device))
             .evidence(source(device), state(device))
             .name(Placeholder::Device, format!("/dev/{}", device.name))
             .root(&device.name),
-        None => found.blame("the device below it", "could not be looked at").root(mount.dev),
+        None => draft.blame("the device below it", "could not be looked at").root(mount.dev),
     };
     let beside = devices.iter().skip_while(|device| Some(*device) != blamed).skip(1);
-    let found = beside.fold(found, |found, device| found.evidence(source(device), state(device)));
+    let draft = beside.fold(draft, |draft, device| draft.evidence(source(device), state(device)));
     // That it finishes nothing in a moment proves little; that its driver has given it up does.
     match sure {
-        Sure::Yes if stack.is_some_and(BlockStack::is_gone) => found,
-        Sure::Yes => found.probable(lacks(blamed)),
-        Sure::Perhaps => found.probable("that it is this mount which the task waits for"),
+        Sure::Yes if stack.is_some_and(BlockStack::is_gone) => draft,
+        Sure::Yes => draft.probable(lacks(blamed)),
+        Sure::Perhaps => draft.probable("that it is this mount which the task waits for"),
     }
     .finish()
 }
@@ -108,7 +108,7 @@ fn subject(device: &BlockDevice) -> Subject {
         BlockKind::Raid { .. } => format!("RAID {}", device.name),
         BlockKind::Disk { .. } => format!("disk {}", device.name),
     };
-    Subject::new(clean(&words, 160), Thing::device(&format!("/dev/{}", device.name)))
+    Subject::new(clean(&words, 160), Entity::device(&format!("/dev/{}", device.name)))
 }
 
 /// `offline, 3 requests in flight, none finished between two looks`.

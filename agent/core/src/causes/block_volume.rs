@@ -1,7 +1,7 @@
 //! Raw block volumes: the loop device the kubelet locks them with, what is built on it, and the driver that must
 //! unpublish them.
 
-use findings::{CauseRef, Confidence, Evidence, Finding, Gate, Link, Placeholder, PodUid, Subject, Thing, cause};
+use findings::{CauseRef, Confidence, Entity, Evidence, Finding, Gate, Link, Placeholder, PodUid, Subject, cause};
 
 use super::{
     NotLookedFor,
@@ -53,21 +53,21 @@ fn is_linked(view: &PodView, volume: &VolumeDir) -> bool {
 pub fn not_unpublished(view: &PodView, volume: &VolumeDir) -> Option<Finding> {
     let target = volume.target.get()?;
     let subject = findings::clean(&format!("raw block volume {} ({})", volume.name, volume.plugin), 160);
-    let head = [Link::new(Subject::new(subject, Thing::volume(&volume.name)), "still published for the pod")];
+    let head = [Link::new(Subject::new(subject, Entity::volume(&volume.name)), "still published for the pod")];
     let known = csi::unusable(view, volume, &head).or_else(|| csi::not_registered(view, volume, &head));
-    let mut found = known.or_else(|| match csi::presence(view, volume) {
+    let mut finding = known.or_else(|| match csi::presence(view, volume) {
         Presence::Recent(since_ms) => csi::is_back(view, volume, since_ms, &head),
         Presence::Lasting | Presence::Untold(_) => csi::unpublish_fails(view, volume, &head)
-            .filter(|found| found.confidence == Confidence::Proven || has_come_to_the_driver(view, volume)),
+            .filter(|finding| finding.confidence == Confidence::Proven || has_come_to_the_driver(view, volume)),
     })?;
     let says = if volume.mounted.get() == Some(&true) { "a device is bound there" } else { "exists, and is no file" };
-    found.evidence.push(Evidence::new(target.show(), says));
+    finding.evidence.push(Evidence::new(target.show(), says));
     if may_be_forgotten(view, volume) {
-        found.doubt(
+        finding.doubt(
             "that the kubelet still remembers it: it was started after the pod should have ended, and looks for links",
         );
     }
-    Some(found)
+    Some(finding)
 }
 
 /// Link and bind mount of the device are gone, which the kubelet removes before (`UnmapBlockVolume`, pkg/volume/util).
@@ -171,16 +171,16 @@ mod tests {
         assert_eq!(pod.findings[0].confidence, Confidence::Proven, "{pod:#?}");
         let at = pod.gates.iter().find(|gate| gate.gate == findings::Gate::VolumesUnmounted).unwrap();
         assert_eq!(at.detail, "1 raw block volume");
-        let told = serde_json::to_string(&pod.findings).unwrap();
+        let json = serde_json::to_string(&pod.findings).unwrap();
         for word in [
             format!("volumeDevices/publish/pv-1/{UID}"),
             "volumeDevices/pv-1/data/vol_data.json".to_owned(),
             "driverName exam.csi".to_owned(),
             "no driver is registered".to_owned(),
         ] {
-            assert!(told.contains(&word), "{word}: {told}");
+            assert!(json.contains(&word), "{word}: {json}");
         }
-        assert!(!told.contains("systemctl"), "{told}");
+        assert!(!json.contains("systemctl"), "{json}");
         // Its socket is there, and it is not.
         let mut seen = sample::published();
         let Seen::Seen(drivers) = &mut seen.csi else { unreachable!() };

@@ -9,7 +9,7 @@ use super::{
     file_server, frozen_file_system, fuse, nfs,
 };
 use crate::{
-    kernel::{self, Known, Subsystem},
+    kernel::{self, Subsystem, WaitSite},
     observation::{Mount, Process, Thread},
     view::PodView,
 };
@@ -17,14 +17,16 @@ use crate::{
 /// What a task waits for. None when its function and its descriptor tell too little, and for FUSE and NFS, whose
 /// clients tell more.
 pub fn find(view: &PodView, process: &Process, thread: &Thread, head: &[Link], gate: Option<Gate>) -> Option<Finding> {
-    let known = kernel::known(thread);
+    let known = kernel::wait_site(thread);
     let mounts: Vec<&Mount> = view.table(process, thread)?.mounts.iter().collect();
     let function = known.map(|known| known.function).or(thread.wchan.get().map(String::as_str)).unwrap_or_default();
     let waiting = BlockedTask { process, thread, function, head, gate };
     match file_system(view, process, thread) {
         Some(mount) if mount.fuse_connection().is_some() || mount.is_nfs() => None,
         Some(mount) if mount.needs_server() => Some(file_server::not_responding(view, &waiting, &[mount])),
-        Some(mount) if kernel::is_on_device(mount) => on_device(view, &waiting, known?.subsystem, mount, Sure::Yes),
+        Some(mount) if kernel::is_on_device(mount) => {
+            device_finding(view, &waiting, known?.subsystem, mount, Sure::Yes)
+        }
         _ => among(view, &waiting, known, &mounts),
     }
 }
@@ -35,13 +37,13 @@ pub fn file_system<'a>(view: &PodView<'a>, process: &Process, thread: &Thread) -
     // What a task closes on its way out is another file.
     let file = thread.works_on.as_ref().filter(|_| !process.exits(thread))?;
     let mount = view.table(process, thread)?.mounts.iter().find(|mount| Some(mount.id) == file.mount_id)?;
-    kernel::known(thread).is_none_or(|known| known.subsystem.may_be(mount)).then_some(mount)
+    kernel::wait_site(thread).is_none_or(|known| known.subsystem.may_be(mount)).then_some(mount)
 }
 
 /// The call names a path, or none at all: what it waits on is one of the mounts the task can see.
-fn among(view: &PodView, waiting: &BlockedTask, known: Option<Known>, mounts: &[&Mount]) -> Option<Finding> {
+fn among(view: &PodView, waiting: &BlockedTask, known: Option<WaitSite>, mounts: &[&Mount]) -> Option<Finding> {
     let BlockedTask { process, thread, head, gate, .. } = waiting;
-    let Some(Known { subsystem, .. }) = known else { return virtual_fuse(view, waiting, mounts) };
+    let Some(WaitSite { subsystem, .. }) = known else { return virtual_fuse(view, waiting, mounts) };
     let mut candidates: Vec<&Mount> = mounts.iter().copied().filter(|mount| subsystem.may_be(mount)).collect();
     candidates.sort_by_key(|mount| mount.dev);
     candidates.dedup_by_key(|mount| mount.dev);
@@ -70,7 +72,7 @@ fn among(view: &PodView, waiting: &BlockedTask, known: Option<Known>, mounts: &[
         }
         Subsystem::Freeze | Subsystem::Journal(_) | Subsystem::Device | Subsystem::Page | Subsystem::Writeback => {
             let [mount] = candidates.as_slice() else { return None };
-            if mount.needs_server() { None } else { on_device(view, waiting, subsystem, mount, Sure::Perhaps) }
+            if mount.needs_server() { None } else { device_finding(view, waiting, subsystem, mount, Sure::Perhaps) }
         }
     }
 }
@@ -93,12 +95,12 @@ fn flushes(view: &PodView, waiting: &BlockedTask, mount: &Mount) -> Option<Findi
 fn virtual_fuse(view: &PodView, waiting: &BlockedTask, mounts: &[&Mount]) -> Option<Finding> {
     let is_fuse = waiting.thread.wchan.get().is_some_and(|wchan| fuse::is_fuse_function(wchan));
     let has_other = mounts.iter().any(|mount| mount.fuse_connection().is_some());
-    let found: Vec<&Mount> = mounts.iter().copied().filter(|mount| mount.fs_type == "virtiofs").collect();
-    let is_it = is_fuse && !has_other && !found.is_empty();
-    is_it.then(|| file_server::not_responding(view, waiting, &found))
+    let candidates: Vec<&Mount> = mounts.iter().copied().filter(|mount| mount.fs_type == "virtiofs").collect();
+    let is_it = is_fuse && !has_other && !candidates.is_empty();
+    is_it.then(|| file_server::not_responding(view, waiting, &candidates))
 }
 
-fn on_device(
+fn device_finding(
     view: &PodView,
     waiting: &BlockedTask,
     subsystem: Subsystem,
@@ -120,7 +122,7 @@ fn on_device(
 /// something else.
 pub fn memory_holder<'a>(process: &'a Process, thread: &Thread) -> Option<&'a Thread> {
     let waits_for_memory =
-        |thread: &Thread| kernel::known(thread).is_some_and(|known| known.subsystem == Subsystem::Memory);
+        |thread: &Thread| kernel::wait_site(thread).is_some_and(|known| known.subsystem == Subsystem::Memory);
     let is_other = |other: &&Thread| other.tid != thread.tid && other.state == 'D' && !waits_for_memory(other);
     waits_for_memory(thread).then(|| process.threads.iter().find(is_other)).flatten()
 }

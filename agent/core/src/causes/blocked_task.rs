@@ -62,7 +62,7 @@ pub fn root_of(distinct: &[&Mount]) -> String {
 }
 
 /// Where the kubelet has all of this file system mounted: the place people know, where it can be unmounted.
-pub fn on_host<'a>(view: &PodView<'a>, mount: &Mount) -> Option<&'a Mount> {
+pub fn host_mount<'a>(view: &PodView<'a>, mount: &Mount) -> Option<&'a Mount> {
     let mounts = view.kubelet_mounts();
     let itself = mounts.iter().find(|other| std::ptr::eq(*other, mount));
     let same = |other: &&Mount| other.dev == mount.dev && other.root.as_bytes() == b"/";
@@ -71,7 +71,7 @@ pub fn on_host<'a>(view: &PodView<'a>, mount: &Mount) -> Option<&'a Mount> {
 
 /// A path to this file system, through the task itself where the kubelet has none.
 pub fn path_to(view: &PodView, waiting: &BlockedTask, mount: &Mount) -> Option<String> {
-    let there = on_host(view, mount).and_then(|there| there.mount_point.as_str());
+    let there = host_mount(view, mount).and_then(|there| there.mount_point.as_str());
     let seen_from_host = |there: &str| match view.seen.node.kubelet_in_own_mount_namespace() {
         Some(kubelet) => format!("/proc/{kubelet}/root{there}"),
         None => there.to_owned(),
@@ -96,6 +96,6 @@ pub fn server_finding(
             format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid),
             thread.wchan.get().map_or("", String::as_str),
         )
-        .name_if(Placeholder::Pid, process.asked())
+        .name_if(Placeholder::Pid, process.responsive_id())
         .name(Placeholder::Tid, thread.tid)
 }

@@ -17,15 +17,15 @@ pub fn find(view: &PodView) -> Vec<Finding> {
     if let Some(frozen) = find_frozen(view, GATE) {
         return vec![frozen];
     }
-    let mut found: Vec<Finding> = Vec::new();
+    let mut findings: Vec<Finding> = Vec::new();
     // The same processes are in the cgroups of every v1 hierarchy.
     let mut judged = BTreeSet::new();
     for (dir, node) in view.cgroup_nodes() {
         let new = node.procs.iter().filter(|pid| judged.insert(**pid));
         for process in new.filter_map(|pid| view.process(*pid)) {
-            let Some(finding) = of_process(view, process, &path(dir, node)) else { continue };
-            if found.iter().all(|known| known.root != finding.root) {
-                found.push(finding);
+            let Some(finding) = process_finding(view, process, &path(dir, node)) else { continue };
+            if findings.iter().all(|known| known.root != finding.root) {
+                findings.push(finding);
             }
         }
     }
@@ -33,12 +33,12 @@ pub fn find(view: &PodView) -> Vec<Finding> {
     let all_seen = view.cgroup.is_some_and(|cgroup| {
         cgroup.dirs.iter().all(|dir| dir.tree.get().is_some_and(|tree| tree.iter().all(is_empty)))
     });
-    if found.is_empty() && all_seen {
+    if findings.is_empty() && all_seen {
         // A kubelet that has not come to the cgroup yet has not tried to remove what is in it either.
         let is_tried = view.has_lowered_cpu() != Some(true);
-        found.extend(children(view).filter(|_| is_tried).or_else(|| empty(view)));
+        findings.extend(children(view).filter(|_| is_tried).or_else(|| empty(view)));
     }
-    found
+    findings
 }
 
 /// A frozen cgroup of the pod with a process in it. On v1 no SIGKILL reaches that.
@@ -80,7 +80,7 @@ pub(super) fn frozen(view: &PodView, dir: &CgroupDir, node: &CgroupNode, gate: O
         (false, Freezer::Freezing) => "FREEZING",
         (false, _) => "FROZEN",
     };
-    let found = pod_finding(view, &cause::CGROUP_FROZEN, gate, head)
+    let draft = pod_finding(view, &cause::CGROUP_FROZEN, gate, head)
         .blame(describe::cgroup(&path), format!("{word}, {}", frozen_processes(view, dir, node)))
         .evidence(file.show(), word)
         // Each version is thawed by another word, so each has a step of its own.
@@ -90,7 +90,7 @@ pub(super) fn frozen(view: &PodView, dir: &CgroupDir, node: &CgroupNode, gate: O
         )
         .name_if(Placeholder::Cgroup, path.as_str())
         .root(path.show());
-    found.finish()
+    draft.finish()
 }
 
 /// What a freezer holds: the processes below it, by name as far as there are few.
@@ -114,19 +114,19 @@ fn path(dir: &CgroupDir, node: &CgroupNode) -> HostPath {
 }
 
 /// None of one that ends by itself: it is on its way, and another signal changes nothing.
-fn of_process(view: &PodView, process: &Process, path: &HostPath) -> Option<Finding> {
+fn process_finding(view: &PodView, process: &Process, path: &HostPath) -> Option<Finding> {
     let head = [Link::new(describe::cgroup(path), "cannot be removed: not empty")];
     // In S, what exits is not woken any more.
     let waits = |thread: &&Thread| thread.state == 'D' || (process.exits(thread) && thread.waits());
     if let Some(thread) = process.threads.iter().filter(waits).find(|thread| view.is_steady(process, thread)) {
-        let why = uninterruptible::why(view, process, thread, &head, GATE);
+        let why = uninterruptible::explain(view, process, thread, &head, GATE);
         if why.cause.id != cause::UNINTERRUPTIBLE_TASK.id {
             return Some(why);
         }
         let leader_is_zombie = process.state == 'Z';
         let cause = if leader_is_zombie { &cause::CGROUP_HELD_BY_THREAD } else { &cause::CGROUP_HELD_BY_TASK };
-        let found = held(view, cause, process, path, &head, &describe::task_state(process, thread));
-        return Some(found.name(Placeholder::Tid, thread.tid).finish());
+        let draft = held(view, cause, process, path, &head, &describe::task_state(process, thread));
+        return Some(draft.name(Placeholder::Tid, thread.tid).finish());
     }
     let is_over = process.threads.iter().all(|thread| matches!(thread.state, 'Z' | 'X'));
     let is_alive = !process.has_been_told_to_end() && !is_over;
@@ -160,14 +160,14 @@ fn held(
 pub fn unknown_hierarchy(view: &PodView) -> Option<Finding> {
     let dirs = &view.cgroup?.dirs;
     let dir = dirs.first().filter(|_| dirs.iter().all(|dir| !dir.known_to_runtime))?;
-    let found = pod_finding(view, &cause::CGROUP_HIERARCHY_UNKNOWN, GATE, &[])
+    let draft = pod_finding(view, &cause::CGROUP_HIERARCHY_UNKNOWN, GATE, &[])
         .probable("whether anything still uses it: nobody removes it, and the pod does not wait for it")
         .blame(describe::cgroup(&dir.path), format!("the runtime does not know hierarchy {}", dir.hierarchy))
         .evidence(dir.path.show(), "left, and in no other hierarchy")
         .name_if(Placeholder::Cgroup, dir.path.as_str())
         .name_if(Placeholder::Path, dir.path.as_str())
         .root(&dir.hierarchy);
-    Some(found.finish())
+    Some(draft.finish())
 }
 
 /// No process, but child cgroups. runc removes empty ones with their parent (libcontainer's `RemovePath`), so somebody
@@ -177,7 +177,7 @@ fn children(view: &PodView) -> Option<Finding> {
     let (dir, node) =
         view.cgroup_nodes().filter(|(_, node)| is_child(node)).max_by_key(|(_, node)| node.below.as_bytes().len())?;
     let path = path(dir, node);
-    let found = pod_finding(view, &cause::CGROUP_HELD_BY_CHILD, GATE, &[])
+    let draft = pod_finding(view, &cause::CGROUP_HELD_BY_CHILD, GATE, &[])
         .link(describe::cgroup(&dir.path), "cannot be removed: it has children")
         .blame(describe::cgroup(&path), "empty, and left")
         .evidence(path.show(), "exists, no process in it")
@@ -185,7 +185,7 @@ fn children(view: &PodView) -> Option<Finding> {
         .name_if(Placeholder::Cgroup, path.as_str())
         .name_if(Placeholder::Path, path.as_str())
         .root(path.show());
-    Some(found.finish())
+    Some(draft.finish())
 }
 
 /// `crio-<sandbox id>`, which CRI-O makes for a sandbox without a pause process (`CreateSandboxCgroup`).
@@ -207,14 +207,14 @@ fn empty(view: &PodView) -> Option<Finding> {
         Some(_) => (&cause::CGROUP_SYSTEMD_TIMEOUT, "systemd has not removed it"),
         None => return None,
     };
-    let found = pod_finding(view, cause, GATE, &[])
+    let draft = pod_finding(view, cause, GATE, &[])
         .probable("the kubelet's memory and systemd's job, which nothing shows from outside")
         .blame(describe::cgroup(&dir.path), format!("empty; {says}"))
         .evidence(dir.path.show(), says)
         .name_if(Placeholder::Unit, unit)
         .name_if(Placeholder::Cgroup, dir.path.as_str())
         .root(dir.path.show());
-    Some(found.finish())
+    Some(draft.finish())
 }
 
 #[cfg(test)]
@@ -366,9 +366,9 @@ mod tests {
             let mut seen = sample::deleted();
             seen.processes.push(process(pid, "anything", 'S', 1));
             seen.cgroups = sample::cgroup(&[pid]);
-            let found = crate::gates::judge(&seen).pods.remove(0).findings;
-            assert_eq!(found[0].cause.id, "CgroupProcessAlive");
-            let text = serde_json::to_string(&found[0].remedy.steps).unwrap();
+            let findings = crate::gates::judge(&seen).pods.remove(0).findings;
+            assert_eq!(findings[0].cause.id, "CgroupProcessAlive");
+            let text = serde_json::to_string(&findings[0].remedy.steps).unwrap();
             assert_eq!(text.contains("kill -"), is_killed, "{pid}: {text}");
         }
     }

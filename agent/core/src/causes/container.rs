@@ -20,52 +20,52 @@ pub fn running<'a>(view: &PodView<'a>) -> Vec<&'a Container> {
 
 /// What holds the pod's running containers.
 pub fn find(view: &PodView) -> Vec<Finding> {
-    let mut found: Vec<Finding> =
-        running(view).into_iter().flat_map(|container| of_container(view, container)).collect();
+    let mut findings: Vec<Finding> =
+        running(view).into_iter().flat_map(|container| container_findings(view, container)).collect();
     // A sidecar is stopped only when the other containers have ended, so while one of them is held nobody kills it.
     let is_unkilled = |finding: &Finding| finding.cause.id == cause::KILL_NOT_ATTEMPTED.id;
-    if found.iter().any(|finding| !is_unkilled(finding) && !slow_exit::is_slow(finding)) {
-        found.retain(|finding| !is_unkilled(finding));
+    if findings.iter().any(|finding| !is_unkilled(finding) && !slow_exit::is_slow(finding)) {
+        findings.retain(|finding| !is_unkilled(finding));
     }
-    found
+    findings
 }
 
-fn of_container(view: &PodView, container: &Container) -> Vec<Finding> {
+fn container_findings(view: &PodView, container: &Container) -> Vec<Finding> {
     let head = describe::container(view, container);
     let processes = view.processes_of(container);
     let init = view.init(container);
     if view.has_lost_init(container) {
         view.seen.is_settled(Question::ContainerState(container.id.clone()));
     }
-    let mut found = Vec::new();
-    found.extend(frozen(view, container, &head));
-    found.extend(shim::find(view, init, &container.sandbox, &head, GATE));
-    found.extend(pid_namespace::find(view, init, &processes, &head, GATE));
-    if found.is_empty() {
-        found.extend(uninterruptible::find(view, &processes, &head, GATE));
+    let mut findings = Vec::new();
+    findings.extend(frozen(view, container, &head));
+    findings.extend(shim::find(view, init, &container.sandbox, &head, GATE));
+    findings.extend(pid_namespace::find(view, init, &processes, &head, GATE));
+    if findings.is_empty() {
+        findings.extend(uninterruptible::find(view, &processes, &head, GATE));
     }
-    if found.is_empty() && view.is_overdue_by(RETRY_WINDOW_MS) {
-        found.extend(uninterruptible::unkilled(view, init, &head, GATE));
+    if findings.is_empty() && view.is_overdue_by(RETRY_WINDOW_MS) {
+        findings.extend(uninterruptible::unkilled(view, init, &head, GATE));
     }
-    if found.is_empty() {
-        found.extend(runc_init(view, &processes, &head));
+    if findings.is_empty() {
+        findings.extend(runc_init(view, &processes, &head));
     }
-    if found.is_empty() && init.is_none() {
-        found.extend(holder::of_rootfs(view, container, &head));
+    if findings.is_empty() && init.is_none() {
+        findings.extend(holder::rootfs(view, container, &head));
     }
-    if found.is_empty() {
-        found.extend(leftover_shim::find(view, container, &processes, &head));
+    if findings.is_empty() {
+        findings.extend(leftover_shim::find(view, container, &processes, &head));
     }
-    if found.is_empty() {
-        found.extend(lost_exit(view, container, init, &processes, &head));
+    if findings.is_empty() {
+        findings.extend(lost_exit(view, container, init, &processes, &head));
     }
     // Of a pod that was deleted by force nobody may know when its grace period ends.
     let is_due = view.why != Why::NotInApi || view.overdue_ms().is_some();
-    if found.is_empty() && is_due && view.is_overdue_by(RETRY_WINDOW_MS) {
+    if findings.is_empty() && is_due && view.is_overdue_by(RETRY_WINDOW_MS) {
         let known = kill_not_attempted(view, container, &processes, &head);
-        found.extend(known.or_else(|| slow_exit::exit_not_finished(view, init, &processes, &head, GATE)));
+        findings.extend(known.or_else(|| slow_exit::exit_not_finished(view, init, &processes, &head, GATE)));
     }
-    found
+    findings
 }
 
 /// Where it holds a container back: on v1 a frozen task does not even see SIGKILL. On v2 SIGKILL
@@ -99,15 +99,15 @@ fn lost_exit(
     // In CRI-O it is conmon that records the exit.
     let conmon = view.conmon_of(container);
     let cause = if is_crio(view) && conmon.is_none() { &cause::CONMON_GONE } else { &cause::RUNTIME_LOST_EXIT };
-    let found = pod_finding(view, cause, GATE, head);
-    let found = match conmon {
-        Some(conmon) => found.link(
+    let draft = pod_finding(view, cause, GATE, head);
+    let draft = match conmon {
+        Some(conmon) => draft.link(
             describe::process(conmon),
             format!("{}, it has not recorded the exit", describe::state_name(conmon.state)),
         ),
-        None => found,
+        None => draft,
     };
-    let found = found
+    let draft = draft
         .blame(format!("pid {pid}, init of the container"), "it does not exist any more")
         .evidence(format!("CRI ContainerStatus {}", container.id), format!("RUNNING, pid {pid}"))
         .evidence(format!("/proc/{pid}"), describe::reused_pid(view, pid))
@@ -115,18 +115,18 @@ fn lost_exit(
         .name(Placeholder::Sandbox, &container.sandbox)
         .root(&container.id);
     if let Some(unseen) = unseen_of(view, container) {
-        return Some(found.probable(unseen).finish());
+        return Some(draft.probable(unseen).finish());
     }
-    let found = match cause.id == cause::CONMON_GONE.id {
+    let draft = match cause.id == cause::CONMON_GONE.id {
         // CRI-O's own setting has it in a scope of `system.slice`.
-        true => found.probable("whether its conmon has ended: outside of the pod's cgroup nobody has looked for it"),
+        true => draft.probable("whether its conmon has ended: outside of the pod's cgroup nobody has looked for it"),
         // containerd may take ten seconds to see an exit.
         false if is_crio(view) || !view.is_overdue_by(UNMOUNT_RETRY_MS) => {
-            found.probable("whether the runtime still sees the exit")
+            draft.probable("whether the runtime still sees the exit")
         }
-        false => found,
+        false => draft,
     };
-    Some(found.finish())
+    Some(draft.finish())
 }
 
 /// What could still be there of a container whose init is gone, because nobody could look.
@@ -150,7 +150,7 @@ fn runc_init(view: &PodView, processes: &[&Process], head: &[Link]) -> Option<Fi
     // Whatever is executed in a container begins so, a probe every few seconds.
     let is_stuck = |process: &&&Process| process.comm.starts_with("runc:[") && process.age_ms >= RETRY_WINDOW_MS;
     let process = processes.iter().find(is_stuck)?;
-    let found = pod_finding(view, &cause::RUNC_INIT_STUCK, GATE, head)
+    let draft = pod_finding(view, &cause::RUNC_INIT_STUCK, GATE, head)
         .probable("that it is runc: a process chooses its name itself")
         .blame(
             describe::process(process),
@@ -163,7 +163,7 @@ fn runc_init(view: &PodView, processes: &[&Process], head: &[Link]) -> Option<Fi
         )
         .name(Placeholder::Pid, process.id())
         .root(process.pid);
-    Some(found.finish())
+    Some(draft.finish())
 }
 
 /// It runs, nothing hinders it, and nobody has sent it a SIGKILL.
@@ -184,7 +184,7 @@ fn kill_not_attempted(view: &PodView, container: &Container, processes: &[&Proce
     let is_late = cause::CRIO_STOP_LOOP_STUCK.patience.ms().is_some_and(|ms| view.is_overdue_by(ms));
     let stop_loop = is_crio(view) && is_late && !api_side::may_be_starting(view);
     let cause = if stop_loop { &cause::CRIO_STOP_LOOP_STUCK } else { &cause::KILL_NOT_ATTEMPTED };
-    let mut found = pod_finding(view, cause, GATE, head)
+    let mut draft = pod_finding(view, cause, GATE, head)
         .probable("whether a SIGKILL was sent: no process of the container shows one");
     let hooks: Vec<u32> = hooks(view, container).iter().map(|process| process.pid).collect();
     for process in processes.iter().take(3) {
@@ -195,9 +195,9 @@ fn kill_not_attempted(view: &PodView, container: &Container, processes: &[&Proce
             true => hook_state(container, process),
             false => describe::state_name(process.state).to_owned(),
         };
-        found = found.link(describe::process(process), format!("{state}, no SIGKILL pending"));
+        draft = draft.link(describe::process(process), format!("{state}, no SIGKILL pending"));
     }
-    let found = found
+    let draft = draft
         .blame("the kubelet and the runtime", "nobody has killed this container")
         .evidence(
             "/proc/<pid>/{status,stat} of the container's processes",
@@ -205,7 +205,7 @@ fn kill_not_attempted(view: &PodView, container: &Container, processes: &[&Proce
         )
         .name(Placeholder::Container, &container.id)
         .root(&container.id);
-    Some(found.finish())
+    Some(draft.finish())
 }
 
 /// Whether nothing is found but a grace period that the kubelet grants anew.
@@ -232,7 +232,7 @@ fn granted_again(view: &PodView, container: &Container, head: &[Link]) -> Option
         ("the kubelet runs", "/proc/<kubelet>/stat")
     };
     let ago = findings::duration((at_ms - learnt_ms) / 1000);
-    let found = pod_finding(view, &cause::GRACE_PERIOD_RUNNING, GATE, head)
+    let draft = pod_finding(view, &cause::GRACE_PERIOD_RUNNING, GATE, head)
         .probable("when the kubelet learnt of the deletion")
         .blame(
             "grace period",
@@ -245,11 +245,11 @@ fn granted_again(view: &PodView, container: &Container, head: &[Link]) -> Option
         .evidence("metadata.deletionGracePeriodSeconds", grace_s.to_string())
         .name(Placeholder::Container, &container.id)
         .root(view.uid());
-    Some(found.finish())
+    Some(draft.finish())
 }
 
 /// Inside its grace period: the kubelet still gives it time, and a frozen container cannot use it.
-pub fn in_time(view: &PodView) -> Vec<Finding> {
+pub fn grace_period(view: &PodView) -> Vec<Finding> {
     let frozen = running(view)
         .into_iter()
         .filter_map(|container| frozen(view, container, &describe::container(view, container)));
@@ -264,14 +264,14 @@ fn grace(view: &PodView) -> Option<Finding> {
     let left = u64::try_from(left).unwrap_or(0) / 1000;
     let running = hooks(view, container);
     let hook = if container.pre_stop && running.is_empty() { ", it has a preStop hook" } else { "" };
-    let found = pod_finding(view, &cause::GRACE_PERIOD_RUNNING, GATE, &describe::container(view, container));
-    let found = running.into_iter().take(MOST_HOOKS).fold(found, |found, process| {
-        found.link(describe::process(process), hook_state(container, process)).evidence(
+    let draft = pod_finding(view, &cause::GRACE_PERIOD_RUNNING, GATE, &describe::container(view, container));
+    let draft = running.into_iter().take(MAX_HOOKS).fold(draft, |draft, process| {
+        draft.link(describe::process(process), hook_state(container, process)).evidence(
             format!("/proc/{}/stat", process.pid),
             "younger than the deletion, its parent is outside of the container",
         )
     });
-    let found = found
+    let draft = draft
         .blame(
             "grace period",
             format!("{} of {} left{hook}", findings::duration(left), findings::duration(deletion.grace_s)),
@@ -282,11 +282,11 @@ fn grace(view: &PodView) -> Option<Finding> {
         )
         .name(Placeholder::Container, &container.id)
         .root(view.uid());
-    Some(found.finish())
+    Some(draft.finish())
 }
 
 /// More are not named.
-const MOST_HOOKS: usize = 3;
+const MAX_HOOKS: usize = 3;
 
 /// What was put into the container from outside since the pod's deletion: its preStop hook, or what somebody has
 /// executed in it meanwhile. The runtime starts it beside the container's init.
@@ -478,9 +478,9 @@ mod tests {
         let text = serde_json::to_string(&judge(&seen)).unwrap();
         assert!(!text.contains("kill -9"), "{text}");
         // It is not called younger by a clock that has been set since, nor where nobody told the time.
-        let mut its = sample::running();
-        its.processes[0].age_ms = 60_000;
-        assert_eq!(causes(&its), ["KillNotAttempted"]);
+        let mut seen = sample::running();
+        seen.processes[0].age_ms = 60_000;
+        assert_eq!(causes(&seen), ["KillNotAttempted"]);
         let mut untold = sample::running();
         untold.processes[0].owner = Owner::Host;
         assert_eq!(causes(&untold), ["KillNotAttempted"]);

@@ -43,14 +43,14 @@ pub fn unusable(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<Fin
     };
     let file = volume.path.join("vol_data.json");
     let json = rewritten(view, volume);
-    let found = pod_finding(view, cause, VOLUMES, head)
+    let draft = pod_finding(view, cause, VOLUMES, head)
         .blame(describe::file(&file), &says)
         .evidence(file.show(), &says)
         .name_if(Placeholder::VolData, file.as_str())
         .name_if(Placeholder::Driver, known(view, volume).map(|known| known.driver.clone()))
         .name_if(Placeholder::Json, json)
         .root(file.show());
-    Some(found.finish())
+    Some(draft.finish())
 }
 
 /// The file's content, from what else remembers the volume.
@@ -132,7 +132,7 @@ pub fn not_registered(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Opti
         }
         _ => return None,
     };
-    let mut found = pod_finding(view, &cause::CSI_DRIVER_NOT_REGISTERED, VOLUMES, head)
+    let mut draft = pod_finding(view, &cause::CSI_DRIVER_NOT_REGISTERED, VOLUMES, head)
         .blame(describe::csi_driver(&data.driver), state)
         .evidence(volume.path.join("vol_data.json").show(), format!("driverName {}", data.driver))
         .evidence(view.seen.node.kubelet_root.join("plugins_registry").show(), registered(view))
@@ -140,9 +140,9 @@ pub fn not_registered(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Opti
         .name_if(Placeholder::PluginDir, view.seen.node.kubelet_root.join("plugins").join(&data.driver).as_str())
         .root(&data.driver);
     if silent > 0 {
-        found = found.probable("the names of the drivers whose registration sockets did not tell them");
+        draft = draft.probable("the names of the drivers whose registration sockets did not tell them");
     }
-    Some(found.finish())
+    Some(draft.finish())
 }
 
 fn registered(view: &PodView) -> String {
@@ -199,14 +199,14 @@ pub fn is_back(view: &PodView, volume: &VolumeDir, since_ms: u64, head: &[Link])
     }
     let (since, next) =
         (describe::time_of_day(since_ms), describe::time_of_day(since_ms.saturating_add(UNMOUNT_RETRY_MS)));
-    let found = pod_finding(view, &cause::CSI_DRIVER_BACK, VOLUMES, head)
+    let draft = pod_finding(view, &cause::CSI_DRIVER_BACK, VOLUMES, head)
         .probable("whether the kubelet has asked it since: nothing shows when it tried last")
         .blame(describe::csi_driver(&data.driver), format!("there since {since}; the kubelet tries again by {next}"))
         .evidence(view.seen.node.kubelet_root.join("plugins_registry").show(), registered(view))
         .evidence("its sockets", format!("the younger one was made at {since}"))
         .name(Placeholder::Driver, &data.driver)
         .root(&data.driver);
-    Some(found.finish())
+    Some(draft.finish())
 }
 
 /// The kubelet has asked it, in this life or in an earlier one, and the volume is still there.
@@ -218,19 +218,19 @@ fn comes_again(
     known_ms: Option<u64>,
     head: &[Link],
 ) -> Finding {
-    let found = pod_finding(view, &cause::CSI_UNPUBLISH_FAILS, VOLUMES, head)
+    let draft = pod_finding(view, &cause::CSI_UNPUBLISH_FAILS, VOLUMES, head)
         .evidence("its sockets", format!("the younger one was made at {}", describe::time_of_day(since_ms)));
     let anew = format!("there anew since {}", describe::time_of_day(since_ms));
     match tries.filter(|tries| tries.fails_now()).and_then(|tries| tries.failure().zip(tries.watched_since_ms())) {
-        Some((code, from_ms)) if from_ms >= since_ms => fails(view, volume, tries, answers(code), found),
+        Some((code, from_ms)) if from_ms >= since_ms => fails(view, volume, tries, answers(code), draft),
         Some((code, _)) => {
-            let found = found.probable("whether it has been asked since it is there anew");
-            fails(view, volume, tries, format!("{}; {anew}", answers(code)), found)
+            let draft = draft.probable("whether it has been asked since it is there anew");
+            fails(view, volume, tries, format!("{}; {anew}", answers(code)), draft)
         }
         None => {
-            let found = found.probable("what it does when it is asked to unpublish the volume: its log tells");
+            let draft = draft.probable("what it does when it is asked to unpublish the volume: its log tells");
             let known = describe::time_of_day(known_ms.unwrap_or(since_ms));
-            fails(view, volume, tries, format!("was just back at {known} already; {anew}"), found)
+            fails(view, volume, tries, format!("was just back at {known} already; {anew}"), draft)
         }
     }
 }
@@ -247,8 +247,8 @@ pub fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[L
     let tries = kubelet_operations::unpublish(view, &data.driver);
     let (held, searched) = describe::no_holder(view.holders(&mount.mount_point));
     if tries.as_ref().is_some_and(|tries| tries.failure().is_some()) {
-        let found = pod_finding(view, &cause::CSI_UNPUBLISH_FAILS, VOLUMES, head).link(describe::mount(mount), held);
-        return Some(fails(view, volume, tries.as_ref(), told(volume, tries.as_ref()), found));
+        let draft = pod_finding(view, &cause::CSI_UNPUBLISH_FAILS, VOLUMES, head).link(describe::mount(mount), held);
+        return Some(fails(view, volume, tries.as_ref(), failure_state(volume, tries.as_ref()), draft));
     }
     let (state, lacks) = match tries.as_ref().is_some_and(Tries::only_succeeds) {
         true => (
@@ -261,7 +261,7 @@ pub fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[L
         ),
     };
     let vol_data = volume.path.join("vol_data.json");
-    let found = pod_finding(view, &cause::CSI_UNPUBLISH_LEFT_MOUNT, VOLUMES, head)
+    let draft = pod_finding(view, &cause::CSI_UNPUBLISH_LEFT_MOUNT, VOLUMES, head)
         .probable(lacks)
         .link(describe::mount(mount), held)
         .blame(describe::csi_driver(&data.driver), state)
@@ -277,7 +277,7 @@ pub fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[L
         // Of a pod that is gone already the kubelet may remember the volume.
         .name_if(Placeholder::VolData, vol_data.as_str().filter(|_| view.why != Why::NotInApi))
         .root(mount.mount_point.show());
-    Some(kubelet_operations::tell(view, tries.as_ref(), found).finish())
+    Some(kubelet_operations::add_evidence(view, tries.as_ref(), draft).finish())
 }
 
 /// A raw block volume is published elsewhere than its `vol_data.json` is, and to a file.
@@ -286,7 +286,7 @@ fn is_block(volume: &VolumeDir) -> bool {
 }
 
 /// How it is known that it fails.
-fn told(volume: &VolumeDir, tries: Option<&Tries<'_>>) -> String {
+fn failure_state(volume: &VolumeDir, tries: Option<&Tries<'_>>) -> String {
     match tries.and_then(Tries::failure) {
         Some(code) => answers(code),
         None if is_block(volume) => "registered; the volume is still published".to_owned(),
@@ -304,22 +304,22 @@ fn fails(
     volume: &VolumeDir,
     tries: Option<&Tries<'_>>,
     state: String,
-    found: FindingBuilder,
+    draft: FindingBuilder,
 ) -> Finding {
-    let VolData::Read(data) = &volume.vol_data else { return found.finish() };
+    let VolData::Read(data) = &volume.vol_data else { return draft.finish() };
     let target = volume.target.get().cloned().unwrap_or_else(|| volume.path.join("mount"));
-    let found = found
+    let draft = draft
         .blame(describe::csi_driver(&data.driver), state)
         .evidence(view.seen.node.kubelet_root.join("plugins_registry").show(), registered(view))
         .name(Placeholder::Driver, &data.driver)
         .name_if(Placeholder::Path, target.as_str().filter(|_| !is_block(volume)))
         .root(target.show());
-    let found = if tries.is_some_and(Tries::proves_failure) {
-        found
+    let draft = if tries.is_some_and(Tries::proves_failure) {
+        draft
     } else {
-        found.probable("the driver's answers: the kubelet's counters do not show each of them")
+        draft.probable("the driver's answers: the kubelet's counters do not show each of them")
     };
-    kubelet_operations::tell(view, tries, found).finish()
+    kubelet_operations::add_evidence(view, tries, draft).finish()
 }
 
 /// Not mounted, remembered, its driver registered: the driver keeps failing on a target it has
@@ -328,14 +328,14 @@ pub fn unpublish_fails(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Opt
     let VolData::Read(data) = &volume.vol_data else { return None };
     view.csi_drivers()?;
     let tries = kubelet_operations::unpublish(view, &data.driver);
-    let found = pod_finding(view, &cause::CSI_UNPUBLISH_FAILS, VOLUMES, head);
-    let found = match is_block(volume) {
+    let draft = pod_finding(view, &cause::CSI_UNPUBLISH_FAILS, VOLUMES, head);
+    let draft = match is_block(volume) {
         // Whatever it has left: the kubelet has forgotten the volume.
         true if tries.as_ref().is_some_and(Tries::only_succeeds) => return None,
-        true => found,
-        false => found.evidence(volume.path.join("mount").show(), "not a mount point"),
+        true => draft,
+        false => draft.evidence(volume.path.join("mount").show(), "not a mount point"),
     };
-    Some(fails(view, volume, tries.as_ref(), told(volume, tries.as_ref()), found))
+    Some(fails(view, volume, tries.as_ref(), failure_state(volume, tries.as_ref()), draft))
 }
 
 #[cfg(test)]
@@ -443,13 +443,13 @@ mod tests {
             used_by: vec![target],
             staged_ms: None,
         }];
-        let told = |seen: &Observation| {
+        let json = |seen: &Observation| {
             assert_eq!(causes(seen), ["VolDataMissing"]);
             serde_json::to_string(&crate::gates::judge(seen).pods[0].findings).unwrap()
         };
-        assert!(told(&seen).contains("vol-of-the-staging"), "{}", told(&seen));
+        assert!(json(&seen).contains("vol-of-the-staging"), "{}", json(&seen));
         seen.staging[0].used_by.clear();
-        assert!(!told(&seen).contains("vol-of-the-staging"), "it is staged for another volume");
+        assert!(!json(&seen).contains("vol-of-the-staging"), "it is staged for another volume");
     }
 
     fn since(seen: &mut Observation, since_ms: Seen<u64>) {

@@ -1,6 +1,6 @@
 //! How processes, mounts and owners are named in findings.
 
-use findings::{FindingBuilder, Link, Placeholder, Subject, Thing, clean, duration};
+use findings::{Entity, FindingBuilder, Link, Placeholder, Subject, clean, duration};
 
 use crate::{
     observation::{Container, HolderSearch, HostPath, Mount, MountCopy, Owner, Process, Thread},
@@ -10,7 +10,7 @@ use crate::{
 
 /// `pid 338 ls`, or `pid 338 (thread 341) java` for a thread that is not the leader.
 pub fn task(process: &Process, thread: &Thread) -> Subject {
-    let what = Thing::thread(process.pid, thread.tid, &process.comm, thread.state);
+    let what = Entity::thread(process.pid, thread.tid, &process.comm, thread.state);
     let words = if thread.tid == process.pid {
         format!("pid {} {}", process.pid, clean(&process.comm, 32))
     } else {
@@ -26,14 +26,14 @@ pub fn process(process: &Process) -> Subject {
 
 /// The same for a process of which less is known.
 pub fn pid(pid: u32, comm: &str, state: char) -> Subject {
-    Subject::new(format!("pid {pid} {}", clean(comm, 32)), Thing::process(pid, comm, state))
+    Subject::new(format!("pid {pid} {}", clean(comm, 32)), Entity::process(pid, comm, state))
 }
 
 /// What there is of a pid whose process is gone: nothing, or one that has it by chance.
 pub fn reused_pid(view: &PodView, pid: u32) -> String {
-    let told =
+    let other =
         |other: &Process| format!("another process, {}, which runs {}", clean(&other.comm, 32), age(other.age_ms));
-    view.process(pid).map_or_else(|| "no such process".to_owned(), told)
+    view.process(pid).map_or_else(|| "no such process".to_owned(), other)
 }
 
 /// `D (uninterruptible) in request_wait_answer, SIGKILL pending`.
@@ -83,7 +83,7 @@ pub fn state_name(letter: char) -> &'static str {
 /// `mount /mnt/media (0:40, fuse.s3fs)`.
 pub fn mount(mount: &Mount) -> Subject {
     let words = format!("mount {} ({}, {})", path(&mount.mount_point), mount.dev, clean(&mount.fs_type, 40));
-    Subject::new(words, Thing::mount(&mount.mount_point.show(), mount.dev, &mount.fs_type))
+    Subject::new(words, Entity::mount(&mount.mount_point.show(), mount.dev, &mount.fs_type))
 }
 
 /// What is to be said of a mount of which no holder was found, and of the search: whoever could not be looked at may be one.
@@ -100,22 +100,22 @@ pub fn no_holder(search: Option<&HolderSearch>) -> (&'static str, String) {
 
 /// A file or directory as the subject of a sentence.
 pub fn file(at: &HostPath) -> Subject {
-    Subject::new(path(at), Thing::path(&at.show()))
+    Subject::new(path(at), Entity::path(&at.show()))
 }
 
 /// `cgroup …/pod96fb425e-…`.
 pub fn cgroup(at: &HostPath) -> Subject {
-    Subject::new(format!("cgroup {}", path(at)), Thing::cgroup(&at.show()))
+    Subject::new(format!("cgroup {}", path(at)), Entity::cgroup(&at.show()))
 }
 
 /// `loop device /dev/loop0`.
 pub fn loop_device(device: &str) -> Subject {
-    Subject::new(format!("loop device {device}"), Thing::device(device))
+    Subject::new(format!("loop device {device}"), Entity::device(device))
 }
 
 /// `CSI driver ebs.csi.aws.com`.
 pub fn csi_driver(name: &str) -> Subject {
-    Subject::new(format!("CSI driver {}", clean(name, 80)), Thing::csi_driver(name))
+    Subject::new(format!("CSI driver {}", clean(name, 80)), Entity::csi_driver(name))
 }
 
 /// A time of day: `14:03:12Z`.
@@ -171,8 +171,8 @@ pub fn copy_state(copy: &MountCopy) -> String {
 }
 
 /// Names the holder of a copy for the remedy.
-pub fn name_copy_holder(found: FindingBuilder, copy: &MountCopy) -> FindingBuilder {
-    found
+pub fn name_copy_holder(draft: FindingBuilder, copy: &MountCopy) -> FindingBuilder {
+    draft
         .name(Placeholder::Pid, copy.pid)
         .name(Placeholder::Comm, &copy.comm)
         .name_if(Placeholder::Owner, stoppable_owner(&copy.owner))
@@ -193,7 +193,7 @@ pub fn container(view: &PodView, container: &Container) -> Vec<Link> {
     let runtime = view.seen.runtime.get().map_or("cri", |runtime| runtime.name.as_str());
     let id = container.id.get(..12).unwrap_or(&container.id);
     let subject = format!("container {} ({runtime}://{id})", container.name);
-    let subject = Subject::new(findings::clean(&subject, 120), Thing::container(&container.id, &container.name));
+    let subject = Subject::new(findings::clean(&subject, 120), Entity::container(&container.id, &container.name));
     vec![Link::new(subject, format!("{} in the CRI", container.state.as_str()))]
 }
 

@@ -3,7 +3,7 @@
 use findings::{Finding, Placeholder, cause};
 
 use super::{
-    blocked_task::{BlockedTask, distinct, on_host, root_of},
+    blocked_task::{BlockedTask, distinct, host_mount, root_of},
     describe,
     finding_builder::{Mounted as _, pod_finding},
 };
@@ -12,26 +12,26 @@ use crate::{observation::Mount, view::PodView};
 /// A task waits for the server of one of these mounts.
 pub fn not_responding(view: &PodView, waiting: &BlockedTask, mounts: &[&Mount]) -> Finding {
     let BlockedTask { process, thread, function, head, gate } = waiting;
-    let found = pod_finding(view, &cause::FILE_SERVER_NOT_RESPONDING, *gate, head)
+    let draft = pod_finding(view, &cause::FILE_SERVER_NOT_RESPONDING, *gate, head)
         .evidence(waiting.wchan(), function)
         .evidence(waiting.syscall(), waiting.call())
         .name(Placeholder::Pid, process.id())
         .name(Placeholder::Tid, thread.tid);
     match distinct(mounts).as_slice() {
-        [mount] => found
+        [mount] => draft
             .blame(describe::mount(mount), format!("{} does not answer", mount.source.show()))
             .evidence("mountinfo of the task", format!("{} of {}", mount.source.show(), mount.fs_type))
-            .mounted(view.seen, Placeholder::Mount, on_host(view, mount).map(|there| &there.mount_point))
+            .mounted(view.seen, Placeholder::Mount, host_mount(view, mount).map(|there| &there.mount_point))
             .root(mount.source.show())
             .finish(),
         several => {
             let one_of = |mount: &&Mount| format!("one of these servers does not answer: {}", mount.source.show());
-            let found = several
+            let draft = several
                 .iter()
-                .fold(found.probable("which of these file systems the task waits for"), |found, mount| {
-                    found.link(describe::mount(mount), one_of(mount))
+                .fold(draft.probable("which of these file systems the task waits for"), |draft, mount| {
+                    draft.link(describe::mount(mount), one_of(mount))
                 });
-            found
+            draft
                 .blame("a file server", "which of these does not answer cannot be told")
                 .root(root_of(several))
                 .finish()

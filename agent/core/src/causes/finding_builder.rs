@@ -13,15 +13,15 @@ pub(super) const VOLUMES: Option<Gate> = Some(Gate::VolumesUnmounted);
 
 /// A finding about the view's pod, below these steps.
 pub(super) fn pod_finding(view: &PodView, cause: &'static Cause, gate: Option<Gate>, head: &[Link]) -> FindingBuilder {
-    let found = node_finding(view.seen, cause, gate).below(head);
-    found.name(Placeholder::Pod, view.pod).name(Placeholder::Uid, view.uid())
+    let draft = node_finding(view.seen, cause, gate).chain(head);
+    draft.name(Placeholder::Pod, view.pod).name(Placeholder::Uid, view.uid())
 }
 
 /// One about the node.
 pub(super) fn node_finding(seen: &Observation, cause: &'static Cause, gate: Option<Gate>) -> FindingBuilder {
-    let found = FindingBuilder::new(cause).at(gate).name(Placeholder::Node, &seen.node.name);
-    let found = found.name_if(Placeholder::MountNamespacePid, seen.node.kubelet_in_own_mount_namespace());
-    node_names::given(found, seen)
+    let draft = FindingBuilder::new(cause).gate(gate).name(Placeholder::Node, &seen.node.name);
+    let draft = draft.name_if(Placeholder::MountNamespacePid, seen.node.kubelet_in_own_mount_namespace());
+    node_names::given(draft, seen)
 }
 
 /// What is mounted, in a finding.
@@ -57,8 +57,9 @@ fn goes_with_the_hosts(seen: &Observation, path: &HostPath) -> bool {
         let (Some(from), Some(to)) = (below(init, other), below(kubelets, mount)) else { return false };
         from.shared.is_some() && (from.shared == to.shared || from.shared == to.master)
     };
-    let mut its = kubelets.mounts.iter().filter(is_there).peekable();
-    its.peek().is_some() && its.all(|mount| init.mounts.iter().filter(is_there).any(|other| reaches(other, mount)))
+    let mut mounts = kubelets.mounts.iter().filter(is_there).peekable();
+    mounts.peek().is_some()
+        && mounts.all(|mount| init.mounts.iter().filter(is_there).any(|other| reaches(other, mount)))
 }
 
 #[cfg(test)]
@@ -74,8 +75,8 @@ mod tests {
         let mut seen = sample::node();
         let path = "/k/pods/u";
         let commands = |seen: &Observation, cause| {
-            let found = node_finding(seen, cause, None).name(Placeholder::Path, path).name(Placeholder::Mount, path);
-            found.finish().remedy.steps.into_iter().filter_map(|step| step.command).collect::<Vec<String>>()
+            let draft = node_finding(seen, cause, None).name(Placeholder::Path, path).name(Placeholder::Mount, path);
+            draft.finish().remedy.steps.into_iter().filter_map(|step| step.command).collect::<Vec<String>>()
         };
         let asks_for_mounts =
             |cause: &Cause| cause.safe.iter().any(|advice: &Advice| advice.entered_command().is_some());
@@ -85,8 +86,8 @@ mod tests {
             seen.node.init_mount_ns = Some(1);
             assert!(!commands(&seen, cause).iter().any(is_entered), "{}", cause.id);
             seen.node.init_mount_ns = Some(2);
-            let told = commands(&seen, cause);
-            assert!(told.iter().filter(|command| is_plain(command)).all(is_entered), "{}: {told:?}", cause.id);
+            let commands = commands(&seen, cause);
+            assert!(commands.iter().filter(|command| is_plain(command)).all(is_entered), "{}: {commands:?}", cause.id);
         }
     }
 }

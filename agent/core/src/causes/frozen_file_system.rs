@@ -12,7 +12,7 @@ use crate::{observation::Mount, view::PodView};
 /// A task waits for the thaw of this mount's file system.
 pub fn frozen(view: &PodView, waiting: &BlockedTask, mount: &Mount, sure: Sure) -> Finding {
     let BlockedTask { process, thread, function, head, gate } = waiting;
-    let found = pod_finding(view, &cause::FILE_SYSTEM_FROZEN, *gate, head)
+    let draft = pod_finding(view, &cause::FILE_SYSTEM_FROZEN, *gate, head)
         .blame(describe::mount(mount), format!("frozen: {} waits for the thaw", waiting.call()))
         .evidence(waiting.wchan(), function)
         .evidence(waiting.syscall(), waiting.call())
@@ -24,9 +24,9 @@ pub fn frozen(view: &PodView, waiting: &BlockedTask, mount: &Mount, sure: Sure) 
     // That lock has other users; beside a call that writes on this very mount there is no other.
     let writes = describe::writes(thread);
     if sure == Sure::Yes && writes {
-        found
+        draft
     } else {
-        found.probable("that the lock which the task waits for is that of a freeze")
+        draft.probable("that the lock which the task waits for is that of a freeze")
     }
     .finish()
 }

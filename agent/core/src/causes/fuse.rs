@@ -6,7 +6,7 @@ use findings::{Finding, FindingBuilder, Gate, Link, Placeholder, cause, clean};
 
 use super::{
     blocked_task,
-    blocked_task::{on_host, root_of},
+    blocked_task::{host_mount, root_of},
     describe,
     finding_builder::{Mounted as _, pod_finding},
 };
@@ -32,19 +32,19 @@ pub fn not_responding(
     head: &[Link],
     gate: Option<Gate>,
 ) -> FindingBuilder {
-    let found = blocked_task::server_finding(view, &cause::FUSE_SERVER_NOT_RESPONDING, process, thread, head, gate);
+    let draft = blocked_task::server_finding(view, &cause::FUSE_SERVER_NOT_RESPONDING, process, thread, head, gate);
     match mounts {
-        [mount] if let Some(number) = mount.fuse_connection() => of_mount(view, found, mount, number),
-        [] => found
+        [mount] if let Some(number) = mount.fuse_connection() => describe_connection(view, draft, mount, number),
+        [] => draft
             .probable("which FUSE mount the task waits for")
             .blame("a FUSE server", "no mount with waiting requests was found in the task's mount namespace")
             .root(format!("unknown:{}", process.pid)),
         several => {
-            let mut found = found.probable("which of these FUSE mounts the task waits for");
+            let mut draft = draft.probable("which of these FUSE mounts the task waits for");
             for mount in several {
-                found = found.link(describe::mount(mount), "one of these does not answer");
+                draft = draft.link(describe::mount(mount), "one of these does not answer");
             }
-            found.root(root_of(several))
+            draft.root(root_of(several))
         }
     }
 }
@@ -58,10 +58,10 @@ pub fn silent_volume(view: &PodView, mount: &Mount, head: &[Link], gate: Option<
     if !stopped && !silent {
         return None;
     }
-    let found = pod_finding(view, &cause::FUSE_SERVER_NOT_RESPONDING, gate, head);
-    let found =
-        if silent { found.evidence(format!("stat {}", mount.mount_point.show()), "no answer in time") } else { found };
-    Some(of_mount(view, found, mount, number).finish())
+    let draft = pod_finding(view, &cause::FUSE_SERVER_NOT_RESPONDING, gate, head);
+    let draft =
+        if silent { draft.evidence(format!("stat {}", mount.mount_point.show()), "no answer in time") } else { draft };
+    Some(describe_connection(view, draft, mount, number).finish())
 }
 
 /// A volume is a FUSE mount that nobody serves any more.
@@ -74,10 +74,10 @@ pub fn gone(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate>) ->
         return None;
     }
     let proof = if dead { "stat says ENOTCONN" } else { "no process has /dev/fuse open for this connection" };
-    let found = without_server(view, mount, number, proof, head, gate);
+    let draft = server_gone(view, mount, number, proof, head, gate);
     // Without the file system's own word a search that found nobody only makes it likely.
-    let found = if dead { found } else { found.probable(NOT_ASKED) };
-    Some(found.finish())
+    let draft = if dead { draft } else { draft.probable(NOT_ASKED) };
+    Some(draft.finish())
 }
 
 /// Nothing else explains the mount, and its server was not found, although not everybody could be looked at.
@@ -88,12 +88,12 @@ pub fn not_found(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate
         return None;
     }
     let proof = "no process that could be looked at has /dev/fuse open for it";
-    Some(without_server(view, mount, number, proof, head, gate).probable(NOT_ASKED).finish())
+    Some(server_gone(view, mount, number, proof, head, gate).probable(NOT_ASKED).finish())
 }
 
 const NOT_ASKED: &str = "the file system's own answer: it was not asked, or did not give one in time";
 
-fn without_server(
+fn server_gone(
     view: &PodView,
     mount: &Mount,
     number: u32,
@@ -120,15 +120,15 @@ fn probe(view: &PodView, connection: &FuseConnection, mount: &Mount) -> Option<F
     connection.probe.get().copied()
 }
 
-fn of_mount(view: &PodView, found: FindingBuilder, mount: &Mount, number: u32) -> FindingBuilder {
+fn describe_connection(view: &PodView, draft: FindingBuilder, mount: &Mount, number: u32) -> FindingBuilder {
     let connection = view.fuse(number);
     // The mount in the kubelet's namespace rather than the container's copy.
-    let shown = on_host(view, mount).unwrap_or(mount);
+    let shown = host_mount(view, mount).unwrap_or(mount);
     let waiting = connection.and_then(|c| c.waiting.get().copied());
     let state = waiting.map_or("its requests could not be counted".to_owned(), |n| {
         format!("{n} {} waiting", if n == 1 { "request" } else { "requests" })
     });
-    let found = found
+    let draft = draft
         .link(describe::mount(shown).called("fuse "), state)
         .evidence(
             format!("/sys/fs/fuse/connections/{number}/waiting"),
@@ -139,11 +139,11 @@ fn of_mount(view: &PodView, found: FindingBuilder, mount: &Mount, number: u32) -
         .name_if(Placeholder::Mount, shown.mount_point.as_str())
         .name_if(Placeholder::Path, shown.mount_point.as_str())
         .root(number);
-    let found =
-        if waiting.is_none() { found.probable("how many requests wait: fusectl could not be read") } else { found };
-    let found = found.name_if(Placeholder::Fusectl, connection.filter(|c| c.lacks_fusectl()).map(|_| FUSECTL));
+    let draft =
+        if waiting.is_none() { draft.probable("how many requests wait: fusectl could not be read") } else { draft };
+    let draft = draft.name_if(Placeholder::Fusectl, connection.filter(|c| c.lacks_fusectl()).map(|_| FUSECTL));
     match connection.map(|connection| servers(connection, mount)) {
-        Some(Servers::Likely(server)) => found
+        Some(Servers::Likely(server)) => draft
             .probable("which connection that process serves: this kernel does not tell")
             .blame(describe::pid(server.pid, &server.comm, server.state), server_state(server))
             .evidence(
@@ -152,7 +152,7 @@ fn of_mount(view: &PodView, found: FindingBuilder, mount: &Mount, number: u32) -
             )
             .name(Placeholder::Server, &server.comm)
             .name_if(Placeholder::Owner, describe::stoppable_owner(&server.owner)),
-        Some(Servers::One(server)) => found
+        Some(Servers::One(server)) => draft
             .blame(describe::pid(server.pid, &server.comm, server.state), server_state(server))
             .evidence(format!("/proc/{}/fdinfo", server.pid), format!("holds /dev/fuse for connection {number}"))
             // Only a stopped server is told to go on.
@@ -162,9 +162,9 @@ fn of_mount(view: &PodView, found: FindingBuilder, mount: &Mount, number: u32) -
         Some(Servers::Several(servers)) => {
             let pids: Vec<String> =
                 servers.iter().take(8).map(|s| format!("{} {}", s.pid, clean(&s.comm, 32))).collect();
-            found.blame("FUSE server", format!("one of pid {}; this kernel does not tell which", pids.join(", ")))
+            draft.blame("FUSE server", format!("one of pid {}; this kernel does not tell which", pids.join(", ")))
         }
-        _ => found.blame("FUSE server", "no process was found that serves it"),
+        _ => draft.blame("FUSE server", "no process was found that serves it"),
     }
 }
 

@@ -125,9 +125,9 @@ mod tests {
     fn is_told(seen: &Observation) -> bool {
         let report = crate::gates::judge(seen);
         let not_looked_for = report.not_looked_for.iter().any(|cause| cause.0.id == "GlobalMountLeft");
-        let told = !report.node_findings.is_empty();
-        assert_ne!(told, not_looked_for, "it is told, or said that it was not looked for");
-        told
+        let is_reported = !report.node_findings.is_empty();
+        assert_ne!(is_reported, not_looked_for, "it is told, or said that it was not looked for");
+        is_reported
     }
 
     /// Its pod's directory is gone, or its own volume is gone from it, and the driver has not answered yet.

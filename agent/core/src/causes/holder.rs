@@ -49,7 +49,7 @@ fn waiting(view: &PodView, mount: &Mount, holder: &Holder, head: &[Link]) -> Opt
     let thread = process.threads.iter().find(|thread| thread.waits() && view.is_steady(process, thread))?;
     let mut head = head.to_vec();
     head.push(Link::new(describe::mount(mount), in_use(view)));
-    let mut finding = uninterruptible::why(view, process, thread, &head, VOLUMES);
+    let mut finding = uninterruptible::explain(view, process, thread, &head, VOLUMES);
     let is_this = finding.root == format!("{}:{number}", cause::FUSE_SERVER_NOT_RESPONDING.id);
     if !process.is_ending(thread) {
         // It has waited for a moment only, as far as we saw.
@@ -59,28 +59,28 @@ fn waiting(view: &PodView, mount: &Mount, holder: &Holder, head: &[Link]) -> Opt
 }
 
 /// Who holds a subPath's mount.
-pub fn of_sub_path(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
+pub fn sub_path(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
     if may_be_unmounted(view) {
         search(view, mount);
     }
-    all(view, &cause::SUB_PATH_BUSY, mount, head)
+    find_all(view, &cause::SUB_PATH_BUSY, mount, head)
 }
 
 /// Who holds the root file system of a container whose process is gone: the runtime cannot unmount
 /// it and so never sees the container as ended.
-pub fn of_rootfs(view: &PodView, container: &Container, head: &[Link]) -> Option<Finding> {
+pub fn rootfs(view: &PodView, container: &Container, head: &[Link]) -> Option<Finding> {
     if view.has_lost_init(container) {
         view.seen.is_settled(Question::RootFileSystem(container.id.clone()));
     }
     let mount = view.kubelet_mounts().iter().find(|mount| mount.is_rootfs_of(&container.id))?;
     search(view, mount);
-    let mut finding = all(view, &cause::ROOTFS_BUSY, mount, head)?;
+    let mut finding = find_all(view, &cause::ROOTFS_BUSY, mount, head)?;
     finding.gate = Some(findings::Gate::ContainersStopped);
     Some(finding)
 }
 
 /// All that hold a mount, as one finding.
-fn all(view: &PodView, cause: &'static Cause, mount: &Mount, head: &[Link]) -> Option<Finding> {
+fn find_all(view: &PodView, cause: &'static Cause, mount: &Mount, head: &[Link]) -> Option<Finding> {
     Finding::together(blockers(view, mount).map(|holder| finding(view, cause, mount, holder, head)).collect())
 }
 
@@ -107,8 +107,8 @@ fn blockers<'a>(view: &PodView<'a>, mount: &Mount) -> impl Iterator<Item = &'a H
 
 /// Tells the processes that end before the volumes of a pod whose deletion is assumed are unmounted.
 fn ends_first(view: &PodView) -> impl Fn(&Holder) -> bool + use<> {
-    let its = (view.why == Why::Assumed).then(|| view.uid().clone());
-    move |holder| matches!((&holder.owner, &its), (Owner::Pod { uid, .. }, Some(its)) if uid == its)
+    let own = (view.why == Why::Assumed).then(|| view.uid().clone());
+    move |holder| matches!((&holder.owner, &own), (Owner::Pod { uid, .. }, Some(own)) if uid == own)
 }
 
 fn blocks(holder: &Holder) -> bool {
@@ -143,19 +143,19 @@ fn cause_of(view: &PodView, holder: &Holder) -> &'static Cause {
 }
 
 fn finding(view: &PodView, cause: &'static Cause, mount: &Mount, holder: &Holder, head: &[Link]) -> Finding {
-    let (by, source, path) = how(holder);
-    let mut found = pod_finding(view, cause, VOLUMES, head).link(describe::mount(mount), in_use(view));
+    let (by, source, path) = holder_path(holder);
+    let mut draft = pod_finding(view, cause, VOLUMES, head).link(describe::mount(mount), in_use(view));
     let mut copy = String::new();
     if holder.copy == CopyKind::Propagated {
         copy = format!(", in the copy that was propagated to mount namespace {}", holder.mount_ns);
-        found = found
+        draft = draft
             .evidence(format!("/proc/{}/mountinfo", holder.pid), "a copy tied to the kubelet's mount by propagation");
     }
-    let found = found
+    let draft = draft
         .mounted(view.seen, Placeholder::Path, &mount.mount_point)
         .name_if(Placeholder::Owner, describe::stoppable_owner(&holder.owner));
     if let How::Loop { device, file } = &holder.how {
-        return found
+        return draft
             .blame(describe::loop_device(device), format!("its backing file is {}", file.show()))
             .evidence(source, file.show())
             .name(Placeholder::Device, device)
@@ -167,7 +167,7 @@ fn finding(view: &PodView, cause: &'static Cause, mount: &Mount, holder: &Holder
         Owner::Unit(unit) => Some(unit.clone()),
         _ => None,
     };
-    found
+    draft
         .blame(describe::pid(holder.pid, &holder.comm, holder.state), state)
         .evidence(source, path.show())
         .evidence("mountinfo of the kubelet", mount.mount_point.show())
@@ -183,7 +183,7 @@ fn in_use(view: &PodView) -> &'static str {
 }
 
 /// In words, the file that tells, and the path it tells.
-fn how(holder: &Holder) -> (String, String, &HostPath) {
+fn holder_path(holder: &Holder) -> (String, String, &HostPath) {
     let pid = holder.pid;
     match &holder.how {
         How::Fd { fd, path } => {
@@ -241,8 +241,8 @@ mod tests {
         assert_eq!(finding.root, "VolumeHeldByProcess:700:1+701:1+702:1");
         let first = finding.roots().next().unwrap();
         assert!(first.state.starts_with("its working directory is in it; S (sleeping), "), "{first:?}");
-        let told = finding.evidence.iter().find(|one| one.source == "/proc/700/cwd");
-        assert_eq!(told.map(|one| one.says.as_str()), Some("/x"));
+        let evidence = finding.evidence.iter().find(|one| one.source == "/proc/700/cwd");
+        assert_eq!(evidence.map(|one| one.says.as_str()), Some("/x"));
         let commands: Vec<&String> = finding.remedy.steps.iter().filter_map(|step| step.command.as_ref()).collect();
         for pid in 700..703 {
             assert!(commands.iter().any(|command| command.contains(&format!("then kill {pid};"))), "{commands:?}");

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// More are not told beside another cause.
-const MOST_BESIDE: usize = 3;
+const MAX_EVIDENCE: usize = 3;
 
 /// Who was sent descriptors and has not received them, where it has the mount in sight: a process of another pod
 /// that has not is led here by nothing. Only when nobody else holds the mount.
@@ -23,17 +23,17 @@ pub fn find(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
 }
 
 /// The same of those who have not.
-pub fn out_of_sight(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
+pub fn find_unseen(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
     Finding::together(owners(view).map(|owner| finding(view, mount, owner, head)).collect())
 }
 
 /// Tells them beside another cause, which may be an effect of such a descriptor: a driver whose `umount` says busy.
-pub fn beside(view: &PodView, mut finding: Finding) -> Finding {
-    let told = owners(view).take(MOST_BESIDE).map(|owner| {
+pub fn add_evidence(view: &PodView, mut finding: Finding) -> Finding {
+    let evidence = owners(view).take(MAX_EVIDENCE).map(|owner| {
         let says = format!("scm_fds: {}; {} was sent files that nobody can name", owner.count, owner.comm);
         Evidence::new(source(owner), says)
     });
-    finding.evidence.extend(told);
+    finding.evidence.extend(evidence);
     finding
 }
 
@@ -147,8 +147,8 @@ mod tests {
         let finding = judge(&seen).pods[0].findings[0].clone();
         assert_eq!(finding.confidence, Confidence::Proven);
         // The driver's umount may say busy because of them.
-        let told: Vec<&str> = finding.evidence.iter().map(|one| one.source.as_str()).collect();
-        assert!(told.contains(&"/proc/700/fdinfo/4") && told.contains(&"/proc/701/fdinfo/4"), "{told:?}");
+        let sources: Vec<&str> = finding.evidence.iter().map(|one| one.source.as_str()).collect();
+        assert!(sources.contains(&"/proc/700/fdinfo/4") && sources.contains(&"/proc/701/fdinfo/4"), "{sources:?}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Whom a person may be told to kill.
 
-use findings::{ProcessId, distribution};
+use findings::{ProcessId, kubernetes_distribution};
 
 use crate::{observation::Process, view::PodView};
 
@@ -13,7 +13,7 @@ pub fn may_be_killed(view: &PodView, process: ProcessId, comm: &str) -> Option<P
     let pid = process.pid;
     let kubelet = view.seen.node.kubelet.get().map(|kubelet| kubelet.pid);
     let runtime = view.seen.node.runtime_process.get().map(|runtime| runtime.pid);
-    let named = NEEDED.contains(&comm) || distribution::is_kubelet(comm) || is_shim_name(comm);
+    let named = NEEDED.contains(&comm) || kubernetes_distribution::is_kubelet(comm) || is_shim_name(comm);
     let needed = named || pid <= 1 || Some(pid) == kubelet || Some(pid) == runtime;
     (!needed && process.may_be_asked()).then_some(process)
 }

@@ -1,6 +1,6 @@
 //! The kubelet itself: not running, or running and doing nothing.
 
-use findings::{Finding, Placeholder, cause, distribution};
+use findings::{Finding, Placeholder, cause, kubernetes_distribution};
 
 use super::{describe, finding_builder::node_finding};
 use crate::messages;
@@ -11,13 +11,13 @@ pub fn not_running(seen: &Observation) -> Option<Finding> {
     if seen.node.kubelet != Seen::Missing {
         return None;
     }
-    let mut names: Vec<&str> = distribution::kubelets().map(|kubelet| kubelet.comm).collect();
+    let mut names: Vec<&str> = kubernetes_distribution::kubelets().map(|kubelet| kubelet.comm).collect();
     names.dedup();
-    let found = node_finding(seen, &cause::KUBELET_NOT_RUNNING, None)
+    let draft = node_finding(seen, &cause::KUBELET_NOT_RUNNING, None)
         .blame("kubelet", "no process of it was found")
         .evidence("/proc/*/comm", format!("none of {} outside of pods", names.join(", ")))
         .root("kubelet");
-    Some(found.finish())
+    Some(draft.finish())
 }
 
 /// So many are named; anybody may start thousands.
@@ -64,15 +64,15 @@ fn refusal(refused: &FalseKubelet) -> String {
 pub fn stopped(seen: &Observation) -> Option<Finding> {
     let kubelet = seen.node.kubelet.get().filter(|kubelet| matches!(kubelet.state, 'T' | 't'))?;
     let says = describe::state_name(kubelet.state);
-    let found = node_finding(seen, &cause::KUBELET_STOPPED, None)
+    let draft = node_finding(seen, &cause::KUBELET_STOPPED, None)
         .blame(describe::pid(kubelet.pid, &kubelet.comm, kubelet.state), says)
         .evidence(format!("/proc/{}/stat", kubelet.pid), says);
     // Without its start the pid may be read, and not be signalled.
-    let found = match kubelet.id() {
-        Some(id) => found.name(Placeholder::Pid, id),
-        None => found.name(Placeholder::Pid, kubelet.pid),
+    let draft = match kubelet.id() {
+        Some(id) => draft.name(Placeholder::Pid, id),
+        None => draft.name(Placeholder::Pid, kubelet.pid),
     };
-    Some(found.root("kubelet").finish())
+    Some(draft.root("kubelet").finish())
 }
 
 /// It runs and its sync loop does not, as it says itself.
@@ -80,12 +80,12 @@ pub fn hung(seen: &Observation) -> Option<Finding> {
     let kubelet = seen.node.kubelet.get()?;
     let is_late = |healthz: &&Healthz| healthz.status != 200 && messages::is_sync_loop_late(&healthz.body);
     let says = &kubelet.healthz.get().filter(is_late)?.body;
-    let found = node_finding(seen, &cause::KUBELET_SYNC_LOOP_HUNG, None)
+    let draft = node_finding(seen, &cause::KUBELET_SYNC_LOOP_HUNG, None)
         .blame(describe::pid(kubelet.pid, &kubelet.comm, kubelet.state), says)
         .evidence("/healthz of the kubelet", says)
         .name(Placeholder::Pid, kubelet.pid)
         .root("kubelet");
-    Some(found.finish())
+    Some(draft.finish())
 }
 
 /// It says that its list of containers is stale.
@@ -93,12 +93,12 @@ pub fn pleg(seen: &Observation) -> Option<Finding> {
     let kubelet = seen.node.kubelet.get()?;
     let says = seen.api.get()?.not_ready.as_ref().filter(|says| messages::is_pleg_late(says))?;
     let cause = &cause::PLEG_STALLED;
-    let found = node_finding(seen, cause, None)
+    let draft = node_finding(seen, cause, None)
         .blame(describe::pid(kubelet.pid, &kubelet.comm, kubelet.state), says)
         .evidence("the Node's Ready condition", says)
         .name(Placeholder::Pid, kubelet.pid)
         .root("kubelet");
-    Some(found.finish())
+    Some(draft.finish())
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ pub fn unpublish<'a>(view: &PodView<'a>, driver: &str) -> Option<Tries<'a>> {
         let linked = dir.devices.iter().filter(|link| is_block_of_csi(link) && !is_published(link));
         linked.count() + dir.published.iter().filter(|one| is_its(one)).count()
     };
-    of(view, format!("NodeUnpublishVolume of {}", findings::clean(driver, 80)), is_its_call, is_its, blocks)
+    tries(view, format!("NodeUnpublishVolume of {}", findings::clean(driver, 80)), is_its_call, is_its, blocks)
 }
 
 /// The kubelet's unmounts of volumes like this one.
@@ -73,14 +73,14 @@ pub fn unmount<'a>(view: &PodView<'a>, volume: &VolumeDir) -> Option<Tries<'a>> 
     let is_its = |other: &VolumeDir| other.plugin == volume.plugin;
     let is_unmount = |of: &Operation| matches!(of, Operation::Storage { plugin: of, name } if *of == plugin && name == "volume_unmount");
     // A raw block volume is unmapped, which is counted apart.
-    of(view, format!("volume_unmount of {}", findings::clean(&plugin, 120)), is_unmount, is_its, |_| 0)
+    tries(view, format!("volume_unmount of {}", findings::clean(&plugin, 120)), is_unmount, is_its, |_| 0)
 }
 
 /// The answers of DRA drivers to `NodeUnprepareResources`.
 pub fn unprepare<'a>(view: &PodView<'a>) -> Option<Tries<'a>> {
     let is_unprepare =
         |of: &Operation| matches!(of, Operation::Dra { method, .. } if method.ends_with("/NodeUnprepareResources"));
-    of(view, "NodeUnprepareResources".to_owned(), is_unprepare, |_| false, |_| 0)
+    tries(view, "NodeUnprepareResources".to_owned(), is_unprepare, |_| false, |_| 0)
 }
 
 /// `volumeDevices/kubernetes.io~csi/<name>`.
@@ -88,7 +88,7 @@ fn is_block_of_csi(device: &HostPath) -> bool {
     device.as_path().parent().and_then(Path::file_name).is_some_and(|plugin| plugin == "kubernetes.io~csi")
 }
 
-fn of<'a>(
+fn tries<'a>(
     view: &PodView<'a>,
     what: String,
     is_meant: impl Fn(&Operation) -> bool,
@@ -186,16 +186,16 @@ impl Tries<'_> {
 }
 
 /// Adds what the counters say, or why they say nothing.
-pub fn tell(view: &PodView, tries: Option<&Tries<'_>>, found: FindingBuilder) -> FindingBuilder {
+pub fn add_evidence(view: &PodView, tries: Option<&Tries<'_>>, draft: FindingBuilder) -> FindingBuilder {
     match (tries, view.kubelet_counters()) {
-        (Some(tries), _) => found.evidence(METRICS, tries.says()),
+        (Some(tries), _) => draft.evidence(METRICS, tries.says()),
         (None, Seen::Failed(fault)) if fault.kind == FaultKind::Denied => {
             let lacks =
                 "may not be read: with the right to get nodes/metrics the answers of drivers would be known here";
-            found.evidence(METRICS, lacks)
+            draft.evidence(METRICS, lacks)
         }
-        (None, Seen::Failed(fault)) => found.evidence(METRICS, &fault.says),
-        (None, _) => found,
+        (None, Seen::Failed(fault)) => draft.evidence(METRICS, &fault.says),
+        (None, _) => draft,
     }
 }
 
@@ -269,8 +269,8 @@ mod tests {
 
     fn says(seen: &Observation) -> String {
         let finding = finding(seen);
-        let told = finding.evidence.iter().find(|evidence| evidence.source.contains("/metrics"));
-        told.map(|told| told.says.clone()).unwrap_or_default()
+        let evidence = finding.evidence.iter().find(|evidence| evidence.source.contains("/metrics"));
+        evidence.map(|evidence| evidence.says.clone()).unwrap_or_default()
     }
 
     #[test]
@@ -385,8 +385,8 @@ mod tests {
         pod_dir(&mut seen).published[0].vol_data =
             VolData::Read(CsiVolume { driver: "other.csi".into(), ..Default::default() });
         pod_dir(&mut seen).devices.push(device("kubernetes.io~csi"));
-        let told = judge(&seen).pods.remove(0).findings;
-        assert!(told.iter().any(|told| told.cause.id == "CsiUnpublishFails" && told.confidence == Confidence::Proven));
+        let findings = judge(&seen).pods.remove(0).findings;
+        assert!(findings.iter().any(|one| one.cause.id == "CsiUnpublishFails" && one.confidence == Confidence::Proven));
         assert_ne!(super::to_be_unmounted(&seen), before);
     }
 

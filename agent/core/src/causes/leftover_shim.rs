@@ -31,7 +31,7 @@ pub fn find(view: &PodView, container: &Container, processes: &[&Process], head:
     } else {
         (&cause::SANDBOXED_GUEST_GONE, "its guest is gone")
     };
-    let found = pod_finding(view, cause, GATE, head)
+    let draft = pod_finding(view, cause, GATE, head)
         .link(format!("pid {pid}, init of the container"), "it does not exist any more")
         .blame(describe::pid(shim.pid, &shim.comm, shim.state), format!("{}, {what}", describe::state_name(shim.state)))
         .evidence(format!("CRI ContainerStatus {}", container.id), format!("RUNNING, pid {pid}"))
@@ -46,9 +46,9 @@ pub fn find(view: &PodView, container: &Container, processes: &[&Process], head:
     // The runtime may still be at its clean-up.
     Some(
         if view.is_overdue_by(UNMOUNT_RETRY_MS) {
-            found
+            draft
         } else {
-            found.probable("whether containerd is still at its clean-up: too little time has passed")
+            draft.probable("whether containerd is still at its clean-up: too little time has passed")
         }
         .finish(),
     )
@@ -63,7 +63,7 @@ pub fn guest(view: &PodView, container: &Container, head: &[Link]) -> Option<Fin
     if program.starts_with("containerd-shim-runc-") {
         return None;
     }
-    let found = pod_finding(view, &cause::SANDBOXED_GUEST_NOT_STOPPED, GATE, head)
+    let draft = pod_finding(view, &cause::SANDBOXED_GUEST_NOT_STOPPED, GATE, head)
         .probable("the processes inside the guest")
         .blame(
             describe::pid(shim.pid, &shim.comm, shim.state),
@@ -78,7 +78,7 @@ pub fn guest(view: &PodView, container: &Container, head: &[Link]) -> Option<Fin
         .name(Placeholder::Sandbox, &container.sandbox)
         .name(Placeholder::ShimPid, shim.id())
         .root(root(shim));
-    Some(found.finish())
+    Some(draft.finish())
 }
 
 fn root(shim: &Shim) -> String {

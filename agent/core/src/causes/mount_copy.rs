@@ -22,7 +22,7 @@ pub fn find(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link]
     target.below(root).map(|end| view.seen.is_settled(Question::MountCopies(end)));
     let copy = view.seen.mount_copies.iter().find(|copy| copy.is_copy_of(target, root))?;
     let cause = &cause::MOUNT_COPIED_ON_OLD_KERNEL;
-    let found = describe::name_copy_holder(pod_finding(view, cause, VOLUMES, head), copy)
+    let draft = describe::name_copy_holder(pod_finding(view, cause, VOLUMES, head), copy)
         .link(describe::file(target), "cannot be removed: mounted elsewhere")
         .blame(describe::pid(copy.pid, &copy.comm, copy.state), describe::copy_state(copy))
         .evidence("mountinfo of the kubelet", format!("{} is not mounted", target.show()))
@@ -30,7 +30,7 @@ pub fn find(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link]
         .evidence("uname -r", &view.seen.node.kernel)
         .name_if(Placeholder::Path, target.as_str())
         .root(format!("{}:{}", copy.ns, target.show()));
-    Some(found.finish())
+    Some(draft.finish())
 }
 
 #[cfg(test)]

@@ -35,15 +35,15 @@ fn is_automount(view: &PodView, mount: &Mount) -> bool {
 }
 
 fn nested_mount(view: &PodView, mount: &Mount, head: &[Link], state: &str) -> FindingBuilder {
-    let found = pod_finding(view, &cause::NESTED_MOUNT, VOLUMES, head)
+    let draft = pod_finding(view, &cause::NESTED_MOUNT, VOLUMES, head)
         .blame(describe::mount(mount), state)
         .evidence("mountinfo of the kubelet", format!("{} on {}", mount.mount_point.show(), mount.dev))
         .mounted(view.seen, Placeholder::Path, &mount.mount_point)
         .root(mount.mount_point.show());
     if is_only_in_kubelets(view, mount) {
-        found.evidence("/proc/1/mountinfo", "does not have it: it is in the kubelet's own mount namespace only")
+        draft.evidence("/proc/1/mountinfo", "does not have it: it is in the kubelet's own mount namespace only")
     } else {
-        found
+        draft
     }
 }
 
@@ -56,12 +56,12 @@ fn is_only_in_kubelets(view: &PodView, mount: &Mount) -> bool {
 /// A mount lies below a subPath.
 pub fn nested_in_sub_path(view: &PodView, sub_path: &SubPath, head: &[Link]) -> Option<Finding> {
     let mount = view.mounts_below(&sub_path.path).into_iter().next()?;
-    let found = pod_finding(view, &cause::NESTED_MOUNT_UNDER_SUB_PATH, VOLUMES, head)
+    let draft = pod_finding(view, &cause::NESTED_MOUNT_UNDER_SUB_PATH, VOLUMES, head)
         .blame(describe::mount(mount), "mounted below the subPath")
         .evidence("mountinfo of the kubelet", format!("{} on {}", mount.mount_point.show(), mount.dev))
         .mounted(view.seen, Placeholder::Path, &mount.mount_point)
         .root(mount.mount_point.show());
-    Some(found.finish())
+    Some(draft.finish())
 }
 
 /// The volume's directory is no mount point and is still there.
@@ -80,21 +80,21 @@ pub fn directory_left(view: &PodView, volume: &VolumeDir, target: &HostPath, hea
         Some(entries) => format!("{entries} entries"),
         None => "could not be listed".to_owned(),
     };
-    let found = pod_finding(view, cause, VOLUMES, head)
+    let draft = pod_finding(view, cause, VOLUMES, head)
         .probable("why the kubelet does not remove it: that is in its log only")
         .blame(describe::file(target), format!("not a mount point, {says}"))
         .evidence(target.show(), says)
         .name_if(Placeholder::Path, target.as_str())
         .root(target.show());
     if !view.is_overdue_by(UNMOUNT_RETRY_MS) {
-        return Some(found.finish());
+        return Some(draft.finish());
     }
-    Some(kubelet_operations::tell(view, tries.as_ref(), found).finish())
+    Some(kubelet_operations::add_evidence(view, tries.as_ref(), draft).finish())
 }
 
 /// Two mounts on the very same path: whoever unmounts one meets the other.
 pub fn twice(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link]) -> Option<Finding> {
-    let mounts = over_each_other(view, target);
+    let mounts = stacked(view, target);
     let [first, .., last] = mounts.as_slice() else { return None };
     let publisher = match &volume.vol_data {
         VolData::Read(data) => describe::csi_driver(&data.driver),
@@ -102,7 +102,7 @@ pub fn twice(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link
     };
     let same = (first.dev, &first.root) == (last.dev, &last.root);
     let what = if same { "the same thing, mounted" } else { "mounted" };
-    let found = pod_finding(view, &cause::VOLUME_MOUNTED_TWICE, VOLUMES, head)
+    let draft = pod_finding(view, &cause::VOLUME_MOUNTED_TWICE, VOLUMES, head)
         .link(publisher, "most likely published it again when the kubelet was restarted, without looking first")
         .blame(
             describe::mount(last),
@@ -111,10 +111,10 @@ pub fn twice(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link
         .mounted(view.seen, Placeholder::Path, target)
         .name_if(Placeholder::VolData, volume.path.join("vol_data.json").as_str())
         .root(target.show());
-    Some(mounts.iter().copied().fold(found, as_evidence).finish())
+    Some(mounts.iter().copied().fold(draft, as_evidence).finish())
 }
 
-fn as_evidence(found: FindingBuilder, mount: &Mount) -> FindingBuilder {
+fn as_evidence(draft: FindingBuilder, mount: &Mount) -> FindingBuilder {
     let line = format!(
         "{} of {} ({}, root {}) on {}, id {} on {}",
         mount.fs_type,
@@ -125,7 +125,7 @@ fn as_evidence(found: FindingBuilder, mount: &Mount) -> FindingBuilder {
         mount.id,
         mount.parent
     );
-    found.evidence("mountinfo of the kubelet", line)
+    draft.evidence("mountinfo of the kubelet", line)
 }
 
 /// The volume's mount is there and no path leads to it: over one of the directories above it something else was mounted
@@ -140,12 +140,12 @@ pub fn hidden(view: &PodView, target: &HostPath, head: &[Link]) -> Option<Findin
     }
     // Both stand on the same mount, the one at a path below the other's.
     let shown = [Some(mount), Some(below).filter(|below| below.id != mount.id), Some(cover)];
-    let found = pod_finding(view, &cause::KUBELET_ROOT_AMBIGUOUS, VOLUMES, head)
+    let draft = pod_finding(view, &cause::KUBELET_ROOT_AMBIGUOUS, VOLUMES, head)
         .link(describe::mount(mount), "mounted, and no path leads to it")
         .blame(describe::mount(cover), "mounted over a directory above the volume")
         .mounted(view.seen, Placeholder::Path, Some(&cover.mount_point).filter(|_| is_same(view, cover)))
         .root(cover.mount_point.show());
-    Some(shown.into_iter().flatten().fold(found, as_evidence).finish())
+    Some(shown.into_iter().flatten().fold(draft, as_evidence).finish())
 }
 
 /// Whether it shows the directory over which it stands once more: then nothing is lost with it.
@@ -182,7 +182,7 @@ fn mounts_at<'a>(view: &PodView<'a>, path: &HostPath) -> Vec<&'a Mount> {
 
 /// The mounts that stand on each other there, the lowest first. Others at the same path are hidden below what the path leads
 /// through: copies, which go with these.
-fn over_each_other<'a>(view: &PodView<'a>, path: &HostPath) -> Vec<&'a Mount> {
+fn stacked<'a>(view: &PodView<'a>, path: &HostPath) -> Vec<&'a Mount> {
     let mut all = mounts_at(view, path);
     let mut stack = Vec::new();
     let mut next = view.mount_at(path);
@@ -207,12 +207,12 @@ pub fn read_only(view: &PodView, target: &HostPath, head: &[Link]) -> Option<Fin
         [] => "ro, emergency_ro or shutdown".to_owned(),
         options => options.join(", "),
     };
-    let found = pod_finding(view, &cause::FILE_SYSTEM_READ_ONLY, VOLUMES, head)
+    let draft = pod_finding(view, &cause::FILE_SYSTEM_READ_ONLY, VOLUMES, head)
         .blame(describe::mount(mount), "the file system is read-only")
         .evidence("mountinfo of the kubelet", format!("{options} in the super options of {}", mount.mount_point.show()))
         .name_if(Placeholder::Path, target.as_str())
         .root(mount.dev);
-    Some(found.finish())
+    Some(draft.finish())
 }
 
 /// What a subPath shows was deleted while it was mounted. Where the kubelet's `stat` then says "no such file", it
@@ -237,12 +237,12 @@ pub fn deleted_sub_paths(view: &PodView) -> Vec<Finding> {
 /// A subPath on NFS whose file handle the server has forgotten (`ESTALE`).
 pub fn stale_sub_path(view: &PodView, sub_path: &SubPath) -> Option<Finding> {
     let fault = sub_path.mounted.fault().filter(|fault| fault.kind == FaultKind::Stale)?;
-    let found = pod_finding(view, &cause::SUB_PATH_STALE_HANDLE, VOLUMES, &[])
+    let draft = pod_finding(view, &cause::SUB_PATH_STALE_HANDLE, VOLUMES, &[])
         .blame(describe::file(&sub_path.path), "its file handle is stale")
         .evidence(fault.source.to_string(), &fault.says)
         .mounted(view.seen, Placeholder::Path, &sub_path.path)
         .root(sub_path.path.show());
-    Some(found.finish())
+    Some(draft.finish())
 }
 
 #[cfg(test)]
@@ -447,10 +447,10 @@ mod tests {
         let mut below = mount(51, "0:60", path.as_str().unwrap(), "nfs4");
         below.parent = 46;
         table(&mut seen).push(below);
-        let found = crate::gates::judge(&seen).pods[0].findings.clone();
-        let ids: Vec<_> = found.iter().map(|finding| finding.cause.id).collect();
+        let findings = crate::gates::judge(&seen).pods[0].findings.clone();
+        let ids: Vec<_> = findings.iter().map(|finding| finding.cause.id).collect();
         assert_eq!(ids, ["CsiUnpublishLeftMount", "NestedMount"]);
-        assert!(found.iter().all(|finding| finding.confidence == findings::Confidence::Probable));
+        assert!(findings.iter().all(|finding| finding.confidence == findings::Confidence::Probable));
         table(&mut seen)[1].fs_type = "tmpfs".into();
         assert_eq!(causes(&seen), ["NestedMount"]);
     }

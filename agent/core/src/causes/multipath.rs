@@ -1,6 +1,6 @@
 //! A volume on a multipath map that has lost its paths: what was written waits, and so does `umount`.
 
-use findings::{Finding, Link, Placeholder, Thing, cause};
+use findings::{Entity, Finding, Link, Placeholder, cause};
 
 use super::{
     describe,
@@ -19,9 +19,9 @@ pub fn stale(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
     let map = view.seen.multipath.iter().find(|map| map.mounted == mount.dev && map.is_without_path())?;
     let subject = findings::Subject::new(
         findings::clean(&format!("multipath map {} ({})", map.name, map.device), 120),
-        Thing::device(&format!("/dev/mapper/{}", map.name)),
+        Entity::device(&format!("/dev/mapper/{}", map.name)),
     );
-    let found = pod_finding(view, &cause::MULTIPATH_STALE, VOLUMES, head)
+    let draft = pod_finding(view, &cause::MULTIPATH_STALE, VOLUMES, head)
         // Whether the map queues, and whether anything waits in it, only its table would tell.
         .probable("whether the map queues I/O: only its table tells")
         .link(describe::mount(mount), "mounted, and its device has no path to the storage")
@@ -30,7 +30,7 @@ pub fn stale(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
         .name(Placeholder::Map, &map.name)
         .name_if(Placeholder::Path, mount.mount_point.as_str())
         .root(&map.name);
-    Some(found.finish())
+    Some(draft.finish())
 }
 
 fn paths(map: &MultipathMap) -> String {

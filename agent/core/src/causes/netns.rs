@@ -43,7 +43,7 @@ fn network(sandbox: &Sandbox) -> Option<&NetworkNamespace> {
 fn stopped_without<'a>(view: &PodView, sandbox: &'a Sandbox) -> Option<(&'a NetworkNamespace, &'static str)> {
     let network = network(sandbox).filter(|_| network::is_lost(view.seen, sandbox))?;
     let is_before = view.is_reported_ended() == Some(false);
-    let is_left = Left::of(view).anything() || view.cgroup.is_some();
+    let is_left = Left::count(view).anything() || view.cgroup.is_some();
     let open = is_before && is_left && api_side::devices(view).is_none();
     open.then_some((network, "the sandbox is older than this boot"))
 }

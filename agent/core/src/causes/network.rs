@@ -104,15 +104,15 @@ pub fn not_ready(seen: &Facts<'_>) -> Option<Finding> {
     held.peek()?;
     let message = refusal(seen)?;
     let cause = &cause::NETWORK_NOT_READY;
-    let mut found = node_finding(seen, cause, None)
+    let mut draft = node_finding(seen, cause, None)
         .blame("network of the node", format!("{} says: {message}", runtime.name))
         .evidence("CRI Status, condition NetworkReady", format!("false, {message}"));
     for sandbox in held.take(MAX_NAMED) {
         let path = sandbox.network.get().map(|network| network.path.show()).unwrap_or_default();
         let says = if is_left(sandbox) { "is left" } else { "is gone with an earlier boot" };
-        found = found.evidence(format!("sandbox {} of pod {}", sandbox.id, sandbox.pod), format!("{path} {says}"));
+        draft = draft.evidence(format!("sandbox {} of pod {}", sandbox.id, sandbox.pod), format!("{path} {says}"));
     }
-    Some(found.finish())
+    Some(draft.finish())
 }
 
 #[cfg(test)]
@@ -153,7 +153,7 @@ mod tests {
         let mut before = seen.clone();
         runtime(&mut before).containers[0].state = ContainerState::Running;
         assert_ne!(judge(&before).pods[0].gate, report.pods[0].gate);
-        let held = |seen: &Observation| judge(seen).node_findings.iter().any(|found| !found.pods.is_empty());
+        let held = |seen: &Observation| judge(seen).node_findings.iter().any(|held| !held.pods.is_empty());
         assert!(held(&seen) && !held(&before), "it waits for its container first");
         sample::with_crio(&mut seen);
         assert_eq!(causes(&seen), ["CniTeardownFailing"], "it may go by its cache");

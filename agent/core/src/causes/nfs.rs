@@ -4,7 +4,7 @@ use findings::{Finding, Gate, Link, Placeholder, cause};
 
 use super::{
     blocked_task,
-    blocked_task::{distinct, on_host, root_of},
+    blocked_task::{distinct, host_mount, root_of},
     describe,
     finding_builder::Mounted as _,
 };
@@ -32,9 +32,9 @@ pub fn not_responding(
     head: &[Link],
     gate: Option<Gate>,
 ) -> Finding {
-    let found = blocked_task::server_finding(view, &cause::NFS_SERVER_NOT_RESPONDING, process, thread, head, gate);
+    let draft = blocked_task::server_finding(view, &cause::NFS_SERVER_NOT_RESPONDING, process, thread, head, gate);
     let mounts = distinct(mounts);
-    let found = match mounts.as_slice() {
+    let draft = match mounts.as_slice() {
         [mount] => {
             let source = mount.source.show();
             let (state, root) = match is_loopback(mount) {
@@ -45,25 +45,25 @@ pub fn not_responding(
                 ),
                 false => (format!("{source} does not answer"), source),
             };
-            found
+            draft
                 .blame(describe::mount(mount), state)
-                .mounted(view.seen, Placeholder::Mount, on_host(view, mount).map(|there| &there.mount_point))
+                .mounted(view.seen, Placeholder::Mount, host_mount(view, mount).map(|there| &there.mount_point))
                 .root(root)
         }
-        [] => found
+        [] => draft
             .probable("which server the task waits for: no mount of it is seen")
             .blame("an NFS server", "does not answer")
             .root(format!("unknown:{}", process.pid)),
         several => {
             let one_of = |mount: &&Mount| format!("one of these servers does not answer: {}", mount.source.show());
-            let found =
-                several.iter().fold(found.probable("which of these NFS mounts the task waits for"), |found, mount| {
-                    found.link(describe::mount(mount), one_of(mount))
+            let draft =
+                several.iter().fold(draft.probable("which of these NFS mounts the task waits for"), |draft, mount| {
+                    draft.link(describe::mount(mount), one_of(mount))
                 });
-            found.blame("an NFS server", "which of these does not answer cannot be told").root(root_of(several))
+            draft.blame("an NFS server", "which of these does not answer cannot be told").root(root_of(several))
         }
     };
-    found.finish()
+    draft.finish()
 }
 
 /// Whether the server's address is one of this node.

@@ -3,18 +3,18 @@
 
 use findings::{
     FindingBuilder, Placeholder,
-    distribution::{DEFAULT_RUNTIME, Distribution, Rancher, Runtime},
+    kubernetes_distribution::{DEFAULT_RUNTIME, Distribution, Rancher, Runtime},
 };
 
 use crate::observation::{HostPath, NodeFacts, Observation};
 
 /// The finding with these names, as far as they are known.
-pub(super) fn given(found: FindingBuilder, seen: &Observation) -> FindingBuilder {
+pub(super) fn given(draft: FindingBuilder, seen: &Observation) -> FindingBuilder {
     let node = &seen.node;
     let socket = node.cri_socket.get().and_then(HostPath::as_str);
     let of_kubelet = node.kubelet.get();
-    let told = of_kubelet.and_then(|kubelet| kubelet.unit.as_deref());
-    let distribution = Distribution::of(of_kubelet.map(|kubelet| kubelet.comm.as_str()), told, socket);
+    let unit = of_kubelet.and_then(|kubelet| kubelet.unit.as_deref());
+    let distribution = Distribution::find(of_kubelet.map(|kubelet| kubelet.comm.as_str()), unit, socket);
     let kubelet = kubelet_unit(node, distribution);
     let runtime = runtime_unit(node, kubelet);
     // What writes a file writes nothing into the journal of its unit, even where that file is not found.
@@ -36,9 +36,9 @@ pub(super) fn given(found: FindingBuilder, seen: &Observation) -> FindingBuilder
         (Placeholder::CriEndpoint, endpoint),
     ];
     // They travel in Events, each of which has little room.
-    let cause = found.cause;
+    let cause = draft.cause;
     let needed = names.into_iter().filter(|(name, _)| cause.takes(*name));
-    needed.fold(found, |found, (name, value)| found.name_if(name, value))
+    needed.fold(draft, |draft, (name, value)| draft.name_if(name, value))
 }
 
 /// The unit the kernel says it runs in; of one that does not run that of its distribution.
@@ -54,12 +54,12 @@ fn kubelet_unit<'a>(node: &'a NodeFacts, distribution: &Distribution) -> Option<
 
 /// The same of the runtime: its distribution is known by its socket.
 fn runtime_unit<'a>(node: &'a NodeFacts, kubelet_unit: Option<&'a str>) -> Option<&'a str> {
-    let told = node.runtime_process.get().and_then(|process| process.unit.as_deref());
+    let unit = node.runtime_process.get().and_then(|process| process.unit.as_deref());
     // Where the kubelet runs in no unit there may be no systemd.
     let is_usual = kubelet_unit.is_some() || node.kubelet.get().is_none();
-    told.or_else(|| {
+    unit.or_else(|| {
         let socket = node.cri_socket.get().and_then(HostPath::as_str);
-        let runtime = socket.and_then(Runtime::at).unwrap_or(DEFAULT_RUNTIME);
+        let runtime = socket.and_then(Runtime::find).unwrap_or(DEFAULT_RUNTIME);
         runtime.unit.or(kubelet_unit).filter(|_| is_usual)
     })
 }

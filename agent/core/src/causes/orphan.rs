@@ -15,7 +15,7 @@ pub fn still_running(view: &PodView) -> Option<Finding> {
     let cause = &cause::FORCE_DELETED_STILL_RUNNING;
     let init = view.init(container).and_then(|init| kill::may_be_killed(view, init.id(), &init.comm));
     let pids: Vec<String> = view.processes().iter().take(8).map(|process| process.pid.to_string()).collect();
-    let found = pod_finding(view, cause, Some(Gate::ContainersStopped), &describe::container(view, container))
+    let draft = pod_finding(view, cause, Some(Gate::ContainersStopped), &describe::container(view, container))
         .blame("API server", format!("does not know this pod any more, and it runs (pid {})", pids.join(", ")))
         .evidence("API server, pods of this node", format!("no pod with uid {}", view.uid()))
         .evidence(format!("CRI ListContainers {}", container.id), "RUNNING")
@@ -26,9 +26,9 @@ pub fn still_running(view: &PodView) -> Option<Finding> {
         .root(view.uid());
     // Nobody is told to cut the grace period of a database short.
     let is_over = view.overdue_ms().is_some() && view.is_overdue_by(RETRY_WINDOW_MS);
-    let found =
-        if is_over { found.name_if(Placeholder::Pid, init) } else { found.probable("that its grace period is over") };
-    Some(found.finish())
+    let draft =
+        if is_over { draft.name_if(Placeholder::Pid, init) } else { draft.probable("that its grace period is over") };
+    Some(draft.finish())
 }
 
 fn grace(view: &PodView, container: &Container) -> String {
@@ -113,7 +113,7 @@ fn memory<'a>(view: &PodView, dir: &PodDir, volumes: &[&'a VolumeDir]) -> Memory
         Some(volume) if is_younger => {
             Memory::Remembers(volume, "it was started later, read vol_data.json then, and has nobody to ask")
         }
-        Some(volume) => told_by_counters(view, volume),
+        Some(volume) => counted_memory(view, volume),
         None if noted.iter().all(|volume| matches!(volume.vol_data, VolData::Unusable(_))) && is_younger => {
             Memory::Forgot
         }
@@ -125,7 +125,7 @@ fn memory<'a>(view: &PodView, dir: &PodDir, volumes: &[&'a VolumeDir]) -> Memory
 }
 
 /// A kubelet that remembers a volume tries to unmount it again and again, and counts that.
-fn told_by_counters<'a>(view: &PodView, volume: &'a VolumeDir) -> Memory<'a> {
+fn counted_memory<'a>(view: &PodView, volume: &'a VolumeDir) -> Memory<'a> {
     match kubelet_operations::unmount(view, volume) {
         Some(tries) if tries.proves_failure() => {
             Memory::Remembers(volume, "its counters show that it goes on trying to unmount it")
@@ -138,15 +138,15 @@ fn told_by_counters<'a>(view: &PodView, volume: &'a VolumeDir) -> Memory<'a> {
 fn remembered(view: &PodView, volumes: &[&VolumeDir], volume: &VolumeDir, why: &str) -> Finding {
     let is_missing = volume.vol_data == VolData::Missing;
     let file = volume.path.join("vol_data.json");
-    let mut found = orphan(view, &cause::ORPHANED_VOLUME_REMEMBERED, volumes)
+    let mut draft = orphan(view, &cause::ORPHANED_VOLUME_REMEMBERED, volumes)
         .probable("the kubelet's memory of its volumes, which nothing shows from outside")
         .blame("the kubelet", format!("most likely remembers volume {}: {why}", findings::clean(&volume.name, 80)))
         .evidence(file.show(), if is_missing { "does not exist" } else { "is there" });
     if let Some(kubelet) = view.seen.node.kubelet.get() {
         let runs = format!("it runs {}", describe::age(kubelet.age_ms));
-        found = found.evidence(format!("/proc/{}/stat of the kubelet", kubelet.pid), runs);
+        draft = draft.evidence(format!("/proc/{}/stat of the kubelet", kubelet.pid), runs);
     }
-    found
+    draft
         .name_if(Placeholder::Path, volume.path.join("mount").as_str().filter(|_| volume.target == Seen::Missing))
         .name_if(Placeholder::VolData, file.as_str().filter(|_| is_missing))
         .finish()
@@ -159,16 +159,16 @@ fn orphan(view: &PodView, cause: &'static Cause, volumes: &[&VolumeDir]) -> Find
     let mounted = volumes.iter().filter(|volume| volume.mounted.get() == Some(&true)).count();
     let directories = describe::count(volumes.len(), "volume directory", "volume directories");
     let holds = format!("{directories}, {mounted} mounted, {entries} entries in the rest");
-    let its = describe::count(
+    let count = describe::count(
         view.sandboxes.len() + view.containers.len(),
         "sandbox or container",
         "sandboxes and containers",
     );
-    let mut found = pod_finding(view, cause, Some(Gate::VolumesUnmounted), &[])
+    let mut draft = pod_finding(view, cause, Some(Gate::VolumesUnmounted), &[])
         .link(describe::file(&path), format!("its pod is in no API and no runtime; {holds}"))
         .evidence(path.show(), &holds)
         .evidence("API server, pods of this node", format!("no pod with uid {}", view.uid()))
-        .evidence("CRI", format!("{its} of it, none running"))
+        .evidence("CRI", format!("{count} of it, none running"))
         .root(view.uid());
     for volume in volumes.iter().take(4) {
         let what = match (volume.mounted.get(), volume.entries) {
@@ -179,15 +179,15 @@ fn orphan(view: &PodView, cause: &'static Cause, volumes: &[&VolumeDir]) -> Find
             (Some(false), None) => "not mounted, nothing to list".to_owned(),
             (None, _) => "could not be looked at".to_owned(),
         };
-        found = found.evidence(volume.path.show(), what);
+        draft = draft.evidence(volume.path.show(), what);
     }
-    found
+    draft
 }
 
 /// The directory is itself the root.
 fn forgotten(view: &PodView, volumes: &[&VolumeDir], to_move: Option<HostPath>) -> Finding {
-    let found = orphan(view, &cause::ORPHANED_POD_DIRECTORY, volumes).blame_last();
-    found.name_if(Placeholder::Path, to_move.as_ref().and_then(|file| file.as_str())).finish()
+    let draft = orphan(view, &cause::ORPHANED_POD_DIRECTORY, volumes).blame_last();
+    draft.name_if(Placeholder::Path, to_move.as_ref().and_then(|file| file.as_str())).finish()
 }
 
 /// The one file that is known to be no data: the kubelet's own note in the directory of a volume
@@ -287,7 +287,7 @@ mod tests {
         let Seen::Seen(api) = &mut seen.api else { unreachable!() };
         api.pods.clear();
         sample::runtime(&mut seen).containers[0].grace_s = Some(600);
-        let told = |seen: &Observation| {
+        let answer = |seen: &Observation| {
             let pod = crate::gates::judge(seen).pods.remove(0);
             let finding = pod.findings.iter().find(|one| one.cause.id == "ForceDeletedStillRunning").unwrap();
             let steps = serde_json::to_string(&finding.remedy.steps).unwrap();
@@ -298,25 +298,25 @@ mod tests {
         };
         use findings::{Confidence::*, Verdict::*};
         let unseen = "if it was deleted by force less than that ago, the kubelet may still be stopping it".to_owned();
-        assert_eq!(told(&seen), (Stuck, Probable, false, unseen), "nobody saw when");
+        assert_eq!(answer(&seen), (Stuck, Probable, false, unseen), "nobody saw when");
         let forgotten = |seen: &mut Observation, ago_ms| {
             let Seen::Seen(api) = &mut seen.api else { unreachable!() };
             api.heard.forgotten.insert(sample::pod().uid, sample::NOW - ago_ms);
         };
         forgotten(&mut seen, 60_000);
         let lately = "it was forgotten less than that ago, and is being stopped".to_owned();
-        assert_eq!(told(&seen), (Progressing, Probable, false, lately));
+        assert_eq!(answer(&seen), (Progressing, Probable, false, lately));
         forgotten(&mut seen, 700_000);
         let long_ago = "it was forgotten longer ago than that".to_owned();
-        assert_eq!(told(&seen), (Stuck, Proven, true, long_ago.clone()));
+        assert_eq!(answer(&seen), (Stuck, Proven, true, long_ago.clone()));
         let mut needed = seen.clone();
         needed.processes[0].comm = "containerd-shim".into();
-        assert_eq!(told(&needed), (Stuck, Proven, false, long_ago.clone()), "nobody is told to kill that");
+        assert_eq!(answer(&needed), (Stuck, Proven, false, long_ago.clone()), "nobody is told to kill that");
         // It was gone already when the agent began to listen.
         let Seen::Seen(api) = &mut seen.api else { unreachable!() };
         api.heard.forgotten.clear();
         api.heard.since_ms = Some(sample::NOW - 700_000);
-        assert_eq!(told(&seen), (Stuck, Proven, true, long_ago));
+        assert_eq!(answer(&seen), (Stuck, Proven, true, long_ago));
     }
 
     /// The file may be moved only when nobody will ask for it again.
@@ -388,23 +388,23 @@ mod tests {
     /// Nobody is told to move a file out of a volume that has data in it, or is mounted.
     #[test]
     fn a_directory_with_data_in_it_is_left_as_it_is() {
-        let told = |seen: &Observation| {
+        let answer = |seen: &Observation| {
             let finding = crate::gates::judge(seen).pods.remove(0).findings.remove(0);
             (causes(seen), serde_json::to_string(&finding.remedy.steps).unwrap().contains("&& mv "))
         };
         let mut seen = forgotten();
         (volume(&mut seen).mounted, volume(&mut seen).entries) = (Seen::Seen(false), Some(3));
-        assert_eq!(told(&seen), (vec!["OrphanedPodDirectory"], false));
+        assert_eq!(answer(&seen), (vec!["OrphanedPodDirectory"], false));
         volume(&mut seen).vol_data = VolData::Missing;
-        assert_eq!(told(&seen), (vec!["OrphanedPodDirectory"], false));
+        assert_eq!(answer(&seen), (vec!["OrphanedPodDirectory"], false));
         let mut seen = sample::mounted("ext4");
         let Seen::Seen(api) = &mut seen.api else { unreachable!() };
         api.pods.clear();
-        assert_eq!(told(&seen), (vec!["OrphanedPodDirectory"], false), "the driver may be at it");
+        assert_eq!(answer(&seen), (vec!["OrphanedPodDirectory"], false), "the driver may be at it");
         // It goes when that is unmounted; what the kubelet remembers then shows afterwards.
         let Seen::Seen(api) = &mut seen.api else { unreachable!() };
         api.heard.forgotten.insert(sample::pod().uid, sample::NOW - 600_000);
-        assert_eq!(told(&seen), (vec!["CsiUnpublishLeftMount"], false));
+        assert_eq!(answer(&seen), (vec!["CsiUnpublishLeftMount"], false));
     }
 
     #[test]

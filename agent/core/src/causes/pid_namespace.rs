@@ -24,12 +24,12 @@ pub fn find(
         "dying: waits in zap_pid_ns_processes for the last member of its pid namespace",
     ));
     let others: Vec<&Process> = processes.iter().copied().filter(|process| process.pid != init.pid).collect();
-    let mut found = uninterruptible::find(view, &others, &head, gate);
+    let mut findings = uninterruptible::find(view, &others, &head, gate);
     let zombies = others.iter().filter(|process| process.state == 'Z');
-    found.extend(zombies.filter_map(|zombie| {
+    findings.extend(zombies.filter_map(|zombie| {
         tracer::find(view, zombie, Some(init), &head, gate).or_else(|| unreaped(view, init, zombie, &head, gate))
     }));
-    found
+    findings
 }
 
 fn unreaped(view: &PodView, init: &Process, zombie: &Process, head: &[Link], gate: Option<Gate>) -> Option<Finding> {
@@ -38,7 +38,7 @@ fn unreaped(view: &PodView, init: &Process, zombie: &Process, head: &[Link], gat
     if !is_plain_zombie || !parent.is_outside_of(init) {
         return None;
     }
-    let found = pod_finding(view, &cause::PID_NAMESPACE_ZOMBIE_UNREAPED, gate, head)
+    let draft = pod_finding(view, &cause::PID_NAMESPACE_ZOMBIE_UNREAPED, gate, head)
         .link(describe::process(zombie), "Z (zombie): it has ended, nobody has reaped it")
         .blame(
             describe::process(parent),
@@ -56,7 +56,7 @@ fn unreaped(view: &PodView, init: &Process, zombie: &Process, head: &[Link], gat
         .name(Placeholder::Comm, &parent.comm)
         .name_if(Placeholder::Owner, describe::stoppable_owner(&parent.owner))
         .root(parent.pid);
-    Some(found.finish())
+    Some(draft.finish())
 }
 
 #[cfg(test)]

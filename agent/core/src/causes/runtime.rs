@@ -11,23 +11,23 @@ pub fn find(seen: &Facts<'_>) -> Option<Finding> {
     let fault = seen.runtime.fault().filter(|_| seen.node.cri_socket_is_kubelets)?;
     if fault.kind == FaultKind::Refused {
         let cause = &cause::RUNTIME_NOT_REACHABLE;
-        let found = node_finding(seen, cause, None)
+        let draft = node_finding(seen, cause, None)
             .blame("container runtime", "nobody answers on its socket")
             .evidence(fault.source.to_string(), &fault.says)
             .root(&fault.source);
-        return Some(found.finish());
+        return Some(draft.finish());
     }
     if fault.kind != FaultKind::TimedOut {
         return None;
     }
     let cause = &cause::RUNTIME_NOT_RESPONDING;
-    let found = node_finding(seen, cause, None).evidence(fault.source.to_string(), &fault.says).root(&fault.source);
+    let draft = node_finding(seen, cause, None).evidence(fault.source.to_string(), &fault.says).root(&fault.source);
     seen.is_settled(Question::RuntimeListener);
     // Of a socket that systemd has opened for it (`cri-docker.socket`) the kernel names systemd.
     let Some(process) = seen.node.runtime_process.get().filter(|process| process.pid > 1) else {
         let state = "accepts the connection and does not answer";
         return Some(
-            found
+            draft
                 .probable("which process listens on the socket, and in which state it is")
                 .blame("container runtime", state)
                 .finish(),
@@ -35,13 +35,13 @@ pub fn find(seen: &Facts<'_>) -> Option<Finding> {
     };
     let state = format!("{}; accepts the connection and does not answer", describe::state_name(process.state));
     let stopped = matches!(process.state, 'T' | 't');
-    let found = found
+    let draft = draft
         .blame(describe::pid(process.pid, &process.comm, process.state), state)
         .evidence(format!("/proc/{}/stat", process.pid), format!("state {}", process.state))
         .name_if(Placeholder::Pid, process.id().filter(|_| stopped));
     // One that is not stopped may only be slow.
     Some(
-        if stopped { found } else { found.probable("whether it hangs or is only slow: it does not answer in time") }
+        if stopped { draft } else { draft.probable("whether it hangs or is only slow: it does not answer in time") }
             .finish(),
     )
 }

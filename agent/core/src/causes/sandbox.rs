@@ -1,6 +1,6 @@
 //! Gate `SandboxStopped`: a sandbox that runs, or a network that cannot be torn down.
 
-use findings::{Finding, Gate, Link, Placeholder, Subject, Thing, cause};
+use findings::{Entity, Finding, Gate, Link, Placeholder, Subject, cause};
 
 use super::{
     api_side, describe,
@@ -15,13 +15,14 @@ use crate::{
 
 const GATE: Option<Gate> = Some(Gate::SandboxStopped);
 /// So many processes are named.
-const MOST_NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// What keeps the pod's sandboxes from being stopped.
 pub fn find(view: &PodView) -> Vec<Finding> {
-    let mut found: Vec<Finding> = view.sandboxes.iter().flat_map(|sandbox| of_sandbox(view, sandbox)).collect();
-    found.extend(unknown_containers(view));
-    found
+    let mut findings: Vec<Finding> =
+        view.sandboxes.iter().flat_map(|sandbox| sandbox_findings(view, sandbox)).collect();
+    findings.extend(unknown_containers(view));
+    findings
 }
 
 /// Whether the gate is not met: a sandbox is READY, its network is still there, or a container's state is unknown.
@@ -36,30 +37,30 @@ pub fn is_blocked(view: &PodView) -> bool {
 fn head(sandbox: &Sandbox) -> Vec<Link> {
     let id = sandbox.id.get(..12).unwrap_or(&sandbox.id);
     let state = if sandbox.ready { "READY in the CRI" } else { "NOTREADY in the CRI" };
-    vec![Link::new(Subject::new(format!("sandbox {id}"), Thing::sandbox(&sandbox.id)), state)]
+    vec![Link::new(Subject::new(format!("sandbox {id}"), Entity::sandbox(&sandbox.id)), state)]
 }
 
-fn of_sandbox(view: &PodView, sandbox: &Sandbox) -> Vec<Finding> {
+fn sandbox_findings(view: &PodView, sandbox: &Sandbox) -> Vec<Finding> {
     let head = head(sandbox);
     if !sandbox.ready {
         return netns::find(view, sandbox, &head).or_else(|| tear_down(view, sandbox, &head)).into_iter().collect();
     }
     let pause = view.pause(sandbox);
-    let mut found: Vec<Finding> = shim::find(view, pause, &sandbox.id, &head, GATE).into_iter().collect();
-    if found.is_empty() {
+    let mut findings: Vec<Finding> = shim::find(view, pause, &sandbox.id, &head, GATE).into_iter().collect();
+    if findings.is_empty() {
         let processes = view.processes();
         // Where the containers share one pid namespace, the pause process is its init.
-        found = pid_namespace::find(view, pause, &processes, &head, GATE);
-        if found.is_empty() {
-            found = uninterruptible::find(view, &processes, &head, GATE);
+        findings = pid_namespace::find(view, pause, &processes, &head, GATE);
+        if findings.is_empty() {
+            findings = uninterruptible::find(view, &processes, &head, GATE);
         }
     }
-    if found.is_empty() {
+    if findings.is_empty() {
         let starting = || api_side::may_be_starting(view).then(|| start_not_finished(view, sandbox, &head));
         let known = netns::find(view, sandbox, &head).or_else(starting).or_else(|| tear_down(view, sandbox, &head));
-        found.push(known.unwrap_or_else(|| not_stopped(view, sandbox, &head)));
+        findings.push(known.unwrap_or_else(|| not_stopped(view, sandbox, &head)));
     }
-    found
+    findings
 }
 
 /// `SyncPod` goes on when its pod is deleted (`WithoutCancel` in the kubelet's `SyncPod`), and `PullImage` has no deadline.
@@ -79,33 +80,33 @@ fn not_stopped(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Finding {
     let subject = pause.map_or_else(|| "its pause process".into(), describe::process);
     let state = pause.map_or("could not be looked at", |pause| describe::state_name(pause.state));
     // A shim is that of all containers of the pod, also of one that the runtime does not know any more.
-    let others = others(view, pause);
+    let others = other_processes(view, pause);
     let left = match others.as_deref() {
         Some([]) => "all containers have ended",
         Some(_) => "no container is called RUNNING, and other processes of the pod are there",
         None => "no container is called RUNNING",
     };
     let shim = parent.filter(|parent| is_shim(parent) && !is_conmon(parent));
-    let mut found = pod_finding(view, &cause::SANDBOX_NOT_STOPPED, GATE, head)
+    let mut draft = pod_finding(view, &cause::SANDBOX_NOT_STOPPED, GATE, head)
         .probable("why StopPodSandbox does not succeed: that is in the runtime's log only")
         .blame(subject, format!("{state}; {left}"))
         .evidence(format!("CRI ListPodSandbox {}", sandbox.id), "READY")
         .name(Placeholder::Sandbox, &sandbox.id)
         .root(&sandbox.id);
     match others {
-        Some(others) if others.is_empty() => found = found.name_if(Placeholder::ShimPid, shim.map(Process::id)),
+        Some(others) if others.is_empty() => draft = draft.name_if(Placeholder::ShimPid, shim.map(Process::id)),
         Some(others) => {
-            let named = others.iter().take(MOST_NAMED).map(|process| describe::process(process).text);
-            found = found.evidence("the pod's cgroup and pid namespaces", named.collect::<Vec<_>>().join(", "));
+            let named = others.iter().take(MAX_NAMED).map(|process| describe::process(process).text);
+            draft = draft.evidence("the pod's cgroup and pid namespaces", named.collect::<Vec<_>>().join(", "));
         }
         None => {}
     }
-    found.finish()
+    draft.finish()
 }
 
 /// The pod's processes beside its pause process; `None` where a cgroup of it could not be read, or the runtime does not
 /// know the state of a container.
-fn others<'a>(view: &PodView<'a>, pause: Option<&Process>) -> Option<Vec<&'a Process>> {
+fn other_processes<'a>(view: &PodView<'a>, pause: Option<&Process>) -> Option<Vec<&'a Process>> {
     let is_pause = |process: &Process| pause.is_some_and(|pause| pause.pid == process.pid);
     let others: Vec<&Process> =
         view.processes().into_iter().filter(|process| !is_pause(process) && !is_conmon(process)).collect();
@@ -126,33 +127,33 @@ fn tear_down(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Option<Finding
     } else {
         "still there, so CNI DEL has not succeeded"
     };
-    let mut found = pod_finding(view, cause, GATE, head)
+    let mut draft = pod_finding(view, cause, GATE, head)
         .blame(format!("network namespace {}", network.path.show()), state)
         .evidence(network.path.show(), "still pinned; the runtime removes it after CNI DEL")
         .name(Placeholder::Sandbox, &sandbox.id)
         .name_if(Placeholder::Path, network.path.as_str())
         .root(&sandbox.id);
     if let Some(message) = network::unready(view.seen) {
-        found = found.evidence("CRI Status, condition NetworkReady", message);
+        draft = draft.evidence("CRI Status, condition NetworkReady", message);
     }
     if may_be_first {
-        found = found.probable("at what StopPodSandbox fails: the network comes first, and it may as well be released");
+        draft = draft.probable("at what StopPodSandbox fails: the network comes first, and it may as well be released");
     }
     // One StopPodSandbox lasts for two minutes at most (`runtimeRequestTimeout`), and begins two seconds after the
     // deadline at the latest: before that has passed the plugin may only be slow.
     if !view.is_overdue_by(UNMOUNT_RETRY_MS) {
-        found = found.probable("whether the plugin fails or is only slow: the kubelet's first call may still last");
+        draft = draft.probable("whether the plugin fails or is only slow: the kubelet's first call may still last");
     }
     // containerd stops the containers of a sandbox first, and comes no further when that fails (`stopPodSandbox`).
     if unknown(view).any(|container| container.sandbox == sandbox.id) {
-        found = found.probable("that the runtime comes to the network: a container of unknown state is stopped first");
+        draft = draft.probable("that the runtime comes to the network: a container of unknown state is stopped first");
     }
     // The runtime may still know from its cache how to release the network, and fail at that.
     Some(
         if unconfigured {
-            found.probable("whether the runtime releases it from its cache, or fails at that")
+            draft.probable("whether the runtime releases it from its cache, or fails at that")
         } else {
-            found
+            draft
         }
         .finish(),
     )
@@ -196,17 +197,17 @@ mod tests {
         facts.sandboxes[0].ready = false;
         facts.sandboxes[0].network = Seen::Seen(network);
         assert_eq!(causes(&seen), ["CniTeardownFailing"]);
-        let told = |seen: &Observation| {
+        let answer = |seen: &Observation| {
             let pod = crate::gates::judge(seen).pods.remove(0);
             (pod.verdict, pod.findings[0].confidence, pod.gone_because.contains("tries again"))
         };
         use findings::{Confidence::*, Verdict::*};
-        assert_eq!(told(&seen), (Stuck, Proven, false));
+        assert_eq!(answer(&seen), (Stuck, Proven, false));
         // A node is drained, and its plugins are slow.
         let mut slow = seen.clone();
         let Seen::Seen(api) = &mut slow.api else { unreachable!() };
         api.pods[0].deletion = Some(Deletion { deadline_ms: sample::NOW - 20_000, grace_s: 30 });
-        assert_eq!(told(&slow), (Progressing, Probable, false), "one call may last for two minutes");
+        assert_eq!(answer(&slow), (Progressing, Probable, false), "one call may last for two minutes");
         let mut stopped = seen.clone();
         let Seen::Seen(kubelet) = &mut stopped.node.kubelet else { unreachable!() };
         kubelet.state = 'T';
@@ -268,9 +269,13 @@ mod tests {
     fn a_shim_with_a_process_below_it_is_not_to_be_killed() {
         let kills = |seen: &Observation| {
             let findings = crate::gates::judge(seen).pods.remove(0).findings;
-            let of_sandbox = findings.into_iter().find(|finding| finding.cause.id == "SandboxNotStopped").unwrap();
-            let commands = of_sandbox.remedy.steps.iter().filter_map(|step| step.command.as_deref());
-            (commands.clone().any(|command| command.contains("kill")), serde_json::to_string(&of_sandbox).unwrap())
+            let sandbox_findings =
+                findings.into_iter().find(|finding| finding.cause.id == "SandboxNotStopped").unwrap();
+            let commands = sandbox_findings.remedy.steps.iter().filter_map(|step| step.command.as_deref());
+            (
+                commands.clone().any(|command| command.contains("kill")),
+                serde_json::to_string(&sandbox_findings).unwrap(),
+            )
         };
         let mut seen = sample::running();
         seen.processes.extend([process(310, "pause", 'S', SHIM), process(SHIM, "containerd-shim", 'S', 1)]);

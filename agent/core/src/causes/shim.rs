@@ -71,7 +71,7 @@ fn hanging(
 ) -> Finding {
     let mut head = head.to_vec();
     head.push(Link::new(describe::process(init).and(", init of the container"), describe::state_name(init.state)));
-    let mut why = uninterruptible::why(view, shim, thread, &head, gate);
+    let mut why = uninterruptible::explain(view, shim, thread, &head, gate);
     if why.cause.id != cause::UNINTERRUPTIBLE_TASK.id {
         why.doubt("that the stop waits for this thread of the shim");
         return why;

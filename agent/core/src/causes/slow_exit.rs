@@ -24,7 +24,7 @@ pub fn exit_not_finished(
     let ending = threads.filter(|(process, thread)| process.is_ending(thread));
     let (process, thread, says) =
         ending.filter_map(|(process, thread)| Some((process, thread, goes_on(view, process, thread)?))).next()?;
-    let found = pod_finding(view, &cause::EXIT_NOT_FINISHED, gate, head)
+    let draft = pod_finding(view, &cause::EXIT_NOT_FINISHED, gate, head)
         .probable("whether it ends in the end")
         .blame(
             describe::task(process, thread),
@@ -35,7 +35,7 @@ pub fn exit_not_finished(
             if process.exits(thread) { "it exits" } else { "SIGKILL is pending" },
         )
         .root(process.pid);
-    Some(found.finish())
+    Some(draft.finish())
 }
 
 /// Whether all of it has been told to end.

@@ -24,7 +24,7 @@ pub fn find(
     if ending.is_some_and(|init| !tracer.is_outside_of(init)) {
         return None;
     }
-    let found = pod_finding(view, &cause::ZOMBIE_HELD_BY_TRACER, gate, head)
+    let draft = pod_finding(view, &cause::ZOMBIE_HELD_BY_TRACER, gate, head)
         .link(describe::process(zombie), "Z (zombie): it has ended, and only its tracer can see that")
         .blame(
             describe::process(tracer),
@@ -44,7 +44,7 @@ pub fn find(
         .name(Placeholder::Comm, &tracer.comm)
         .name_if(Placeholder::Owner, describe::stoppable_owner(&tracer.owner))
         .root(tracer.pid);
-    Some(found.finish())
+    Some(draft.finish())
 }
 
 #[cfg(test)]

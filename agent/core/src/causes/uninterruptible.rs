@@ -15,22 +15,22 @@ pub fn find(view: &PodView, processes: &[&Process], head: &[Link], gate: Option<
     let blocked = processes.iter().flat_map(|process| process.threads.iter().map(move |thread| (*process, thread)));
     let ending = blocked.filter(|(process, thread)| hangs(view, process, thread));
     let (at_pipes, others): (Vec<_>, Vec<_>) = ending.partition(|(_, thread)| is_at_pipe(thread));
-    let mut found: Vec<Finding> = Vec::new();
+    let mut findings: Vec<Finding> = Vec::new();
     for (process, thread) in others.into_iter().chain(at_pipes) {
-        if is_at_pipe(thread) && found.iter().any(|known| known.cause.id != cause::UNINTERRUPTIBLE_TASK.id) {
+        if is_at_pipe(thread) && findings.iter().any(|known| known.cause.id != cause::UNINTERRUPTIBLE_TASK.id) {
             break;
         }
-        let finding = why(view, process, thread, head, gate);
-        match found.iter_mut().find(|known| known.root == finding.root) {
+        let finding = explain(view, process, thread, head, gate);
+        match findings.iter_mut().find(|known| known.root == finding.root) {
             // The one that proves it tells it.
             Some(known) if finding.confidence == Confidence::Proven && known.confidence != finding.confidence => {
                 *known = finding;
             }
             Some(_) => {}
-            None => found.push(finding),
+            None => findings.push(finding),
         }
     }
-    found
+    findings
 }
 
 /// Whether this task should end, and waits in the kernel.
@@ -57,7 +57,7 @@ fn untold(thread: &Thread) -> &'static str {
 }
 
 /// What one task waits for.
-pub fn why(view: &PodView, process: &Process, thread: &Thread, head: &[Link], gate: Option<Gate>) -> Finding {
+pub fn explain(view: &PodView, process: &Process, thread: &Thread, head: &[Link], gate: Option<Gate>) -> Finding {
     let mut head = head.to_vec();
     if thread.tid != process.pid && process.state == 'Z' {
         head.push(Link::new(
@@ -84,17 +84,17 @@ pub fn why(view: &PodView, process: &Process, thread: &Thread, head: &[Link], ga
     ));
     if let Some(holder) = blocked_on::memory_holder(process, thread) {
         head.push(Link::new(describe::task(process, holder), "has the lock of the same memory"));
-        return why(view, process, holder, &head, gate);
+        return explain(view, process, holder, &head, gate);
     }
-    if let Some(found) = blocked_on::find(view, process, thread, &head, gate) {
-        return found;
+    if let Some(finding) = blocked_on::find(view, process, thread, &head, gate) {
+        return finding;
     }
     match waits_on(view, process, thread) {
         WaitsOn::Fuse(mounts) => fuse::not_responding(view, &mounts, thread, process, &head, gate).finish(),
         WaitsOn::PerhapsFuse(mounts) => {
-            let found = fuse::not_responding(view, &mounts, thread, process, &head, gate)
+            let finding = fuse::not_responding(view, &mounts, thread, process, &head, gate)
                 .probable("the stack of the task, which says what it waits for");
-            found.evidence(format!("/proc/{}/task/{}/stack", process.pid, thread.tid), untold(thread)).finish()
+            finding.evidence(format!("/proc/{}/task/{}/stack", process.pid, thread.tid), untold(thread)).finish()
         }
         WaitsOn::Nfs(mounts) => nfs::not_responding(view, &mounts, thread, process, &head, gate),
         WaitsOn::Unknown => unknown(view, process, thread, &head, gate),
@@ -107,7 +107,7 @@ pub fn why(view: &PodView, process: &Process, thread: &Thread, head: &[Link], ga
 pub fn unkilled(view: &PodView, init: Option<&Process>, head: &[Link], gate: Option<Gate>) -> Option<Finding> {
     let process = init?;
     let thread = silent(view, process)?;
-    let mut finding = why(view, process, thread, head, gate);
+    let mut finding = explain(view, process, thread, head, gate);
     if finding.cause.id != cause::FUSE_SERVER_NOT_RESPONDING.id {
         return None;
     }
@@ -125,7 +125,7 @@ pub const RUNC_WAITS: &str = "runc asks for its stat before it kills it, and get
 pub fn silent<'a>(view: &PodView, process: &'a Process) -> Option<&'a Thread> {
     let thread = process.threads.iter().find(|thread| thread.tid == process.pid && thread.in_exec)?;
     // On a machine that is too busy nobody answers in time.
-    let others_answer = view.seen.processes.iter().any(|other| other.asked().is_some());
+    let others_answer = view.seen.processes.iter().any(|other| other.responsive_id().is_some());
     (others_answer && view.is_steady(process, thread) && !process.is_ending(thread)).then_some(thread)
 }
 
@@ -144,7 +144,7 @@ enum WaitsOn<'a> {
 fn waits_on<'a>(view: &PodView<'a>, process: &Process, thread: &Thread) -> WaitsOn<'a> {
     let mounts: Vec<&Mount> =
         view.table(process, thread).map(|table| table.mounts.iter().collect()).unwrap_or_default();
-    let in_fuse = in_kernel_function(thread, fuse::is_fuse_function);
+    let in_fuse = is_in_function(thread, fuse::is_fuse_function);
     let exact = blocked_on::file_system(view, process, thread);
     match exact {
         // A writer may as well be held back by the disk behind the page cache (balance_dirty_pages).
@@ -167,7 +167,7 @@ fn waits_on<'a>(view: &PodView<'a>, process: &Process, thread: &Thread) -> Waits
     if in_fuse {
         return WaitsOn::Fuse(with_requests());
     }
-    if in_kernel_function(thread, nfs::is_nfs_function) {
+    if is_in_function(thread, nfs::is_nfs_function) {
         return WaitsOn::Nfs(mounts.iter().copied().filter(|mount| mount.is_nfs()).collect());
     }
     if exact.is_some_and(|mount| mount.fuse_connection().is_some_and(|number| waits_at(view, number))) {
@@ -190,7 +190,7 @@ fn waits_at(view: &PodView, number: u32) -> bool {
     view.fuse(number).is_some_and(|connection| connection.waiting.get().is_some_and(|waiting| *waiting > 0))
 }
 
-fn in_kernel_function(thread: &Thread, known: impl Fn(&str) -> bool) -> bool {
+fn is_in_function(thread: &Thread, known: impl Fn(&str) -> bool) -> bool {
     let wchan = thread.wchan.get().is_some_and(|wchan| known(wchan));
     wchan || thread.stack.get().is_some_and(|stack| stack.iter().any(|function| known(function)))
 }
@@ -201,7 +201,7 @@ pub fn unknown(view: &PodView, process: &Process, thread: &Thread, head: &[Link]
         thread.wchan.get().filter(|wchan| !wchan.is_empty()).map_or("an unknown kernel function", String::as_str);
     let call = describe::system_call(thread).unwrap_or_else(|| "no system call is told".to_owned());
     let says = if thread.is_untold() { untold(thread) } else { function };
-    let found = pod_finding(view, &cause::UNINTERRUPTIBLE_TASK, gate, head)
+    let draft = pod_finding(view, &cause::UNINTERRUPTIBLE_TASK, gate, head)
         .blame("the kernel", format!("{function} does not return"))
         .evidence(
             format!("/proc/{}/task/{}/{}", process.pid, thread.tid, if thread.in_exec { "status" } else { "stat" }),
@@ -209,18 +209,18 @@ pub fn unknown(view: &PodView, process: &Process, thread: &Thread, head: &[Link]
         )
         .evidence(format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid), says)
         .evidence(format!("/proc/{}/task/{}/syscall", process.pid, thread.tid), call)
-        .name_if(Placeholder::Pid, process.asked())
+        .name_if(Placeholder::Pid, process.responsive_id())
         .name(Placeholder::Tid, thread.tid)
         .name(Placeholder::Comm, &thread.comm)
         .root(format!("{function}:{}", process.mount_ns.unwrap_or(0)));
     // A command to a disk may take 30 s, and is tried again (`SD_TIMEOUT` and `SD_MAX_RETRIES`, drivers/scsi/sd.h): two
     // looks that show the same do not tell that it never ends.
-    let found = if view.is_overdue_by(UNMOUNT_RETRY_MS) {
-        found
+    let draft = if view.is_overdue_by(UNMOUNT_RETRY_MS) {
+        draft
     } else {
-        found.probable("whether the wait ends by itself: too little time has passed")
+        draft.probable("whether the wait ends by itself: too little time has passed")
     };
-    found.finish()
+    draft.finish()
 }
 
 #[cfg(test)]
@@ -244,15 +244,15 @@ mod tests {
     fn a_disk_that_is_only_busy_has_its_time() {
         let mut seen = sample::running();
         block(&mut seen, INIT, "io_schedule");
-        let told = |seen: &Observation| {
+        let answer = |seen: &Observation| {
             let pod = judge(seen).pods.remove(0);
             (pod.verdict, pod.findings[0].cause.id, pod.findings[0].confidence)
         };
         use findings::{Confidence::*, Verdict::*};
-        assert_eq!(told(&seen), (Stuck, "UninterruptibleTask", Proven));
+        assert_eq!(answer(&seen), (Stuck, "UninterruptibleTask", Proven));
         let Seen::Seen(api) = &mut seen.api else { unreachable!() };
         api.pods[0].deletion = Some(Deletion { deadline_ms: sample::NOW - 20_000, grace_s: 30 });
-        assert_eq!(told(&seen), (Progressing, "UninterruptibleTask", Probable));
+        assert_eq!(answer(&seen), (Progressing, "UninterruptibleTask", Probable));
     }
 
     #[test]
@@ -342,8 +342,8 @@ mod tests {
         seen.fuse[0].waiting = Seen::Seen(0);
         assert_eq!(causes(&seen), ["KillNotAttempted"]);
         let finding = judge(&seen).pods[0].findings[0].clone();
-        let told = finding.chain.iter().find(|link| link.subject.contains("pid 326 sh")).unwrap();
-        assert!(told.state.contains("runc asks for its stat before it kills it"), "{told:?}");
+        let link = finding.chain.iter().find(|link| link.subject.contains("pid 326 sh")).unwrap();
+        assert!(link.state.contains("runc asks for its stat before it kills it"), "{link:?}");
         // What another process of the container does keeps nobody from killing its init.
         let mut seen = in_exec('S');
         let mut other = seen.processes[0].clone();
@@ -442,7 +442,7 @@ mod tests {
     /// NFS and CIFS write a file to their server when it is closed.
     #[test]
     fn a_writer_that_was_killed_flushes_to_its_server() {
-        let told = |fs_types: &[&str]| {
+        let answer = |fs_types: &[&str]| {
             let mut seen = sample::running();
             exit_blocked(&mut seen, INIT, 'D', "folio_wait_bit_common");
             let mounts = (0_u32..).zip(fs_types).map(|(at, fs_type)| Mount {
@@ -455,9 +455,9 @@ mod tests {
             (cause[0], judge(&seen).pods[0].findings[0].confidence)
         };
         use findings::Confidence::*;
-        assert_eq!(told(&["nfs4"]), ("NfsServerNotResponding", Probable));
-        assert_eq!(told(&["cifs"]), ("FileServerNotResponding", Probable));
-        assert_eq!(told(&["nfs4", "cifs"]), ("UninterruptibleTask", Proven), "either may be it");
+        assert_eq!(answer(&["nfs4"]), ("NfsServerNotResponding", Probable));
+        assert_eq!(answer(&["cifs"]), ("FileServerNotResponding", Probable));
+        assert_eq!(answer(&["nfs4", "cifs"]), ("UninterruptibleTask", Proven), "either may be it");
         let mut seen = sample::running();
         block(&mut seen, INIT, "folio_wait_bit_common");
         container_table(&mut seen, vec![mount(9, "0:55", "/data", "nfs4"), mount(20, "8:1", "/etc/hosts", "ext4")]);

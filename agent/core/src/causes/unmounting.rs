@@ -14,7 +14,7 @@ const UNREAD: &str = "whether it is this volume that it unmounts: its command li
 
 /// Between `umount.nfs4` and the kubelet stands the `umount` that has started it (libmount, `context_umount.c`), and
 /// before that perhaps what brings it into the host's mount namespace.
-const MOST_BETWEEN: usize = 2;
+const MAX_BETWEEN: usize = 2;
 
 /// The tasks in D that have not run between two looks.
 fn tasks<'a>(view: &PodView<'a>) -> impl Iterator<Item = (&'a Process, &'a Thread)> {
@@ -27,19 +27,19 @@ fn tasks<'a>(view: &PodView<'a>) -> impl Iterator<Item = (&'a Process, &'a Threa
 /// Whether the kubelet has started it.
 fn is_below_kubelet<'a>(view: &PodView<'a>, process: &'a Process) -> bool {
     let Some(kubelet) = view.seen.node.kubelet.get() else { return false };
-    let mut of = process;
-    for _ in 0..MOST_BETWEEN {
-        if of.parent == kubelet.pid {
+    let mut child = process;
+    for _ in 0..MAX_BETWEEN {
+        if child.parent == kubelet.pid {
             return true;
         }
-        let Some(parent) = view.parent(of) else { return false };
-        of = parent;
+        let Some(parent) = view.parent(child) else { return false };
+        child = parent;
     }
-    of.parent == kubelet.pid
+    child.parent == kubelet.pid
 }
 
 /// A volume on NFS whose `umount` waits for the server in D: the kubelet's, or that of a CSI driver.
-pub fn of_nfs(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate>) -> Option<Finding> {
+pub fn nfs_server(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate>) -> Option<Finding> {
     if !mount.is_nfs() {
         return None;
     }
@@ -80,7 +80,7 @@ pub fn detached(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<Fin
 
 /// The same finding without the step that removes the volume's directory: with that the pod would go, and what is not written
 /// yet with it.
-pub fn without_removal(mut finding: Finding) -> Finding {
+pub fn drop_removal(mut finding: Finding) -> Finding {
     finding.values.retain(|placeholder, _| placeholder != Placeholder::Path);
     finding.remedy.steps.retain(|step| !step.command.as_ref().is_some_and(|command| command.starts_with("rmdir")));
     finding

@@ -1,6 +1,6 @@
 //! Gate `VolumesUnmounted`: why a volume of the pod is still there.
 
-use findings::{Confidence, Finding, Link, Placeholder, Subject, Thing, cause};
+use findings::{Confidence, Entity, Finding, Link, Placeholder, Subject, cause};
 
 use super::{
     block_volume,
@@ -30,7 +30,7 @@ pub struct Left {
 
 impl Left {
     /// Counts what is left.
-    pub fn of(view: &PodView) -> Left {
+    pub fn count(view: &PodView) -> Left {
         let volumes = || counted(view);
         let mounted = volumes().filter(|volume| volume.mounted.get() == Some(&true)).count();
         let sub_paths =
@@ -61,33 +61,33 @@ fn counted<'a>(view: &PodView<'a>) -> impl Iterator<Item = &'a VolumeDir> {
 /// What holds the pod's volumes.
 pub fn find(view: &PodView) -> Vec<Finding> {
     let Some(dir) = view.dir else { return Vec::new() };
-    let mut found = stray_file::find(view, dir);
-    found.extend(mounts::deleted_sub_paths(view));
-    found.extend(dir.sub_paths.iter().filter_map(|sub_path| mounts::stale_sub_path(view, sub_path)));
+    let mut findings = stray_file::find(view, dir);
+    findings.extend(mounts::deleted_sub_paths(view));
+    findings.extend(dir.sub_paths.iter().filter_map(|sub_path| mounts::stale_sub_path(view, sub_path)));
     let busy = dir.sub_paths.iter().filter(|sub_path| sub_path.mounted.get() == Some(&true));
-    found.extend(busy.filter_map(|sub_path| sub_path_busy(view, sub_path)));
+    findings.extend(busy.filter_map(|sub_path| sub_path_busy(view, sub_path)));
     for volume in counted(view) {
-        found.extend(of_volume(view, volume));
+        findings.extend(volume_findings(view, volume));
     }
     let is_its = |device: &&LoopDevice| device.file.as_path().ends_with(view.uid().as_str());
     let loops: Vec<&LoopDevice> = view.seen.loops.iter().filter(is_its).collect();
-    found.extend(loops.iter().map(|device| block_volume::loop_left(view.seen, device, VOLUMES)));
+    findings.extend(loops.iter().map(|device| block_volume::loop_left(view.seen, device, VOLUMES)));
     if loops.is_empty() {
         // With a loop device the kubelet does not come to the driver.
-        found.extend(block_volume::published(view).filter_map(|volume| block_volume::not_unpublished(view, volume)));
+        findings.extend(block_volume::published(view).filter_map(|volume| block_volume::not_unpublished(view, volume)));
     }
-    if Left::of(view).mounted == 0 && view.has_passed_cgroup() {
+    if Left::count(view).mounted == 0 && view.has_passed_cgroup() {
         // The kubelet has not stopped at what is left.
         let missing = "that the kubelet still waits for it: it has removed the pod's cgroup already";
-        found.iter_mut().for_each(|finding| finding.doubt(missing));
+        findings.iter_mut().for_each(|finding| finding.doubt(missing));
     }
-    let proven = found.iter().any(|finding| finding.confidence == Confidence::Proven);
+    let proven = findings.iter().any(|finding| finding.confidence == Confidence::Proven);
     if proven {
         // A guess beside a proof only distracts: it is most likely an effect of it.
-        found.retain(|finding| finding.confidence == Confidence::Proven);
+        findings.retain(|finding| finding.confidence == Confidence::Proven);
     }
     let mut distinct: Vec<Finding> = Vec::new();
-    for finding in found {
+    for finding in findings {
         if distinct.iter().all(|known| known.root != finding.root) {
             distinct.push(finding);
         }
@@ -98,7 +98,7 @@ pub fn find(view: &PodView) -> Vec<Finding> {
 /// Who outside of a pod that runs would hold its volumes.
 pub fn would_be_busy(view: &PodView) -> Vec<Finding> {
     let volumes = mounted(view).flat_map(|(volume, mount)| holder::find(view, volume, mount, &head(volume, "mounted")));
-    let of_sub_path = |(sub_path, mount)| holder::of_sub_path(view, mount, &sub_path_head(sub_path));
+    let of_sub_path = |(sub_path, mount)| holder::sub_path(view, mount, &sub_path_head(sub_path));
     volumes.chain(mounted_sub_paths(view).filter_map(of_sub_path)).collect()
 }
 
@@ -120,42 +120,42 @@ fn mounted_sub_paths<'a>(view: &PodView<'a>) -> impl Iterator<Item = (&'a SubPat
 /// `volume data (kubernetes.io/empty-dir)`.
 pub(super) fn head(volume: &VolumeDir, state: &str) -> Vec<Link> {
     let subject = findings::clean(&format!("volume {} ({})", volume.name, volume.plugin), 160);
-    vec![Link::new(Subject::new(subject, Thing::volume(&volume.name)), state)]
+    vec![Link::new(Subject::new(subject, Entity::volume(&volume.name)), state)]
 }
 
-fn of_volume(view: &PodView, volume: &VolumeDir) -> Vec<Finding> {
+fn volume_findings(view: &PodView, volume: &VolumeDir) -> Vec<Finding> {
     let target = volume.target.get().unwrap_or(&volume.path);
     let mount = view.mount_at(target);
     let head = head(volume, if mount.is_some() { "mounted" } else { "not a mount point, but not torn down" });
-    let mut found = mounts::nested(view, target, &head);
-    found.extend(mounts::hidden(view, target, &head));
-    found.extend(csi::unusable(view, volume, &head));
-    found.extend(mount_copy::find(view, volume, target, &head));
+    let mut findings = mounts::nested(view, target, &head);
+    findings.extend(mounts::hidden(view, target, &head));
+    findings.extend(csi::unusable(view, volume, &head));
+    findings.extend(mount_copy::find(view, volume, target, &head));
     if let Some(mount) = mount {
-        found.extend(fuse::gone(view, mount, &head, VOLUMES));
-        found.extend(fuse::silent_volume(view, mount, &head, VOLUMES));
-        found.extend(unmounting::of_nfs(view, mount, &head, VOLUMES));
-        found.extend(multipath::stale(view, mount, &head));
-        found.extend(holder::find(view, volume, mount, &head));
+        findings.extend(fuse::gone(view, mount, &head, VOLUMES));
+        findings.extend(fuse::silent_volume(view, mount, &head, VOLUMES));
+        findings.extend(unmounting::nfs_server(view, mount, &head, VOLUMES));
+        findings.extend(multipath::stale(view, mount, &head));
+        findings.extend(holder::find(view, volume, mount, &head));
     }
     // Without its driver the kubelet does not even come to the mount.
-    if found.iter().all(|finding| finding.cause.is_outranked_by(&cause::CSI_DRIVER_NOT_REGISTERED)) {
-        found.extend(csi::not_registered(view, volume, &head));
-        Finding::drop_outranked(&mut found);
+    if findings.iter().all(|finding| finding.cause.is_outranked_by(&cause::CSI_DRIVER_NOT_REGISTERED)) {
+        findings.extend(csi::not_registered(view, volume, &head));
+        Finding::drop_outranked(&mut findings);
     }
-    if found.is_empty() {
-        found.extend(mounts::twice(view, volume, target, &head));
-        found.extend(mounts::read_only(view, target, &head));
-        found.extend(mount.and_then(|mount| plugin_removed(view, volume, mount, &head)));
+    if findings.is_empty() {
+        findings.extend(mounts::twice(view, volume, target, &head));
+        findings.extend(mounts::read_only(view, target, &head));
+        findings.extend(mount.and_then(|mount| plugin_removed(view, volume, mount, &head)));
     }
-    if found.is_empty() {
-        found.extend(match mount {
+    if findings.is_empty() {
+        findings.extend(match mount {
             Some(mount) => left_mounted(view, volume, mount, &head),
             None => not_removed(view, volume, target, &head),
         });
-        found.extend(mounts::automounts(view, target, &head));
+        findings.extend(mounts::automounts(view, target, &head));
     }
-    found
+    findings
 }
 
 /// It is no mount point, and its directory is there.
@@ -165,7 +165,7 @@ fn not_removed(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Li
         .or_else(|| mounts::directory_left(view, volume, target, head));
     let waiting = if view.is_overdue_by(UNMOUNT_RETRY_MS) { unmounting::detached(view, volume, head) } else { None };
     match (known, waiting) {
-        (Some(known), Some(_)) if known.confidence == Confidence::Proven => Some(unmounting::without_removal(known)),
+        (Some(known), Some(_)) if known.confidence == Confidence::Proven => Some(unmounting::drop_removal(known)),
         (known, waiting) => waiting.or(known),
     }
 }
@@ -200,9 +200,9 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
         let known = known.filter(|_| untold.is_none());
         let is_proven = known.as_ref().is_some_and(|known| known.confidence == Confidence::Proven);
         let sent = if is_proven { None } else { in_flight_descriptor::find(view, mount, head) };
-        let known = sent.or_else(|| known.map(|known| in_flight_descriptor::beside(view, known)));
-        if let Some(found) = known.or_else(|| in_flight_descriptor::out_of_sight(view, mount, head)) {
-            return Some(found);
+        let known = sent.or_else(|| known.map(|known| in_flight_descriptor::add_evidence(view, known)));
+        if let Some(finding) = known.or_else(|| in_flight_descriptor::find_unseen(view, mount, head)) {
+            return Some(finding);
         }
     }
     let says = match searched {
@@ -219,18 +219,18 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
         Some(_) => "its unmount fails, and nothing was found that holds it",
         None => "nothing was found that holds it",
     };
-    let found = pod_finding(view, &cause::VOLUME_MOUNTED_NO_HOLDER, VOLUMES, head)
+    let draft = pod_finding(view, &cause::VOLUME_MOUNTED_NO_HOLDER, VOLUMES, head)
         .probable("who holds it, or why its unmount fails")
         .blame(describe::mount(mount), state)
         .evidence("search for holders", says)
         .name_if(Placeholder::Path, mount.mount_point.as_str())
         .root(mount.mount_point.show());
-    let found = match untold {
-        Some(why) => found.evidence("CSI driver", format!("since when the driver is there cannot be told: {why}")),
-        None => found,
+    let draft = match untold {
+        Some(why) => draft.evidence("CSI driver", format!("since when the driver is there cannot be told: {why}")),
+        None => draft,
     };
-    let found = if is_late { kubelet_operations::tell(view, tries.as_ref(), found) } else { found };
-    Some(found.finish())
+    let draft = if is_late { kubelet_operations::add_evidence(view, tries.as_ref(), draft) } else { draft };
+    Some(draft.finish())
 }
 
 /// The kubelet was started after the pod's deadline, and a volume it makes itself is still mounted
@@ -242,14 +242,14 @@ fn not_reconstructed(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[
     if !restarted || !is_own {
         return None;
     }
-    let found = pod_finding(view, &cause::VOLUME_NOT_RECONSTRUCTED, VOLUMES, head)
+    let draft = pod_finding(view, &cause::VOLUME_NOT_RECONSTRUCTED, VOLUMES, head)
         .probable("the kubelet's memory of its volumes, which nothing shows from outside")
         .blame(describe::mount(mount), "the kubelet was started later and does not unmount it")
         .evidence(format!("/proc/{}/stat", kubelet.pid), format!("the kubelet runs {}", describe::age(kubelet.age_ms)))
         .evidence("search for holders", describe::no_holder(view.holders(&mount.mount_point)).1)
         .mounted(view.seen, Placeholder::Path, &mount.mount_point)
         .root(mount.mount_point.show());
-    Some(found.finish())
+    Some(draft.finish())
 }
 
 /// In-tree plugins a current kubelet may still have (`pkg/volume` of 1.24 to 1.36).
@@ -278,7 +278,7 @@ fn plugin_removed(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Lin
     if IN_TREE.contains(&plugin) {
         return None;
     }
-    let found = pod_finding(view, &cause::VOLUME_PLUGIN_REMOVED, VOLUMES, head)
+    let draft = pod_finding(view, &cause::VOLUME_PLUGIN_REMOVED, VOLUMES, head)
         .blame(format!("plugin {}", volume.plugin), format!("kubelet 1.{} has no plugin of this name", view.kubelet.0))
         .evidence(volume.path.show(), "the directory is named after its plugin")
         .mounted(
@@ -287,20 +287,20 @@ fn plugin_removed(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Lin
             &mount.mount_point,
         )
         .root(&volume.plugin);
-    Some(found.finish())
+    Some(draft.finish())
 }
 
 /// The kubelet cleans subPaths before the volume; one that is busy stops it there.
 fn sub_path_busy(view: &PodView, sub_path: &SubPath) -> Option<Finding> {
     let head = sub_path_head(sub_path);
     let mount = view.mount_at(&sub_path.path)?;
-    holder::of_sub_path(view, mount, &head).or_else(|| mounts::nested_in_sub_path(view, sub_path, &head))
+    holder::sub_path(view, mount, &head).or_else(|| mounts::nested_in_sub_path(view, sub_path, &head))
 }
 
 fn sub_path_head(sub_path: &SubPath) -> [Link; 1] {
     let subject =
         findings::clean(&format!("subPath of volume {} in container {}", sub_path.volume, sub_path.container), 160);
-    [Link::new(Subject::new(subject, Thing::path(&sub_path.path.show())), "mounted")]
+    [Link::new(Subject::new(subject, Entity::path(&sub_path.path.show())), "mounted")]
 }
 
 #[cfg(test)]

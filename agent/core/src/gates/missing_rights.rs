@@ -34,7 +34,7 @@ pub fn lacking(seen: &Observation) -> Lacking {
     Lacking {
         told: into_processes(rights)
             .into_iter()
-            .chain(of_other_users(rights))
+            .chain(other_users(rights))
             .chain(into_stacks(seen, rights))
             .chain(user)
             .collect(),
@@ -57,7 +57,7 @@ fn into_processes(rights: &Rights) -> Option<Unknown> {
     Some(unknown("CAP_SYS_PTRACE", why, hides))
 }
 
-fn of_other_users(rights: &Rights) -> Option<Unknown> {
+fn other_users(rights: &Rights) -> Option<Unknown> {
     (!rights.dac_read_search).then(|| {
         unknown(
             "CAP_DAC_READ_SEARCH",
@@ -141,10 +141,10 @@ mod tests {
         seen.faults = kinds.map(|kind| Fault::new("/proc/1/root/var/lib/kubelet", (kind, "x"))).to_vec();
         seen.faults.push(Fault::new(Source::ApiServer, (FaultKind::TimedOut, "x")));
         let unknown = judge(&seen).unknown;
-        let told: Vec<(&str, &str)> = unknown.iter().map(|told| (told.source.as_str(), told.hides.as_str())).collect();
-        assert_eq!(told[0], ("hostPID", "everything on this node"));
+        let hidden: Vec<(&str, &str)> = unknown.iter().map(|one| (one.source.as_str(), one.hides.as_str())).collect();
+        assert_eq!(hidden[0], ("hostPID", "everything on this node"));
         assert!(unknown[0].why.contains("set hostPID: true"), "{unknown:?}");
-        assert_eq!(told.len(), 2, "what the API server does not tell has another reason: {told:?}");
+        assert_eq!(hidden.len(), 2, "what the API server does not tell has another reason: {hidden:?}");
         assert!(lacking(&seen).blind && !lacking(&Observation { rights: Seen::Seen(ALL), ..seen }).blind);
     }
 
@@ -155,12 +155,12 @@ mod tests {
         let mut process = sample::process(50, "cat", 'D', 1);
         process.threads[0].stack = Seen::Failed(Fault::new("/proc/50/task/50/stack", (FaultKind::Denied, "x")));
         seen.processes.push(process);
-        let told = |rights| {
+        let sources = |rights| {
             let seen = Observation { rights: Seen::Seen(rights), ..seen.clone() };
             lacking(&seen).told.into_iter().map(|unknown| unknown.source).collect::<Vec<_>>()
         };
-        assert_eq!(told(ALL), ["CAP_SYS_ADMIN"]);
-        assert!(told(Rights { sys_admin: true, ..ALL }).is_empty());
+        assert_eq!(sources(ALL), ["CAP_SYS_ADMIN"]);
+        assert!(sources(Rights { sys_admin: true, ..ALL }).is_empty());
         seen.processes.last_mut().unwrap().threads[0].wchan = Seen::Seen("request_wait_answer".into());
         let newer = Observation { rights: Seen::Seen(ALL), ..seen };
         assert!(lacking(&newer).told.is_empty());

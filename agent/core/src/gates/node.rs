@@ -6,7 +6,7 @@ use crate::{
     causes::{NotLookedFor, block_volume, device_in_use, global_mount, kubelet, network, runtime, static_pod},
     facts::Facts,
     observation::{Observation, Seen},
-    view::{KubeletMinor, RETRY_WINDOW_MS, server_ahead_ms, told_minor},
+    view::{KubeletMinor, RETRY_WINDOW_MS, reported_minor, server_ahead_ms},
 };
 
 const RETRY_WINDOW: i64 = RETRY_WINDOW_MS as i64;
@@ -23,23 +23,23 @@ pub struct Judged {
 /// Findings of the node with the pods they hold, and notes. Pods held by one of them alone get
 /// their verdict here.
 pub fn judge(seen: &Facts<'_>, pods: &mut [PodReport]) -> Judged {
-    let mut found = Vec::new();
+    let mut findings = Vec::new();
     if let Some(finding) = runtime::find(seen) {
-        found.push(hold(finding, pods, |pod| pod.gates.iter().any(|gate| gate.state == GateState::Unknown)));
+        findings.push(hold(finding, pods, |pod| pod.gates.iter().any(|gate| gate.state == GateState::Unknown)));
     }
     if let Some(finding) = kubelet::stopped(seen).or_else(|| kubelet::hung(seen)).or_else(|| kubelet::pleg(seen)) {
-        found.push(hold(finding, pods, |_| true));
+        findings.push(hold(finding, pods, |_| true));
     }
     if let Some(finding) = network::not_ready(seen) {
         let held = hold(finding, pods, |pod| waits_for_network(seen, pod));
-        found.extend(Some(held).filter(|held| !held.pods.is_empty()));
+        findings.extend(Some(held).filter(|held| !held.pods.is_empty()));
     }
     let mut notes = Vec::new();
     if let Some(finding) = kubelet::not_running(seen) {
         if pods.is_empty() {
             notes.push("no kubelet runs here; what can be checked without it was checked".to_owned());
         } else {
-            found.push(hold(finding, pods, |_| true));
+            findings.push(hold(finding, pods, |_| true));
         }
     }
     let mut not_looked_for = Vec::new();
@@ -50,13 +50,13 @@ pub fn judge(seen: &Facts<'_>, pods: &mut [PodReport]) -> Judged {
             Err(NotLookedFor(cause)) => not_looked_for.push(cause),
         }
     }
-    found.extend(without_pods.into_iter().map(|finding| NodeFinding { finding, pods: Vec::new() }));
-    found.extend(shared_roots(pods));
+    findings.extend(without_pods.into_iter().map(|finding| NodeFinding { finding, pods: Vec::new() }));
+    findings.extend(shared_roots(pods));
     notes.extend(namespace_note(seen));
     notes.extend(kubelet::not_believed(seen));
     notes.extend(clock_note(seen).filter(|_| !pods.is_empty()));
     notes.extend(assumed_version(seen).filter(|_| !pods.is_empty()));
-    Judged { findings: found, not_looked_for, notes }
+    Judged { findings, not_looked_for, notes }
 }
 
 /// Whether a finding of the node says by itself that something is stuck. What is only probable and
@@ -103,7 +103,7 @@ fn shared_roots(pods: &[PodReport]) -> Vec<NodeFinding> {
 
 /// What the judgement of pods depends on.
 fn assumed_version(seen: &Observation) -> Option<String> {
-    told_minor(seen).is_none().then(|| {
+    reported_minor(seen).is_none().then(|| {
         format!(
             "the kubelet's version is not known, as the API server did not tell it; 1.{} was assumed",
             KubeletMinor::NEWEST.0

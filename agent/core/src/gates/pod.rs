@@ -39,7 +39,7 @@ pub fn judge(view: &PodView<'_>, lacking: &Lacking) -> PodReport {
         let is_killed = view.processes().iter().any(|process| process.has_been_told_to_end());
         checks.retain(|check| check.gate == Gate::ObjectRemoved || (is_killed && check.gate < Gate::StatusReported));
     }
-    before_volumes(view, &mut checks);
+    reopen_sandbox(view, &mut checks);
     let first = checks.iter().position(|check| check.state != GateState::Met);
     for check in checks.iter_mut().skip(first.map_or(usize::MAX, |first| first + 1)) {
         if check.state == GateState::Met {
@@ -64,7 +64,7 @@ pub fn judge(view: &PodView<'_>, lacking: &Lacking) -> PodReport {
     if gate == Some(Gate::VolumesUnmounted) {
         // The kubelet has forgotten an orphan's volumes: what would help a terminating pod does not
         // help here, unless it is about a mount.
-        let held = volume::Left::of(view).mounted > 0 && findings.iter().any(|one| orphan::is_of_mount(view, one));
+        let held = volume::Left::count(view).mounted > 0 && findings.iter().any(|one| orphan::is_of_mount(view, one));
         if let Some(orphan) = orphan::directory(view).filter(|_| !held) {
             findings = vec![orphan];
         }
@@ -89,7 +89,7 @@ pub fn judge(view: &PodView<'_>, lacking: &Lacking) -> PodReport {
 }
 
 /// What the phase in the API says of gates that nothing on the node shows.
-fn before_volumes<'a>(view: &'a PodView<'a>, checks: &mut [GateCheck<'a>]) {
+fn reopen_sandbox<'a>(view: &'a PodView<'a>, checks: &mut [GateCheck<'a>]) {
     let first = checks.iter().find(|check| check.state != GateState::Met).map(|check| check.gate);
     if !matches!(first, Some(Gate::VolumesUnmounted | Gate::CgroupRemoved)) || !api_side::is_before_volumes(view) {
         return;
@@ -102,14 +102,14 @@ fn before_volumes<'a>(view: &'a PodView<'a>, checks: &mut [GateCheck<'a>]) {
 }
 
 /// Its deadline has not passed.
-fn in_time(view: &PodView) -> bool {
+fn is_in_time(view: &PodView) -> bool {
     view.overdue_ms().is_some_and(|overdue| overdue < 0)
 }
 
 fn verdict(view: &PodView, blocked: Option<GateState>, findings: &[Finding]) -> Verdict {
     let proven = findings.iter().any(|finding| finding.confidence == Confidence::Proven);
     match blocked {
-        _ if in_time(view) => Verdict::Progressing,
+        _ if is_in_time(view) => Verdict::Progressing,
         None if matches!(view.why, Why::Completed { .. }) => Verdict::Clear,
         None if view.api.is_none() => Verdict::Clear,
         None => Verdict::CannotTell,
@@ -179,17 +179,17 @@ fn unknown(gate: Gate, detail: &str) -> GateCheck<'static> {
 fn containers<'a>(view: &'a PodView<'a>) -> GateCheck<'a> {
     let gate = Gate::ContainersStopped;
     if view.seen.runtime.get().is_none() {
-        return without_runtime(view);
+        return judge_processes(view);
     }
     let running = container::running(view).len();
     check(gate, running > 0, format!("{running} RUNNING"), || match view.overdue_ms() {
-        Some(overdue) if overdue < 0 => container::in_time(view),
+        Some(overdue) if overdue < 0 => container::grace_period(view),
         _ => container::find(view),
     })
 }
 
 /// The runtime is silent; /proc and the cgroups still tell of tasks that cannot die.
-fn without_runtime<'a>(view: &'a PodView<'a>) -> GateCheck<'a> {
+fn judge_processes<'a>(view: &'a PodView<'a>) -> GateCheck<'a> {
     let (gate, processes) = (Some(Gate::ContainersStopped), view.processes());
     let findings = match cgroup::find_frozen(view, gate) {
         // It shows D, whatever it did before.
@@ -247,7 +247,7 @@ fn volumes<'a>(view: &'a PodView<'a>) -> GateCheck<'a> {
     }
     // A check that fails is, to the kubelet too, a volume that exists.
     let unread = view.dir.is_some_and(|dir| dir.volumes.fault().is_some() || !dir.faults.is_empty());
-    let left = volume::Left::of(view);
+    let left = volume::Left::count(view);
     if unread && !left.anything() {
         return unknown(Gate::VolumesUnmounted, "its volumes could not be read");
     }

@@ -283,17 +283,17 @@ fn what_is_frozen_is_told_while_the_runtime_is_silent() {
     sample::block(&mut seen, sample::INIT, "hrtimer_nanosleep");
     seen.cgroups = sample::cgroup(&[sample::INIT]);
     seen.runtime = Seen::Failed(Fault::new("CRI", (FaultKind::TimedOut, "did not answer within 1.5s")));
-    let told = |seen: &Observation| {
+    let answer = |seen: &Observation| {
         let pod = &judge(seen).pods[0];
         (pod.gate, pod.findings.iter().map(|finding| finding.cause.id).collect::<Vec<_>>())
     };
-    assert_eq!(told(&seen), (Some(Gate::ContainersStopped), vec!["UninterruptibleTask"]));
+    assert_eq!(answer(&seen), (Some(Gate::ContainersStopped), vec!["UninterruptibleTask"]));
     let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
     let dir = &mut cgroups[0].dirs[0];
     dir.hierarchy = "freezer".into();
     let Seen::Seen(tree) = &mut dir.tree else { unreachable!() };
     tree[0].freezer = Freezer::Freezing;
-    assert_eq!(told(&seen), (Some(Gate::ContainersStopped), vec!["CgroupFrozen"]));
+    assert_eq!(answer(&seen), (Some(Gate::ContainersStopped), vec!["CgroupFrozen"]));
 }
 
 #[test]

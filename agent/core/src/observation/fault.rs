@@ -82,7 +82,7 @@ impl<T: fmt::Display> From<(FaultKind, T)> for Reason {
 
 impl From<&io::Error> for Reason {
     fn from(error: &io::Error) -> Self {
-        Reason { kind: FaultKind::of_io(error), errno: errno(error), says: error.to_string() }
+        Reason { kind: FaultKind::from_io(error), errno: errno(error), says: error.to_string() }
     }
 }
 

@@ -53,7 +53,7 @@ pub use runtime::*;
 pub use seen::Seen;
 pub use shim::Shim;
 pub use volume::*;
-pub use walk::{covering, mounted_at, way, within};
+pub use walk::{covering, is_path_within, mounted_at, way};
 pub use writable::*;
 
 /// Everything seen in one scan of the node.

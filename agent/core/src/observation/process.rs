@@ -80,7 +80,7 @@ impl Process {
     }
 
     /// Its name for a command that reads files of it other than `status`; none when it gave no answer.
-    pub fn asked(&self) -> Option<ProcessId> {
+    pub fn responsive_id(&self) -> Option<ProcessId> {
         Some(self.id()).filter(|id| id.may_be_asked())
     }
 

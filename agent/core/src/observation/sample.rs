@@ -380,7 +380,7 @@ pub fn node_causes(seen: &Observation) -> Vec<&'static str> {
 fn kept(report: &findings::NodeReport) {
     use findings::render::{self, Detail, Page, Style};
     use findings::{Confidence, Proven, Verdict};
-    let Some(test) = findings::golden_answers::asked_by() else { return };
+    let Some(test) = findings::golden_answers::current_test() else { return };
     let of_pods = report.pods.iter().flat_map(|pod| pod.findings.iter().map(move |finding| (finding, pod.verdict)));
     let of_node = report.node_findings.iter().map(|found| (&found.finding, report.verdict));
     let all: Vec<_> = of_pods.chain(of_node).collect();
@@ -398,7 +398,7 @@ fn kept(report: &findings::NodeReport) {
         let faults =
             [all.len() > 1, *verdict != Verdict::Stuck, finding.confidence != Confidence::Proven, lacks_a_step];
         let answer = findings::golden_answers::Answer { cause, faults: &faults, text: &page.finish() };
-        findings::golden_answers::is_as_kept(&findings::golden_answers::folder("node"), &test, &answer);
+        findings::golden_answers::check_kept(&findings::golden_answers::folder("node"), &test, &answer);
     }
 }
 

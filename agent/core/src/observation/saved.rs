@@ -60,8 +60,8 @@ mod tests {
         let asked = serde_json::json!(["Unmounts", "Later", {"Children": 7}, {"Children": 8}, 9]);
         let seen = read(|saved| saved["asked"] = asked).unwrap();
         assert_eq!(seen.asked, BTreeSet::from([Question::Unmounts]));
-        let told: Vec<String> = crate::gates::judge(&seen).unknown.into_iter().map(|one| one.source).collect();
-        assert_eq!(told, ["question ?", "question Children", "question Later"]);
+        let sources: Vec<String> = crate::gates::judge(&seen).unknown.into_iter().map(|one| one.source).collect();
+        assert_eq!(sources, ["question ?", "question Children", "question Later"]);
         assert_eq!(read(|_| {}).unwrap(), sample::running());
     }
 

@@ -3,7 +3,7 @@
 use super::{HostPath, Mount};
 
 /// Whether `path` is `parent` or lies below it, by whole components. Both are absolute.
-pub fn within(path: &[u8], parent: &[u8]) -> bool {
+pub fn is_path_within(path: &[u8], parent: &[u8]) -> bool {
     let parent = parent.strip_suffix(b"/").unwrap_or(parent);
     path.strip_prefix(parent).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
 }
@@ -12,7 +12,7 @@ pub fn within(path: &[u8], parent: &[u8]) -> bool {
 ///
 /// A mount that another one hides is not among them.
 pub fn way<'a>(mounts: &'a [Mount], path: &HostPath) -> Vec<&'a Mount> {
-    let on_path = |mount: &&Mount| within(path.as_bytes(), mount.mount_point.as_bytes());
+    let on_path = |mount: &&Mount| is_path_within(path.as_bytes(), mount.mount_point.as_bytes());
     let candidates: Vec<&Mount> = mounts.iter().filter(on_path).collect();
     // The first mount is the one that stands on none of the others. In a table that was cut down
     // there may be several; the shortest is nearest to the root.
@@ -73,8 +73,8 @@ mod tests {
 
     #[test]
     fn components_are_whole() {
-        assert!(within(b"/a/b", b"/a") && within(b"/a", b"/a") && within(b"/a", b"/"));
-        assert!(!within(b"/ab", b"/a") && !within(b"/a", b"/a/b"));
+        assert!(is_path_within(b"/a/b", b"/a") && is_path_within(b"/a", b"/a") && is_path_within(b"/a", b"/"));
+        assert!(!is_path_within(b"/ab", b"/a") && !is_path_within(b"/a", b"/a/b"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::observation::{Counter, Operation};
 
 /// No line that is used is longer, in bytes: five labels, whose longest is a driver's name.
-pub const LONGEST_LINE: usize = 4 << 10;
+pub const MAX_LINE_BYTES: usize = 4 << 10;
 
 /// The counter in one line; none in any other line.
 ///

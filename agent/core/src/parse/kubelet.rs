@@ -170,11 +170,11 @@ mod tests {
             \n# --root-dir=/no\n--container-runtime-endpoint=$SNAP_COMMON/run/containerd.sock\n\
             --eviction-hard=\"memory.available<100Mi,nodefs.available<1Gi\"\n--hostname-override $HOSTNAME\n --cert-dir /c -v=2";
         let flags = kubelet_flags(&kubelet_args_file(text, &path));
-        let told = |flag: &Option<String>| flag.clone().unwrap_or_default();
-        assert_eq!(told(&flags.kubeconfig), "/var/snap/microk8s/9072/credentials/kubelet.config");
-        assert_eq!(told(&flags.root_dir), "/var/snap/microk8s/common/var/lib/kubelet");
-        assert_eq!(told(&flags.runtime_endpoint), "/var/snap/microk8s/common/run/containerd.sock");
-        assert_eq!((told(&flags.cert_dir).as_str(), flags.hostname_override), ("/c", None));
+        let value = |flag: &Option<String>| flag.clone().unwrap_or_default();
+        assert_eq!(value(&flags.kubeconfig), "/var/snap/microk8s/9072/credentials/kubelet.config");
+        assert_eq!(value(&flags.root_dir), "/var/snap/microk8s/common/var/lib/kubelet");
+        assert_eq!(value(&flags.runtime_endpoint), "/var/snap/microk8s/common/run/containerd.sock");
+        assert_eq!((value(&flags.cert_dir).as_str(), flags.hostname_override), ("/c", None));
         assert!(
             kubelet_args_file("--root-dir=$SNAP_COMMON/x", "/elsewhere").is_empty(),
             "it is not known where that is"

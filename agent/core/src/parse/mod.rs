@@ -12,7 +12,7 @@ mod syscall;
 mod vol_data;
 
 pub use cgroup::{CgroupLine, cgroup_lines, owner};
-pub use exposition::{LONGEST_LINE, counter};
+pub use exposition::{MAX_LINE_BYTES, counter};
 pub use fdinfo::{Fdinfo, fdinfo};
 pub use kubelet::{KubeletConfig, KubeletFlags, crictl_endpoint, kubelet_args_file, kubelet_config, kubelet_flags};
 pub use stat::{Stat, stat};

@@ -65,14 +65,14 @@ pub(crate) fn candidates_by(seen: &Facts<'_>) -> Vec<Candidate> {
             let unknown = local.into_iter().filter(|(uid, _)| !known(uid) && !is_static(uid));
             let forgotten = |pod: PodRef| match &api.stale {
                 None => Some(Candidate { pod, why: Why::NotInApi }),
-                Some(_) => without_api(seen, pod),
+                Some(_) => local_candidate(seen, pod),
             };
             let superseded = superseded(seen).into_iter().filter(|pod| !known(&pod.uid));
             let killed = superseded.filter_map(|pod| being_killed(seen, pod));
             let requested = requested.chain(completed(seen, &api.pods)).chain(assumed(seen, &api.pods));
             requested.chain(unknown.filter_map(|(_, pod)| forgotten(pod))).chain(killed).collect()
         }
-        None => local.into_values().filter_map(|pod| without_api(seen, pod)).collect(),
+        None => local.into_values().filter_map(|pod| local_candidate(seen, pod)).collect(),
     }
 }
 
@@ -134,7 +134,7 @@ fn local_pods(seen: &Observation) -> BTreeMap<PodUid, PodRef> {
     pods
 }
 
-fn without_api(seen: &Facts<'_>, pod: PodRef) -> Option<Candidate> {
+fn local_candidate(seen: &Facts<'_>, pod: PodRef) -> Option<Candidate> {
     if let Some(candidate) = being_killed(seen, pod.clone()) {
         return Some(candidate);
     }

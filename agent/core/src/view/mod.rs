@@ -10,4 +10,4 @@ pub(crate) use candidates::candidates_by;
 pub use candidates::{Candidate, Why, candidates};
 pub use kernel::copies_block;
 pub use pod::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS, server_ahead_ms};
-pub use version::{KubeletMinor, kubelet_minor, told_minor};
+pub use version::{KubeletMinor, kubelet_minor, reported_minor};

@@ -20,8 +20,8 @@ const CLOCK_MS: u64 = 10_000;
 
 /// How far the API server's clock is ahead of the node's. It is known to the second only, so less than two is nothing.
 pub fn server_ahead_ms(seen: &Observation) -> i64 {
-    let told = seen.api.get().and_then(|api| api.heard.server_ahead_ms);
-    told.filter(|ahead| ahead.unsigned_abs() >= 2000).unwrap_or(0)
+    let ahead = seen.api.get().and_then(|api| api.heard.server_ahead_ms);
+    ahead.filter(|ahead| ahead.unsigned_abs() >= 2000).unwrap_or(0)
 }
 
 /// Everything that was seen of one pod that should be gone.
@@ -91,8 +91,8 @@ impl<'a> PodView<'a> {
     /// never Running. But while a container of it never ran it is Pending, and stays so until its cgroup is removed
     /// (`getPhase`, `TerminatePod`): that tells nothing.
     pub fn is_reported_ended(&self) -> Option<bool> {
-        let told = self.api.filter(|pod| !pod.mirror && !self.is_stale() && !self.kubelet.tests_together())?;
-        match told.phase.as_str() {
+        let pod = self.api.filter(|pod| !pod.mirror && !self.is_stale() && !self.kubelet.tests_together())?;
+        match pod.phase.as_str() {
             "Succeeded" | "Failed" => Some(true),
             "Running" => Some(false),
             _ => None,
@@ -172,7 +172,7 @@ impl<'a> PodView<'a> {
         let is_owned =
             |p: &&Process| pids.contains(&p.pid) || matches!(&p.owner, Owner::Pod { uid, .. } if uid == self.uid());
         let owned: Vec<&Process> = self.seen.processes.iter().filter(is_owned).collect();
-        let owned = self.with_members(owned);
+        let owned = self.add_members(owned);
         let namespaces: BTreeSet<u64> = owned.iter().filter(|p| p.is_in_container()).filter_map(|p| p.pid_ns).collect();
         let owned: BTreeSet<u32> = owned.iter().map(|process| process.pid).collect();
         let belongs = |p: &&Process| {
@@ -194,7 +194,7 @@ impl<'a> PodView<'a> {
     }
 
     /// Has the members of the pid namespaces looked for that end with one of `processes`.
-    fn with_members(&self, processes: Vec<&'a Process>) -> Vec<&'a Process> {
+    fn add_members(&self, processes: Vec<&'a Process>) -> Vec<&'a Process> {
         for process in processes.iter().filter(|process| process.is_in_container() && process.is_dying()) {
             process.pid_ns.map(|ns| self.seen.is_settled(Question::PidNamespace(ns)));
         }
@@ -278,7 +278,7 @@ impl<'a> PodView<'a> {
                 || (is_in_cgroup_of(p, container) && !is_conmon(p))
                 || (namespace.is_some() && p.pid_ns == namespace && p.is_in_container())
         };
-        self.with_members(self.seen.processes.iter().filter(belongs).collect())
+        self.add_members(self.seen.processes.iter().filter(belongs).collect())
     }
 
     /// The conmon of a container, where CRI-O puts it into the pod's cgroup (`conmon_cgroup = "pod"`): the name of its own

@@ -26,13 +26,13 @@ impl KubeletMinor {
 
 /// The kubelet's version, which only the API server tells. The kubelet's program would print it, and
 /// no program of the node is ever run.
-pub fn told_minor(seen: &Observation) -> Option<KubeletMinor> {
+pub fn reported_minor(seen: &Observation) -> Option<KubeletMinor> {
     KubeletMinor::parse(seen.api.get()?.kubelet_version.as_deref()?)
 }
 
 /// The kubelet's version, the newest when it is not known.
 pub fn kubelet_minor(seen: &Observation) -> KubeletMinor {
-    told_minor(seen).unwrap_or(KubeletMinor::NEWEST)
+    reported_minor(seen).unwrap_or(KubeletMinor::NEWEST)
 }
 
 #[cfg(test)]

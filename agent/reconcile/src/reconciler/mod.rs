@@ -192,7 +192,7 @@ impl Reconciler {
         }
         self.last_writes -= 1;
         self.writing = None;
-        let of = self.of()?;
+        let of = self.node_ref()?;
         let write =
             self.tracker.next_write(&of, now).filter(|write| write.kind <= Kind::Over && write.unanswered.is_none())?;
         self.writing = Some(write.clone());
@@ -288,7 +288,7 @@ impl Reconciler {
         match own {
             Ok(events) => {
                 self.own_read = true;
-                if let Some(of) = self.of() {
+                if let Some(of) = self.node_ref() {
                     types::restore(&mut self.tracker, events, &of, now);
                 }
             }
@@ -392,7 +392,7 @@ impl Reconciler {
         self.asks_api && self.own_read && self.index.node().is_some()
     }
 
-    fn of(&self) -> Option<NodeRef> {
+    fn node_ref(&self) -> Option<NodeRef> {
         self.index.node().map(|node| NodeRef { node: self.node.clone(), uid: node.uid.clone() })
     }
 
@@ -456,7 +456,7 @@ impl Reconciler {
             return;
         }
         let free = self.may_write() && !old && !is_held && self.writing.is_none() && self.writes.wait(now).is_zero();
-        if let (true, true, Some(of)) = (free, has_news, self.of())
+        if let (true, true, Some(of)) = (free, has_news, self.node_ref())
             && let Some(write) = self.tracker.next_write(&of, now)
         {
             if !self.bucket.take(now.steady) {

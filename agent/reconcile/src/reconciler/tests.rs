@@ -346,7 +346,7 @@ fn a_pod_the_watch_has_missed_is_not_called_forgotten() {
     api.pods.clear();
     world.answer(Input::Watch(WatchEvent::Delete(uid)));
     world.until(6000);
-    let causes: Vec<&str> = world.stored.iter().map(|draft| draft.carried.finding.cause.id).collect();
+    let causes: Vec<&str> = world.stored.iter().map(|draft| draft.annotation.finding.cause.id).collect();
     assert!(causes.contains(&"ForceDeletedStillRunning"), "{causes:?}");
 }
 

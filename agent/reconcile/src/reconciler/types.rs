@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 use agent_core::observation::{ApiFacts, ApiPod, Fault, Seen};
 use findings::{
     NodeReport, PodUid,
-    event::{Carried, EventName, Phase, Subjects},
+    event::{EventName, FindingAnnotation, Phase, Subjects},
 };
 
 use crate::{
@@ -120,8 +120,8 @@ pub struct OwnEvent {
     /// When it was last written, in seconds since the epoch.
     pub written_s: i64,
     /// The annotation.
-    pub carried: Carried,
-    /// [`Carried::since`], in seconds since the epoch.
+    pub annotation: FindingAnnotation,
+    /// [`FindingAnnotation::since`], in seconds since the epoch.
     pub since_s: i64,
 }
 
@@ -134,29 +134,33 @@ pub(super) fn restore(tracker: &mut Tracker, events: Vec<OwnEvent>, of: &NodeRef
     let (holding, ended): (Vec<OwnEvent>, Vec<OwnEvent>) =
         events.into_iter().partition(|event| event.existing.identity.kind == "Warning");
     let is_ended = |event: &OwnEvent| {
-        let over = event.name.over(event.since_s);
+        let over = event.name.end_name(event.since_s);
         ended.iter().any(|end| over.is_base_of(&end.name))
     };
     for event in holding.into_iter().filter(|event| is_ours(event, of) && !is_ended(event)) {
         let is_of_pod = event.existing.identity.related.is_some();
         let written = Written {
-            at: now.at_wall(event.written_s),
+            at: now.convert_wall(event.written_s),
             event_time: event.existing.event_time,
             count: event.existing.count,
-            pods: event.carried.pods.iter().map(|pod| pod.uid.clone()).collect(),
+            pods: event.annotation.pods.iter().map(|pod| pod.uid.clone()).collect(),
             note: event.existing.note,
             may_stand: true,
         };
-        tracker.restore(event.name, event.carried, is_of_pod, written, now.at_wall(event.since_s));
+        tracker.restore(event.name, event.annotation, is_of_pod, written, now.convert_wall(event.since_s));
     }
 }
 
 fn is_ours(event: &OwnEvent, of: &NodeRef) -> bool {
-    let OwnEvent { name, existing, carried, .. } = event;
-    let pod = carried.pods.first().filter(|_| existing.identity.related.is_some());
-    let first =
-        EventName::of(&of.node, &of.uid, pod.map_or(Subjects::Node, |pod| Subjects::Pod(&pod.uid)), &carried.finding);
-    carried.phase == Phase::Holds
-        && existing.identity == Identity::new(of, true, carried.finding.cause.event_reason, pod)
+    let OwnEvent { name, existing, annotation, .. } = event;
+    let pod = annotation.pods.first().filter(|_| existing.identity.related.is_some());
+    let first = EventName::new(
+        &of.node,
+        &of.uid,
+        pod.map_or(Subjects::Node, |pod| Subjects::Pod(&pod.uid)),
+        &annotation.finding,
+    );
+    annotation.phase == Phase::Holds
+        && existing.identity == Identity::new(of, true, annotation.finding.cause.event_reason, pod)
         && first.is_base_of(name)
 }

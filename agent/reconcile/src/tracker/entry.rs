@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use findings::{Confidence, Finding, Gate, PodRef, PodUid, Thing, event::EventName};
+use findings::{Confidence, Entity, Finding, Gate, PodRef, PodUid, event::EventName};
 
 use crate::{Instant, event::Identity};
 
@@ -19,12 +19,12 @@ pub struct Key {
 
 impl Key {
     /// Of a finding that holds one pod.
-    pub fn of_pod(pod: &PodUid, finding: &Finding) -> Self {
+    pub fn pod(pod: &PodUid, finding: &Finding) -> Self {
         Key { pod: Some(pod.clone()), gate: finding.gate, root: finding.root.clone() }
     }
 
     /// Of a finding that is reported once for the node.
-    pub fn of_node(finding: &Finding) -> Self {
+    pub fn node(finding: &Finding) -> Self {
         Key { pod: None, gate: finding.gate, root: finding.root.clone() }
     }
 }
@@ -144,9 +144,9 @@ pub enum RestsOn {
 
 impl RestsOn {
     /// On what this finding rests.
-    pub fn of(finding: &Finding) -> Self {
+    pub fn new(finding: &Finding) -> Self {
         let states = finding.chain.iter().filter_map(|link| match &link.what {
-            Some(Thing::Process { state, .. }) => Some(*state),
+            Some(Entity::Process { state, .. }) => Some(*state),
             _ => None,
         });
         let states: Vec<char> = states.collect();

@@ -17,7 +17,7 @@ use std::{
 use agent_core::view::UNMOUNT_RETRY_MS;
 use findings::{
     Confidence, Finding, Gate, PodRef, PodUid,
-    event::{Carried, EventName},
+    event::{EventName, FindingAnnotation},
 };
 
 pub use entry::{Entry, ExistingEvent, Key, Name, RestsOn, Stage, Written};
@@ -27,9 +27,9 @@ pub use write::{Kind, Write};
 use super::Instant;
 
 /// Scans that follow one another more closely count as one.
-const APART: Duration = Duration::from_secs(10);
+const MIN_SCAN_DISTANCE: Duration = Duration::from_secs(10);
 /// Of what is proven and rests on no task in D: a holder of a moment is gone by then.
-const PROVEN_APART: Duration = Duration::from_secs(3);
+const MIN_PROVEN_SCAN_DISTANCE: Duration = Duration::from_secs(3);
 /// What held a volume is over, and the kubelet tries again at most so much later: until then no other is blamed on
 /// suspicion.
 const NEXT_TRY: Duration = Duration::from_millis(UNMOUNT_RETRY_MS);
@@ -107,12 +107,12 @@ impl Tracker {
             }
             let needed = self.needed(&finding);
             let awaits_try = self.awaits_try(&finding, &pods);
-            let apart = if is_known_soon(&finding) { PROVEN_APART } else { APART };
+            let distance = if is_known_soon(&finding) { MIN_PROVEN_SCAN_DISTANCE } else { MIN_SCAN_DISTANCE };
             let entry =
                 self.entries.entry(key).or_insert_with(|| Entry::first(finding.clone(), pods.clone(), snapshot.at));
             (entry.finding, entry.pods, entry.seen) = (finding, pods, snapshot.at);
             if let Stage::Suspected { scans, counted } = &mut entry.stage {
-                if *scans == 0 || snapshot.at.since(*counted) >= apart {
+                if *scans == 0 || snapshot.at.since(*counted) >= distance {
                     (*scans, *counted) = (*scans + 1, snapshot.at);
                 }
                 if *scans >= needed && !awaits_try {
@@ -171,7 +171,7 @@ impl Tracker {
     }
 
     fn needed(&self, finding: &Finding) -> u32 {
-        match RestsOn::of(finding) {
+        match RestsOn::new(finding) {
             RestsOn::Uninterruptible => self.rules.d_state_scans,
             RestsOn::Passing => self.rules.scans,
             RestsOn::Lasting => 1,
@@ -180,15 +180,22 @@ impl Tracker {
 
     /// Goes on with an Event that an earlier run of the agent wrote under this name. A pod's is told apart
     /// from the node's by the Event itself (`related`).
-    pub fn restore(&mut self, name: EventName, carried: Carried, is_of_pod: bool, written: Written, since: Instant) {
+    pub fn restore(
+        &mut self,
+        name: EventName,
+        annotation: FindingAnnotation,
+        is_of_pod: bool,
+        written: Written,
+        since: Instant,
+    ) {
         let name = Name { salted: Some(name), taken: 0 };
-        let key = match carried.pods.first().filter(|_| is_of_pod) {
-            Some(pod) => Key::of_pod(&pod.uid, &carried.finding),
-            None => Key::of_node(&carried.finding),
+        let key = match annotation.pods.first().filter(|_| is_of_pod) {
+            Some(pod) => Key::pod(&pod.uid, &annotation.finding),
+            None => Key::node(&annotation.finding),
         };
         let entry = Entry {
-            finding: carried.finding,
-            pods: carried.pods,
+            finding: annotation.finding,
+            pods: annotation.pods,
             since,
             seen: written.at,
             stage: Stage::Holds { written: Some(written.clone()) },
@@ -234,7 +241,7 @@ impl Tracker {
     pub fn proven_news(&self) -> Option<RestsOn> {
         let is_new = |entry: &&Entry| matches!(entry.stage, Stage::Holds { written: None }) && entry.pods.len() == 1;
         let news = self.entries.values().filter(is_new).filter(|entry| is_known_soon(&entry.finding));
-        let rests: Vec<RestsOn> = news.map(|entry| RestsOn::of(&entry.finding)).collect();
+        let rests: Vec<RestsOn> = news.map(|entry| RestsOn::new(&entry.finding)).collect();
         rests.iter().copied().find(|rests| *rests == RestsOn::Passing).or(rests.first().copied())
     }
 
@@ -251,7 +258,7 @@ impl Tracker {
 
 /// What does not pass by itself within moments is not waited for: nobody is helped by knowing it later.
 fn is_known_soon(finding: &Finding) -> bool {
-    finding.confidence == Confidence::Proven && RestsOn::of(finding) != RestsOn::Uninterruptible
+    finding.confidence == Confidence::Proven && RestsOn::new(finding) != RestsOn::Uninterruptible
 }
 
 /// Who an Event is about, when it is about one pod.

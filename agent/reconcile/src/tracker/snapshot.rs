@@ -52,7 +52,7 @@ impl<'a> Snapshot<'a> {
         let mut by_root: BTreeMap<Key, Vec<(&PodRef, &Finding)>> = BTreeMap::new();
         for pod in self.report.pods.iter().filter(|pod| pod.verdict == Verdict::Stuck) {
             for finding in &pod.findings {
-                let held = by_root.entry(Key::of_node(finding)).or_default();
+                let held = by_root.entry(Key::node(finding)).or_default();
                 if held.iter().all(|(known, _)| known.uid != pod.pod.uid) {
                     held.push((&pod.pod, finding));
                 }
@@ -68,12 +68,12 @@ impl<'a> Snapshot<'a> {
             } else {
                 let single = held
                     .iter()
-                    .map(|(pod, finding)| (Key::of_pod(&pod.uid, finding), ((*finding).clone(), vec![(*pod).clone()])));
+                    .map(|(pod, finding)| (Key::pod(&pod.uid, finding), ((*finding).clone(), vec![(*pod).clone()])));
                 found.extend(single);
             }
         }
         for node in &self.report.node_findings {
-            let key = Key::of_node(&node.finding);
+            let key = Key::node(&node.finding);
             if !by_root.contains_key(&key) && is_reported(&node.finding, &node.pods) {
                 found.entry(key).or_insert_with(|| (node.finding.clone(), node.pods.clone()));
             }
@@ -88,10 +88,10 @@ impl<'a> Snapshot<'a> {
             Some(uid) if seen_findings.get(&node).is_some_and(|(_, pods)| pods.iter().any(|pod| pod.uid == *uid)) => {
                 Outcome::Merged
             }
-            Some(uid) => self.of_pod(uid, entry),
+            Some(uid) => self.pod_outcome(uid, entry),
             None if entry.pods.is_empty() && (!self.complete || self.was_not_looked_for(entry)) => Outcome::Kept,
             None => {
-                let mut outcomes = entry.pods.iter().map(|pod| self.of_pod(&pod.uid, entry)).peekable();
+                let mut outcomes = entry.pods.iter().map(|pod| self.pod_outcome(&pod.uid, entry)).peekable();
                 let last = "it was not found any more".to_owned();
                 if outcomes.peek().is_none() {
                     return Outcome::Over(last);
@@ -107,7 +107,7 @@ impl<'a> Snapshot<'a> {
         self.report.not_looked_for.iter().any(|cause| cause.id == entry.finding.cause.id)
     }
 
-    fn of_pod(&self, uid: &PodUid, entry: &Entry) -> Outcome {
+    fn pod_outcome(&self, uid: &PodUid, entry: &Entry) -> Outcome {
         let Some(pod) = self.report.pods.iter().find(|pod| pod.pod.uid == *uid) else {
             return if self.complete {
                 Outcome::Over("nothing of the pod is left here".to_owned())
@@ -115,7 +115,7 @@ impl<'a> Snapshot<'a> {
                 Outcome::Kept
             };
         };
-        let Some(gate) = entry.finding.gate else { return self.without_gate(pod) };
+        let Some(gate) = entry.finding.gate else { return self.gateless_outcome(pod) };
         match pod.gates.iter().find(|view| view.gate == gate).map(|view| view.state) {
             Some(GateState::Met) => Outcome::Over(match next_blocked(pod) {
                 Some(next) => format!("{gate} is met, the kubelet waits at {next} now"),
@@ -138,7 +138,7 @@ impl<'a> Snapshot<'a> {
     }
 
     /// A state of the node, such as a kubelet that does not run, was there and is not seen.
-    fn without_gate(&self, pod: &PodReport) -> Outcome {
+    fn gateless_outcome(&self, pod: &PodReport) -> Outcome {
         let known = self.complete && self.report.unknown.is_empty() && pod.unknown.is_empty();
         if known { Outcome::Over("it was not found any more".to_owned()) } else { Outcome::Kept }
     }

@@ -160,7 +160,7 @@ fn many_pods_behind_one_root_are_one_event() {
     take_report(&mut tracker, &report, 0);
     let writes = write_all(&mut tracker, 0);
     assert_eq!(kinds(&writes), [Kind::Open]);
-    assert_eq!((writes[0].draft.carried.pod_count, writes[0].draft.related.is_none()), (500, true));
+    assert_eq!((writes[0].draft.annotation.pod_count, writes[0].draft.related.is_none()), (500, true));
     take_report(&mut tracker, &report, 1000);
     assert!(write_all(&mut tracker, 1000).is_empty(), "the same pods are no news");
 }
@@ -237,10 +237,10 @@ fn a_restarted_agent_goes_on_with_its_own() {
         };
         tracker.restore(
             first.draft.name.clone(),
-            first.draft.carried.clone(),
+            first.draft.annotation.clone(),
             true,
             written,
-            at(seconds).at_wall(at(0).wall_s()),
+            at(seconds).convert_wall(at(0).wall_s()),
         );
         tracker
     };
@@ -263,18 +263,18 @@ fn a_restarted_agent_goes_on_with_its_own() {
         note: "as it was said".into(),
         may_stand: true,
     };
-    late.restore(first.draft.name.clone(), first.draft.carried.clone(), true, written, at(0));
+    late.restore(first.draft.name.clone(), first.draft.annotation.clone(), true, written, at(0));
     assert!(write_all(&mut late, 60).is_empty());
     assert_eq!(write_all(&mut late, 2300)[0].draft.series.as_ref().unwrap().0, 5);
 }
 
 #[test]
 fn what_was_told_before_the_restart_is_ended_although_it_is_only_suspected_now() {
-    let mut told = Tracker::new(RULES, 7);
+    let mut tracker = Tracker::new(RULES, 7);
     for second in [0, 30, 60] {
-        take(&mut told, &uninterruptible(), second);
+        take(&mut tracker, &uninterruptible(), second);
     }
-    let first = write_all(&mut told, 60).remove(0);
+    let first = write_all(&mut tracker, 60).remove(0);
     let mut tracker = Tracker::new(RULES, 7);
     take(&mut tracker, &uninterruptible(), 100);
     let written = Written {
@@ -285,11 +285,11 @@ fn what_was_told_before_the_restart_is_ended_although_it_is_only_suspected_now()
         note: "as it was said".into(),
         may_stand: true,
     };
-    tracker.restore(first.draft.name.clone(), first.draft.carried.clone(), true, written, at(0));
+    tracker.restore(first.draft.name.clone(), first.draft.annotation.clone(), true, written, at(0));
     take(&mut tracker, &sample::node(), 130);
     let over = write_all(&mut tracker, 130);
     assert_eq!(kinds(&over), [Kind::Over]);
-    assert_eq!(over[0].draft.name, first.draft.name.over(at(0).wall_s()));
+    assert_eq!(over[0].draft.name, first.draft.name.end_name(at(0).wall_s()));
 }
 
 #[test]
@@ -329,10 +329,10 @@ fn what_comes_back_holds_since_it_came_back() {
     };
     tracker.adopt(&again, existing, at(1000));
     let again = write_all(&mut tracker, 1001).remove(0).draft;
-    assert_eq!((&again.name, again.carried.since), (&first.name, at(1000).stamp()));
+    assert_eq!((&again.name, again.annotation.since), (&first.name, at(1000).stamp()));
     take(&mut tracker, &sample::node(), 1060);
     let over_again = write_all(&mut tracker, 1060).remove(0).draft;
-    assert_eq!(over_again.carried.since, at(1000).stamp());
+    assert_eq!(over_again.annotation.since, at(1000).stamp());
     assert_ne!(over_again.name, over.name);
 }
 

@@ -13,15 +13,15 @@ use crate::{
 };
 use findings::{
     Confidence, PodUid,
-    event::{EventName, Phase, Subjects, Whom},
+    event::{Affected, EventName, Phase, Subjects},
 };
 
 /// Of so many names that were taken one Event is given up until its renewal: who takes names that cannot be
 /// guessed may do what it likes with Events.
-const MOST_TAKEN: u32 = 3;
+const MAX_TAKEN_NAMES: u32 = 3;
 
 /// `--request-timeout` of an API server, if nobody set it.
-const MOST_WORKED_AT: Duration = Duration::from_secs(60);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Why something is written. In the order of importance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -213,7 +213,7 @@ impl Tracker {
     pub fn rename(&mut self, write: &Write, now: Instant) {
         let secret = self.seed;
         let next = |name: &mut Name, first: EventName| {
-            let may = name.taken < MOST_TAKEN;
+            let may = name.taken < MAX_TAKEN_NAMES;
             if may {
                 name.taken += 1;
                 name.salted = Some(first.salted(secret, name.taken));
@@ -227,7 +227,7 @@ impl Tracker {
                 next(&mut entry.name, first)
             }),
             Kind::Over => self.endings.iter_mut().find(|ending| is_end(ending, write)).is_some_and(|ending| {
-                let first = name(&ending.key, &ending.entry, &write.draft.of).over(ending.entry.since.wall_s());
+                let first = name(&ending.key, &ending.entry, &write.draft.of).end_name(ending.entry.since.wall_s());
                 next(&mut ending.name, first)
             }),
             // The Warning itself: there is none of ours any more.
@@ -303,7 +303,7 @@ impl Tracker {
             related: pod.cloned(),
             event_time: written.map_or_else(|| now.micro_stamp(), |written| written.event_time.clone()),
             series: (count > 1).then(|| (count, entry.seen.micro_stamp())),
-            carried: carried(Phase::Holds, entry, entry.seen),
+            annotation: annotation(Phase::Holds, entry, entry.seen),
         };
         Write { kind, key: key.clone(), draft, unanswered: None, count, pods: entry.uids() }
     }
@@ -320,7 +320,7 @@ fn is_end(ending: &Ending, write: &Write) -> bool {
 
 /// As it stands there, which cannot be changed, else in the words of today.
 fn note(key: &Key, entry: &Entry) -> String {
-    let words = || findings::event::holds(whom(key, entry), &entry.finding);
+    let words = || findings::event::opening_note(affected(key, entry), &entry.finding);
     entry.written().map_or_else(words, |written| written.note.clone())
 }
 
@@ -335,18 +335,18 @@ fn end(ending: &Ending, of: &NodeRef) -> Write {
             let unanswered = entry.written().filter(|written| written.count == 0).map(|_| Unanswered {
                 name: name.clone(),
                 identity: Identity::new(of, true, warns_of, pod),
-                settled: at.later(MOST_WORKED_AT),
+                settled: at.later(REQUEST_TIMEOUT),
             });
             let draft = Draft {
-                name: over.salted.clone().unwrap_or_else(|| name.over(entry.since.wall_s())),
+                name: over.salted.clone().unwrap_or_else(|| name.end_name(entry.since.wall_s())),
                 of: of.clone(),
                 warning: false,
-                reason: whom(key, entry).reason_over().to_owned(),
-                note: findings::event::is_over(whom(key, entry), &entry.finding, lasted, why),
+                reason: affected(key, entry).end_reason().to_owned(),
+                note: findings::event::end_note(affected(key, entry), &entry.finding, lasted, why),
                 related: pod.cloned(),
                 event_time: at.micro_stamp(),
                 series: None,
-                carried: carried(Phase::Over, entry, *at),
+                annotation: annotation(Phase::Over, entry, *at),
             };
             Write { kind: Kind::Over, key: key.clone(), draft, unanswered, count: 1, pods: entry.uids() }
         }
@@ -362,18 +362,18 @@ fn end(ending: &Ending, of: &NodeRef) -> Write {
                 related: pod.cloned(),
                 event_time: written.map_or_else(|| at.micro_stamp(), |written| written.event_time.clone()),
                 series: Some((count, at.micro_stamp())),
-                carried: carried(Phase::Merged, entry, *at),
+                annotation: annotation(Phase::Merged, entry, *at),
             };
             Write { kind: Kind::Merge, key: key.clone(), draft, unanswered: None, count, pods: entry.uids() }
         }
     }
 }
 
-fn whom<'a>(key: &Key, entry: &'a Entry) -> Whom<'a> {
+fn affected<'a>(key: &Key, entry: &'a Entry) -> Affected<'a> {
     match one_pod(key, &entry.pods) {
-        Some(pod) => Whom::Pod(pod),
-        None if entry.pods.is_empty() => Whom::Nobody,
-        None => Whom::Pods,
+        Some(pod) => Affected::Pod(pod),
+        None if entry.pods.is_empty() => Affected::Node,
+        None => Affected::Pods,
     }
 }
 
@@ -383,9 +383,9 @@ fn name(key: &Key, entry: &Entry, of: &NodeRef) -> EventName {
 
 fn first_name(key: &Key, entry: &Entry, of: &NodeRef) -> EventName {
     let subjects = key.pod.as_ref().map_or(Subjects::Node, Subjects::Pod);
-    EventName::of(&of.node, &of.uid, subjects, &entry.finding)
+    EventName::new(&of.node, &of.uid, subjects, &entry.finding)
 }
 
-fn carried(phase: Phase, entry: &Entry, seen: Instant) -> findings::event::Carried {
-    findings::event::Carried::new(phase, &entry.finding, &entry.pods, entry.since.stamp(), seen.stamp())
+fn annotation(phase: Phase, entry: &Entry, seen: Instant) -> findings::event::FindingAnnotation {
+    findings::event::FindingAnnotation::new(phase, &entry.finding, &entry.pods, entry.since.stamp(), seen.stamp())
 }

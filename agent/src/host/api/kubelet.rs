@@ -78,7 +78,7 @@ async fn read(config: &Config, address: IpAddr, listener: &KubeletListener) -> a
     let (mut line, mut counters, mut is_whole) = (Vec::new(), Vec::new(), true);
     while counters.len() < MOST_COUNTERS {
         line.clear();
-        let mut rest = (&mut lines).take(parse::LONGEST_LINE as u64);
+        let mut rest = (&mut lines).take(parse::MAX_LINE_BYTES as u64);
         if rest.read_until(b'\n', &mut line).await? == 0 {
             break;
         }

@@ -39,7 +39,7 @@ pub fn fault(error: impl Into<anyhow::Error>) -> Fault {
     let error = error.into();
     let kind = error.chain().find_map(|cause| match cause.downcast_ref::<client::Fault>() {
         Some(fault) => Some(fault.kind),
-        None => cause.downcast_ref::<io::Error>().map(FaultKind::of_io),
+        None => cause.downcast_ref::<io::Error>().map(FaultKind::from_io),
     });
     Fault::new(Source::ApiServer, (kind.unwrap_or_default(), findings::clean(&format!("{error:#}"), 300)))
 }

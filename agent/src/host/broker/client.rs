@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use cri::{Call, Carried, Carrier, RpcError};
+use cri::{Call, Carrier, FindingAnnotation, RpcError};
 use tokio::{
     net::{
         UnixStream,
@@ -95,7 +95,7 @@ impl Broker {
 }
 
 impl Carrier for Broker {
-    fn carry(&self, call: Call) -> Carried<'_> {
+    fn carry(&self, call: Call) -> FindingAnnotation<'_> {
         let Call { socket, method, question, deadline, bound } = call;
         let (socket, method) = (HostPath::from(socket), method.to_owned());
         let question = Question::Call { socket, method, question: Bytes(question), deadline, bound };

@@ -61,9 +61,9 @@ async fn serve(stream: UnixStream) -> io::Result<()> {
     while let Ok(Request { id, question }) = frame::receive(&mut reader, MAX_QUESTION_BYTES).await {
         let writer = writer.clone();
         tokio::spawn(async move {
-            let told = Response { id, answer: answer(question).await };
+            let response = Response { id, answer: answer(question).await };
             // Without a reader the broker ends.
-            let _ = frame::send(&mut *writer.lock().await, &told, MAX_ANSWER_BYTES).await;
+            let _ = frame::send(&mut *writer.lock().await, &response, MAX_ANSWER_BYTES).await;
         });
     }
     Ok(())

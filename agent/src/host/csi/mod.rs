@@ -75,11 +75,11 @@ pub async fn drivers(
             Seen::Missing | Seen::NotAsked => return CsiDriver { socket, info: Seen::Missing },
             Seen::Failed(fault) => return CsiDriver { socket, info: Seen::Failed(fault) },
         };
-        let said = timeout_at(end, registration::info(sockets, &at, &socket, deadline)).await;
+        let info = timeout_at(end, registration::info(sockets, &at, &socket, deadline)).await;
         let late = |_| {
             Seen::Failed(Fault::new(&socket, (FaultKind::NotAsked, "was not asked: others did not answer in time")))
         };
-        let info = match said.unwrap_or_else(late) {
+        let info = match info.unwrap_or_else(late) {
             Seen::Seen((name, endpoint)) => {
                 let at = root.real(&endpoint);
                 let listens = listens(host, sockets, &table.mounts, &at).await;

@@ -44,16 +44,16 @@ pub(super) async fn info(
     socket: &HostPath,
     deadline: Duration,
 ) -> Seen<(String, HostPath)> {
-    let said: Result<PluginInfo, RpcError> = match sockets.connect(at.path(), deadline, Some(MAX_ANSWER_BYTES)) {
+    let info: Result<PluginInfo, RpcError> = match sockets.connect(at.path(), deadline, Some(MAX_ANSWER_BYTES)) {
         Ok(connected) => connected.connection.call(GET_INFO, InfoRequest {}).await,
         Err(error) => Err(error),
     };
-    match said {
-        Ok(said) if said.r#type != CSI_PLUGIN => Seen::Missing,
-        Ok(said) => {
-            let endpoint = said.endpoint.strip_prefix("unix://").unwrap_or(&said.endpoint);
+    match info {
+        Ok(info) if info.r#type != CSI_PLUGIN => Seen::Missing,
+        Ok(info) => {
+            let endpoint = info.endpoint.strip_prefix("unix://").unwrap_or(&info.endpoint);
             let endpoint = if endpoint.is_empty() { socket.clone() } else { HostPath::from(endpoint) };
-            Seen::Seen((said.name, endpoint))
+            Seen::Seen((info.name, endpoint))
         }
         Err(error) => Seen::Failed(Fault::new(socket, crate::host::rpc_fault::reason(&error))),
     }

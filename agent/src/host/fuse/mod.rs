@@ -34,7 +34,7 @@ pub fn connections(numbers: &[u32], hints: &Hints<'_>, host: &HostRoot) -> Vec<F
     let connection = |number: &u32| FuseConnection {
         number: *number,
         waiting: waiting(*number, host),
-        servers: servers.of(*number),
+        servers: servers.candidates(*number),
         exact: servers.exact(),
         probe: Seen::NotAsked,
     };

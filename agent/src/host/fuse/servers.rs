@@ -38,10 +38,10 @@ impl Servers {
     }
 
     /// The servers of one connection; when the kernel does not tell, all that could be.
-    pub(super) fn of(&self, number: u32) -> Vec<FuseServer> {
-        let could_be = |told: &Option<u32>| told.is_none_or(|told| told == number);
+    pub(super) fn candidates(&self, number: u32) -> Vec<FuseServer> {
+        let could_be = |known: &Option<u32>| known.is_none_or(|known| known == number);
         let mut servers: Vec<FuseServer> = Vec::new();
-        for (_, server) in self.found.iter().filter(|(told, _)| could_be(told)) {
+        for (_, server) in self.found.iter().filter(|(known, _)| could_be(known)) {
             if servers.iter().all(|known| known.pid != server.pid) {
                 servers.push(server.clone());
             }
@@ -69,7 +69,7 @@ impl Servers {
     }
 
     fn has_all(&self, wanted: &[u32]) -> bool {
-        wanted.iter().all(|number| self.found.iter().any(|(told, _)| *told == Some(*number)))
+        wanted.iter().all(|number| self.found.iter().any(|(known, _)| *known == Some(*number)))
     }
 }
 
@@ -91,12 +91,12 @@ pub(super) fn search(wanted: &[u32], hints: &Hints<'_>) -> Servers {
     // Whoever could not be looked at may be the server.
     servers.unreadable =
         process_index.group_by_mount_ns().unreadable as usize + usize::from(process_index.fault.is_some());
-    servers.search(in_order(&process_index, hints), wanted, Instant::now() + WALK_TIMEOUT);
+    servers.search(by_likelihood(&process_index, hints), wanted, Instant::now() + WALK_TIMEOUT);
     servers
 }
 
 /// By how likely they serve: those of the namespace, of the right name first, then the rest.
-fn in_order(process_index: &ProcessIndex, hints: &Hints<'_>) -> Vec<u32> {
+fn by_likelihood(process_index: &ProcessIndex, hints: &Hints<'_>) -> Vec<u32> {
     let by_ns = &process_index.group_by_mount_ns().pids;
     let there = hints.mount_ns.and_then(|ns| by_ns.get(&ns)).cloned().unwrap_or_default();
     let (named, others): (Vec<u32>, Vec<u32>) = there.into_iter().partition(|pid| is_called(*pid, &hints.names));
@@ -111,14 +111,14 @@ fn is_called(pid: u32, names: &BTreeSet<String>) -> bool {
 /// The connections a process has descriptors of, and whether all were looked at.
 fn connections_of(dir: &ProcDir, end: Instant) -> (BTreeSet<Option<u32>>, Walk) {
     let mut numbers = BTreeSet::new();
-    let walk = descriptors::each(dir, end, |fd, link| {
+    let walk = descriptors::walk(dir, end, |fd, link| {
         // The device node may have been made in another place, `/dev/fuse` is only its usual one.
         if !link.ends_with(b"/fuse") {
             return;
         }
-        let told = dir.fdinfo(fd, link).ok().and_then(|bytes| parse::fdinfo(&bytes).fuse_connection);
-        if told.is_some() || link == b"/dev/fuse" {
-            numbers.insert(told);
+        let number = dir.fdinfo(fd, link).ok().and_then(|bytes| parse::fdinfo(&bytes).fuse_connection);
+        if number.is_some() || link == b"/dev/fuse" {
+            numbers.insert(number);
         }
     });
     (numbers, walk)

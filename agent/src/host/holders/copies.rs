@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use super::space::{MountCopy, Namespace, Space};
 use crate::{
     host::mounts::Table,
-    observation::{CopyKind, Dev, HostPath, Mount, within},
+    observation::{CopyKind, Dev, HostPath, Mount, is_path_within},
     parse::mountinfo::RawMount,
 };
 
@@ -81,7 +81,7 @@ impl Wanted {
 /// The directory, in the file system of `parent`, that `mount_point` is.
 fn place(parent: &Mount, mount_point: &[u8]) -> Option<Vec<u8>> {
     let above = parent.mount_point.as_bytes();
-    if !within(mount_point, above) {
+    if !is_path_within(mount_point, above) {
         return None;
     }
     let below = mount_point.get(above.strip_suffix(b"/").unwrap_or(above).len()..)?;
@@ -164,7 +164,7 @@ fn surroundings(namespace: &Namespace, pairs: &[(usize, u32, bool)]) -> Vec<Moun
     let table = &namespace.table;
     let ids: BTreeSet<u32> = pairs.iter().map(|(_, id, _)| *id).collect();
     let copies = table.mounts(|mount| ids.contains(&mount.id)).mounts;
-    let below_a_copy = |point: &[u8]| copies.iter().any(|copy| within(point, copy.mount_point.as_bytes()));
+    let below_a_copy = |point: &[u8]| copies.iter().any(|copy| is_path_within(point, copy.mount_point.as_bytes()));
     let wanted = |mount: &RawMount<'_>| {
         ids.contains(&mount.id)
             || copies.iter().any(|copy| copy.parent == mount.id || copy.id == mount.parent)

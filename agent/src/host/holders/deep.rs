@@ -127,7 +127,7 @@ fn detached(
             asked.insert((*pid, "cwd".to_owned()), (ns, How::Cwd(HostPath::new(path))));
         }
         let mut has_more = false;
-        let walk = descriptors::each(&dir, found.end(), |fd, path| {
+        let walk = descriptors::walk(&dir, found.end(), |fd, path| {
             let on_file_system = path.starts_with(b"/") && !path.starts_with(b"/dev/") && !path.starts_with(b"/memfd:");
             if has_more || !on_file_system || mount_id(&dir, fd, path).is_none_or(|id| known.contains(&id)) {
                 return;

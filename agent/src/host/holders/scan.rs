@@ -42,7 +42,7 @@ pub(super) fn processes(space: &Space, spaces: &[Space], found: &mut Searches) {
         }
     }
     let targets: BTreeSet<usize> = space.copies.iter().map(|copy| copy.target).collect();
-    targets.into_iter().for_each(|target| found.looked_at(target, looked_at, denied));
+    targets.into_iter().for_each(|target| found.add_counts(target, looked_at, denied));
 }
 
 /// Those that hold nothing, wherever they live by now, at a fraction of what a close look costs.
@@ -73,7 +73,7 @@ pub(super) fn directories(who: &Who<'_>, space: &Space, found: &mut Searches) {
 
 /// By open descriptors: exact, because `fdinfo` names the mount.
 pub(super) fn walk(who: &Who<'_>, spaces: &[Space], found: &mut Searches) -> Walk {
-    let walk = descriptors::each(who.dir, found.end(), |fd, path| {
+    let walk = descriptors::walk(who.dir, found.end(), |fd, path| {
         if !path.starts_with(b"/") || !spaces.iter().any(|space| space.could_hold(path)) {
             return;
         }

@@ -49,7 +49,7 @@ impl Searches {
     }
 
     /// Notes how many processes were looked at on behalf of a target, and how many could not be.
-    pub(super) fn looked_at(&mut self, target: usize, count: u32, unreadable: u32) {
+    pub(super) fn add_counts(&mut self, target: usize, count: u32, unreadable: u32) {
         if let Some(search) = self.searches.get_mut(target) {
             search.looked_at += count;
             search.unreadable += unreadable;

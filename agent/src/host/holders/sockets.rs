@@ -41,7 +41,7 @@ pub(super) fn bound_in(space: &Space, found: &mut Searches) {
     for pid in &space.pids {
         let Ok((dir, ns)) = living(*pid) else { continue };
         let who = Who { pid: *pid, dir: &dir, ns };
-        let walk = descriptors::each(&dir, found.end(), |fd, link| {
+        let walk = descriptors::walk(&dir, found.end(), |fd, link| {
             let Some(path) = socket_list::inode(link).and_then(|inode| names.get(&inode)) else { return };
             for copy in space.copies_at(path) {
                 found.process(copy.target, &who, How::Fd { fd, path: path.clone() }, copy.kind);

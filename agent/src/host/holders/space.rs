@@ -8,7 +8,7 @@ use crate::{
         mounts::{MountReader, Table},
         tree::Tree,
     },
-    observation::{CopyKind, HostPath, Mount, MountTable, covering, within},
+    observation::{CopyKind, HostPath, Mount, MountTable, covering, is_path_within},
     sys::{self, ProcDir},
 };
 
@@ -41,7 +41,7 @@ pub(super) struct MountCopy {
 impl Space {
     /// Whether `path` could lie on one of the copies: cheap, and true for more than do.
     pub(super) fn could_hold(&self, path: &[u8]) -> bool {
-        self.copies.iter().any(|copy| within(path, copy.mount_point.as_bytes()))
+        self.copies.iter().any(|copy| is_path_within(path, copy.mount_point.as_bytes()))
     }
 
     /// The copies that show `path`: the deepest mount on the way decides.

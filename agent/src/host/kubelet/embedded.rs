@@ -1,8 +1,8 @@
 //! What a kubelet was told by the program that it runs in, whose command line has none of its flags.
 
 use crate::{
-    distribution::Distribution,
     host::HostRoot,
+    kubernetes_distribution::Distribution,
     observation::{Fault, FaultKind, HostPath, Reason},
     parse::{self, KubeletFlags},
     sys,
@@ -39,8 +39,8 @@ pub(super) fn flags(
 /// Where k3s and RKE2 keep what belongs to the node.
 pub(super) fn agent_dir(flags: &KubeletFlags, distribution: &Distribution) -> Option<HostPath> {
     let rancher = distribution.rancher?;
-    let told = flags.kubeconfig.as_deref().and_then(|path| path.strip_suffix("/kubelet.kubeconfig"));
-    Some(HostPath::from(told.unwrap_or(rancher.agent)))
+    let dir = flags.kubeconfig.as_deref().and_then(|path| path.strip_suffix("/kubelet.kubeconfig"));
+    Some(HostPath::from(dir.unwrap_or(rancher.agent)))
 }
 
 /// The endpoint that k3s, whichever runtime it has, writes down for crictl (`setupCriCtlConfig` in its pkg/agent).
@@ -155,7 +155,7 @@ mod tests {
     fn another_data_directory_is_told_by_the_kubeconfig() {
         let line = ["/data/rke2/data/v1/bin/kubelet", "--kubeconfig=/data/rke2/agent/kubelet.kubeconfig"];
         let found = |unit: &str| {
-            let distribution = Distribution::of(Some("kubelet"), Some(unit), None);
+            let distribution = Distribution::find(Some("kubelet"), Some(unit), None);
             agent_dir(&parse::kubelet_flags(&line.map(str::to_owned)), distribution)
         };
         assert_eq!(found("rke2-server.service"), Some(HostPath::from("/data/rke2/agent")));

@@ -88,7 +88,7 @@ const DESCRIPTORS_TIMEOUT: Duration = Duration::from_secs(1);
 fn listens(pid: u32, port: u16) -> bool {
     let mut sockets = BTreeSet::new();
     if let Ok(dir) = ProcDir::open(pid) {
-        descriptors::each(&dir, Instant::now() + DESCRIPTORS_TIMEOUT, |_, link| {
+        descriptors::walk(&dir, Instant::now() + DESCRIPTORS_TIMEOUT, |_, link| {
             sockets.extend(socket_list::inode(link));
         });
     }

@@ -43,13 +43,13 @@ fn judge(pid: u32, dir: &ProcDir, prober: &Prober) -> io::Result<Option<Disbelie
         return Ok(Some(Disbelief::OtherUserNamespace));
     }
     Ok(match prober.executable(pid, sys::FILE_TIMEOUT) {
-        Seen::Seen(executable) => of_executable(executable),
+        Seen::Seen(executable) => executable_disbelief(executable),
         Seen::Failed(fault) => Some(Disbelief::Untold(fault)),
         Seen::Missing | Seen::NotAsked => return Err(io::ErrorKind::NotFound.into()),
     })
 }
 
-fn of_executable(executable: Executable) -> Option<Disbelief> {
+fn executable_disbelief(executable: Executable) -> Option<Disbelief> {
     let Executable { owner, others_write, file_system } = executable;
     if file_system::magic_needs_server(file_system) {
         return Some(Disbelief::ExecutableServed);
@@ -159,9 +159,9 @@ mod tests {
     #[test]
     fn a_program_that_a_server_may_change_is_not_believed() {
         let local = Executable { owner: 0, others_write: false, file_system: 0xef53 };
-        assert_eq!(of_executable(local), None);
+        assert_eq!(executable_disbelief(local), None);
         for file_system in [0x6573_5546, 0x6969] {
-            assert_eq!(of_executable(Executable { file_system, ..local }), Some(Disbelief::ExecutableServed));
+            assert_eq!(executable_disbelief(Executable { file_system, ..local }), Some(Disbelief::ExecutableServed));
         }
     }
 

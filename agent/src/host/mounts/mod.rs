@@ -28,7 +28,7 @@ use table::{Source as Anew, Text, is_too_long};
 pub use touchable::touchable;
 
 use crate::{
-    observation::{Dev, Fault, FaultKind, HostPath, Mount, MountTable, Seen, Source, within},
+    observation::{Dev, Fault, FaultKind, HostPath, Mount, MountTable, Seen, Source, is_path_within},
     parse::mountinfo::{Parsed, RawMount},
     sys::ProcDir,
 };
@@ -61,7 +61,7 @@ impl MountReader {
         let root = self.kubelet_root.clone();
         self.filtered(pid, true, |mount| {
             let point = mount.mount_point();
-            within(&point, root.as_bytes()) || within(root.as_bytes(), &point) || mount.needs_server()
+            is_path_within(&point, root.as_bytes()) || is_path_within(root.as_bytes(), &point) || mount.needs_server()
         })
     }
 
@@ -69,7 +69,7 @@ impl MountReader {
     /// they stand on.
     pub fn below_root(&mut self, pid: u32) -> Seen<MountTable> {
         let root = self.kubelet_root.clone();
-        self.filtered(pid, true, |mount| within(&mount.mount_point(), root.as_bytes()))
+        self.filtered(pid, true, |mount| is_path_within(&mount.mount_point(), root.as_bytes()))
     }
 
     /// Of any namespace the file systems that need a server and those of `devs`, with the mounts
@@ -140,7 +140,7 @@ impl MountReader {
             Seen::Missing | Seen::NotAsked => return Seen::Missing,
             Seen::Failed(fault) => return Seen::Failed(Fault { source, ..fault }),
         };
-        let Parsed { mounts, total, odd } = with_parents(&table, keep);
+        let Parsed { mounts, total, odd } = keep_with_parents(&table, keep);
         if let Some(fault) = table.fault() {
             return Seen::Failed(Fault { source, ..fault });
         }
@@ -155,7 +155,7 @@ impl MountReader {
 }
 
 /// Keeps what `keep` wants and every mount that such a one stands on, in the kernel's order.
-fn with_parents(table: &Table, keep: impl Fn(&RawMount<'_>) -> bool) -> Parsed {
+fn keep_with_parents(table: &Table, keep: impl Fn(&RawMount<'_>) -> bool) -> Parsed {
     let mut parents = Vec::new();
     let first = table.mounts(|mount| {
         parents.push((mount.id, mount.parent));

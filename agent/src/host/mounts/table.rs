@@ -52,7 +52,7 @@ impl Source {
         Source { dir, allowance, is_partial: AtomicBool::new(false), mounts: AtomicUsize::new(0) }
     }
 
-    fn each(&self, mut piece: impl FnMut(&[u8]) -> ControlFlow<()>) {
+    fn read_pieces(&self, mut piece: impl FnMut(&[u8]) -> ControlFlow<()>) {
         let mut mounts = 0;
         let read = self.dir.mountinfo_pieces(|lines| {
             let afford = |left: usize| left.checked_sub(lines.len());
@@ -84,7 +84,7 @@ impl Table {
             Text::ReadAnew(source) => source,
         };
         let (mut all, mut room) = (Parsed::default(), MAX_KEPT_BYTES);
-        source.each(|lines| {
+        source.read_pieces(|lines| {
             let Parsed { mounts, total, odd } = mountinfo::mounts(lines, &mut keep);
             all.total += total;
             all.odd += odd;
@@ -100,7 +100,7 @@ impl Table {
             Text::ReadAnew(source) => source,
         };
         let (mut all, mut room) = (Vec::new(), MAX_KEPT_BYTES);
-        source.each(|lines| {
+        source.read_pieces(|lines| {
             let mounts = mountinfo::mounts_with(lines, mark, &mut keep);
             keep_some(source, &mut all, mounts, &mut room)
         });
@@ -117,7 +117,7 @@ impl Table {
             Text::Kept(bytes) => {
                 let _ = look(bytes);
             }
-            Text::ReadAnew(source) => source.each(look),
+            Text::ReadAnew(source) => source.read_pieces(look),
         }
         marks
     }

@@ -66,7 +66,7 @@ fn a_leader_that_is_dead_is_seen_through_a_thread_that_lives() {
 #[test]
 fn a_table_in_which_mounts_stand_on_each_other_is_read() {
     let bytes = b"1 2 0:1 / /a rw - tmpfs t rw\n2 1 0:2 / /b rw - tmpfs t rw\n3 2 0:3 / /c rw - tmpfs t rw\n";
-    assert_eq!(with_parents(&Table::kept(bytes), |mount| mount.id == 3).mounts.len(), 3);
+    assert_eq!(keep_with_parents(&Table::kept(bytes), |mount| mount.id == 3).mounts.len(), 3);
 }
 
 /// A namespace whose table has more than 20 MB, at this directory.

@@ -48,9 +48,9 @@ mod tests {
 
     #[test]
     fn a_line_survives_the_pipe() {
-        let said = [Line::Mapping { pid: 7, path: HostPath::new(&b"/a\xff\nb"[..]) }, Line::Missing];
-        let text: Vec<String> = said.iter().map(|line| serde_json::to_string(line).unwrap()).collect();
-        assert_eq!(lines(format!("noise\n{}\n{}\n{{\"cut", text[0], text[1]).as_bytes()), said);
+        let written = [Line::Mapping { pid: 7, path: HostPath::new(&b"/a\xff\nb"[..]) }, Line::Missing];
+        let text: Vec<String> = written.iter().map(|line| serde_json::to_string(line).unwrap()).collect();
+        assert_eq!(lines(format!("noise\n{}\n{}\n{{\"cut", text[0], text[1]).as_bytes()), written);
     }
 
     proptest! {

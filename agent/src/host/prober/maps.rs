@@ -5,16 +5,16 @@ use crate::observation::{Dev, HostPath};
 
 /// The files of `dev` that are mapped, each once.
 pub(super) fn files_of(bytes: &[u8], dev: Dev) -> Vec<HostPath> {
-    each_once(bytes, |line| file_of(line).filter(|file| file.dev == dev).map(|file| file.path))
+    distinct(bytes, |line| file_of(line).filter(|file| file.dev == dev).map(|file| file.path))
 }
 
 /// The files of `devs` to which a mapping writes, each once: one that is private keeps what is written to itself.
 pub(super) fn writable_files(bytes: &[u8], devs: &[Dev]) -> Vec<(Dev, HostPath)> {
     let is_meant = |file: &MappedFile| file.is_written && devs.contains(&file.dev);
-    each_once(bytes, |line| file_of(line).filter(is_meant).map(|file| (file.dev, file.path)))
+    distinct(bytes, |line| file_of(line).filter(is_meant).map(|file| (file.dev, file.path)))
 }
 
-fn each_once<T: Ord>(bytes: &[u8], read: impl Fn(&[u8]) -> Option<T>) -> Vec<T> {
+fn distinct<T: Ord>(bytes: &[u8], read: impl Fn(&[u8]) -> Option<T>) -> Vec<T> {
     let mut files: Vec<T> = bytes.split(|b| *b == b'\n').filter_map(read).collect();
     files.sort();
     files.dedup();

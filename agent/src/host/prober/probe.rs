@@ -68,7 +68,7 @@ fn stat(path: &str, out: &OwnedFd) -> io::Result<()> {
 
 fn mappings(dev: &str, pids: &[String], out: &OwnedFd) -> io::Result<()> {
     let Some(dev) = Dev::parse(dev) else { return Err(io::ErrorKind::InvalidInput.into()) };
-    each_map(pids, MAX_MAPS_BYTES, out, |pid, bytes| {
+    search_maps(pids, MAX_MAPS_BYTES, out, |pid, bytes| {
         let files = maps::files_of(bytes, dev);
         files.into_iter().map(|path| Line::Mapping { pid, path }).collect()
     })
@@ -76,14 +76,14 @@ fn mappings(dev: &str, pids: &[String], out: &OwnedFd) -> io::Result<()> {
 
 fn writable_mappings(devs: &str, pids: &[String], out: &OwnedFd) -> io::Result<()> {
     let devs: Vec<Dev> = devs.split(',').filter_map(Dev::parse).collect();
-    each_map(pids, MAX_MAPS_BYTES, out, |pid, bytes| {
+    search_maps(pids, MAX_MAPS_BYTES, out, |pid, bytes| {
         let files = maps::writable_files(bytes, &devs);
         files.into_iter().map(|(dev, path)| Line::WritableMapping { pid, dev, path }).collect()
     })
 }
 
 /// Says what there is in the mappings of each process, and that it has been looked at.
-fn each_map(pids: &[String], cap: u64, out: &OwnedFd, find: impl Fn(u32, &[u8]) -> Vec<Line>) -> io::Result<()> {
+fn search_maps(pids: &[String], cap: u64, out: &OwnedFd, find: impl Fn(u32, &[u8]) -> Vec<Line>) -> io::Result<()> {
     for pid in pids.iter().filter_map(|pid| pid.parse().ok()) {
         let path = format!("/proc/{pid}/maps");
         match read(&path, cap) {
@@ -107,8 +107,8 @@ fn places(links: &[String], out: &OwnedFd) -> io::Result<()> {
         let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
         match statx(CWD, &path, flags, StatxFlags::MNT_ID) {
             Ok(facts) => {
-                let told = facts.stx_mask & StatxFlags::MNT_ID.bits() != 0;
-                let mount_id = told.then(|| u32::try_from(facts.stx_mnt_id).ok()).flatten();
+                let has_mount_id = facts.stx_mask & StatxFlags::MNT_ID.bits() != 0;
+                let mount_id = has_mount_id.then(|| u32::try_from(facts.stx_mnt_id).ok()).flatten();
                 let dev = Dev { major: facts.stx_dev_major, minor: facts.stx_dev_minor };
                 write_line(out, &Line::Place(Place { pid, link: link.to_owned(), dev, mount_id }))?;
             }
@@ -126,16 +126,16 @@ mod tests {
     #[test]
     fn a_process_whose_mappings_were_cut_off_was_not_looked_at() {
         let me = std::process::id();
-        let told = |cap| {
+        let written = |cap| {
             let (read, write) = nix::unistd::pipe().unwrap();
-            each_map(&[me.to_string()], cap, &write, |_, _| Vec::new()).unwrap();
+            search_maps(&[me.to_string()], cap, &write, |_, _| Vec::new()).unwrap();
             drop(write);
-            let mut said = Vec::new();
-            fs::File::from(read).read_to_end(&mut said).unwrap();
-            lines(&said)
+            let mut output = Vec::new();
+            fs::File::from(read).read_to_end(&mut output).unwrap();
+            lines(&output)
         };
-        assert_eq!(told(MAX_MAPS_BYTES), [Line::Looked { pid: me }]);
-        let cut = told(64);
+        assert_eq!(written(MAX_MAPS_BYTES), [Line::Looked { pid: me }]);
+        let cut = written(64);
         assert!(matches!(cut.as_slice(), [Line::Failed(fault)] if fault.kind == FaultKind::TooLarge), "{cut:?}");
     }
 }

@@ -29,7 +29,7 @@ impl Standing {
         let status = parse::status(&dir.read("status", MAX_LINES_BYTES)?);
         let in_exec = stat.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut);
         let stat = match in_exec {
-            true => of_status(dir.pid(), &status),
+            true => stat_from_status(dir.pid(), &status),
             false => parse::stat(&stat?).ok_or_else(|| odd(dir, "stat"))?,
         };
         Ok(Standing { stat, status, in_exec })
@@ -74,7 +74,7 @@ impl Standing {
 }
 
 /// What is known of a process of which the kernel tells only that: not when it started.
-fn of_status(pid: u32, status: &Status) -> Stat {
+fn stat_from_status(pid: u32, status: &Status) -> Stat {
     let Status { comm, state, parent, threads, .. } = status.clone();
     Stat { pid, comm, state, parent, flags: 0, threads, start_ticks: 0 }
 }
@@ -84,7 +84,7 @@ fn odd(dir: &ProcDir, file: &str) -> io::Error {
 }
 
 /// The threads beside the first one: all, or those in D.
-pub(super) fn others(pid: u32, process: &ProcDir, depth: Depth) -> io::Result<Vec<Thread>> {
+pub(super) fn other_threads(pid: u32, process: &ProcDir, depth: Depth) -> io::Result<Vec<Thread>> {
     let entries = process.list("task")?;
     let tids = entries.iter().filter_map(|entry| entry.name.to_str()?.parse().ok()).filter(|tid| *tid != pid);
     let wanted = tids.take(MAX_THREADS).filter(|tid| depth == Depth::Threads || is_uninterruptible(process, *tid));
@@ -193,8 +193,8 @@ mod tests {
         let tid = || gettid().as_raw().unsigned_abs();
         let (sender, receiver) = mpsc::channel();
         let (stop, stopped) = mpsc::channel::<()>();
-        let told = sender.clone();
-        let asleep = std::thread::spawn(move || told.send(tid()).map(|()| stopped.recv()));
+        let ready = sender.clone();
+        let asleep = std::thread::spawn(move || ready.send(tid()).map(|()| stopped.recv()));
         let asleep_tid = receiver.recv().unwrap();
         let blocked = std::thread::spawn(move || {
             sender.send(tid()).unwrap();

@@ -29,7 +29,7 @@ impl<'a> Scan<'a> {
             seen.api = self.api(&seen.node.name, None).await;
         }
         let boot_id = sys::read_text("/proc/sys/kernel/random/boot_id".as_ref(), 64).ok();
-        seen.api = locations::of_this_node(std::mem::take(&mut seen.api), &seen.runtime, boot_id);
+        seen.api = locations::reject_other_node(std::mem::take(&mut seen.api), &seen.runtime, boot_id);
         if only.is_some() {
             // The runtime was asked before the API server, so whoever it knows cannot have appeared in between.
             self.pods(self.uids(&seen.runtime, &seen.api).as_ref(), seen);
@@ -67,11 +67,11 @@ impl<'a> Scan<'a> {
             Err(fault) => return Seen::Failed(fault),
         };
         if let Some(pods) = &self.known_by {
-            return locations::known_by_its_pods(runtime.facts(None).await, socket, &self.host, pods);
+            return locations::verify_by_pods(runtime.facts(None).await, socket, &self.host, pods);
         }
         let of_kubelet = self.kubelet.get().map(|kubelet| HostRoot::new(format!("/proc/{}/root", kubelet.pid)));
         let facts = runtime.facts(only).await;
-        locations::refused_to_kubelet(facts, socket, of_kubelet.as_ref().unwrap_or(&self.host))
+        locations::verify_refusal(facts, socket, of_kubelet.as_ref().unwrap_or(&self.host))
     }
 
     async fn api(&self, node: &str, only: Option<&PodFilter>) -> Seen<ApiFacts> {
@@ -174,7 +174,7 @@ impl<'a> Scan<'a> {
     fn cgroups(&self, mounts: &[CgroupMount], uids: Option<&BTreeSet<PodUid>>) -> Seen<Vec<PodCgroup>> {
         let root = self.settings.cgroup_root();
         let found = match uids {
-            Some(uids) => cgroups::of(uids, &self.host, mounts, &root),
+            Some(uids) => cgroups::pods_of(uids, &self.host, mounts, &root),
             None => cgroups::pods(&self.host, mounts, &root),
         };
         match found {

@@ -4,8 +4,8 @@
 use std::io::ErrorKind;
 
 use crate::{
-    distribution::{DEFAULT_ROOT, DISTRIBUTIONS, RUNTIMES},
     host::{HostRoot, kubelet},
+    kubernetes_distribution::{DEFAULT_ROOT, DISTRIBUTIONS, RUNTIMES},
     observation::{ApiFacts, Fault, FaultKind, HostPath, RuntimeFacts, Sandbox, Seen, Source},
     sys::{self, ProcDir},
 };
@@ -120,7 +120,7 @@ pub fn is_kubelets(asked: &Seen<HostPath>, settings: &kubelet::Settings, host: &
 
 /// What was only found may be what is left of another runtime, for which this node has no containers. It is believed where
 /// it runs a pod whose directory the kubelet has made below `pods`: that of one which has ended may be older than the kubelet.
-pub fn known_by_its_pods(
+pub fn verify_by_pods(
     runtime: Seen<RuntimeFacts>,
     socket: &HostPath,
     host: &HostRoot,
@@ -138,7 +138,7 @@ pub fn known_by_its_pods(
 }
 
 /// That nobody listens on a socket that is not there is so only where the kubelet, too, finds none.
-pub fn refused_to_kubelet(runtime: Seen<RuntimeFacts>, socket: &HostPath, of_kubelet: &HostRoot) -> Seen<RuntimeFacts> {
+pub fn verify_refusal(runtime: Seen<RuntimeFacts>, socket: &HostPath, of_kubelet: &HostRoot) -> Seen<RuntimeFacts> {
     match runtime {
         Seen::Failed(fault) if fault.kind == FaultKind::Refused && is_of_nothing(&fault) => {
             let missing = of_kubelet.is_missing(socket);
@@ -150,12 +150,12 @@ pub fn refused_to_kubelet(runtime: Seen<RuntimeFacts>, socket: &HostPath, of_kub
 }
 
 fn is_of_nothing(fault: &Fault) -> bool {
-    fault.errno.map(FaultKind::of_errno) == Some(FaultKind::Gone)
+    fault.errno.map(FaultKind::from_errno) == Some(FaultKind::Gone)
 }
 
 /// An answer about another machine is worse than none: every pod here would seem forgotten. The
 /// boot id settles it; without it, a list that shares no pod with this node is not this node's.
-pub fn of_this_node(api: Seen<ApiFacts>, runtime: &Seen<RuntimeFacts>, boot_id: Option<String>) -> Seen<ApiFacts> {
+pub fn reject_other_node(api: Seen<ApiFacts>, runtime: &Seen<RuntimeFacts>, boot_id: Option<String>) -> Seen<ApiFacts> {
     let Seen::Seen(facts) = api else { return api };
     let same = facts.boot_id.as_ref().zip(boot_id.as_ref()).map(|(told, own)| told == own.trim());
     let sandboxes = runtime.get().into_iter().flat_map(|runtime| &runtime.sandboxes);
@@ -176,7 +176,7 @@ mod tests {
     use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, bind, socket};
 
     use super::*;
-    use crate::{distribution::Distribution, host::Sockets, host::runtime, observation::sample};
+    use crate::{host::Sockets, host::runtime, kubernetes_distribution::Distribution, observation::sample};
 
     /// `/var/run` as on Debian: below another root an absolute link leads into the reader's own.
     fn node_with(socket: &str) -> (tempfile::TempDir, HostRoot, kubelet::Settings) {
@@ -196,7 +196,7 @@ mod tests {
         let real = HostPath::from("/run/wt-test/c.sock");
         let facts = async |socket: &HostPath| {
             let facts = runtime::Runtime::new(&Sockets::Own, &host.at(socket)).unwrap().facts(None).await;
-            refused_to_kubelet(facts, socket, &host).fault().map(|fault| fault.kind)
+            verify_refusal(facts, socket, &host).fault().map(|fault| fault.kind)
         };
         let found = cri_socket(&Options::default(), &settings, &host);
         assert_eq!(found, Seen::Seen(real.clone()));
@@ -219,18 +219,18 @@ mod tests {
         let facts = runtime::Runtime::new(&Sockets::Own, &host.at(&socket)).unwrap().facts(None).await;
         assert_eq!(facts.fault().map(|fault| fault.kind), Some(FaultKind::Refused));
         let _listener = std::os::unix::net::UnixListener::bind(dir.path().join("run/wt-test/c.sock")).unwrap();
-        let confirmed = refused_to_kubelet(facts, &socket, &host);
+        let confirmed = verify_refusal(facts, &socket, &host);
         assert_eq!(confirmed.fault().map(|fault| fault.kind), Some(FaultKind::Gone));
     }
 
     #[test]
     fn one_socket_with_two_names_is_the_kubelets() {
         let (_dir, host, settings) = node_with("/var/run/wt-test/c.sock");
-        let told = |path: &str| Options { cri_socket: Some(path.into()), ..Options::default() };
+        let options = |path: &str| Options { cri_socket: Some(path.into()), ..Options::default() };
         let is_its = |options: &Options| is_kubelets(&cri_socket(options, &settings, &host), &settings, &host);
-        assert!(is_its(&told("/run/wt-test/c.sock")));
-        assert!(is_its(&told("/var/run/wt-test/c.sock")));
-        assert!(!is_its(&told("/run/wt-test/other.sock")));
+        assert!(is_its(&options("/run/wt-test/c.sock")));
+        assert!(is_its(&options("/var/run/wt-test/c.sock")));
+        assert!(!is_its(&options("/run/wt-test/other.sock")));
     }
 
     #[test]
@@ -245,7 +245,7 @@ mod tests {
         let found = |settings: &kubelet::Settings| cri_socket(&Options::default(), settings, &host);
         let unknown = kubelet::Settings::default();
         let whole = kubelet::Settings { is_whole: true, ..kubelet::Settings::default() };
-        let distribution = Distribution::of(Some("k3s-server"), None, None);
+        let distribution = Distribution::find(Some("k3s-server"), None, None);
         let k3s = kubelet::Settings { distribution, ..kubelet::Settings::default() };
         let at = |path: &str| Seen::Seen(HostPath::from(path));
         assert_eq!(found(&unknown), Seen::Missing);
@@ -277,7 +277,7 @@ mod tests {
         let (socket, pods) = (HostPath::from("/run/crio/crio.sock"), HostPath::from("/var/lib/kubelet/pods"));
         let runtime = sample::running().runtime;
         let uid = runtime.get().unwrap().sandboxes[0].pod.uid.clone();
-        let believed = |runtime: Seen<RuntimeFacts>| known_by_its_pods(runtime, &socket, &host, &pods);
+        let believed = |runtime: Seen<RuntimeFacts>| verify_by_pods(runtime, &socket, &host, &pods);
         let fault = believed(runtime.clone()).fault().cloned().unwrap();
         assert!(fault.kind == FaultKind::NotAsked && fault.says.contains("--cri-endpoint"), "{fault:?}");
         std::fs::create_dir_all(dir.path().join("var/lib/kubelet/pods").join(uid.as_str())).unwrap();
@@ -319,7 +319,7 @@ mod tests {
         let host = HostRoot::new(dir.path());
         let agent = HostPath::from("/var/lib/rancher/rke2/agent");
         let settings = kubelet::Settings {
-            distribution: Distribution::of(Some("kubelet"), Some("rke2-agent.service"), None),
+            distribution: Distribution::find(Some("kubelet"), Some("rke2-agent.service"), None),
             rancher_agent: Some(agent.clone()),
             ..kubelet::Settings::default()
         };
@@ -338,14 +338,14 @@ mod tests {
     fn the_pods_of_another_machine_are_not_believed() {
         let seen = sample::running();
         let own = || Some("b\n".to_owned());
-        assert!(of_this_node(seen.api.clone(), &seen.runtime, own()).get().is_some(), "they share a pod");
+        assert!(reject_other_node(seen.api.clone(), &seen.runtime, own()).get().is_some(), "they share a pod");
         let mut other = sample::node();
-        assert!(of_this_node(other.api.clone(), &seen.runtime, own()).fault().is_some(), "they share none");
+        assert!(reject_other_node(other.api.clone(), &seen.runtime, own()).fault().is_some(), "they share none");
         let Seen::Seen(facts) = &mut other.api else { unreachable!() };
         facts.boot_id = Some("b".to_owned());
-        assert!(of_this_node(other.api.clone(), &seen.runtime, own()).get().is_some(), "all were forgotten");
+        assert!(reject_other_node(other.api.clone(), &seen.runtime, own()).get().is_some(), "all were forgotten");
         let Seen::Seen(facts) = &mut other.api else { unreachable!() };
         facts.boot_id = Some("c".to_owned());
-        assert!(of_this_node(other.api, &seen.runtime, own()).fault().is_some());
+        assert!(reject_other_node(other.api, &seen.runtime, own()).fault().is_some());
     }
 }

@@ -144,8 +144,8 @@ impl<'a> Scan<'a> {
     /// The kubelet's own identity may list the pods of its node, so on a node nothing needs to be
     /// set up for this.
     fn credentials(&self) -> Option<api::Credentials> {
-        let told = self.options.kubeconfig.clone().or_else(|| std::env::var_os("KUBECONFIG").map(Into::into));
-        if let Some(path) = told {
+        let kubeconfig = self.options.kubeconfig.clone().or_else(|| std::env::var_os("KUBECONFIG").map(Into::into));
+        if let Some(path) = kubeconfig {
             return Some(api::Credentials::Kubeconfig(path));
         }
         if std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() {

@@ -16,22 +16,22 @@ impl PodDirReader<'_> {
     /// safe, else the mount table.
     pub(super) fn is_mounted(&self, path: &HostPath) -> Seen<bool> {
         if self.kubelet_minor != 0 && self.kubelet_minor < FIRST_MINOR_WITH_STATX {
-            return Seen::Seen(self.on_another_device(path));
+            return Seen::Seen(self.is_other_device(path));
         }
         if touchable(self.mounts, path).is_err() {
-            return Seen::Seen(self.in_table(path));
+            return Seen::Seen(self.is_in_table(path));
         }
         // A kernel that does not tell (< 5.8): the kubelet compares devices then.
-        let told = self.tree.is_mount_root(path);
-        told.map(|told| told.unwrap_or_else(|| self.on_another_device(path)))
+        let root = self.tree.is_mount_root(path);
+        root.map(|root| root.unwrap_or_else(|| self.is_other_device(path)))
     }
 
-    fn in_table(&self, path: &HostPath) -> bool {
+    fn is_in_table(&self, path: &HostPath) -> bool {
         self.mounts.iter().any(|mount| mount.mount_point == *path)
     }
 
     /// What comparing `st_dev` of a path and of its parent would say, without `stat`.
-    fn on_another_device(&self, path: &HostPath) -> bool {
+    fn is_other_device(&self, path: &HostPath) -> bool {
         let Some(parent) = path.as_path().parent().map(|parent| HostPath::from(parent.to_owned())) else {
             return false;
         };

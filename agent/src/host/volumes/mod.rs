@@ -17,7 +17,7 @@ use findings::PodUid;
 
 use super::{HostRoot, tree::Tree};
 use crate::{
-    observation::{Fault, HostPath, Mount, MountTable, PodDir, Seen, within},
+    observation::{Fault, HostPath, Mount, MountTable, PodDir, Seen, is_path_within},
     sys::{Entry, EntryKind},
 };
 
@@ -38,7 +38,7 @@ pub fn pod_dirs(
     // The table is gone through for every pod, and only what is mounted above them or right on one counts.
     let is_near = |mount: &&Mount| {
         let point = mount.mount_point.as_path();
-        within(pods.as_bytes(), mount.mount_point.as_bytes()) || point.parent() == Some(pods.as_path())
+        is_path_within(pods.as_bytes(), mount.mount_point.as_bytes()) || point.parent() == Some(pods.as_path())
     };
     let mounts: Vec<Mount> = table.mounts.iter().filter(is_near).cloned().collect();
     let tree = match Tree::open(host, &pods, &mounts) {
@@ -107,7 +107,7 @@ pub fn changed_ms(host: &HostRoot, kubelet_root: &HostPath, table: &MountTable) 
 pub fn read_into(dir: &mut PodDir, host: &HostRoot, kubelet_root: &HostPath, table: &MountTable, kubelet_minor: u32) {
     let pods = kubelet_root.join("pods");
     let path = pods.join(dir.uid.as_str());
-    let mounts = near(table, &path);
+    let mounts = mounts_near(table, &path);
     let tree = match Tree::open(host, &pods, &mounts) {
         Seen::Seen(tree) => tree,
         Seen::Missing | Seen::NotAsked => return dir.volumes = Seen::Seen(Vec::new()),
@@ -118,7 +118,7 @@ pub fn read_into(dir: &mut PodDir, host: &HostRoot, kubelet_root: &HostPath, tab
     sub_paths::fill(dir, &reader, &path.join("volume-subpaths"));
     devices::fill(dir, &reader, &path.join("volumeDevices"));
     let devices = kubelet_root.join("plugins/kubernetes.io/csi/volumeDevices");
-    let mounts = near(table, &devices);
+    let mounts = mounts_near(table, &devices);
     match Tree::open(host, &devices, &mounts) {
         Seen::Seen(tree) => published::fill(dir, &PodDirReader { tree, mounts: &mounts, kubelet_minor }, &devices),
         Seen::Missing | Seen::NotAsked => {}
@@ -127,10 +127,10 @@ pub fn read_into(dir: &mut PodDir, host: &HostRoot, kubelet_root: &HostPath, tab
 }
 
 /// The walk over the table is done for every volume, so it is cut down first.
-fn near(table: &MountTable, path: &HostPath) -> Vec<Mount> {
+fn mounts_near(table: &MountTable, path: &HostPath) -> Vec<Mount> {
     let is_near = |mount: &&Mount| {
         let point = mount.mount_point.as_bytes();
-        within(point, path.as_bytes()) || within(path.as_bytes(), point)
+        is_path_within(point, path.as_bytes()) || is_path_within(path.as_bytes(), point)
     };
     table.mounts.iter().filter(is_near).cloned().collect()
 }

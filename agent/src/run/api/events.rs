@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use client::{List, Selector, part};
 use findings::{
     FaultKind,
-    event::{CONTROLLER, Carried, EventName, MAX_BYTES, NAMESPACE},
+    event::{CONTROLLER, EventName, FindingAnnotation, MAX_ANNOTATION_BYTES, NAMESPACE},
 };
 use jiff::Timestamp;
 use reconcile::{
@@ -24,7 +24,7 @@ const EVENTS: u32 = 25;
 /// Of so many Events of ours the rest is left to expire.
 const MOST_EVENTS: usize = 2000;
 /// And when what they carry is longer, in bytes.
-const MOST_CARRIED: usize = 256 * MAX_BYTES;
+const MOST_CARRIED: usize = 256 * MAX_ANNOTATION_BYTES;
 /// Who speaks of whom is said in fewer bytes.
 const MOST_IDENTITY: usize = 2 << 10;
 
@@ -85,7 +85,8 @@ impl Cluster {
         let (mut found, mut carried) = (Vec::new(), 0);
         let take = |events: Vec<Event>| {
             for event in events {
-                carried += event.metadata.annotations.finding.as_ref().map_or(0, String::len).min(2 * MAX_BYTES);
+                carried +=
+                    event.metadata.annotations.finding.as_ref().map_or(0, String::len).min(2 * MAX_ANNOTATION_BYTES);
                 found.extend(event.own());
             }
             let is_enough = found.len() >= MOST_EVENTS || carried >= MOST_CARRIED;
@@ -117,13 +118,13 @@ impl Cluster {
 impl Event {
     fn own(self) -> Option<OwnEvent> {
         // Anyone who may write Events could have written it: what cannot be read is not ours.
-        let carried = Carried::from_annotation(self.metadata.annotations.finding.as_ref()?).ok()?;
-        let since_s = carried.since.parse::<Timestamp>().ok()?.as_second();
+        let annotation = FindingAnnotation::parse(self.metadata.annotations.finding.as_ref()?).ok()?;
+        let since_s = annotation.since.parse::<Timestamp>().ok()?.as_second();
         let last = self.series.as_ref().map(|series| series.last_observed_time).or(self.event_time)?;
-        let name = EventName::from_api(&self.metadata.name);
+        let name = EventName::read(&self.metadata.name);
         let existing = self.existing();
         let is_short = serde_json::to_string(&existing.identity).is_ok_and(|text| text.len() <= MOST_IDENTITY);
-        is_short.then_some(OwnEvent { name, existing, written_s: last.as_second(), carried, since_s })
+        is_short.then_some(OwnEvent { name, existing, written_s: last.as_second(), annotation, since_s })
     }
 
     fn existing(self) -> ExistingEvent {

@@ -6,7 +6,7 @@ use agent_core::{gates::judge, observation::sample};
 use apiserver::{FakeApiServer, Fault, Faults, Rule, Store};
 use findings::{
     FaultKind,
-    event::{CONTROLLER, Carried, EventName, NAMESPACE, Phase, Subjects},
+    event::{CONTROLLER, EventName, FindingAnnotation, NAMESPACE, Phase, Subjects},
 };
 use reconcile::{
     Instant, Reconciler, Settings,
@@ -139,7 +139,7 @@ async fn an_answer_without_the_event_is_none() {
     let report = judge(&seen);
     let (pod, finding) = (report.pods[0].pod.clone(), report.pods[0].findings[0].clone());
     let draft = Draft {
-        name: EventName::of("node-7", "7b0c", Subjects::Pod(&pod.uid), &finding),
+        name: EventName::new("node-7", "7b0c", Subjects::Pod(&pod.uid), &finding),
         of: NodeRef { node: "node-7".to_owned(), uid: "7b0c".to_owned() },
         warning: true,
         reason: finding.cause.event_reason.to_owned(),
@@ -147,7 +147,7 @@ async fn an_answer_without_the_event_is_none() {
         related: None,
         event_time: "2026-08-01T10:00:00.000000Z".to_owned(),
         series: None,
-        carried: Carried::new(Phase::Holds, &finding, &[pod], String::new(), String::new()),
+        annotation: FindingAnnotation::new(Phase::Holds, &finding, &[pod], String::new(), String::new()),
     };
     let store = ground.fake.store();
     store.set_faults(&Rule::new(Fault::Nonsense).verb("patch").into()).unwrap();
@@ -165,7 +165,7 @@ async fn an_event_that_stands_there_first_silences_nobody() {
     let Seen::Seen(facts) = &mut seen.api else { unreachable!() };
     facts.pods[0].finalizers.push("example.com/hold".into());
     let (pod, report) = (facts.pods[0].clone(), judge(&seen));
-    let name = EventName::of("node-7", "7b0c", Subjects::Pod(&pod.uid), &report.pods[0].findings[0]);
+    let name = EventName::new("node-7", "7b0c", Subjects::Pod(&pod.uid), &report.pods[0].findings[0]);
     let forged = json!({
         "apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": name.as_str(), "namespace": NAMESPACE},
         "eventTime": "2026-08-01T10:00:00.000000Z", "type": "Normal", "reason": "AllIsWell", "action": "x",
@@ -205,7 +205,7 @@ async fn an_event_that_stands_there_first_silences_nobody() {
     let [ours] = &events.iter().filter(|event| event["type"] == "Warning").collect::<Vec<&Value>>()[..] else {
         panic!("{events:?}")
     };
-    let written = EventName::from_api(ours["metadata"]["name"].as_str().unwrap());
+    let written = EventName::read(ours["metadata"]["name"].as_str().unwrap());
     assert!(written != name && name.is_base_of(&written), "{written}");
     // Another agent on this node goes on with it.
     let own = ground.cluster.own_events().await.unwrap();

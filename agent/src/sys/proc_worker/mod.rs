@@ -222,13 +222,13 @@ mod tests {
         let mut worker = ProcWorker { copy: None, silent: BTreeMap::new(), abandoned: Vec::new() };
         let began = Instant::now();
         let kinds = |answers: Vec<Answer>| answers.into_iter().map(|one| one.map_err(|error| error.kind())).collect();
-        let told: Vec<_> = kinds(worker.query(&fd, 7, &[file("wchan"), file("stat")]));
-        assert_eq!(told, [Err(io::ErrorKind::TimedOut), Err(io::ErrorKind::TimedOut)]);
+        let answers: Vec<_> = kinds(worker.query(&fd, 7, &[file("wchan"), file("stat")]));
+        assert_eq!(answers, [Err(io::ErrorKind::TimedOut), Err(io::ErrorKind::TimedOut)]);
         assert!(began.elapsed() >= FILE_TIMEOUT && worker.abandoned.is_empty());
         let again = Instant::now();
         assert!(worker.query(&fd, 7, &[file("wchan")])[0].is_err() && again.elapsed() < FILE_TIMEOUT);
-        let told: Vec<_> = kinds(worker.query(&fd, 8, &[file("wchan"), file("nothing")]));
-        assert_eq!(told, [Ok(b"here".to_vec()), Err(io::ErrorKind::NotFound)]);
+        let answers: Vec<_> = kinds(worker.query(&fd, 8, &[file("wchan"), file("nothing")]));
+        assert_eq!(answers, [Ok(b"here".to_vec()), Err(io::ErrorKind::NotFound)]);
         worker.dismiss();
     }
 

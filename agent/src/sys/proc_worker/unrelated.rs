@@ -72,7 +72,7 @@ fn has_nothing_below(proc: &OwnedFd, pid: u32, paths: &[&[u8]], left: &mut usize
     let descriptors = openat(&dir, "fd", flags | OFlag::O_RDONLY, Mode::empty())?;
     let look =
         |numbers: &[u32]| numbers.iter().map(|number| link(&descriptors, number.to_string().as_bytes())).collect();
-    let seen = numbered_links::each(&descriptors, look, |_, link| {
+    let seen = numbered_links::walk(&descriptors, look, |_, link| {
         *left = left.saturating_sub(1);
         if *left == 0 || is_below(link) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;

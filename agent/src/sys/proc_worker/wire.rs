@@ -99,8 +99,8 @@ pub(super) fn exchange(
     let mut to = stream;
     to.write_all(&body)?;
     // The copy says nothing but what was asked, so nothing is read that is not of these.
-    let mut said = BufReader::new(stream);
-    questions.iter().map(|_| answer(&mut said)).collect()
+    let mut answers = BufReader::new(stream);
+    questions.iter().map(|_| answer(&mut answers)).collect()
 }
 
 fn answer(stream: &mut impl Read) -> io::Result<Answer> {
@@ -122,19 +122,19 @@ pub(super) fn serve(stream: &UnixStream) -> Result<(), Errno> {
         let mut from = stream;
         from.read_exact(&mut body).map_err(|_| Errno::EPIPE)?;
         let mut rest = body.as_slice();
-        let mut said = Vec::new();
+        let mut output = Vec::new();
         for _ in 0..count {
             let (error, bytes) = match perform(&dir, &mut rest) {
                 Ok(bytes) => (0, bytes),
                 Err(error) if error.kind() == io::ErrorKind::FileTooLarge => (TOO_LONG, Vec::new()),
                 Err(error) => (error.raw_os_error().unwrap_or(libc::EIO), Vec::new()),
             };
-            said.extend_from_slice(&error.to_ne_bytes());
-            put(&mut said, self::length(bytes.len()));
-            said.extend_from_slice(&bytes);
+            output.extend_from_slice(&error.to_ne_bytes());
+            put(&mut output, self::length(bytes.len()));
+            output.extend_from_slice(&bytes);
         }
         let mut to = stream;
-        to.write_all(&said).map_err(|_| Errno::EPIPE)?;
+        to.write_all(&output).map_err(|_| Errno::EPIPE)?;
     }
 }
 

@@ -165,7 +165,7 @@ fn refused_calls(role: Role) -> anyhow::Result<BpfProgram> {
     refused.insert(libc::SYS_open, flags_of(1)?);
     match role {
         Role::Reader => refused.extend([libc::SYS_socket, libc::SYS_connect].map(|call| (call, Vec::new()))),
-        Role::Broker => refused.extend([(libc::SYS_socket, other_than(&[libc::AF_UNIX, libc::AF_INET])?)]),
+        Role::Broker => refused.extend([(libc::SYS_socket, rules_except(&[libc::AF_UNIX, libc::AF_INET])?)]),
         Role::Talker => {}
     }
     let arch = TargetArch::try_from(std::env::consts::ARCH)?;
@@ -184,7 +184,7 @@ fn flags_of(argument: u8) -> anyhow::Result<Vec<SeccompRule>> {
 }
 
 /// A socket of another family.
-fn other_than(families: &[i32]) -> anyhow::Result<Vec<SeccompRule>> {
+fn rules_except(families: &[i32]) -> anyhow::Result<Vec<SeccompRule>> {
     let is_other = |family: &i32| {
         SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, u64::from(family.cast_unsigned()))
     };

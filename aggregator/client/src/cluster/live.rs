@@ -2,7 +2,7 @@
 //! caller's own right to exec, and only when that was asked for. It asks the reader that runs.
 
 use aggregator_core::state::{AgentEvent, Answer, Facts, Meta, Texts};
-use findings::event::{ANNOTATION, Carried, Phase};
+use findings::event::{ANNOTATION, FindingAnnotation, Phase};
 use findings::{FaultKind, NodeReport, PodRef, Verdict, clean};
 use jiff::Timestamp;
 
@@ -60,7 +60,7 @@ fn read(said: &[u8], pod: (&str, &str), before: bool) -> Answer<Facts> {
     let own = its().flat_map(|one| one.findings.iter().map(|finding| (&one.pod, finding)));
     let found = own.chain(of_node).map(|(pod, finding)| {
         let now = Timestamp::now().to_string();
-        Carried::new(Phase::Holds, finding, std::slice::from_ref(pod), String::new(), now).to_annotation()
+        FindingAnnotation::new(Phase::Holds, finding, std::slice::from_ref(pod), String::new(), now).to_json()
     });
     let event = |carried: String| AgentEvent {
         metadata: Meta { annotations: Texts::from_iter([(ANNOTATION.to_owned(), carried)]), ..Meta::default() },

@@ -16,7 +16,7 @@ pub struct Step {
     /// Which object it is, if it is one.
     pub object: Option<ObjectRef>,
     /// What it is otherwise: a process, a mount.
-    pub what: Option<findings::Thing>,
+    pub what: Option<findings::Entity>,
 }
 
 /// Which agent said it, and when.
@@ -55,14 +55,14 @@ impl Step {
     }
 
     /// Says as data what it is about.
-    pub fn with_thing(mut self, what: Option<findings::Thing>) -> Self {
+    pub fn with_thing(mut self, what: Option<findings::Entity>) -> Self {
         self.what = what;
         self
     }
 
     pub(super) fn link(&self, root: bool) -> Link {
         let link_of = |object: &ObjectRef| {
-            findings::Thing::object(&object.kind, object.namespace.as_deref().unwrap_or_default(), &object.name)
+            findings::Entity::object(&object.kind, object.namespace.as_deref().unwrap_or_default(), &object.name)
         };
         let what = self.object.as_ref().map(link_of).or_else(|| self.what.clone());
         Link { subject: self.subject.clone(), state: self.words.clone(), what, root }
@@ -269,7 +269,7 @@ impl RootCause {
     /// The finding for a victim, from which this chain leads.
     pub(super) fn finding(&self, chain: &[Link]) -> Finding {
         let gate = self.agent.as_ref().and_then(|agent| agent.gate);
-        let found = self.draft.clone().at(gate).below(chain).finish();
+        let found = self.draft.clone().gate(gate).chain(chain).finish();
         // The chain and the steps have the values in words.
         Finding { remedy: self.remedy(found.remedy.clone()), values: Values::new(), ..found }
     }

@@ -5,7 +5,7 @@ mod fault;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use findings::{Finding, Link, Thing, Unknown, Verdict};
+use findings::{Entity, Finding, Link, Unknown, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -99,7 +99,7 @@ impl Root {
         let by = self.told_by.as_ref().map(|by| &by.node).or(self.look_on.as_ref());
         let root = self.finding.chain.last().and_then(|link| link.what.as_ref());
         let is = root.and_then(|thing| match thing {
-            Thing::Object { kind, namespace: None, name } if kind == "Node" => Some(name),
+            Entity::Object { kind, namespace: None, name } if kind == "Node" => Some(name),
             _ => None,
         });
         by.or(is).map(String::as_str)

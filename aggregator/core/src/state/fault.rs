@@ -25,6 +25,6 @@ impl Fault {
 
     /// An error that the server answered with.
     pub fn answered(status: u16, message: impl Into<Message>) -> Self {
-        Fault { kind: FaultKind::of_status(status), status: Some(status), message: message.into() }
+        Fault { kind: FaultKind::from_status(status), status: Some(status), message: message.into() }
     }
 }

@@ -30,7 +30,7 @@ const ANNOTATIONS: &[&str] = &[
 
 /// More bytes of an annotation are not kept: a finding that is longer is no finding of an agent, and
 /// the first byte too many says so.
-const MAX_ANNOTATION_BYTES: usize = 2 * event::MAX_BYTES + 1;
+const MAX_ANNOTATION_BYTES: usize = 2 * event::MAX_ANNOTATION_BYTES + 1;
 
 /// An object's metadata.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use findings::Thing;
+use findings::Entity;
 
 use aggregator_core::report::ClusterReport;
 
@@ -21,7 +21,7 @@ fn drawing(report: &ClusterReport) -> Drawing {
         for victim in &root.victims {
             let mut above = None;
             for link in &victim.chain {
-                let is_object = matches!(link.what, Some(Thing::Object { .. }));
+                let is_object = matches!(link.what, Some(Entity::Object { .. }));
                 let node = root.told_by.as_ref().filter(|_| !is_object).map(|by| by.node.as_str());
                 let at = *known.entry((&link.subject, node)).or_insert_with(|| {
                     drawing.nodes.push((link.subject.clone(), false));

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use aggregator_core::report::{ClusterReport, Held, Root};
 use aggregator_core::state::{ObjectRef, Subject, known};
 use findings::render::{Page, Style};
-use findings::{Confidence, Thing, Verdict, clean, duration};
+use findings::{Confidence, Entity, Verdict, clean, duration};
 
 use super::blocks::{Block, blocks};
 use super::summary::{NotSeen, by_reason, summary};
@@ -144,7 +144,7 @@ fn place(root: &Root) -> String {
     let Some(link) = root.finding.chain.last() else { return String::new() };
     let node = root.told_by.as_ref().map_or(String::new(), |by| format!(" on {}", clean(&by.node, 253)));
     match &link.what {
-        Some(Thing::Object { kind, namespace, name }) => {
+        Some(Entity::Object { kind, namespace, name }) => {
             let inside = namespace.as_deref().map_or(String::new(), |namespace| format!(" in {namespace}"));
             format!("{}/{name}{inside}", kind.to_lowercase())
         }

@@ -223,12 +223,9 @@ fn what_cannot_be_read_is_said() {
     for (garbage, why) in [
         ("{".to_owned(), "another version"),
         ("x".repeat(100_000), "more than an agent writes"),
-        (AgentEventFixture::fuse(&[POD]).carried.to_annotation().replace("\"schema\":3", "\"schema\":9"), "schema 9"),
+        (AgentEventFixture::fuse(&[POD]).carried.to_json().replace("\"schema\":3", "\"schema\":9"), "schema 9"),
         (
-            AgentEventFixture::fuse(&[POD])
-                .carried
-                .to_annotation()
-                .replace("FuseServerNotResponding", "NodeUnreachable"),
+            AgentEventFixture::fuse(&[POD]).carried.to_json().replace("FuseServerNotResponding", "NodeUnreachable"),
             "no agent",
         ),
     ] {
@@ -249,7 +246,7 @@ fn hostile_text_steers_nothing_and_advises_nothing() {
     let root = finding.chain.last_mut().unwrap();
     root.subject = "pid 1 \u{1b}[2Jowned\u{202e}".to_owned();
     root.state = "s\u{7}".repeat(300);
-    root.what = Some(findings::Thing::Mount {
+    root.what = Some(findings::Entity::Mount {
         path: "\u{1b}]0;x\u{7}".to_owned(),
         device: "\u{1b}".to_owned(),
         fs_type: "\u{1b}".to_owned(),
@@ -520,7 +517,7 @@ fn no_foreign_command_is_told() {
 #[test]
 fn a_name_with_two_values_has_none() {
     let mut other = AgentEventFixture::fuse(&[POD]).named("node-a.2").at(5);
-    let annotation = other.carried.to_annotation().replace("\"connection\":\"41\"", "\"connection\":\"40\"");
+    let annotation = other.carried.to_json().replace("\"connection\":\"41\"", "\"connection\":\"40\"");
     other.annotation = Some(annotation);
     let looked = look(dstate().told(AgentEventFixture::fuse(&[POD])).told(other), everything());
     assert_eq!(looked.causes(), ["FuseServerNotResponding"], "{:#?}", looked.report);

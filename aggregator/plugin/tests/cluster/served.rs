@@ -116,7 +116,7 @@ fn a_first_screen_and_what_its_numbers_lead_to() {
         "{}",
         text(&wrong.stderr)
     );
-    let id = RootId::of("ApiServiceWithoutEndpoints:APIService v1beta1.metrics.k8s.io").to_string();
+    let id = RootId::new("ApiServiceWithoutEndpoints:APIService v1beta1.metrics.k8s.io").to_string();
     assert_eq!(text(&server.ask(&["--explain", &id]).stdout), tree, "an alert's words lead to the same");
     let gone = server.ask(&["--explain", "00000000"]);
     assert_eq!(gone.status.code(), Some(1));

@@ -7,7 +7,7 @@ use crate::incidents::Incident;
 use aggregator_core::report::{ClusterReport, Held, Root};
 use aggregator_core::state::{ApiResource, ObjectRef, known};
 use findings::event::NAMESPACE;
-use findings::{Finding, Link, Remedy, Thing, Values, Verdict};
+use findings::{Entity, Finding, Link, Remedy, Values, Verdict};
 
 use super::review::{Access, NotReviewed, Reviews, User};
 
@@ -43,7 +43,7 @@ fn known_kind(kind: &str) -> Option<&'static ApiResource> {
 
 /// Which right it takes to see a link of a chain.
 fn link_access(link: &Link, objects: &ByName) -> Access {
-    let Some(Thing::Object { kind, namespace, name }) = &link.what else { return agent_access() };
+    let Some(Entity::Object { kind, namespace, name }) = &link.what else { return agent_access() };
     if let Some(object) = objects.get(&(kind.as_str(), namespace.as_deref(), name.as_str())) {
         return object_access(object);
     }
@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     fn link(object: &ObjectRef) -> Link {
-        let what = Thing::object(&object.kind, object.namespace.as_deref().unwrap_or_default(), &object.name);
+        let what = Entity::object(&object.kind, object.namespace.as_deref().unwrap_or_default(), &object.name);
         Link { what: Some(what), ..Link::new(object.to_string(), "") }
     }
 

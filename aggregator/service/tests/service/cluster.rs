@@ -1,9 +1,9 @@
 //! Objects that are stuck, and what agents say of them.
 
 use apiserver::Store;
-use findings::event::{ANNOTATION, CONTROLLER, Carried, Phase};
+use findings::event::{ANNOTATION, CONTROLLER, FindingAnnotation, Phase};
 use findings::{
-    CauseRef, Confidence, Evidence, Finding, Gate, Link, PodRef, PodUid, Remedy, Subject, Thing, Values, cause,
+    CauseRef, Confidence, Entity, Evidence, Finding, Gate, Link, PodRef, PodUid, Remedy, Subject, Values, cause,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -66,8 +66,8 @@ pub fn still_alive(store: &Store) {
 pub fn fuse_server(comm: &str) -> Value {
     let of = "FuseServerNotResponding";
     let cause = cause::all().find(|cause| cause.id == of).unwrap();
-    let process = |pid: u32, state| Subject::new(format!("pid {pid} {comm}"), Thing::process(pid, comm, state));
-    let mount = Thing::mount("/mnt/media", "0:40".to_owned(), "fuse.s3fs");
+    let process = |pid: u32, state| Subject::new(format!("pid {pid} {comm}"), Entity::process(pid, comm, state));
+    let mount = Entity::mount("/mnt/media", "0:40".to_owned(), "fuse.s3fs");
     let mut chain = vec![
         Link::new(process(22717, 'D'), "D (uninterruptible) in request_wait_answer, SIGKILL pending"),
         Link::new(Subject::new("fuse mount /mnt/media (0:40, fuse.s3fs)", mount), "1 request waiting"),
@@ -88,7 +88,7 @@ pub fn fuse_server(comm: &str) -> Value {
     };
     let uid = PodUid::parse("ee7644fa-c649-4025-9178-81dc31cad0c6").unwrap();
     let pods = [PodRef { namespace: None, name: None, uid }];
-    event("node-a", &Carried::new(Phase::Holds, &finding, &pods, ago(600), ago(12)).to_annotation())
+    event("node-a", &FindingAnnotation::new(Phase::Holds, &finding, &pods, ago(600), ago(12)).to_json())
 }
 
 /// What the agent of a node writes, with this annotation.

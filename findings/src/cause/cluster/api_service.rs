@@ -12,7 +12,7 @@ const GOES_BY_ITSELF: Advice = step(
 
 causes! {
     /// The Service behind an APIService does not exist (ServiceNotFound).
-    API_SERVICE_WITHOUT_SERVICE = Cause::in_cluster(ClusterArea::Api, "ApiServiceWithoutService")
+    API_SERVICE_WITHOUT_SERVICE = Cause::cluster(ClusterArea::Api, "ApiServiceWithoutService")
         .holds_from_the_start()
         .title("An aggregated API has lost its Service")
         .meaning("An APIService sends a group and version to a Service that does not exist. The namespace controller \
@@ -25,7 +25,7 @@ causes! {
             step("If the add-on should be there, install it again: its Service {service} comes back with it"),
             step("If the add-on was removed for good, remove what it left behind; nothing is behind this API any more")
                 .run("kubectl delete apiservice {apiservice}")
-                .on_cluster("dead-api"),
+                .e2e("dead-api"),
             GOES_BY_ITSELF,
         ])
         .danger(EMPTY_THE_NAMESPACE)
@@ -34,7 +34,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The Service behind an APIService has no ready endpoint (MissingEndpoints, EndpointsNotFound).
-    API_SERVICE_WITHOUT_ENDPOINTS = Cause::in_cluster(ClusterArea::Api, "ApiServiceWithoutEndpoints")
+    API_SERVICE_WITHOUT_ENDPOINTS = Cause::cluster(ClusterArea::Api, "ApiServiceWithoutEndpoints")
         .holds_from_the_start()
         .title("An aggregated API has no ready endpoint")
         .meaning("The Service behind an APIService has no ready endpoint. The namespace controller must list every \
@@ -61,7 +61,7 @@ causes! {
         .diagnosis(Proven::Recording("discovery-failure"));
 
     /// The Service does not have the port the APIService names (ServicePortError).
-    API_SERVICE_PORT_WRONG = Cause::in_cluster(ClusterArea::Api, "ApiServicePortWrong")
+    API_SERVICE_PORT_WRONG = Cause::cluster(ClusterArea::Api, "ApiServicePortWrong")
         .holds_from_the_start()
         .title("An aggregated API's Service has no such port")
         .meaning("The APIService names a port that its Service does not have, so no request reaches it. Every \
@@ -79,7 +79,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The API server cannot reach the endpoint (FailedDiscoveryCheck with a dial error).
-    API_SERVICE_UNREACHABLE = Cause::in_cluster(ClusterArea::Api, "ApiServiceUnreachable")
+    API_SERVICE_UNREACHABLE = Cause::cluster(ClusterArea::Api, "ApiServiceUnreachable")
         .holds_from_the_start()
         .title("The API server cannot reach the pod behind an aggregated API")
         .meaning("The pod behind an APIService is Ready, and the API server cannot reach it: the path between control \
@@ -111,7 +111,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// Pods of one node cannot be reached from the control plane; its route is probably missing.
-    NODE_ROUTE_MISSING = Cause::in_cluster(ClusterArea::Api, "NodeRouteMissing")
+    NODE_ROUTE_MISSING = Cause::cluster(ClusterArea::Api, "NodeRouteMissing")
         .holds_from_the_start()
         .title("The route to a node's pods is probably missing")
         .meaning("Several ready pods on a node cannot be reached from the control plane, and the node itself talks to \
@@ -137,7 +137,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The extension server does not accept the API server's identity (401, 403).
-    API_SERVICE_REFUSES_AGGREGATOR = Cause::in_cluster(ClusterArea::Api, "ApiServiceRefusesAggregator")
+    API_SERVICE_REFUSES_AGGREGATOR = Cause::cluster(ClusterArea::Api, "ApiServiceRefusesAggregator")
         .holds_from_the_start()
         .title("An extension API server does not trust the API server")
         .meaning("The server behind an APIService answers 401 or 403 to the API server itself: it does not know the \
@@ -162,7 +162,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The extension server's certificate is not valid for the API server (x509).
-    API_SERVICE_CERTIFICATE_INVALID = Cause::in_cluster(ClusterArea::Api, "ApiServiceCertificateInvalid")
+    API_SERVICE_CERTIFICATE_INVALID = Cause::cluster(ClusterArea::Api, "ApiServiceCertificateInvalid")
         .holds_from_the_start()
         .title("An extension API server's certificate is not accepted")
         .meaning("The API server does not accept the certificate of the server behind an APIService: it has expired, \
@@ -179,7 +179,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The APIService is not available for a reason this version does not know.
-    API_SERVICE_UNAVAILABLE = Cause::in_cluster(ClusterArea::Api, "ApiServiceUnavailable")
+    API_SERVICE_UNAVAILABLE = Cause::cluster(ClusterArea::Api, "ApiServiceUnavailable")
         .holds_from_the_start()
         .title("An aggregated API is not available")
         .meaning("The API server says that an APIService is not available, in words this version does not know. Every \
@@ -195,7 +195,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The APIService is available, and its discovery fails all the same.
-    API_DISCOVERY_STALE = Cause::in_cluster(ClusterArea::Api, "ApiDiscoveryStale")
+    API_DISCOVERY_STALE = Cause::cluster(ClusterArea::Api, "ApiDiscoveryStale")
         .holds_from_the_start()
         .title("An API is said to be available, and its resources cannot be listed")
         .meaning("The check behind Available asks one path and discovery asks another: the server of this group \

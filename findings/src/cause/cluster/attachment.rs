@@ -10,7 +10,7 @@ const PATCH_ATTACHMENT: Danger = Danger::new(
 
 causes! {
     /// The driver cannot detach.
-    VOLUME_DETACH_FAILS = Cause::in_cluster(ClusterArea::Storage, "VolumeDetachFails")
+    VOLUME_DETACH_FAILS = Cause::cluster(ClusterArea::Storage, "VolumeDetachFails")
         .title("The storage refuses to detach the volume")
         .meaning("The driver tries to detach the volume from its node and fails; its words say why.")
         .proof("The VolumeAttachment is being deleted, and status.detachError is set.")
@@ -25,7 +25,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// Nobody detaches.
-    VOLUME_ATTACHER_GONE = Cause::in_cluster(ClusterArea::Storage, "VolumeAttacherGone")
+    VOLUME_ATTACHER_GONE = Cause::cluster(ClusterArea::Storage, "VolumeAttacherGone")
         .title("Nobody detaches the volume")
         .meaning("The attachment is being deleted, and its driver has not said anything: the controller part of the \
             driver (csi-attacher) does not run or has lost its Lease.")
@@ -43,7 +43,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The node still uses the volume.
-    VOLUME_STILL_MOUNTED = Cause::in_cluster(ClusterArea::Storage, "VolumeStillMounted")
+    VOLUME_STILL_MOUNTED = Cause::cluster(ClusterArea::Storage, "VolumeStillMounted")
         .title("The node still reports the volume as in use")
         .meaning("The volume should be detached, and the node's kubelet still lists it as mounted or attached. The \
             controller waits for it: at once with the out-of-service taint, after six minutes if the node is not \
@@ -61,7 +61,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// It was never attached, and nobody deletes the attachment.
-    VOLUME_ATTACHMENT_NOT_DELETED = Cause::in_cluster(ClusterArea::Storage, "VolumeAttachmentNotDeleted")
+    VOLUME_ATTACHMENT_NOT_DELETED = Cause::cluster(ClusterArea::Storage, "VolumeAttachmentNotDeleted")
         .title("A VolumeAttachment that was never attached is left, and nobody deletes it")
         .meaning("An attach failed, and the attach/detach controller does not remember it: it detaches only what it \
             knows. The volume keeps the attacher's finalizer while any VolumeAttachment names it, so it waits for \
@@ -82,7 +82,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The Secret a detach needs is gone.
-    DETACH_SECRET_GONE = Cause::in_cluster(ClusterArea::Storage, "DetachSecretGone")
+    DETACH_SECRET_GONE = Cause::cluster(ClusterArea::Storage, "DetachSecretGone")
         .title("The Secret that a detach needs was deleted with its namespace")
         .meaning("The driver needs a Secret to detach the volume. The Secret was in a namespace that was deleted, so \
             the detach can never succeed as it is.")

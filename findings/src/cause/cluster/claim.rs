@@ -9,7 +9,7 @@ const PATCH_CLAIM: Danger = Danger::new(
 
 causes! {
     /// A pod that nobody deletes uses the claim.
-    PVC_USED_BY_POD = Cause::in_cluster(ClusterArea::Storage, "PvcUsedByPod")
+    PVC_USED_BY_POD = Cause::cluster(ClusterArea::Storage, "PvcUsedByPod")
         .holds_from_the_start()
         .title("A pod that is not being deleted uses the claim")
         .meaning("pvc-protection keeps a claim while a pod with a node uses it. The pod is not being deleted, so \
@@ -28,7 +28,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// A finished pod holds the claim.
-    PVC_USED_BY_COMPLETED_POD = Cause::in_cluster(ClusterArea::Storage, "PvcUsedByCompletedPod")
+    PVC_USED_BY_COMPLETED_POD = Cause::cluster(ClusterArea::Storage, "PvcUsedByCompletedPod")
         .holds_from_the_start()
         .title("A pod that has ended still holds the claim")
         .meaning("A pod that ran holds its claims until it is deleted, also when it has completed, as a Job's pods do.")
@@ -45,7 +45,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// No pod uses the claim, and it is still protected.
-    PVC_PROTECTION_NOT_RELEASED = Cause::in_cluster(ClusterArea::Storage, "PvcProtectionNotReleased")
+    PVC_PROTECTION_NOT_RELEASED = Cause::cluster(ClusterArea::Storage, "PvcProtectionNotReleased")
         .title("No pod uses the claim, and its protection is still there")
         .meaning("The controller manager removes pvc-protection when no pod with a node uses the claim. No such pod is \
             visible, and it has not done so.")
@@ -61,7 +61,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// A local volume on a node that is lost.
-    LOCAL_VOLUME_ON_LOST_NODE = Cause::in_cluster(ClusterArea::Storage, "LocalVolumeOnLostNode")
+    LOCAL_VOLUME_ON_LOST_NODE = Cause::cluster(ClusterArea::Storage, "LocalVolumeOnLostNode")
         .title("The claim's data is on the disk of a node that is lost")
         .meaning("The volume is local to one node, and that node is silent or gone. No other node can use it; a \
             replacement pod waits with a volume node affinity conflict. The claim waits for its pod, the pod for the \

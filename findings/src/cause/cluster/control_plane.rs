@@ -5,7 +5,7 @@ use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 
 causes! {
     /// The controller manager does not renew its Lease.
-    CONTROLLER_MANAGER_SILENT = Cause::in_cluster(ClusterArea::ControlPlane, "ControllerManagerSilent")
+    CONTROLLER_MANAGER_SILENT = Cause::cluster(ClusterArea::ControlPlane, "ControllerManagerSilent")
         .holds_from_the_start()
         .title("The controller manager does not run")
         .meaning("kube-controller-manager holds the namespace, volume protection, garbage, pod clean-up and node \
@@ -25,7 +25,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// Nobody renews a Lease.
-    ALL_LEASES_EXPIRED = Cause::in_cluster(ClusterArea::ControlPlane, "AllLeasesExpired")
+    ALL_LEASES_EXPIRED = Cause::cluster(ClusterArea::ControlPlane, "AllLeasesExpired")
         .holds_from_the_start()
         .title("The Leases of all nodes have run out")
         .meaning("No node renews its Lease, mostly the controllers do not either, and the API server answers: that so \
@@ -52,7 +52,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// etcd is out of space.
-    ETCD_SPACE_EXCEEDED = Cause::in_cluster(ClusterArea::ControlPlane, "EtcdSpaceExceeded")
+    ETCD_SPACE_EXCEEDED = Cause::cluster(ClusterArea::ControlPlane, "EtcdSpaceExceeded")
         .title("etcd is out of space")
         .meaning("etcd takes no more writes. Plain deletes still work, but whatever must be updated first fails: \
             graceful deletion, removing a finalizer, a status. /readyz still says ok.")
@@ -68,7 +68,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// etcd does not answer in time.
-    ETCD_NOT_RESPONDING = Cause::in_cluster(ClusterArea::ControlPlane, "EtcdNotResponding")
+    ETCD_NOT_RESPONDING = Cause::cluster(ClusterArea::ControlPlane, "EtcdNotResponding")
         .title("etcd does not answer in time")
         .meaning("Requests to etcd time out. Lists from the API server's cache may still answer while every write \
             fails, and controllers lose their Leases.")

@@ -5,7 +5,7 @@ use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 
 causes! {
     /// A conversion webhook cannot be called.
-    CONVERSION_WEBHOOK_UNAVAILABLE = Cause::in_cluster(ClusterArea::Admission, "ConversionWebhookUnavailable")
+    CONVERSION_WEBHOOK_UNAVAILABLE = Cause::cluster(ClusterArea::Admission, "ConversionWebhookUnavailable")
         .holds_from_the_start()
         .title("Custom resources cannot be converted")
         .meaning("The objects are stored in one version and asked for in another, and the webhook that converts cannot \
@@ -31,7 +31,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The caBundle of a conversion webhook has expired.
-    CONVERSION_WEBHOOK_CA_EXPIRED = Cause::in_cluster(ClusterArea::Admission, "ConversionWebhookCaExpired")
+    CONVERSION_WEBHOOK_CA_EXPIRED = Cause::cluster(ClusterArea::Admission, "ConversionWebhookCaExpired")
         .holds_from_the_start()
         .title("The caBundle of a conversion webhook has expired")
         .meaning("The API server calls the webhook that converts a kind's objects only if its certificate comes from one \
@@ -54,7 +54,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// Objects are stored in a version that is not served.
-    STORED_VERSION_NOT_SERVED = Cause::in_cluster(ClusterArea::Admission, "StoredVersionNotServed")
+    STORED_VERSION_NOT_SERVED = Cause::cluster(ClusterArea::Admission, "StoredVersionNotServed")
         .holds_from_the_start()
         .title("Custom resources are stored in a version that is gone")
         .meaning("Objects were stored in a version that the CRD no longer has; the API server cannot read them, so it \
@@ -74,7 +74,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// Instances of a CRD that is being deleted remain.
-    CRD_INSTANCES_REMAIN = Cause::in_cluster(ClusterArea::Admission, "CrdInstancesRemain")
+    CRD_INSTANCES_REMAIN = Cause::cluster(ClusterArea::Admission, "CrdInstancesRemain")
         .title("Instances of a CRD remain, and could not be looked at")
         .meaning("A CRD is deleted when its last custom resource is. The server says that some remain or that it \
             cannot count them, and which ones they are could not be found out here.")

@@ -5,7 +5,7 @@ use crate::cause::entry::{Cause, ClusterArea, Proven, step};
 
 causes! {
     /// Objects that wait for each other.
-    DELETIONS_WAIT_FOR_EACH_OTHER = Cause::in_cluster(ClusterArea::Finalizer, "DeletionsWaitForEachOther")
+    DELETIONS_WAIT_FOR_EACH_OTHER = Cause::cluster(ClusterArea::Finalizer, "DeletionsWaitForEachOther")
         .title("Objects that are being deleted wait for each other")
         .meaning("Each of these objects waits until another of them is gone, in a circle, so none can be deleted \
             first.")

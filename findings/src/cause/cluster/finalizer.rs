@@ -14,7 +14,7 @@ use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 
 causes! {
     /// The garbage collector has not orphaned the dependents yet.
-    ORPHAN_FINALIZER_PENDING = Cause::in_cluster(ClusterArea::Finalizer, "OrphanFinalizerPending")
+    ORPHAN_FINALIZER_PENDING = Cause::cluster(ClusterArea::Finalizer, "OrphanFinalizerPending")
         .title("The garbage collector has not orphaned the dependents yet")
         .meaning("The object was deleted with --cascade=orphan: the garbage collector first removes the owner \
             reference from every dependent, then the finalizer from the object. It has not come that far.")

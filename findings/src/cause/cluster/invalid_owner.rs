@@ -6,7 +6,7 @@ use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 
 causes! {
     /// The owner is in another namespace.
-    OWNER_IN_OTHER_NAMESPACE = Cause::in_cluster(ClusterArea::Finalizer, "OwnerInOtherNamespace")
+    OWNER_IN_OTHER_NAMESPACE = Cause::cluster(ClusterArea::Finalizer, "OwnerInOtherNamespace")
         .title("An object is deleted again and again, because its owner is in another namespace")
         .meaning("An owner reference never reaches into another namespace. The garbage collector takes the owner for \
             missing and deletes the object.")
@@ -24,7 +24,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The owner's kind is not served.
-    OWNER_KIND_UNKNOWN = Cause::in_cluster(ClusterArea::Finalizer, "OwnerKindUnknown")
+    OWNER_KIND_UNKNOWN = Cause::cluster(ClusterArea::Finalizer, "OwnerKindUnknown")
         .title("An object is not collected, because its owner's kind or scope is wrong")
         .meaning("The owner's kind is not served any more (its CRD is gone), or a cluster-scoped object names an owner \
             that is namespaced. The garbage collector cannot tell whether the owner is gone and keeps the object. It \

@@ -5,7 +5,7 @@ use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 
 causes! {
     /// The node controller does not evict.
-    EVICTION_SUSPENDED = Cause::in_cluster(ClusterArea::Pod, "EvictionSuspended")
+    EVICTION_SUSPENDED = Cause::cluster(ClusterArea::Pod, "EvictionSuspended")
         .title("Pods of silent nodes are not evicted, because too many nodes are silent")
         .meaning("When all nodes, or most nodes of a zone, are not ready, the node controller takes the network for \
             broken and evicts slowly or not at all. So no pod is deleted.")
@@ -27,7 +27,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The pod that replaced the evicted one does not get ready.
-    REPLACEMENT_NOT_READY = Cause::in_cluster(ClusterArea::Pod, "ReplacementNotReady")
+    REPLACEMENT_NOT_READY = Cause::cluster(ClusterArea::Pod, "ReplacementNotReady")
         .title("The deletion succeeded, and the replacement does not get Ready")
         .meaning("A StatefulSet's pod was replaced after an eviction, and the new one waits: for a local volume of the \
             lost node (volume node affinity conflict), or for something the product needs (a vault to be unsealed).")

@@ -15,7 +15,7 @@ const SEE_NODE: Advice = step("Look at the node's conditions and taints").run("k
 
 causes! {
     /// The node does not talk to the API server.
-    NODE_UNREACHABLE = Cause::in_cluster(ClusterArea::Pod, "NodeUnreachable")
+    NODE_UNREACHABLE = Cause::cluster(ClusterArea::Pod, "NodeUnreachable")
         .holds_from_the_start()
         .title("The node is silent")
         .meaning("The kubelet of the node stopped renewing its Lease and status. Kubelet down, machine down and a cut \
@@ -43,7 +43,7 @@ causes! {
         .node_is_lost();
 
     /// The kubelet is silent and an agent beside it is not.
-    NODE_KUBELET_SILENT = Cause::in_cluster(ClusterArea::Pod, "NodeKubeletSilent")
+    NODE_KUBELET_SILENT = Cause::cluster(ClusterArea::Pod, "NodeKubeletSilent")
         .holds_from_the_start()
         .title("The kubelet of the node is silent, and the machine is up")
         .meaning("The kubelet stopped renewing its Lease and status, while the agent on the same machine still reached \
@@ -73,7 +73,7 @@ causes! {
         .node_is_lost();
 
     /// The cloud says that the machine is stopped.
-    NODE_SHUT_DOWN = Cause::in_cluster(ClusterArea::Pod, "NodeShutDown")
+    NODE_SHUT_DOWN = Cause::cluster(ClusterArea::Pod, "NodeShutDown")
         .holds_from_the_start()
         .title("The node's machine is stopped, as its cloud says")
         .meaning("The node is silent and carries the cloud's taint for a stopped instance, which stays until the node is \
@@ -100,7 +100,7 @@ causes! {
         .node_is_lost();
 
     /// The kubelet has never posted a status.
-    NODE_NEVER_REPORTED = Cause::in_cluster(ClusterArea::Pod, "NodeNeverReported")
+    NODE_NEVER_REPORTED = Cause::cluster(ClusterArea::Pod, "NodeNeverReported")
         .holds_from_the_start()
         .title("No kubelet ever reported for this node")
         .meaning("A Node object exists and no kubelet has posted its status: the machine never joined, or the object \
@@ -118,7 +118,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The kubelet talks and says that it is not ready.
-    NODE_NOT_READY = Cause::in_cluster(ClusterArea::Pod, "NodeNotReady")
+    NODE_NOT_READY = Cause::cluster(ClusterArea::Pod, "NodeNotReady")
         .holds_from_the_start()
         .title("The node's kubelet says that it is not ready")
         .meaning("The kubelet reports, and reports that something it needs does not work: the container runtime, the \
@@ -145,7 +145,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// Out of service, and nothing happens.
-    OUT_OF_SERVICE_NOT_EFFECTIVE = Cause::in_cluster(ClusterArea::Pod, "OutOfServiceNotEffective")
+    OUT_OF_SERVICE_NOT_EFFECTIVE = Cause::cluster(ClusterArea::Pod, "OutOfServiceNotEffective")
         .title("The node is declared out of service, and its pods stay")
         .meaning("The out-of-service taint removes pods only while the node is not ready, only pods that are being \
             deleted already, and evicts with effect NoExecute only those that do not tolerate it.")

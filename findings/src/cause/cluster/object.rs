@@ -4,7 +4,7 @@ use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 
 causes! {
     /// Objects whose namespace does not exist.
-    CONTENT_WITHOUT_NAMESPACE = Cause::in_cluster(ClusterArea::Admission, "ContentWithoutNamespace")
+    CONTENT_WITHOUT_NAMESPACE = Cause::cluster(ClusterArea::Admission, "ContentWithoutNamespace")
         .title("Objects are left whose namespace does not exist")
         .meaning("A namespace was removed by force (PUT /finalize) while it had objects. They are still stored, and \
             every change of them is refused because their namespace does not exist.")

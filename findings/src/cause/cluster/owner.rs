@@ -4,7 +4,7 @@ use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 
 causes! {
     /// Dependents of a foreground deletion were not asked to go.
-    FOREGROUND_DEPENDENTS_REMAIN = Cause::in_cluster(ClusterArea::Finalizer, "ForegroundDependentsRemain")
+    FOREGROUND_DEPENDENTS_REMAIN = Cause::cluster(ClusterArea::Finalizer, "ForegroundDependentsRemain")
         .title("A foreground deletion waits for dependents that are not being deleted")
         .meaning("The object was deleted with --cascade=foreground and waits for everything it owns. The garbage \
             collector should have deleted its dependents and has not.")
@@ -27,7 +27,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// Nothing blocks, and the garbage collector does not act.
-    GARBAGE_COLLECTOR_NOT_WORKING = Cause::in_cluster(ClusterArea::Finalizer, "GarbageCollectorNotWorking")
+    GARBAGE_COLLECTOR_NOT_WORKING = Cause::cluster(ClusterArea::Finalizer, "GarbageCollectorNotWorking")
         .title("The garbage collector does not finish a foreground deletion")
         .meaning("No dependent blocks any more, and foregroundDeletion is still there. The garbage collector does not \
             work: before Kubernetes 1.32 one CRD with a broken conversion webhook stops it for the whole cluster.")

@@ -17,7 +17,7 @@ const ON_THE_NODE: Advice =
 
 causes! {
     /// The grace period has not ended.
-    POD_WITHIN_GRACE = Cause::in_cluster(ClusterArea::Pod, "PodWithinGrace")
+    POD_WITHIN_GRACE = Cause::cluster(ClusterArea::Pod, "PodWithinGrace")
         .title("The pod is inside its grace period")
         .meaning("The pod is being deleted and has until its deletionTimestamp to terminate. preStop hooks and slow \
             shutdowns run in this time; it is not stuck.")
@@ -29,7 +29,7 @@ causes! {
         .diagnosis(Proven::Recording("unreachable-node-pvc-chain"));
 
     /// Containers run on past the deadline, and the node is well.
-    POD_CONTAINERS_NOT_STOPPED = Cause::in_cluster(ClusterArea::Pod, "PodContainersNotStopped")
+    POD_CONTAINERS_NOT_STOPPED = Cause::cluster(ClusterArea::Pod, "PodContainersNotStopped")
         .title("The pod's containers have not ended, and its node is Ready")
         .meaning("The grace period is over, the kubelet runs, and it has not reported that the containers ended. What \
             keeps them (a process that cannot die, a runtime that does not answer) is on the node, and the API does \
@@ -49,7 +49,7 @@ causes! {
         .only_the_node_knows();
 
     /// The containers have ended, and the node has not cleaned up.
-    POD_CLEANUP_NOT_FINISHED = Cause::in_cluster(ClusterArea::Pod, "PodCleanupNotFinished")
+    POD_CLEANUP_NOT_FINISHED = Cause::cluster(ClusterArea::Pod, "PodCleanupNotFinished")
         .title("The pod's containers have ended, its volumes or cgroup are left")
         .meaning("The kubelet reported the end of every container. What it still waits for is on the node: a volume \
             that cannot be unmounted or a cgroup that cannot be removed. It gives no event for that. kubectl shows \
@@ -73,7 +73,7 @@ causes! {
         .only_the_node_knows();
 
     /// The kubelet says why it cannot stop the pod.
-    POD_KILL_FAILS = Cause::in_cluster(ClusterArea::Pod, "PodKillFails")
+    POD_KILL_FAILS = Cause::cluster(ClusterArea::Pod, "PodKillFails")
         .title("The kubelet cannot stop the pod, and its Event says why")
         .meaning("The kubelet tries to stop the pod's containers or its sandbox and fails, again and again. Most often \
             the CNI plugin cannot release the pod's network: its daemon, its configuration or its credentials are \
@@ -94,7 +94,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// A driver says why a volume cannot be unmounted.
-    POD_UNMOUNT_FAILS = Cause::in_cluster(ClusterArea::Pod, "PodUnmountFails")
+    POD_UNMOUNT_FAILS = Cause::cluster(ClusterArea::Pod, "PodUnmountFails")
         .title("A volume of the pod cannot be unmounted, and an Event says why")
         .meaning("The pod's containers have ended, and unmounting one of its volumes fails. Kubelets write no Event about \
             that; this driver does.")
@@ -112,7 +112,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The CSI driver of a volume is not registered at the node.
-    CSI_DRIVER_NOT_ON_NODE = Cause::in_cluster(ClusterArea::Pod, "CsiDriverNotOnNode")
+    CSI_DRIVER_NOT_ON_NODE = Cause::cluster(ClusterArea::Pod, "CsiDriverNotOnNode")
         .title("The CSI driver of a volume is not registered at the pod's node")
         .meaning("The pod's containers have ended, and one of its volumes belongs to a CSI driver that the node does \
             not list. Without the driver the kubelet cannot unmount the volume. Whether the volume is still mounted \
@@ -136,7 +136,7 @@ causes! {
         .only_the_node_knows();
 
     /// The pod never started a container, and its node is well.
-    POD_NEVER_STARTED = Cause::in_cluster(ClusterArea::Pod, "PodNeverStarted")
+    POD_NEVER_STARTED = Cause::cluster(ClusterArea::Pod, "PodNeverStarted")
         .title("The pod was deleted before any container started")
         .meaning("The pod was bound to its node and no container was ever created: setting up a volume or the network \
             hangs, and the kubelet has not finished since. A missing owner (StatefulSet, ReplicaSet) is never the \
@@ -159,7 +159,7 @@ causes! {
         .only_the_node_knows();
 
     /// The pod has no node.
-    POD_NEVER_SCHEDULED = Cause::in_cluster(ClusterArea::Pod, "PodNeverScheduled")
+    POD_NEVER_SCHEDULED = Cause::cluster(ClusterArea::Pod, "PodNeverScheduled")
         .title("A pod without a node is left")
         .meaning("The pod was never bound to a node. The API server deletes such pods at once; what is left of them \
             the pod garbage collector of the controller manager removes within a minute.")
@@ -176,7 +176,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// A mirror of a static pod.
-    STATIC_POD = Cause::in_cluster(ClusterArea::Pod, "StaticPod")
+    STATIC_POD = Cause::cluster(ClusterArea::Pod, "StaticPod")
         .title("The pod is the mirror of a static pod")
         .meaning("The pod comes from a manifest on its node. Deleting its mirror pod in the API never stops it: the \
             kubelet deletes the mirror at its next sync and creates it again, or, in a namespace that is being deleted, \
@@ -196,7 +196,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// Force-deleted, and held by a finalizer: it may still run.
-    POD_FORCE_DELETED = Cause::in_cluster(ClusterArea::Pod, "PodForceDeleted")
+    POD_FORCE_DELETED = Cause::cluster(ClusterArea::Pod, "PodForceDeleted")
         .title("The pod was force-deleted and may still run")
         .meaning("The grace period was set to zero while the pod ran, and a finalizer keeps the object. The kubelet \
             may not have ended its containers, although every controller now treats the pod as gone.")
@@ -214,7 +214,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The Node object does not exist.
-    NODE_OBJECT_GONE = Cause::in_cluster(ClusterArea::Pod, "NodeObjectGone")
+    NODE_OBJECT_GONE = Cause::cluster(ClusterArea::Pod, "NodeObjectGone")
         .title("The pod's Node object does not exist")
         .meaning("The Node was deleted. The pod garbage collector removes pods of nodes that do not exist, about a \
             minute after it first sees that. If the pod stays longer, something refuses the collector: a webhook on \
@@ -235,7 +235,7 @@ causes! {
         .node_is_lost();
 
     /// The collector marked the pod, and the pod stays.
-    POD_GC_REFUSED = Cause::in_cluster(ClusterArea::Pod, "PodGcRefused")
+    POD_GC_REFUSED = Cause::cluster(ClusterArea::Pod, "PodGcRefused")
         .title("The pod garbage collector tried to remove the pod and could not")
         .meaning("The pod garbage collector marked the pod because its node does not exist or is out of service, and \
             the pod is still there minutes later: its delete request is refused or fails.")

@@ -4,7 +4,7 @@ use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 
 causes! {
     /// An aggregated API is served from it.
-    NAMESPACE_SERVES_API = Cause::in_cluster(ClusterArea::Namespace, "NamespaceServesApi")
+    NAMESPACE_SERVES_API = Cause::cluster(ClusterArea::Namespace, "NamespaceServesApi")
         .holds_from_the_start()
         .title("An aggregated API is served from the namespace that would be deleted")
         .meaning("A namespace is deleted only when every group of the API can be listed. The pods of this namespace \

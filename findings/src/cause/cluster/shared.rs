@@ -64,7 +64,7 @@ pub(in crate::cause) const KUBELET_JOURNAL: &str =
 
 #[cfg(test)]
 mod tests {
-    use crate::distribution::{DISTRIBUTIONS, is_unit};
+    use crate::kubernetes_distribution::{DISTRIBUTIONS, is_unit};
 
     /// As `journalctl` matches it, which completes a name and no pattern.
     fn names(pattern: &str, unit: &str) -> bool {
@@ -80,8 +80,9 @@ mod tests {
             .filter_map(|rest| rest.split(' ').next())
             .map(|pattern| pattern.trim_matches('\''))
             .collect();
-        let writes_a_file =
-            |of: &crate::distribution::Distribution| of.rancher.is_some_and(|rancher| rancher.kubelet_log.is_some());
+        let writes_a_file = |of: &crate::kubernetes_distribution::Distribution| {
+            of.rancher.is_some_and(|rancher| rancher.kubelet_log.is_some())
+        };
         for unit in DISTRIBUTIONS.iter().filter(|of| !writes_a_file(of)).flat_map(|of| of.kubelets).map(|one| one.unit)
         {
             assert!(patterns.iter().any(|pattern| names(pattern, unit)), "{unit} is not among {patterns:?}");

@@ -4,7 +4,7 @@ use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 
 causes! {
     /// The volume is bound to a claim that nobody deletes.
-    PV_BOUND_TO_CLAIM = Cause::in_cluster(ClusterArea::Storage, "PvBoundToClaim")
+    PV_BOUND_TO_CLAIM = Cause::cluster(ClusterArea::Storage, "PvBoundToClaim")
         .holds_from_the_start()
         .title("The volume is bound to a claim that is not being deleted")
         .meaning("pv-protection keeps a volume while it is Bound. Its claim must be deleted first; the volume then \
@@ -25,7 +25,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The storage does not delete the volume.
-    PV_BACKEND_DELETE_FAILS = Cause::in_cluster(ClusterArea::Storage, "PvBackendDeleteFails")
+    PV_BACKEND_DELETE_FAILS = Cause::cluster(ClusterArea::Storage, "PvBackendDeleteFails")
         .title("The provisioner has not deleted the volume in its storage")
         .meaning("The volume is released and its reclaim policy is Delete: the provisioner must delete it in the \
             storage first. It fails there (still attached, no permission), or does not run.")
@@ -46,7 +46,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The provisioner has no disk to delete.
-    PV_PROVISIONER_NOT_DUE = Cause::in_cluster(ClusterArea::Storage, "PvProvisionerNotDue")
+    PV_PROVISIONER_NOT_DUE = Cause::cluster(ClusterArea::Storage, "PvProvisionerNotDue")
         .title("The provisioner's finalizer is left on a volume whose disk it is not to delete")
         .meaning("The provisioner deletes the disk of a volume that is Released and has the reclaim policy Delete. With \
             Retain it takes its finalizer off and keeps the disk: while the finalizer is left, it does not run, or the \
@@ -72,7 +72,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The controller manager has not let the volume go.
-    PV_DELETION_PENDING = Cause::in_cluster(ClusterArea::Storage, "PvDeletionPending")
+    PV_DELETION_PENDING = Cause::cluster(ClusterArea::Storage, "PvDeletionPending")
         .title("The controller manager has not released the volume yet")
         .meaning("No claim holds the volume any more, and a finalizer of the controller manager is left: it has not \
             come to it, or deleting the disk fails.")

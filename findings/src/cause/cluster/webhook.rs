@@ -5,7 +5,7 @@ use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 
 causes! {
     /// A webhook that admission calls cannot be reached.
-    WEBHOOK_UNAVAILABLE = Cause::in_cluster(ClusterArea::Admission, "WebhookUnavailable")
+    WEBHOOK_UNAVAILABLE = Cause::cluster(ClusterArea::Admission, "WebhookUnavailable")
         .holds_from_the_start()
         .title("A webhook with failurePolicy Fail cannot be called")
         .meaning("The API server calls a webhook with failurePolicy Fail before the deletion, and its backend does not \
@@ -19,7 +19,7 @@ causes! {
             step("If the product was removed for good, its configuration is dead policy that refuses everything: \
                 remove it")
                 .run("kubectl delete {configuration}")
-                .on_cluster("webhook")
+                .e2e("webhook")
                 .if_known(),
             step("Otherwise exclude this namespace in its namespaceSelector until the backend is back"),
         ])
@@ -32,7 +32,7 @@ causes! {
         .diagnosis(Proven::Recording("finalizer-and-webhook"));
 
     /// The webhook's Service was in a namespace that is being deleted, mostly with the operator that it belongs to.
-    WEBHOOK_GONE_WITH_NAMESPACE = Cause::in_cluster(ClusterArea::Admission, "WebhookGoneWithNamespace")
+    WEBHOOK_GONE_WITH_NAMESPACE = Cause::cluster(ClusterArea::Admission, "WebhookGoneWithNamespace")
         .holds_from_the_start()
         .title("A webhook with failurePolicy Fail was deleted with its namespace, and cannot come back")
         .meaning("The API server calls a webhook with failurePolicy Fail before the deletion or the last update, and \
@@ -68,7 +68,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// A webhook that cannot be called refuses the removal of a finalizer.
-    WEBHOOK_BLOCKS_UPDATE = Cause::in_cluster(ClusterArea::Admission, "WebhookBlocksUpdate")
+    WEBHOOK_BLOCKS_UPDATE = Cause::cluster(ClusterArea::Admission, "WebhookBlocksUpdate")
         .holds_from_the_start()
         .title("A webhook with failurePolicy Fail blocks the last updates, or evictions")
         .meaning("Removing a finalizer, and a kubelet's last status, are updates. The API server calls a webhook with \
@@ -91,7 +91,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// A webhook's caBundle has expired.
-    WEBHOOK_CA_EXPIRED = Cause::in_cluster(ClusterArea::Admission, "WebhookCaExpired")
+    WEBHOOK_CA_EXPIRED = Cause::cluster(ClusterArea::Admission, "WebhookCaExpired")
         .holds_from_the_start()
         .title("The caBundle of a webhook with failurePolicy Fail has expired")
         .meaning("The API server calls a webhook only if its certificate comes from one in the configuration's caBundle. \

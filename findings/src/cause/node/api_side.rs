@@ -6,7 +6,7 @@ use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
 
 causes! {
     /// The node is done, but the API has not taken the final status.
-    STATUS_NOT_REPORTED = Cause::at(Gate::StatusReported, "StatusNotReported")
+    STATUS_NOT_REPORTED = Cause::gate(Gate::StatusReported, "StatusNotReported")
         .title("The kubelet's final status has not reached the API")
         .meaning("Nothing of the pod is left on the node, but the API does not show its final phase. The kubelet \
             cannot read or patch the status: its certificate has expired, it is not allowed to, a webhook refuses, or \
@@ -30,7 +30,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// What can be seen has ended, and the kubelet has not come to the volumes.
-    TERMINATION_NOT_FINISHED = Cause::at(Gate::SandboxStopped, "TerminationNotFinished")
+    TERMINATION_NOT_FINISHED = Cause::gate(Gate::SandboxStopped, "TerminationNotFinished")
         .title("The kubelet has not finished stopping the pod")
         .meaning("All containers have ended and no sandbox is READY, but the pod's phase is still Running. Since 1.27 the \
             kubelet reports another phase before it waits for volumes, so it is still at or before StopPodSandbox \
@@ -64,7 +64,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The node is done; the object is kept by the API side.
-    FINALIZERS_REMAIN = Cause::at(Gate::ObjectRemoved, "FinalizersRemain")
+    FINALIZERS_REMAIN = Cause::gate(Gate::ObjectRemoved, "FinalizersRemain")
         .title("The node is done; the API side keeps the object")
         .meaning("The kubelet has released everything and its final status is in the API. What keeps the object is on \
             the API side: a finalizer that its controller has not removed. Nothing on this node can help.")
@@ -85,7 +85,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The node is done, nothing of the object keeps it, and it is there.
-    OBJECT_NOT_DELETED = Cause::at(Gate::ObjectRemoved, "ObjectNotDeleted")
+    OBJECT_NOT_DELETED = Cause::gate(Gate::ObjectRemoved, "ObjectNotDeleted")
         .title("The kubelet's last delete of the pod has not been accepted")
         .meaning("The kubelet has released everything, its final status is in the API, and the pod has no finalizer. What \
             is left is the kubelet's own DELETE, with a grace period of 0, which it tries again every 10 s: most likely \
@@ -110,7 +110,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The DRA driver of a claim does not answer or is not registered.
-    DRA_DRIVER_GONE = Cause::at(Gate::DevicesUnprepared, "DraDriverGone")
+    DRA_DRIVER_GONE = Cause::gate(Gate::DevicesUnprepared, "DraDriverGone")
         .title("The driver of a claimed device is gone")
         .meaning("All containers have ended. The kubelet must ask the DRA driver to release the pod's devices, and \
             that driver is not registered or fails. By design the kubelet waits for it: a device must not be handed on \

@@ -5,7 +5,7 @@ use crate::cause::entry::{Cause, Danger, Proven, step};
 
 causes! {
     /// A device-mapper device is suspended.
-    BLOCK_DEVICE_SUSPENDED = Cause::at(Gate::ContainersStopped, "BlockDeviceSuspended")
+    BLOCK_DEVICE_SUSPENDED = Cause::gate(Gate::ContainersStopped, "BlockDeviceSuspended")
         .title("A device-mapper device is suspended")
         .meaning("The device below the file system (a logical volume, a multipath map, an encrypted volume) is \
             suspended: somebody has stopped it to change its table, and it was not resumed. All that is written to it \
@@ -29,7 +29,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// A block device does not finish its requests.
-    BLOCK_DEVICE_NOT_RESPONDING = Cause::at(Gate::ContainersStopped, "BlockDeviceNotResponding")
+    BLOCK_DEVICE_NOT_RESPONDING = Cause::gate(Gate::ContainersStopped, "BlockDeviceNotResponding")
         .title("A block device does not answer")
         .meaning("A task waits in state D for the device below a file system, and does not act on SIGKILL before the \
             device answers or its driver gives up. The chain goes from the mount down to the disk that has requests in \

@@ -5,7 +5,7 @@ use crate::cause::entry::{Cause, Danger, Proven, step};
 
 causes! {
     /// The loop device of a raw block volume stays.
-    LOOP_DEVICE_LEFT = Cause::at(Gate::VolumesUnmounted, "LoopDeviceLeft")
+    LOOP_DEVICE_LEFT = Cause::gate(Gate::VolumesUnmounted, "LoopDeviceLeft")
         .title("The loop device of a raw block volume is left over")
         .meaning("For a raw block volume the kubelet binds the device below volumeDevices and locks it with a loop \
             device. The loop device is still there and pins the volume. The kubelet's unmap fails, so it still \
@@ -29,7 +29,7 @@ causes! {
         .diagnosis(Proven::Lab("loop-left"));
 
     /// Something is built on the pod's raw block device.
-    BLOCK_DEVICE_HELD = Cause::at(Gate::VolumesUnmounted, "BlockDeviceHeld")
+    BLOCK_DEVICE_HELD = Cause::gate(Gate::VolumesUnmounted, "BlockDeviceHeld")
         .title("Something on the node is built on the raw block device")
         .meaning("The pod's raw block device is used by another layer: LVM has activated a volume group found on it, \
             or a device mapper, RAID or swap sits on it. The kernel keeps the device claimed, and the kubelet's unmap \

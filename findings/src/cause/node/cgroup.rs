@@ -6,7 +6,7 @@ use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
 
 causes! {
     /// A task in state D sits in the pod's cgroup.
-    CGROUP_HELD_BY_TASK = Cause::at(Gate::CgroupRemoved, "CgroupHeldByTask")
+    CGROUP_HELD_BY_TASK = Cause::gate(Gate::CgroupRemoved, "CgroupHeldByTask")
         .title("A task in state D holds the pod's cgroup")
         .meaning("The containers count as ended, but a task in the pod's cgroup waits in the kernel in state D. It \
             accepts the kubelet's SIGKILL without dying. A cgroup with a task in it cannot be removed: rmdir says \
@@ -29,7 +29,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// A zombie leader with a live thread sits in the pod's cgroup.
-    CGROUP_HELD_BY_THREAD = Cause::at(Gate::CgroupRemoved, "CgroupHeldByThread")
+    CGROUP_HELD_BY_THREAD = Cause::gate(Gate::CgroupRemoved, "CgroupHeldByThread")
         .title("A thread of a process that looks dead holds the pod's cgroup")
         .meaning("The main thread of a process has ended and shows as a zombie, but another of its threads still \
             lives, usually in state D. A plain zombie blocks nothing; this one stays in cgroup.procs and the cgroup \
@@ -50,7 +50,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// Child cgroups below the pod's cgroup stay.
-    CGROUP_HELD_BY_CHILD = Cause::at(Gate::CgroupRemoved, "CgroupHeldByChild")
+    CGROUP_HELD_BY_CHILD = Cause::gate(Gate::CgroupRemoved, "CgroupHeldByChild")
         .title("Child cgroups keep the pod's cgroup")
         .meaning("The pod's cgroup has child cgroups that are not removed, made by a privileged container or a nested \
             runtime (docker in docker, systemd in a container). A cgroup with children cannot be removed, and the \
@@ -73,7 +73,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// A live process was moved into the pod's cgroup.
-    CGROUP_PROCESS_ALIVE = Cause::at(Gate::CgroupRemoved, "CgroupProcessAlive")
+    CGROUP_PROCESS_ALIVE = Cause::gate(Gate::CgroupRemoved, "CgroupProcessAlive")
         .title("A live process is in the pod's cgroup")
         .meaning("A process that could be killed sits in the pod's cgroup after all containers have ended. It was \
             moved in or started there later, or something starts it again. While it is there the cgroup cannot be \
@@ -96,7 +96,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// A cgroup v1 hierarchy that the kubelet does not know keeps the pod's cgroup.
-    CGROUP_HIERARCHY_UNKNOWN = Cause::at(Gate::CgroupRemoved, "CgroupHierarchyUnknown")
+    CGROUP_HIERARCHY_UNKNOWN = Cause::gate(Gate::CgroupRemoved, "CgroupHierarchyUnknown")
         .title("A cgroup v1 hierarchy unknown to the kubelet keeps the pod's cgroup")
         .meaning("This kernel has a cgroup v1 hierarchy that runc and the kubelet do not know (for example files on \
             EulerOS). The pod's directory there is never removed. It does not hold the pod object; the kubelet finds \
@@ -116,7 +116,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// systemd does not finish the stop of the pod's slice.
-    CGROUP_SYSTEMD_TIMEOUT = Cause::at(Gate::CgroupRemoved, "CgroupSystemdTimeout")
+    CGROUP_SYSTEMD_TIMEOUT = Cause::gate(Gate::CgroupRemoved, "CgroupSystemdTimeout")
         .title("systemd does not remove the pod's slice in time")
         .meaning("With the systemd cgroup driver the kubelet asks systemd to stop the pod's slice and waits 30 s. \
             systemd did not finish: it is overloaded, or its job hangs on a scope in the slice. Often this is \
@@ -136,7 +136,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The freezer holds the pod's tasks.
-    CGROUP_FROZEN = Cause::at(Gate::ContainersStopped, "CgroupFrozen")
+    CGROUP_FROZEN = Cause::gate(Gate::ContainersStopped, "CgroupFrozen")
         .title("The pod's cgroup is frozen")
         .meaning("The cgroup freezer holds the tasks of the pod. With cgroup v1 a frozen task does not even receive \
             SIGKILL before it is thawed, so the container never ends. With cgroup v2 SIGKILL gets through, but the \
@@ -162,7 +162,7 @@ causes! {
         .diagnosis(Proven::Lab("frozen-v1"));
 
     /// The kubelet remembers a volume of which nothing is left on disk.
-    KUBELET_REMEMBERS_VOLUME = Cause::at(Gate::VolumesUnmounted, "KubeletRemembersVolume")
+    KUBELET_REMEMBERS_VOLUME = Cause::gate(Gate::VolumesUnmounted, "KubeletRemembersVolume")
         .title("The kubelet probably still remembers a volume that is not on disk")
         .meaning("Nothing of the pod is mounted, yet the kubelet behaves as if its volumes were not gone. The likely \
             reason is an entry marked uncertain in its memory, after an unmount that failed in the middle. This memory \

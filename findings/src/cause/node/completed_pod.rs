@@ -5,7 +5,7 @@ use crate::cause::entry::{Cause, Danger, Proven, step};
 
 causes! {
     /// A completed pod's volume is in use.
-    COMPLETED_POD_VOLUME_BUSY = Cause::at(Gate::VolumesUnmounted, "CompletedPodVolumeBusy")
+    COMPLETED_POD_VOLUME_BUSY = Cause::gate(Gate::VolumesUnmounted, "CompletedPodVolumeBusy")
         .title("A volume of a completed pod cannot be unmounted, because a process uses it")
         .meaning("The pod has ended by itself (a Job that is done) and nobody has deleted it, so nothing is \
             Terminating and no event tells it. The kubelet unmounts its volumes all the same, and the kernel says \

@@ -6,7 +6,7 @@ use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
 
 causes! {
     /// The pod is inside its grace period; nothing is wrong.
-    GRACE_PERIOD_RUNNING = Cause::at(Gate::ContainersStopped, "GracePeriodRunning")
+    GRACE_PERIOD_RUNNING = Cause::gate(Gate::ContainersStopped, "GracePeriodRunning")
         .title("The grace period is still running")
         .meaning("The pod was asked to end and its time for that is not over. A preStop hook and the reaction to the \
             stop signal share this time. The kubelet sends SIGKILL only when it has passed, so this is progress, not a \
@@ -31,7 +31,7 @@ causes! {
         .diagnosis(Proven::Lab("grace"));
 
     /// `runc init` never became the container.
-    RUNC_INIT_STUCK = Cause::at(Gate::ContainersStopped, "RuncInitStuck")
+    RUNC_INIT_STUCK = Cause::gate(Gate::ContainersStopped, "RuncInitStuck")
         .title("A runc init process hangs in the pod's cgroup")
         .meaning("The runtime started a container and its helper, runc init, never became the application: it is \
             frozen or in state D. The container is not running in the usual sense, but the process keeps the start, \
@@ -54,7 +54,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The kubelet has not asked the runtime to stop anything yet.
-    KILL_NOT_ATTEMPTED = Cause::at(Gate::ContainersStopped, "KillNotAttempted")
+    KILL_NOT_ATTEMPTED = Cause::gate(Gate::ContainersStopped, "KillNotAttempted")
         .title("The kubelet has not tried to kill the containers yet")
         .meaning("The deadline has passed, but no process of the pod has SIGKILL pending or is exiting, and none is \
             held by the kernel: nobody has sent it. The kubelet's pod worker has not come to the termination. It still waits for a \
@@ -81,7 +81,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The process has ended but the runtime says RUNNING.
-    RUNTIME_LOST_EXIT = Cause::at(Gate::ContainersStopped, "RuntimeLostExit")
+    RUNTIME_LOST_EXIT = Cause::gate(Gate::ContainersStopped, "RuntimeLostExit")
         .title("The runtime says RUNNING but the process is gone")
         .meaning("The container's process has ended, but the runtime still reports RUNNING. It missed the exit, or the \
             clean-up after the exit (runc delete, unmounting the rootfs) keeps failing. The kubelet believes the \
@@ -108,7 +108,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// CRI-O's stop loop for a container makes no progress.
-    CRIO_STOP_LOOP_STUCK = Cause::at(Gate::ContainersStopped, "CrioStopLoopStuck")
+    CRIO_STOP_LOOP_STUCK = Cause::gate(Gate::ContainersStopped, "CrioStopLoopStuck")
         .title("The stop loop of CRI-O is stuck")
         .meaning("CRI-O runs one background loop that stops a container. This loop is deadlocked, known after a \
             kubelet restart with a long grace period. The process is alive and could be killed, but every further \
@@ -131,7 +131,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// conmon and the container process are both gone.
-    CONMON_GONE = Cause::at(Gate::ContainersStopped, "ConmonGone")
+    CONMON_GONE = Cause::gate(Gate::ContainersStopped, "ConmonGone")
         .title("conmon is gone and nobody recorded the exit")
         .meaning("CRI-O learns of an exit from a file that conmon writes. Here conmon and the container's process are \
             both gone and the file was never written. CRI-O keeps reporting a running container.")

@@ -6,7 +6,7 @@ use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
 
 causes! {
     /// The CSI driver is not registered on this node.
-    CSI_DRIVER_NOT_REGISTERED = Cause::at(Gate::VolumesUnmounted, "CsiDriverNotRegistered")
+    CSI_DRIVER_NOT_REGISTERED = Cause::gate(Gate::VolumesUnmounted, "CsiDriverNotRegistered")
         .title("The CSI driver is not registered on this node")
         .meaning("Only its CSI driver can unpublish this volume, and that driver is not registered with the kubelet: \
             it was uninstalled, evicted, or its DaemonSet no longer selects this node. The kubelet tries again and \
@@ -31,7 +31,7 @@ causes! {
         .diagnosis(Proven::Lab("csi-socket-missing"));
 
     /// The CSI driver's unpublish returns an error each time.
-    CSI_UNPUBLISH_FAILS = Cause::at(Gate::VolumesUnmounted, "CsiUnpublishFails")
+    CSI_UNPUBLISH_FAILS = Cause::gate(Gate::VolumesUnmounted, "CsiUnpublishFails")
         .title("The CSI driver fails to unpublish the volume")
         .meaning("The CSI driver is there, but its NodeUnpublishVolume returns an error each time, often because the \
             target is already unmounted and the driver does not accept that. Any error, NotFound too, keeps the volume \
@@ -60,7 +60,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The driver has come back, and the kubelet has not tried again since.
-    CSI_DRIVER_BACK = Cause::at(Gate::VolumesUnmounted, "CsiDriverBack")
+    CSI_DRIVER_BACK = Cause::gate(Gate::VolumesUnmounted, "CsiDriverBack")
         .title("The CSI driver has come back, and the kubelet's next try is due")
         .meaning("The volume's CSI driver was made or came back a moment ago. What the kubelet tried before found nobody \
             to call, and it waits up to 2 min 2 s between two tries, so it may not have asked the driver since. Its next \
@@ -85,7 +85,7 @@ causes! {
         .diagnosis(Proven::Lab("csi-driver-back"));
 
     /// The driver said OK and left the mount.
-    CSI_UNPUBLISH_LEFT_MOUNT = Cause::at(Gate::VolumesUnmounted, "CsiUnpublishLeftMount")
+    CSI_UNPUBLISH_LEFT_MOUNT = Cause::gate(Gate::VolumesUnmounted, "CsiUnpublishLeftMount")
         .title("The CSI driver reported success but the volume is still mounted")
         .meaning("The driver answered NodeUnpublishVolume with OK without unmounting the target. The kubelet takes \
             that as done, forgets the volume and never tries again, while its own look at the disk still finds the \
@@ -112,7 +112,7 @@ causes! {
         .diagnosis(Proven::Lab("csi-left-mounted"));
 
     /// `vol_data.json` is missing.
-    VOL_DATA_MISSING = Cause::at(Gate::VolumesUnmounted, "VolDataMissing")
+    VOL_DATA_MISSING = Cause::gate(Gate::VolumesUnmounted, "VolDataMissing")
         .title("The volume's vol_data.json is missing")
         .meaning("The kubelet reads the driver and handle of a CSI volume from vol_data.json beside the mount \
             directory, and that file is gone. It cannot even build the unmount, so it fails about ten times a second. \
@@ -136,7 +136,7 @@ causes! {
         .diagnosis(Proven::Lab("vol-data-missing"));
 
     /// `vol_data.json` is empty or damaged.
-    VOL_DATA_UNUSABLE = Cause::at(Gate::VolumesUnmounted, "VolDataUnusable")
+    VOL_DATA_UNUSABLE = Cause::gate(Gate::VolumesUnmounted, "VolDataUnusable")
         .title("The volume's vol_data.json is empty or damaged")
         .meaning("The kubelet reads the driver and handle of a CSI volume from vol_data.json beside the mount \
             directory. The file is empty or not valid JSON, typically after a crash or power loss. The kubelet cannot \

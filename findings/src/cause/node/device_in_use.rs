@@ -6,7 +6,7 @@ use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
 
 causes! {
     /// A private copy of a mount keeps the device claimed after the unmount.
-    DEVICE_PINNED_BY_PRIVATE_COPY = Cause::at(Gate::VolumesUnmounted, "DevicePinnedByPrivateCopy")
+    DEVICE_PINNED_BY_PRIVATE_COPY = Cause::gate(Gate::VolumesUnmounted, "DevicePinnedByPrivateCopy")
         .title("A private copy of the mount keeps the device in use")
         .meaning("The pod's unmount succeeded, but another mount namespace has a private copy of the file system. This \
             does not hold the pod. It keeps the device claimed, so the unmount of the device, its detach, or an iSCSI \

@@ -5,7 +5,7 @@ use crate::cause::entry::{Cause, Danger, Proven, step};
 
 causes! {
     /// The server of a network file system does not answer and a task waits for it.
-    FILE_SERVER_NOT_RESPONDING = Cause::at(Gate::ContainersStopped, "FileServerNotResponding")
+    FILE_SERVER_NOT_RESPONDING = Cause::gate(Gate::ContainersStopped, "FileServerNotResponding")
         .title("The server of a network file system does not answer")
         .meaning("A task waits inside the kernel's client of a network file system (CIFS, Ceph, 9p, Lustre, GPFS, \
             virtiofs) for a server that does not answer. It is in state D and does not act on SIGKILL, so the \

@@ -5,7 +5,7 @@ use crate::cause::entry::{Cause, Danger, Proven, step};
 
 causes! {
     /// A task writes to a file system that is frozen.
-    FILE_SYSTEM_FROZEN = Cause::at(Gate::ContainersStopped, "FileSystemFrozen")
+    FILE_SYSTEM_FROZEN = Cause::gate(Gate::ContainersStopped, "FileSystemFrozen")
         .title("A file system is frozen and has not been thawed")
         .meaning("Somebody has frozen the file system, as is done for the moment of a snapshot or a backup (fsfreeze, \
             a hook of a backup program, a guest agent), and has not thawed it. Whoever writes to it waits in state D \

@@ -6,7 +6,7 @@ use crate::cause::entry::{Cause, Danger, Proven, step};
 
 causes! {
     /// A FUSE server has taken a request and does not answer it.
-    FUSE_SERVER_NOT_RESPONDING = Cause::at(Gate::ContainersStopped, "FuseServerNotResponding")
+    FUSE_SERVER_NOT_RESPONDING = Cause::gate(Gate::ContainersStopped, "FuseServerNotResponding")
         .title("A FUSE server does not answer")
         .meaning("A task waits for a FUSE server that has read its request and does not answer. From then on the wait \
             cannot be interrupted: SIGKILL stays pending and the task stays in state D. Neither the container nor a \
@@ -44,7 +44,7 @@ causes! {
         .diagnosis(Proven::Lab("dstate-fuse"));
 
     /// The FUSE server of a volume has died.
-    FUSE_SERVER_GONE = Cause::at(Gate::VolumesUnmounted, "FuseServerGone")
+    FUSE_SERVER_GONE = Cause::gate(Gate::VolumesUnmounted, "FuseServerGone")
         .title("The FUSE server of the volume has died")
         .meaning("The volume is a FUSE mount and its server process is gone. Every access says \"transport endpoint is \
             not connected\", and many drivers fail their unpublish with it. The dead mount stays, and for the kubelet \

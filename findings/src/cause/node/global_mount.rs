@@ -6,7 +6,7 @@ use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
 
 causes! {
     /// The staged mount of a volume stays after the pod's own mount has gone.
-    GLOBAL_MOUNT_LEFT = Cause::at(Gate::VolumesUnmounted, "GlobalMountLeft")
+    GLOBAL_MOUNT_LEFT = Cause::gate(Gate::VolumesUnmounted, "GlobalMountLeft")
         .title("The volume's global mount is left over")
         .meaning("The staged mount of the volume (globalmount) still exists although no pod of this node uses it. It \
             does not hold the pod itself; the kubelet does not look there for it. It keeps the device attached, so the \

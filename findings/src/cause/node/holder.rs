@@ -5,7 +5,7 @@ use crate::cause::entry::{Cause, Danger, Proven, step};
 
 causes! {
     /// Something uses the container's root file system, so the runtime cannot unmount it.
-    ROOTFS_BUSY = Cause::at(Gate::ContainersStopped, "RootfsBusy")
+    ROOTFS_BUSY = Cause::gate(Gate::ContainersStopped, "RootfsBusy")
         .title("The container's root file system is in use")
         .meaning("The container's process has ended, but another process on the node keeps a file or its working \
             directory in the container's root file system. The runtime cannot unmount it, so the container never \
@@ -28,7 +28,7 @@ causes! {
         .diagnosis(Proven::Lab("rootfs-busy"));
 
     /// A process of the host has an fd, cwd, root or exe on the volume.
-    VOLUME_HELD_BY_PROCESS = Cause::at(Gate::VolumesUnmounted, "VolumeHeldByProcess")
+    VOLUME_HELD_BY_PROCESS = Cause::gate(Gate::VolumesUnmounted, "VolumeHeldByProcess")
         .title("A process on the node uses the volume")
         .meaning("The pod's containers have ended, but a process outside the pod has an open file, its working \
             directory, its root or its program on the volume. The kernel refuses the unmount with \"target is busy\" \
@@ -53,7 +53,7 @@ causes! {
         .diagnosis(Proven::Lab("open-fd"));
 
     /// A process has a file of the volume mapped, although its fd is closed.
-    VOLUME_HELD_BY_MAPPING = Cause::at(Gate::VolumesUnmounted, "VolumeHeldByMapping")
+    VOLUME_HELD_BY_MAPPING = Cause::gate(Gate::VolumesUnmounted, "VolumeHeldByMapping")
         .title("A process has a file of the volume mapped into memory")
         .meaning("A process outside the pod has mapped a file of the volume (mmap, a shared library) and closed the \
             descriptor. Its fd list shows nothing, yet the mapping keeps the mount in use and the unmount fails with \
@@ -77,7 +77,7 @@ causes! {
         .diagnosis(Proven::Lab("mapped-file"));
 
     /// A loop device has its backing file on the volume.
-    VOLUME_HELD_BY_LOOP_DEVICE = Cause::at(Gate::VolumesUnmounted, "VolumeHeldByLoopDevice")
+    VOLUME_HELD_BY_LOOP_DEVICE = Cause::gate(Gate::VolumesUnmounted, "VolumeHeldByLoopDevice")
         .title("A loop device is backed by a file on the volume")
         .meaning("A file of the volume is the backing file of a loop device. The kernel holds that file open for the \
             device, so the unmount says busy and no process can be found that holds it.")
@@ -97,7 +97,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// An fd or cwd in a propagated copy of the mount makes the host's unmount fail.
-    VOLUME_HELD_IN_OTHER_NAMESPACE = Cause::at(Gate::VolumesUnmounted, "VolumeHeldInOtherNamespace")
+    VOLUME_HELD_IN_OTHER_NAMESPACE = Cause::gate(Gate::VolumesUnmounted, "VolumeHeldInOtherNamespace")
         .title("A process in another mount namespace uses a propagated copy of the volume")
         .meaning("The pod's mount was propagated into another container, typically of an agent that mounts the host's \
             directories, and a process there has an open file or its cwd in the copy. The host's unmount would take \
@@ -121,7 +121,7 @@ causes! {
         .diagnosis(Proven::Lab("propagated-copy"));
 
     /// A subPath bind mount is in use.
-    SUB_PATH_BUSY = Cause::at(Gate::VolumesUnmounted, "SubPathBusy")
+    SUB_PATH_BUSY = Cause::gate(Gate::VolumesUnmounted, "SubPathBusy")
         .title("A subPath mount is in use")
         .meaning("A bind mount below volume-subpaths is still in use, so the kubelet cannot clean the subPaths. It \
             does this before it unmounts the volume, so the volume stays mounted too. The kubelet repeats it and says \

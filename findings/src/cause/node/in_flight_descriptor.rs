@@ -5,7 +5,7 @@ use crate::cause::entry::{Cause, Danger, Proven, step};
 
 causes! {
     /// A file of the volume was sent over a unix socket and not received.
-    VOLUME_HELD_IN_FLIGHT = Cause::at(Gate::VolumesUnmounted, "VolumeHeldInFlight")
+    VOLUME_HELD_IN_FLIGHT = Cause::gate(Gate::VolumesUnmounted, "VolumeHeldInFlight")
         .title("A file descriptor on its way between two processes may hold the volume")
         .meaning("The volume is mounted and no process holds it, but descriptors were sent to a process over a unix \
             socket (SCM_RIGHTS) and it has not received them. Such a descriptor keeps its file open and the mount in \

@@ -8,7 +8,7 @@ pub(super) static AT_THE_KUBELET: &[&Cause] =
 
 causes! {
     /// No kubelet process runs on the node.
-    KUBELET_NOT_RUNNING = Cause::of_node("KubeletNotRunning")
+    KUBELET_NOT_RUNNING = Cause::node("KubeletNotRunning")
         .title("The kubelet does not run")
         .meaning("No kubelet process was found on this node. Nobody stops containers, unmounts volumes or reports a \
             status, so every terminating pod here stays as it is. The containers themselves may run on.")
@@ -28,7 +28,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The kubelet's process is stopped.
-    KUBELET_STOPPED = Cause::of_node("KubeletStopped")
+    KUBELET_STOPPED = Cause::node("KubeletStopped")
         .title("The kubelet is stopped")
         .meaning("Somebody has stopped the kubelet's process (SIGSTOP, a debugger, a frozen job): it does not run \
             until it is continued (SIGCONT). Nobody stops containers, unmounts volumes or reports a status, so every \
@@ -50,7 +50,7 @@ causes! {
         .diagnosis(Proven::Lab("kubelet-stopped"));
 
     /// The kubelet's main loop hangs, typically in a stat on a dead mount.
-    KUBELET_SYNC_LOOP_HUNG = Cause::of_node("KubeletSyncLoopHung")
+    KUBELET_SYNC_LOOP_HUNG = Cause::node("KubeletSyncLoopHung")
         .title("The kubelet's main loop hangs")
         .meaning("The kubelet runs, but its main loop stands still, usually in a stat or statfs on a mount whose NFS \
             or FUSE server does not answer. Housekeeping is part of this loop, so one dead mount stops every pod of \
@@ -75,7 +75,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The PLEG has not listed the containers for too long.
-    PLEG_STALLED = Cause::of_node("PlegStalled")
+    PLEG_STALLED = Cause::node("PlegStalled")
         .title("The kubelet's container list is stale (PLEG)")
         .meaning("The kubelet's PLEG lists all containers every second, and it has not succeeded for more than 3 min. \
             Each pod worker waits, without a message, for a list newer than its last sync. So every terminating pod of \

@@ -6,7 +6,7 @@ use crate::cause::entry::{Cause, Danger, Proven, step};
 
 causes! {
     /// A slow unmount made the runtime forget a shim.
-    SHIM_LEAKED = Cause::at(Gate::ContainersStopped, "ShimLeaked")
+    SHIM_LEAKED = Cause::gate(Gate::ContainersStopped, "ShimLeaked")
         .title("A shim is left over from an exit that took too long")
         .meaning("The clean-up after an exit took longer than containerd's 10 s, usually an unmount under slow I/O. \
             containerd before the fix lost track of it: a shim remains for a sandbox that is gone, or a container \
@@ -25,7 +25,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The guest of a VM or sandboxed runtime runs on past the deadline.
-    SANDBOXED_GUEST_NOT_STOPPED = Cause::at(Gate::ContainersStopped, "SandboxedGuestNotStopped")
+    SANDBOXED_GUEST_NOT_STOPPED = Cause::gate(Gate::ContainersStopped, "SandboxedGuestNotStopped")
         .title("The container runs on in the guest of a sandboxed runtime")
         .meaning("The pod runs under a VM or sandboxed runtime (Kata, gVisor, wasm). Its processes are in a guest and \
             cannot be seen from the node; what runs here is their monitor, which is not killed when a container is. So \
@@ -53,7 +53,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The guest of a VM or sandboxed runtime is gone, its shim stays.
-    SANDBOXED_GUEST_GONE = Cause::at(Gate::ContainersStopped, "SandboxedGuestGone")
+    SANDBOXED_GUEST_GONE = Cause::gate(Gate::ContainersStopped, "SandboxedGuestGone")
         .title("The guest of a sandboxed runtime is gone")
         .meaning("The pod runs under a VM or sandboxed runtime (Kata, gVisor, wasm). Its guest has died, for example \
             the qemu process was killed, but the shim still lives and asks a guest that cannot answer. The containers \

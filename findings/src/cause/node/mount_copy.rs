@@ -5,7 +5,7 @@ use crate::cause::entry::{Cause, Danger, Proven, step};
 
 causes! {
     /// On old kernels a mere copy of the mount in another namespace blocks the removal of its directory.
-    MOUNT_COPIED_ON_OLD_KERNEL = Cause::at(Gate::VolumesUnmounted, "MountCopiedOnOldKernel")
+    MOUNT_COPIED_ON_OLD_KERNEL = Cause::gate(Gate::VolumesUnmounted, "MountCopiedOnOldKernel")
         .title("Another mount namespace keeps a copy of the mount (old kernel)")
         .meaning("The volume is unmounted on the host, but another mount namespace still holds a copy of the mount. On \
             RHEL and CentOS 7 kernels the mount directory cannot be removed then (device or resource busy). On today's \

@@ -6,7 +6,7 @@ use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
 
 causes! {
     /// Something is mounted below the volume.
-    NESTED_MOUNT = Cause::at(Gate::VolumesUnmounted, "NestedMount")
+    NESTED_MOUNT = Cause::gate(Gate::VolumesUnmounted, "NestedMount")
         .title("Another file system is mounted below the volume")
         .meaning("Something is mounted on a directory inside the volume: by a container through Bidirectional \
             propagation, by a terminationMessagePath in the volume, or by a tool on the host. The kubelet can neither \
@@ -31,7 +31,7 @@ causes! {
         .diagnosis(Proven::Lab("nested-mount"));
 
     /// Something is mounted below a subPath bind mount.
-    NESTED_MOUNT_UNDER_SUB_PATH = Cause::at(Gate::VolumesUnmounted, "NestedMountUnderSubPath")
+    NESTED_MOUNT_UNDER_SUB_PATH = Cause::gate(Gate::VolumesUnmounted, "NestedMountUnderSubPath")
         .title("Another file system is mounted below a subPath")
         .meaning("The source of a subPath got a further mount (often the host mounted something below a hostPath), and \
             it was propagated below volume-subpaths. The kubelet cannot unmount the subPath while it is there, and it \
@@ -50,7 +50,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// Two mounts on one target.
-    VOLUME_MOUNTED_TWICE = Cause::at(Gate::VolumesUnmounted, "VolumeMountedTwice")
+    VOLUME_MOUNTED_TWICE = Cause::gate(Gate::VolumesUnmounted, "VolumeMountedTwice")
         .title("The volume is mounted twice on one path")
         .meaning("Two mounts lie on the volume's path, one upon the other. After a restart the kubelet has a volume \
             published again, and a driver that does not look first mounts it once more. An unmount takes only the upper \
@@ -76,7 +76,7 @@ causes! {
         .diagnosis(Proven::Lab("mounted-twice"));
 
     /// The volume's mount is hidden below another one.
-    KUBELET_ROOT_AMBIGUOUS = Cause::at(Gate::VolumesUnmounted, "KubeletRootAmbiguous")
+    KUBELET_ROOT_AMBIGUOUS = Cause::gate(Gate::VolumesUnmounted, "KubeletRootAmbiguous")
         .title("A second mount over the kubelet's directory hides the volume's mount")
         .meaning("Since the volume was mounted, something was mounted over a directory above it, most likely the kubelet's \
             root directory over itself, when a kubelet in a container was started again. The path leads there now: the \
@@ -109,7 +109,7 @@ causes! {
         .diagnosis(Proven::Lab("hidden-volume"));
 
     /// A subPath on NFS has a stale handle.
-    SUB_PATH_STALE_HANDLE = Cause::at(Gate::VolumesUnmounted, "SubPathStaleHandle")
+    SUB_PATH_STALE_HANDLE = Cause::gate(Gate::VolumesUnmounted, "SubPathStaleHandle")
         .title("A subPath has a stale NFS handle")
         .meaning("The NFS server was restarted or its export changed, and the file handle behind a subPath is no \
             longer valid. Every look at the subPath fails with ESTALE, so the kubelet's clean-up stops there, before \
@@ -131,7 +131,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// A subPath's target cannot be found, yet it is mounted.
-    SUB_PATH_TARGET_MISSING = Cause::at(Gate::VolumesUnmounted, "SubPathTargetMissing")
+    SUB_PATH_TARGET_MISSING = Cause::gate(Gate::VolumesUnmounted, "SubPathTargetMissing")
         .title("A subPath's target is gone but still mounted")
         .meaning("The file behind a subPath was deleted while it was mounted. A look at the path says \"no such \
             file\", so the kubelet skips its unmount, and then cannot remove the directory that holds it. It stops \
@@ -153,7 +153,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// A volume directory that is not mounted stays.
-    MOUNT_DIRECTORY_LEFT = Cause::at(Gate::VolumesUnmounted, "MountDirectoryLeft")
+    MOUNT_DIRECTORY_LEFT = Cause::gate(Gate::VolumesUnmounted, "MountDirectoryLeft")
         .title("An empty volume directory is left over")
         .meaning("After a power loss or a wrong unmount, a volume's directory is left although nothing is mounted on \
             it. The clean-up of the plugin trips over it, for example by unmounting what is not mounted, and the \
@@ -176,7 +176,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The volume directory holds files although nothing is mounted.
-    VOLUME_DIRECTORY_NOT_EMPTY = Cause::at(Gate::VolumesUnmounted, "VolumeDirectoryNotEmpty")
+    VOLUME_DIRECTORY_NOT_EMPTY = Cause::gate(Gate::VolumesUnmounted, "VolumeDirectoryNotEmpty")
         .title("The unmounted volume directory holds files")
         .meaning("Nothing is mounted on the volume's directory, but it holds files: something wrote to the path after \
             the unmount, or before the mount. The kubelet removes only an empty directory. The files lie on the node's \
@@ -198,7 +198,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The kubelet deletes what it made for the pod, and has not finished.
-    VOLUME_FILES_NOT_REMOVED = Cause::at(Gate::VolumesUnmounted, "VolumeFilesNotRemoved")
+    VOLUME_FILES_NOT_REMOVED = Cause::gate(Gate::VolumesUnmounted, "VolumeFilesNotRemoved")
         .title("The kubelet has not removed the volume's files yet")
         .meaning("An emptyDir, and what the kubelet writes for a ConfigMap, a Secret or a projected volume, is deleted with \
             all that is in it. Millions of files take minutes; a file that is immutable, or a file system with an error, \
@@ -224,7 +224,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The file system below the volume cannot be changed.
-    FILE_SYSTEM_READ_ONLY = Cause::at(Gate::VolumesUnmounted, "FileSystemReadOnly")
+    FILE_SYSTEM_READ_ONLY = Cause::gate(Gate::VolumesUnmounted, "FileSystemReadOnly")
         .title("The kubelet cannot delete the volume's files")
         .meaning("The kubelet must delete the files of an emptyDir or a similar volume, and the file system refuses: \
             it has become read-only or shut down after an error, or a file is marked immutable. The removal fails each \

@@ -5,7 +5,7 @@ use crate::cause::entry::{Cause, Danger, Proven, step};
 
 causes! {
     /// A multipath map without paths queues I/O for ever.
-    MULTIPATH_STALE = Cause::at(Gate::VolumesUnmounted, "MultipathStale")
+    MULTIPATH_STALE = Cause::gate(Gate::VolumesUnmounted, "MultipathStale")
         .title("A multipath map has lost all its paths")
         .meaning("All paths of the volume's multipath map are gone, but the map is still open and set to queue I/O. \
             Every flush, and with it the unmount, waits for a path that may never come back.")

@@ -6,7 +6,7 @@ use crate::cause::entry::{Cause, Danger, Proven, step};
 
 causes! {
     /// The path of the network namespace is empty, typically after a reboot.
-    NETNS_PATH_MISSING = Cause::at(Gate::SandboxStopped, "NetnsPathMissing")
+    NETNS_PATH_MISSING = Cause::gate(Gate::SandboxStopped, "NetnsPathMissing")
         .title("The sandbox's network namespace path is missing")
         .meaning("The runtime or CNI plugin is asked to release a network whose namespace path is empty or gone, \
             usually after a reboot. A plugin that treats this as an error makes every StopPodSandbox fail, although \
@@ -29,7 +29,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The pinned network namespace cannot be removed because another mount namespace holds it.
-    NETNS_BUSY = Cause::at(Gate::SandboxStopped, "NetnsBusy")
+    NETNS_BUSY = Cause::gate(Gate::SandboxStopped, "NetnsBusy")
         .title("The sandbox's network namespace file is busy")
         .meaning("The file that pins the pod's network namespace is also mounted in another mount namespace. On old \
             kernels (CentOS and RHEL 7) it then cannot be removed, so StopPodSandbox fails. Today's kernels do not \

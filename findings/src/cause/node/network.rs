@@ -4,7 +4,7 @@ use crate::cause::entry::{Cause, Danger, Proven, step};
 
 causes! {
     /// The runtime reports that the node's pod network is not ready.
-    NETWORK_NOT_READY = Cause::of_node("NetworkNotReady")
+    NETWORK_NOT_READY = Cause::node("NetworkNotReady")
         .title("The pod network of the node is not ready")
         .meaning("The runtime says that its network is not ready: it has no CNI configuration, or the plugin is not \
             initialised. No new pod gets a network, and with containerd stopping a sandbox fails as well, so \

@@ -5,7 +5,7 @@ use crate::cause::entry::{Cause, Danger, Proven, step};
 
 causes! {
     /// An NFS server does not answer and a task waits for it.
-    NFS_SERVER_NOT_RESPONDING = Cause::at(Gate::ContainersStopped, "NfsServerNotResponding")
+    NFS_SERVER_NOT_RESPONDING = Cause::gate(Gate::ContainersStopped, "NfsServerNotResponding")
         .title("An NFS server does not answer")
         .meaning("A task waits inside the NFS client for a server that does not answer. The task is in state D and \
             does not act on SIGKILL, so the container cannot end. An unmount of the same file system waits as well.")

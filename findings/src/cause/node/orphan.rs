@@ -6,7 +6,7 @@ use crate::cause::entry::{Cause, Danger, Proven, step};
 
 causes! {
     /// The pod is gone from the API but its containers run.
-    FORCE_DELETED_STILL_RUNNING = Cause::at(Gate::ContainersStopped, "ForceDeletedStillRunning")
+    FORCE_DELETED_STILL_RUNNING = Cause::gate(Gate::ContainersStopped, "ForceDeletedStillRunning")
         .title("The pod is gone from the API but its containers still run")
         .meaning("The API object was deleted by force, or lost, while containers of the pod still run here. Nothing in \
             the API shows them. A replacement of this pod may write the same data at the same time: data can be \
@@ -32,7 +32,7 @@ causes! {
         .diagnosis(Proven::Lab("force-deleted"));
 
     /// A pod directory that the kubelet fails to remove.
-    ORPHANED_POD_DIRECTORY = Cause::at(Gate::VolumesUnmounted, "OrphanedPodDirectory")
+    ORPHANED_POD_DIRECTORY = Cause::gate(Gate::VolumesUnmounted, "OrphanedPodDirectory")
         .title("The directory of a pod that no longer exists stays")
         .meaning("Neither the API nor the runtime knows this pod any more, but its directory has content that the \
             kubelet refuses to remove: a leftover file such as vol_data.json, a volume directory with files, or a \
@@ -59,7 +59,7 @@ causes! {
         .diagnosis(Proven::Lab("orphan-dir"));
 
     /// A pod directory with a volume that the kubelet found again when it started.
-    ORPHANED_VOLUME_REMEMBERED = Cause::at(Gate::VolumesUnmounted, "OrphanedVolumeRemembered")
+    ORPHANED_VOLUME_REMEMBERED = Cause::gate(Gate::VolumesUnmounted, "OrphanedVolumeRemembered")
         .title("The kubelet remembers a volume of a pod that no longer exists")
         .meaning("Neither the API nor the runtime knows this pod any more, and the kubelet still has a volume of it in \
             mind: at its start it found vol_data.json in the directory (reconstruction) and took the volume for mounted. \
@@ -89,7 +89,7 @@ causes! {
         .diagnosis(Proven::Lab("orphan-remembered"));
 
     /// A subPath to a single file keeps an orphaned pod directory.
-    ORPHANED_SUB_PATH_FILE = Cause::at(Gate::VolumesUnmounted, "OrphanedSubPathFile")
+    ORPHANED_SUB_PATH_FILE = Cause::gate(Gate::VolumesUnmounted, "OrphanedSubPathFile")
         .title("A subPath file keeps the directory of a pod that no longer exists")
         .meaning("A subPath to a single file leaves a file below volume-subpaths. Kubelets up to 1.35 try to remove it \
             like a directory, which always fails, so the directory of the deleted pod stays for ever. It does not hold \

@@ -8,7 +8,7 @@ use crate::cause::entry::{Cause, Danger, Proven, step};
 
 causes! {
     /// The init of the pid namespace waits for a zombie whose parent lives outside.
-    PID_NAMESPACE_ZOMBIE_UNREAPED = Cause::at(Gate::ContainersStopped, "PidNamespaceZombieUnreaped")
+    PID_NAMESPACE_ZOMBIE_UNREAPED = Cause::gate(Gate::ContainersStopped, "PidNamespaceZombieUnreaped")
         .title("A zombie in the pid namespace is not reaped by its parent outside")
         .meaning("The container's init (with shareProcessNamespace the pause process) was killed and may end only when \
             its pid namespace is empty. One member of it, or of a namespace nested in it, is a zombie whose parent lives \

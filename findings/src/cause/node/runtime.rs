@@ -4,7 +4,7 @@ use crate::cause::entry::{Cause, Danger, Proven, step};
 
 causes! {
     /// The runtime accepts connections and does not answer.
-    RUNTIME_NOT_RESPONDING = Cause::of_node("RuntimeNotResponding")
+    RUNTIME_NOT_RESPONDING = Cause::node("RuntimeNotResponding")
         .title("The container runtime does not answer")
         .meaning("The runtime's socket takes connections, but requests stay without an answer: the process is stopped, \
             overloaded, or blocked inside. The kubelet learns nothing about containers and can stop none, so every \
@@ -27,7 +27,7 @@ causes! {
         .diagnosis(Proven::Lab("containerd-stopped"));
 
     /// The runtime's socket is missing or refuses connections.
-    RUNTIME_NOT_REACHABLE = Cause::of_node("RuntimeNotReachable")
+    RUNTIME_NOT_REACHABLE = Cause::node("RuntimeNotReachable")
         .title("The container runtime cannot be reached")
         .meaning("The runtime's socket does not exist or refuses connections, so the runtime does not run or listens \
             elsewhere. The kubelet can neither list nor stop containers. The containers themselves may run on under \

@@ -6,7 +6,7 @@ use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
 
 causes! {
     /// The runtime could not load the container's state.
-    CONTAINER_STATE_UNKNOWN = Cause::at(Gate::ContainersStopped, "ContainerStateUnknown")
+    CONTAINER_STATE_UNKNOWN = Cause::gate(Gate::ContainersStopped, "ContainerStateUnknown")
         .title("The runtime does not know the container's state")
         .meaning("The runtime could not load this container when it started, so it reports UNKNOWN. The kubelet stops \
             only RUNNING containers one by one and leaves this one to StopPodSandbox, which should clear it. If it \
@@ -29,7 +29,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The containers have ended, the sandbox stays.
-    SANDBOX_NOT_STOPPED = Cause::at(Gate::SandboxStopped, "SandboxNotStopped")
+    SANDBOX_NOT_STOPPED = Cause::gate(Gate::SandboxStopped, "SandboxNotStopped")
         .title("The pod's sandbox does not stop")
         .meaning("No application process is left, but the sandbox (the pause process) is still there and \
             StopPodSandbox does not succeed. The kubelet repeats it and goes no further. Usually the shim of the \
@@ -53,7 +53,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The pod was deleted before all of its containers had started.
-    POD_START_NOT_FINISHED = Cause::at(Gate::SandboxStopped, "PodStartNotFinished")
+    POD_START_NOT_FINISHED = Cause::gate(Gate::SandboxStopped, "PodStartNotFinished")
         .title("The kubelet may still be starting the pod")
         .meaning("The pod was deleted before all of its containers had started. The kubelet stops nothing of it before \
             what it does for its start has returned, and it sets no deadline to the pull of an image: a large image or \
@@ -81,7 +81,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The CNI plugin's DEL fails.
-    CNI_TEARDOWN_FAILING = Cause::at(Gate::SandboxStopped, "CniTeardownFailing")
+    CNI_TEARDOWN_FAILING = Cause::gate(Gate::SandboxStopped, "CniTeardownFailing")
         .title("The network of the sandbox cannot be torn down")
         .meaning("All containers have ended, but the CNI plugin fails to release the pod's network: its binary, its \
             daemon or its address store is missing, or it needs an API server it cannot reach. Each StopPodSandbox \
@@ -107,7 +107,7 @@ causes! {
         .diagnosis(Proven::Lab("cni-del"));
 
     /// The runtime has no CNI configuration.
-    CNI_NOT_INITIALIZED = Cause::at(Gate::SandboxStopped, "CniNotInitialized")
+    CNI_NOT_INITIALIZED = Cause::gate(Gate::SandboxStopped, "CniNotInitialized")
         .title("The runtime has no CNI configuration")
         .meaning("The runtime has found no CNI configuration, so it can make no pod network, and release only one that \
             it has cached. Where the cache does not help, StopPodSandbox fails. containerd has no such cache: there it \

@@ -5,7 +5,7 @@ use crate::cause::entry::{Cause, Danger, Proven, step};
 
 causes! {
     /// The container's init is a zombie and its shim does not reap it.
-    CONTAINER_INIT_UNREAPED = Cause::at(Gate::ContainersStopped, "ContainerInitUnreaped")
+    CONTAINER_INIT_UNREAPED = Cause::gate(Gate::ContainersStopped, "ContainerInitUnreaped")
         .title("The shim does not reap the container's init")
         .meaning("The container's init has ended and is a zombie. Its parent, the shim, does not collect it, so the \
             runtime never hears of the exit and keeps the container RUNNING. The shim hangs.")
@@ -29,7 +29,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The shim of the sandbox is stopped or hangs.
-    SHIM_NOT_RESPONDING = Cause::at(Gate::ContainersStopped, "ShimNotResponding")
+    SHIM_NOT_RESPONDING = Cause::gate(Gate::ContainersStopped, "ShimNotResponding")
         .title("The containerd shim does not respond")
         .meaning("The runtime reaches every container of a pod through one shim process. This shim lives but does not \
             answer: it is stopped, or its threads are blocked. Stop requests run into their deadline and the \
@@ -59,7 +59,7 @@ causes! {
         .diagnosis(Proven::Lab("shim-stopped"));
 
     /// The shim is gone and the container's init lives on.
-    SHIM_GONE = Cause::at(Gate::ContainersStopped, "ShimGone")
+    SHIM_GONE = Cause::gate(Gate::ContainersStopped, "ShimGone")
         .title("The shim is gone while the container still runs")
         .meaning("The shim of this sandbox has died, but the container's init lives on with another parent. containerd \
             normally notices this and cleans up within seconds. If it lasts, containerd has missed it (it was down, or \

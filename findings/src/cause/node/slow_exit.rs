@@ -6,7 +6,7 @@ use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
 
 causes! {
     /// It has been killed, and the kernel is still ending it.
-    EXIT_NOT_FINISHED = Cause::at(Gate::ContainersStopped, "ExitNotFinished")
+    EXIT_NOT_FINISHED = Cause::gate(Gate::ContainersStopped, "ExitNotFinished")
         .title("The container has been killed and is still ending")
         .meaning("A process of the container has been killed or exits, and the kernel is at it: it writes back what the \
             process has written (to a slow disk or file server), frees its memory (hundreds of GiB, or pages that a \

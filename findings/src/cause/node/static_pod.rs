@@ -5,7 +5,7 @@ use crate::cause::entry::{Cause, Danger, Proven, step};
 
 causes! {
     /// An old static pod runs on beside the one that has its name now.
-    STATIC_POD_NAME_HELD = Cause::at(Gate::ContainersStopped, "StaticPodNameHeld")
+    STATIC_POD_NAME_HELD = Cause::gate(Gate::ContainersStopped, "StaticPodNameHeld")
         .title("An old static pod runs on beside its successor")
         .meaning("A static pod's manifest was changed, which makes a pod with a new UID and the same full name. A kubelet \
             that was started in between knows the old one from the runtime only: it starts the new one at once and kills \

@@ -6,7 +6,7 @@ use crate::cause::entry::{Cause, Danger, Proven, step};
 
 causes! {
     /// A regular file stands where the kubelet expects plugin directories.
-    STRAY_FILE_IN_VOLUMES = Cause::at(Gate::VolumesUnmounted, "StrayFileInVolumes")
+    STRAY_FILE_IN_VOLUMES = Cause::gate(Gate::VolumesUnmounted, "StrayFileInVolumes")
         .title("A file stands where the kubelet expects a directory")
         .meaning("A regular file lies directly in pods/<uid>/volumes. The kubelet takes every entry there for a \
             plugin's directory, fails to list the file, and treats the error as \"volumes still exist\". It asks ten \

@@ -5,7 +5,7 @@ use crate::cause::entry::{Cause, Danger, Proven, step};
 
 causes! {
     /// A process has ended, and a debugger that traces it does not let it go.
-    ZOMBIE_HELD_BY_TRACER = Cause::at(Gate::ContainersStopped, "ZombieHeldByTracer")
+    ZOMBIE_HELD_BY_TRACER = Cause::gate(Gate::ContainersStopped, "ZombieHeldByTracer")
         .title("A debugger holds a process that has ended")
         .meaning("A process of the container has ended, and another one traces it (gdb, strace, a profiler). A zombie \
             that is traced is shown to its tracer only: the shim, or the init of the container, cannot reap it before \

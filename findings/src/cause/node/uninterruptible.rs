@@ -6,7 +6,7 @@ use crate::cause::entry::{Cause, Danger, Proven, step};
 
 causes! {
     /// A task sleeps uninterruptibly and its file system or driver is not a known one.
-    UNINTERRUPTIBLE_TASK = Cause::at(Gate::ContainersStopped, "UninterruptibleTask")
+    UNINTERRUPTIBLE_TASK = Cause::gate(Gate::ContainersStopped, "UninterruptibleTask")
         .title("A task sleeps uninterruptibly in the kernel")
         .meaning("A task of the pod waits in the kernel in state D: for a local disk, a device driver, or a file \
             system that was not recognised. The kernel acts on SIGKILL only when this wait ends. Until then the \

@@ -6,7 +6,7 @@ use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
 
 causes! {
     /// Mounted, and nothing found that holds it.
-    VOLUME_MOUNTED_NO_HOLDER = Cause::at(Gate::VolumesUnmounted, "VolumeMountedNoHolder")
+    VOLUME_MOUNTED_NO_HOLDER = Cause::gate(Gate::VolumesUnmounted, "VolumeMountedNoHolder")
         .title("The volume is still mounted and nothing was found that holds it")
         .meaning("The volume is still mounted, but no process, mapping, loop device, nested mount or other namespace \
             was found that uses it. The kubelet's next try should unmount it. The kubelet waits up to 2 min 2 s \
@@ -29,7 +29,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// After a restart the kubelet could not reconstruct the volume.
-    VOLUME_NOT_RECONSTRUCTED = Cause::at(Gate::VolumesUnmounted, "VolumeNotReconstructed")
+    VOLUME_NOT_RECONSTRUCTED = Cause::gate(Gate::VolumesUnmounted, "VolumeNotReconstructed")
         .title("The kubelet lost the volume when it restarted")
         .meaning("The kubelet was restarted and could not reconstruct this volume from the disk. It then tries to \
             clean it up exactly once; that failed or did nothing. No further try follows, while the mount on disk \
@@ -54,7 +54,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// This kubelet no longer has the volume's plugin.
-    VOLUME_PLUGIN_REMOVED = Cause::at(Gate::VolumesUnmounted, "VolumePluginRemoved")
+    VOLUME_PLUGIN_REMOVED = Cause::gate(Gate::VolumesUnmounted, "VolumePluginRemoved")
         .title("This kubelet no longer has the volume's plugin")
         .meaning("The volume was mounted by an in-tree plugin that this kubelet version no longer has (rbd and cephfs \
             are gone by 1.31). At its start the kubelet makes one try to clean up, finds no plugin and unmounts \

@@ -2,9 +2,9 @@
 
 use anyhow::Context as _;
 use apiserver::Prepared;
-use findings::event::{ANNOTATION, CONTROLLER, Carried, Phase};
+use findings::event::{ANNOTATION, CONTROLLER, FindingAnnotation, Phase};
 use findings::{
-    CauseRef, Confidence, Evidence, Finding, Gate, Link, PodRef, PodUid, Remedy, Subject, Thing, Values, cause,
+    CauseRef, Confidence, Entity, Evidence, Finding, Gate, Link, PodRef, PodUid, Remedy, Subject, Values, cause,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -54,8 +54,8 @@ pub fn finding(node: &str, name: &str, pods: &[String]) -> anyhow::Result<Value>
     let of = "FuseServerNotResponding";
     let cause = cause::all().find(|cause| cause.id == of).with_context(|| format!("no cause is called {of}"))?;
     let process =
-        |pid: u32, comm: &str, state| Subject::new(format!("pid {pid} {comm}"), Thing::process(pid, comm, state));
-    let mount = Thing::mount("/mnt/media", "0:40".to_owned(), "fuse.s3fs");
+        |pid: u32, comm: &str, state| Subject::new(format!("pid {pid} {comm}"), Entity::process(pid, comm, state));
+    let mount = Entity::mount("/mnt/media", "0:40".to_owned(), "fuse.s3fs");
     let mut chain = vec![
         Link::new(process(22717, "import", 'D'), "D (uninterruptible) in request_wait_answer, SIGKILL pending"),
         Link::new(Subject::new("fuse mount /mnt/media (0:40, fuse.s3fs)", mount), "1 request waiting"),
@@ -86,7 +86,7 @@ pub fn finding(node: &str, name: &str, pods: &[String]) -> anyhow::Result<Value>
     let now = Timestamp::now();
     let ago = |seconds| now.checked_sub(SignedDuration::from_secs(seconds)).unwrap_or(now);
     let text = |at: Timestamp| at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-    let carried = Carried::new(Phase::Holds, &finding, &pods, text(ago(600)), text(ago(60))).to_annotation();
+    let carried = FindingAnnotation::new(Phase::Holds, &finding, &pods, text(ago(600)), text(ago(60))).to_json();
     Ok(json!({
         "metadata": {
             "name": format!("{node}.{name}"), "namespace": "default", "annotations": {ANNOTATION: carried},

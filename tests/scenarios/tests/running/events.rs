@@ -4,7 +4,7 @@ use anyhow::{Context, ensure};
 use apiserver::Store;
 use findings::{
     Gate,
-    event::{ACTION, ANNOTATION, CONTROLLER, Carried, Phase},
+    event::{ACTION, ANNOTATION, CONTROLLER, FindingAnnotation, Phase},
 };
 use lab::NODE_NAME;
 use serde_json::Value;
@@ -64,9 +64,9 @@ impl Events {
 }
 
 /// The finding in an Event.
-pub fn carried(event: &Value) -> anyhow::Result<Carried> {
+pub fn carried(event: &Value) -> anyhow::Result<FindingAnnotation> {
     let text = event["metadata"]["annotations"][ANNOTATION].as_str().context("it carries no finding")?;
-    Ok(Carried::from_annotation(text)?)
+    Ok(FindingAnnotation::parse(text)?)
 }
 
 /// How often it was told.

@@ -39,15 +39,15 @@ fn keeps_only_what_is_wanted() {
 /// Since Linux 6.12 ext4 keeps `rw` when an error has made it read-only.
 #[test]
 fn knows_a_file_system_that_takes_no_writes() {
-    let told = |options: &str| {
+    let options_of = |options: &str| {
         let mount = one(format!("1 0 8:1 / /x rw - ext4 /dev/sda {options}").as_bytes());
         assert_eq!(mount.super_read_only, !mount.read_only_options.is_empty());
         mount.read_only_options
     };
-    assert_eq!(told("ro"), ["ro"]);
-    assert_eq!(told("rw,emergency_ro,errors=remount-ro"), ["emergency_ro"]);
-    assert_eq!(told("ro,emergency_ro,shutdown"), ["ro", "emergency_ro", "shutdown"]);
-    assert!(told("rw,errors=remount-ro,prefix=shutdown").is_empty());
+    assert_eq!(options_of("ro"), ["ro"]);
+    assert_eq!(options_of("rw,emergency_ro,errors=remount-ro"), ["emergency_ro"]);
+    assert_eq!(options_of("ro,emergency_ro,shutdown"), ["ro", "emergency_ro", "shutdown"]);
+    assert!(options_of("rw,errors=remount-ro,prefix=shutdown").is_empty());
 }
 
 #[test]

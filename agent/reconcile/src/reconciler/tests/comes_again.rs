@@ -18,7 +18,7 @@ fn a_driver_that_has_always_just_come_back_is_told() {
         }
         world.until(second);
     }
-    let told: Vec<&str> = world.stored.iter().map(|draft| draft.reason.as_str()).collect();
-    assert_eq!(told.first(), Some(&"PodVolumeDriverFails"), "{told:?}");
+    let reasons: Vec<&str> = world.stored.iter().map(|draft| draft.reason.as_str()).collect();
+    assert_eq!(reasons.first(), Some(&"PodVolumeDriverFails"), "{reasons:?}");
     assert!(world.stored.iter().all(|draft| draft.warning), "it is not over between two crashes");
 }

@@ -13,13 +13,13 @@ fn only_events_that_bear_our_name_are_gone_on_with() {
         name: name.clone(),
         existing: ExistingEvent { identity, event_time: draft.event_time.clone(), note: "n".into(), count: 1 },
         written_s: at(100).wall_s(),
-        carried: draft.carried.clone(),
+        annotation: draft.annotation.clone(),
         since_s: at(90).wall_s(),
     };
     let ours = draft.identity();
     let (name, salted) = (&draft.name, &draft.name.salted(1, 1));
-    let over = own(&salted.over(at(90).wall_s()).salted(2, 1), Identity { kind: "Normal".into(), ..ours.clone() });
-    let other = EventName::from_api("node-7.0123456789abcdef");
+    let over = own(&salted.end_name(at(90).wall_s()).salted(2, 1), Identity { kind: "Normal".into(), ..ours.clone() });
+    let other = EventName::read("node-7.0123456789abcdef");
     for (case, events, kept) in [
         ("ours", vec![own(name, ours.clone())], 1),
         ("of another finding", vec![own(&other, ours.clone())], 0),
@@ -67,8 +67,8 @@ fn an_end_whose_name_is_taken_is_told_under_another() {
     world.until(1000);
     let [first, over] = &world.stored[..] else { panic!("{:?}", world.stored) };
     assert!(is_first(first.name.as_str()) && !over.warning, "{over:?}");
-    let since: jiff::Timestamp = first.carried.since.parse().unwrap();
-    assert!(first.name.over(since.as_second()).is_base_of(&over.name));
+    let since: jiff::Timestamp = first.annotation.since.parse().unwrap();
+    assert!(first.name.end_name(since.as_second()).is_base_of(&over.name));
     assert_eq!(world.writes.len(), 3);
 }
 
@@ -80,7 +80,7 @@ fn an_event_that_somebody_replaced_is_told_anew() {
     world.until(3600);
     let counts: Vec<_> = world.stored.iter().map(|draft| draft.series.as_ref().map(|series| series.0)).collect();
     assert_eq!(counts, [None, None], "a new Event, not the second of the old");
-    assert_eq!(world.stored[0].carried.since, world.stored[1].carried.since);
+    assert_eq!(world.stored[0].annotation.since, world.stored[1].annotation.since);
 }
 
 #[test]

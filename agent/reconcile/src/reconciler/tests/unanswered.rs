@@ -49,5 +49,5 @@ fn a_warning_that_came_late_is_ended() {
     world.stored.push(sent.clone());
     world.until(900);
     let [_, over] = &world.stored[..] else { panic!("{:?}", world.stored) };
-    assert!(!over.warning && over.carried.since == sent.carried.since, "{over:?}");
+    assert!(!over.warning && over.annotation.since == sent.annotation.since, "{over:?}");
 }

@@ -104,9 +104,9 @@ fn every_call_that_is_given_up_is_refused() {
         call!(SYS_creat, c"/nothing/here".as_ptr(), 0),
     ];
     for role in [Role::Reader, Role::Broker] {
-        let told = inside(role, &tried);
-        let through: Vec<_> = told.iter().filter(|(_, errno)| *errno != libc::EPERM).collect();
-        assert!(told.len() == tried.len() && through.is_empty(), "{role:?}: {through:?}");
+        let answers = inside(role, &tried);
+        let through: Vec<_> = answers.iter().filter(|(_, errno)| *errno != libc::EPERM).collect();
+        assert!(answers.len() == tried.len() && through.is_empty(), "{role:?}: {through:?}");
     }
 }
 
@@ -165,7 +165,7 @@ fn what_it_does_still_works() {
             }
         }),
     ];
-    let told = inside(Role::Reader, &tried);
+    let answers = inside(Role::Reader, &tried);
     drop(caller);
-    assert!(told.iter().all(|(_, errno)| *errno == 0), "{told:?}");
+    assert!(answers.iter().all(|(_, errno)| *errno == 0), "{answers:?}");
 }

@@ -1,6 +1,6 @@
 //! Which Events speak of a pod, and which of them may be believed.
 
-use findings::event::{Carried, Phase};
+use findings::event::{FindingAnnotation, Phase};
 use findings::{Area, Gate, clean};
 use jiff::Timestamp;
 
@@ -13,7 +13,7 @@ pub struct Claim<'a> {
     /// The Event that says it.
     pub event: &'a AgentEvent,
     /// What it says.
-    pub carried: &'a Carried,
+    pub carried: &'a FindingAnnotation,
     /// When it was last said.
     pub written: Timestamp,
     /// Whether the pod is named; else it is one of more pods than are named.
@@ -91,7 +91,7 @@ pub fn read_claims<'a>(lister: &Lister, events: &[&'a AgentEvent], pod: &Pod, on
 
 /// What an agent that was asked now says of a pod: of one that has the same name and another uid, nothing.
 pub fn read_live<'a>(said: &[&'a AgentEvent], pod: &Pod) -> Vec<Claim<'a>> {
-    let is_of_node = |carried: &&Carried| matches!(carried.finding.cause.area, Area::Gate(_) | Area::Node);
+    let is_of_node = |carried: &&FindingAnnotation| matches!(carried.finding.cause.area, Area::Gate(_) | Area::Node);
     let claim = |event: &&'a AgentEvent| {
         let carried =
             event.carried().ok().filter(is_of_node).filter(|carried| speaks_of(carried, pod) == Some(true))?;
@@ -102,13 +102,13 @@ pub fn read_live<'a>(said: &[&'a AgentEvent], pod: &Pod) -> Vec<Claim<'a>> {
 }
 
 /// Whether an Event was written by now.
-pub fn is_by_now(lister: &Lister, event: &AgentEvent, carried: &Carried) -> bool {
+pub fn is_by_now(lister: &Lister, event: &AgentEvent, carried: &FindingAnnotation) -> bool {
     let times = [&carried.since, &carried.seen].map(|time| time.parse().ok());
     let all_times = times.into_iter().chain([event.written(), event.event_time]);
     !all_times.flatten().any(|time| event_age::is_after(time, lister.state.at))
 }
 
-fn read<'a>(lister: &Lister, event: &'a AgentEvent) -> Result<&'a Carried, String> {
+fn read<'a>(lister: &Lister, event: &'a AgentEvent) -> Result<&'a FindingAnnotation, String> {
     let carried = event.carried()?;
     if !is_by_now(lister, event, carried) {
         return Err("its time lies in the future (are the clocks right?)".to_owned());
@@ -120,7 +120,7 @@ fn read<'a>(lister: &Lister, event: &'a AgentEvent) -> Result<&'a Carried, Strin
 }
 
 /// Whether it is about this pod; `Some(false)` when it may be, as one of more pods than are named.
-fn speaks_of(carried: &Carried, pod: &Pod) -> Option<bool> {
+fn speaks_of(carried: &FindingAnnotation, pod: &Pod) -> Option<bool> {
     if carried.pods.iter().any(|named| named.uid.as_str() == pod.metadata.uid) {
         return Some(true);
     }

@@ -3,8 +3,8 @@
 //! writing Events they choose all of it: then commands look, and nothing else.
 
 use findings::{
-    Link, Placeholder, PodUid, Shape, Thing, Values,
-    distribution::{DISTRIBUTIONS, RUNTIMES, is_unit, kubelets},
+    Entity, Link, Placeholder, PodUid, Shape, Values,
+    kubernetes_distribution::{DISTRIBUTIONS, RUNTIMES, is_unit, kubelets},
 };
 
 /// The values for commands that look or unmount, and for all others.
@@ -53,7 +53,7 @@ fn is_trusted(placeholder: Placeholder, value: &str, uid: Option<&PodUid>) -> bo
 }
 
 fn is_own_slice(unit: &str, uid: &PodUid) -> bool {
-    unit.ends_with(&format!("-pod{}.slice", uid.for_systemd()))
+    unit.ends_with(&format!("-pod{}.slice", uid.systemd_name()))
 }
 
 /// The kubelet and the runtime name it by the pod's uid.
@@ -112,7 +112,7 @@ fn is_known_log(path: &str) -> bool {
 
 fn is_in(chain: &[Link], path: &str) -> bool {
     chain.iter().any(|link| match &link.what {
-        Some(Thing::Mount { path: named, .. } | Thing::Path { path: named }) => named == path,
+        Some(Entity::Mount { path: named, .. } | Entity::Path { path: named }) => named == path,
         _ => false,
     })
 }
@@ -126,7 +126,7 @@ mod tests {
     /// Which of these may stand in a command that looks or unmounts, and which in one that changes something.
     fn passes(placeholder: Placeholder, value: &str) -> (bool, bool) {
         let uid = PodUid::parse(UID).unwrap();
-        let value = value.replace("UID", UID).replace("U_ID", &uid.for_systemd());
+        let value = value.replace("UID", UID).replace("U_ID", &uid.systemd_name());
         let values = Values::new().with(placeholder, &value);
         assert!(values.get(placeholder).is_some(), "{value}");
         let trusted = Trusted::new(&values, Some(&uid), &[]);
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn a_process_is_entered_for_the_pods_own_paths_only() {
         let uid = PodUid::parse(UID).unwrap();
-        let mount = Thing::Mount { path: "/data".into(), device: "0:40".into(), fs_type: "tmpfs".into() };
+        let mount = Entity::Mount { path: "/data".into(), device: "0:40".into(), fs_type: "tmpfs".into() };
         let chain = [Link { subject: "mount".into(), state: String::new(), what: Some(mount), root: false }];
         let values = Values::new().with(Placeholder::Path, "/data");
         let has_path =

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use findings::clean;
-use findings::event::{ANNOTATION, Carried, ReadError};
+use findings::event::{ANNOTATION, FindingAnnotation, ReadError};
 use jiff::Timestamp;
 
 use super::{Involved, Meta, lite};
@@ -28,7 +28,7 @@ lite! {
         event_time: Option<Timestamp>,
         /// The annotation, once it was read: every pod of the node asks for it.
         #[serde(skip)]
-        read: OnceLock<Box<Result<Carried, String>>>,
+        read: OnceLock<Box<Result<FindingAnnotation, String>>>,
     }
 }
 
@@ -47,13 +47,13 @@ impl AgentEvent {
     }
 
     /// The finding, or why it cannot be read.
-    pub fn carried(&self) -> Result<&Carried, &str> {
+    pub fn carried(&self) -> Result<&FindingAnnotation, &str> {
         let read = || Box::new(self.read_anew().map_err(|error| clean(&error.to_string(), 300)));
         self.read.get_or_init(read).as_ref().as_ref().map_err(String::as_str)
     }
 
     /// The same, kept by whoever asks and not here.
-    pub fn read_anew(&self) -> Result<Carried, ReadError> {
-        Carried::from_annotation(self.metadata.annotations.get(ANNOTATION).map_or("", String::as_str))
+    pub fn read_anew(&self) -> Result<FindingAnnotation, ReadError> {
+        FindingAnnotation::parse(self.metadata.annotations.get(ANNOTATION).map_or("", String::as_str))
     }
 }

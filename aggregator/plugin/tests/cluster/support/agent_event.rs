@@ -1,6 +1,6 @@
 //! What an agent tells, as the Event it writes.
 
-use findings::event::{ANNOTATION, CONTROLLER, Carried, Phase};
+use findings::event::{ANNOTATION, CONTROLLER, FindingAnnotation, Phase};
 use findings::{PodRef, PodUid};
 use serde_json::{Value, json};
 
@@ -18,15 +18,15 @@ pub struct AgentEventFixture {
     since: i64,
     written: i64,
     renewed: Option<i64>,
-    pub carried: Carried,
+    pub carried: FindingAnnotation,
     /// In place of what is carried.
     pub annotation: Option<String>,
 }
 
-fn carried(pods: &[&str], finding: findings::Finding) -> Carried {
+fn carried(pods: &[&str], finding: findings::Finding) -> FindingAnnotation {
     let pod = |uid: &&str| PodRef { namespace: None, name: None, uid: PodUid::parse(uid).unwrap() };
     let pods: Vec<PodRef> = pods.iter().map(pod).collect();
-    Carried::new(Phase::Holds, &finding, &pods, String::new(), String::new())
+    FindingAnnotation::new(Phase::Holds, &finding, &pods, String::new(), String::new())
 }
 
 impl AgentEventFixture {
@@ -79,7 +79,7 @@ impl AgentEventFixture {
     pub fn event(mut self, ago: impl Fn(i64) -> String) -> Value {
         self.carried.since = ago(self.since.max(self.written));
         self.carried.seen = ago(self.written);
-        let annotation = self.annotation.unwrap_or_else(|| self.carried.to_annotation());
+        let annotation = self.annotation.unwrap_or_else(|| self.carried.to_json());
         let mut event = json!({
             "apiVersion": "events.k8s.io/v1", "kind": "Event",
             "metadata": {

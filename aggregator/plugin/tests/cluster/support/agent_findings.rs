@@ -1,8 +1,8 @@
 //! Findings as an agent makes them.
 
 use findings::{
-    Cause, CauseRef, Confidence, Evidence, Finding, Gate, Link, Placeholder, ProcessId, Remedy, Subject, Thing, Values,
-    cause,
+    Cause, CauseRef, Confidence, Entity, Evidence, Finding, Gate, Link, Placeholder, ProcessId, Remedy, Subject,
+    Values, cause,
 };
 
 fn finding(cause: &'static Cause, gate: Gate, mut chain: Vec<Link>, values: &Values, seen: (&str, &str)) -> Finding {
@@ -26,19 +26,19 @@ pub fn fuse_server_not_responding() -> Finding {
     let id = "31426e3c56e0";
     let chain = vec![
         Link::new(
-            Subject::new(format!("container c (containerd://{id})"), Thing::container(id, "c")),
+            Subject::new(format!("container c (containerd://{id})"), Entity::container(id, "c")),
             "RUNNING in the CRI",
         ),
         Link::new(
-            Subject::new("pid 15731 ls", Thing::process(15731, "ls", 'D')),
+            Subject::new("pid 15731 ls", Entity::process(15731, "ls", 'D')),
             "D (uninterruptible) in request_wait_answer, SIGKILL pending",
         ),
         Link::new(
-            Subject::new("fuse mount /mnt/media (0:41, fuse)", Thing::mount("/mnt/media", "0:41", "fuse")),
+            Subject::new("fuse mount /mnt/media (0:41, fuse)", Entity::mount("/mnt/media", "0:41", "fuse")),
             "1 request waiting",
         ),
         Link::new(
-            Subject::new("pid 22655 s3fs", Thing::process(22655, "s3fs", 'S')),
+            Subject::new("pid 22655 s3fs", Entity::process(22655, "s3fs", 'S')),
             "S (sleeping) in fuse_dev_do_read, of unit s3fs.service",
         ),
     ];
@@ -50,9 +50,9 @@ pub fn fuse_server_not_responding() -> Finding {
 /// A process of the host stands in a volume.
 pub fn volume_held_by_process() -> Finding {
     let chain = vec![
-        Link::new(Subject::new("volume scratch (kubernetes.io/empty-dir)", Thing::volume("scratch")), "mounted"),
+        Link::new(Subject::new("volume scratch (kubernetes.io/empty-dir)", Entity::volume("scratch")), "mounted"),
         Link::new(
-            Subject::new("pid 22817 backup", Thing::process(22817, "backup", 'S')),
+            Subject::new("pid 22817 backup", Entity::process(22817, "backup", 'S')),
             "its working directory is in it; S (sleeping), of unit backup.service",
         ),
     ];

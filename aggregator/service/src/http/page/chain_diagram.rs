@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use aggregator_core::report::{Root, Victim};
-use findings::{Gate, Link, Thing};
+use findings::{Entity, Gate, Link};
 
 /// Boxes of one picture.
 pub const MAX_BOXES: usize = 15;
@@ -113,11 +113,11 @@ fn boxes<'c>(chain: impl IntoIterator<Item = &'c Link>, gate: Option<Gate>) -> V
     let block = |link: &&Link| Block {
         label: link.subject.clone(),
         state: link.state.clone(),
-        shape: if matches!(link.what, Some(Thing::Object { .. })) { Shape::Object } else { Shape::OnNode },
+        shape: if matches!(link.what, Some(Entity::Object { .. })) { Shape::Object } else { Shape::OnNode },
         is_root: link.root,
     };
     let mut boxes: Vec<Block> = chain.iter().map(block).collect();
-    let is_node = |link: &&Link| matches!(&link.what, Some(Thing::Object { kind, .. }) if kind == "Node");
+    let is_node = |link: &&Link| matches!(&link.what, Some(Entity::Object { kind, .. }) if kind == "Node");
     let below = chain.iter().rposition(is_node).map(|node| node + 1).filter(|below| *below < chain.len());
     if let Some((gate, below)) = gate.zip(below) {
         let state = "the kubelet's first condition that is not met".to_owned();
@@ -228,7 +228,7 @@ pub(super) mod tests {
 
     pub fn link(subject: &str) -> Link {
         let what = subject.split_once(' ').filter(|(kind, _)| kind.chars().next().is_some_and(char::is_uppercase));
-        let what = what.map(|(kind, name)| Thing::object(kind, "", name));
+        let what = what.map(|(kind, name)| Entity::object(kind, "", name));
         Link { what, ..Link::new(subject.to_owned(), "Terminating") }
     }
 

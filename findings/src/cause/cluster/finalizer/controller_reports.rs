@@ -5,7 +5,7 @@ use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 
 causes! {
     /// The finalizer's owner cannot update the object, because it fails validation.
-    UPDATE_FAILS_VALIDATION = Cause::in_cluster(ClusterArea::Admission, "UpdateFailsValidation")
+    UPDATE_FAILS_VALIDATION = Cause::cluster(ClusterArea::Admission, "UpdateFailsValidation")
         .title("The object cannot be updated any more, because it is not valid")
         .meaning("Removing a finalizer is an update, and an old object that a newer schema does not accept cannot be \
             updated. Its controller fails for ever.")
@@ -23,7 +23,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The controller needs to create something in the namespace.
-    FINALIZER_CONTROLLER_BLOCKED = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerControllerBlocked")
+    FINALIZER_CONTROLLER_BLOCKED = Cause::cluster(ClusterArea::Finalizer, "FinalizerControllerBlocked")
         .title("The controller must create something in the namespace that is being deleted")
         .meaning("The controller runs, and its clean-up needs a new object (a Job, a Secret) in a namespace where the \
             API server takes nothing new any more, or rights from a RoleBinding that was deleted first.")

@@ -10,7 +10,7 @@ const ALL_OF_THEM: Danger = Danger::new(
 
 causes! {
     /// Its owner does not look at this kind.
-    FINALIZER_NOT_FOR_THIS_KIND = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerNotForThisKind")
+    FINALIZER_NOT_FOR_THIS_KIND = Cause::cluster(ClusterArea::Finalizer, "FinalizerNotForThisKind")
         .holds_from_the_start()
         .title("No controller removes this finalizer from objects of this kind")
         .meaning("The finalizer is known, and its controller removes it from other kinds only. Somebody set it on this \
@@ -30,7 +30,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// It stands twice in the list.
-    FINALIZER_LISTED_TWICE = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerListedTwice")
+    FINALIZER_LISTED_TWICE = Cause::cluster(ClusterArea::Finalizer, "FinalizerListedTwice")
         .title("A finalizer is listed twice")
         .meaning("The API server takes a list with the same finalizer twice. A controller that looks for its finalizer \
             and removes one entry has done its work and does not come back; the other entry stays.")
@@ -50,7 +50,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// A mutating webhook puts it back.
-    FINALIZER_ADDED_AGAIN = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerAddedAgain")
+    FINALIZER_ADDED_AGAIN = Cause::cluster(ClusterArea::Finalizer, "FinalizerAddedAgain")
         .title("A mutating webhook seems to put a finalizer back")
         .meaning("The controller removes its finalizer, and a mutating webhook (a policy of Kyverno or Gatekeeper that \
             sets finalizers) puts it back into the same update. For the API server nothing has changed, so it refuses \

@@ -5,7 +5,7 @@ use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 
 causes! {
     /// A finalizer of somebody else in the namespace's metadata.
-    NAMESPACE_METADATA_FINALIZER = Cause::in_cluster(ClusterArea::Finalizer, "NamespaceMetadataFinalizer")
+    NAMESPACE_METADATA_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "NamespaceMetadataFinalizer")
         .holds_from_the_start()
         .title("A finalizer in the namespace's metadata is left")
         .meaning("The namespace is empty and the namespace controller has finished. A platform (Rancher, an operator \
@@ -21,7 +21,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// A load balancer must be removed first.
-    LOAD_BALANCER_CLEANUP_PENDING = Cause::in_cluster(ClusterArea::Finalizer, "LoadBalancerCleanupPending")
+    LOAD_BALANCER_CLEANUP_PENDING = Cause::cluster(ClusterArea::Finalizer, "LoadBalancerCleanupPending")
         .title("A Service waits for its load balancer to be removed")
         .meaning("The cloud controller manager must remove the load balancer first. It does not run, or the cloud \
             refuses it.")
@@ -38,7 +38,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// A cloud vendor's load balancer controller.
-    CLOUD_LOAD_BALANCER_FINALIZER = Cause::in_cluster(ClusterArea::Finalizer, "CloudLoadBalancerFinalizer")
+    CLOUD_LOAD_BALANCER_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "CloudLoadBalancerFinalizer")
         .title("A cloud's load balancer controller has not cleaned up")
         .meaning("The vendor's controller must remove load balancers, target groups or network endpoint groups first. \
             On AWS, an IngressClass that was deleted together with its Ingress makes the controller's own webhook \
@@ -59,7 +59,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// cert-manager's challenges.
-    CERT_MANAGER_CHALLENGE_FINALIZER = Cause::in_cluster(ClusterArea::Finalizer, "CertManagerChallengeFinalizer")
+    CERT_MANAGER_CHALLENGE_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "CertManagerChallengeFinalizer")
         .title("cert-manager has not cleaned up a Challenge")
         .meaning("cert-manager must remove the DNS record or solver pod of the Challenge first. It does not run, or \
             its DNS credentials no longer work.")
@@ -77,7 +77,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The Istio operator.
-    ISTIO_OPERATOR_FINALIZER = Cause::in_cluster(ClusterArea::Finalizer, "IstioOperatorFinalizer")
+    ISTIO_OPERATOR_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "IstioOperatorFinalizer")
         .title("The Istio operator has not removed the control plane")
         .meaning("An IstioOperator waits for the in-cluster operator, which newer versions of Istio do not have.")
         .proof("istio-finalizer.install.istio.io is left.")
@@ -95,7 +95,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// Argo CD.
-    ARGO_CD_FINALIZER = Cause::in_cluster(ClusterArea::Finalizer, "ArgoCdFinalizer")
+    ARGO_CD_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "ArgoCdFinalizer")
         .title("Argo CD has not deleted what an Application manages")
         .meaning("The Application was deleted in cascade: Argo CD deletes every object it manages first. It does not \
             run, or one of these objects is not deleted. Starting Argo CD again continues that deletion. An \
@@ -116,7 +116,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// Argo CD's hooks around a deletion.
-    ARGO_CD_HOOK_FINALIZER = Cause::in_cluster(ClusterArea::Finalizer, "ArgoCdHookFinalizer")
+    ARGO_CD_HOOK_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "ArgoCdHookFinalizer")
         .title("Argo CD has not finished the hooks of a deletion")
         .meaning("The Application has hooks that run before or after the deletion of what it manages, often a backup. \
             Argo CD does not run, a hook fails, or what it manages is not deleted yet. Starting Argo CD again \
@@ -143,7 +143,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// Rook's protection of data.
-    ROOK_FINALIZER = Cause::in_cluster(ClusterArea::Finalizer, "RookFinalizer")
+    ROOK_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "RookFinalizer")
         .title("Rook protects a Ceph cluster's data")
         .meaning("Rook put this finalizer there to prevent exactly this deletion: without the object the Ceph \
             cluster's data cannot be read any more.")
@@ -163,7 +163,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// Flux, Crossplane, Karpenter: something outside of the cluster.
-    EXTERNAL_RESOURCE_FINALIZER = Cause::in_cluster(ClusterArea::Finalizer, "ExternalResourceFinalizer")
+    EXTERNAL_RESOURCE_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "ExternalResourceFinalizer")
         .title("Something outside of the cluster must be removed first")
         .meaning("The object stands for something outside of the cluster (a cloud resource, a machine, a set of \
             applied manifests). Its controller must remove that first, and has not.")
@@ -181,7 +181,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// Anything else that is known by its name.
-    CONTROLLER_CLEANUP_PENDING = Cause::in_cluster(ClusterArea::Finalizer, "ControllerCleanupPending")
+    CONTROLLER_CLEANUP_PENDING = Cause::cluster(ClusterArea::Finalizer, "ControllerCleanupPending")
         .title("A known controller has not finished its clean-up")
         .meaning("The finalizer is known by its name: docs/finalizers.md says which controller removes it, when, and \
             what is lost otherwise. Either that controller does not run, or what it waits for has not happened.")
@@ -201,7 +201,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// What others still use.
-    PROTECTED_WHILE_IN_USE = Cause::in_cluster(ClusterArea::Finalizer, "ProtectedWhileInUse")
+    PROTECTED_WHILE_IN_USE = Cause::cluster(ClusterArea::Finalizer, "ProtectedWhileInUse")
         .title("The object is protected as long as others use it")
         .meaning("A finalizer of this name is removed when the last object that refers to this one is gone: a \
             ProviderConfig while managed resources use it, a GatewayClass while it has Gateways. Deleting it first is \
@@ -220,7 +220,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// Snapshots and clones.
-    SNAPSHOT_FINALIZER = Cause::in_cluster(ClusterArea::Finalizer, "SnapshotFinalizer")
+    SNAPSHOT_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "SnapshotFinalizer")
         .title("A snapshot or clone needs the object")
         .meaning("A snapshot of it, a restore from it or a clone of it is not finished, or the snapshot controller \
             does not run.")
@@ -240,7 +240,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// A ResourceClaim in use.
-    RESOURCE_CLAIM_IN_USE = Cause::in_cluster(ClusterArea::Finalizer, "ResourceClaimInUse")
+    RESOURCE_CLAIM_IN_USE = Cause::cluster(ClusterArea::Finalizer, "ResourceClaimInUse")
         .title("A ResourceClaim is still allocated")
         .meaning("A device is allocated to the claim, or a pod has reserved it. The claim is deleted when the pod has \
             ended.")
@@ -259,7 +259,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// Other protections of the controller manager.
-    IN_TREE_PROTECTION_FINALIZER = Cause::in_cluster(ClusterArea::Finalizer, "InTreeProtectionFinalizer")
+    IN_TREE_PROTECTION_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "InTreeProtectionFinalizer")
         .title("Kubernetes protects an object that is in use")
         .meaning("A ServiceCIDR with addresses in use, a VolumeAttributesClass with volumes, a PodGroup with pods: the \
             controller manager removes its finalizer when nothing uses it any more.")
@@ -278,7 +278,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// Job tracking keeps a finished pod.
-    JOB_TRACKING_FINALIZER = Cause::in_cluster(ClusterArea::Finalizer, "JobTrackingFinalizer")
+    JOB_TRACKING_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "JobTrackingFinalizer")
         .title("The Job controller has not counted the pod yet")
         .meaning("batch.kubernetes.io/job-tracking keeps a Job's pod until the Job controller has counted it, which \
             takes seconds. It stays when the controller manager is down, when a webhook refuses the change of the pod, \

@@ -10,7 +10,7 @@ const SET_BY: Advice = step("See who set the finalizer {finalizer} (managedField
 
 causes! {
     /// The controller lived in the namespace it must clean.
-    FINALIZER_OWNER_IN_SAME_NAMESPACE = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerOwnerInSameNamespace")
+    FINALIZER_OWNER_IN_SAME_NAMESPACE = Cause::cluster(ClusterArea::Finalizer, "FinalizerOwnerInSameNamespace")
         .holds_from_the_start()
         .title("The controller that must clean up runs in the namespace that is being deleted")
         .meaning("A deadlock: the namespace waits for objects, the objects wait for their controller, and the \
@@ -33,7 +33,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The controller is uninstalled together with what it must clean.
-    FINALIZER_OWNER_IN_SAME_RELEASE = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerOwnerInSameRelease")
+    FINALIZER_OWNER_IN_SAME_RELEASE = Cause::cluster(ClusterArea::Finalizer, "FinalizerOwnerInSameRelease")
         .holds_from_the_start()
         .title("The controller that must clean up belongs to the Helm release that would be uninstalled")
         .meaning("Helm deletes the kinds that it knows in a fixed order, Deployments among them, and custom resources \
@@ -55,7 +55,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// Nothing runs that would take the finalizer off.
-    FINALIZER_CONTROLLER_GONE = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerControllerGone")
+    FINALIZER_CONTROLLER_GONE = Cause::cluster(ClusterArea::Finalizer, "FinalizerControllerGone")
         .holds_from_the_start()
         .title("The controller behind a finalizer is gone")
         .meaning("A finalizer asks a controller to clean up first, and no workload runs that could: it was \
@@ -69,7 +69,7 @@ causes! {
             DECIDE,
             SET_BY,
             step("If it should go, and its controller was scaled down: start that again")
-                .run("kubectl -n {workload_namespace} scale {workload} --replicas=1").on_cluster("operator-scaled").if_known(),
+                .run("kubectl -n {workload_namespace} scale {workload} --replicas=1").e2e("operator-scaled").if_known(),
             step("If it should go, and its controller was uninstalled: install the same version again and let it finish; then \
                 uninstall it in the right order: objects first"),
             step("If it cannot come back: find out what it would have cleaned up and do that by hand, before anything \
@@ -81,7 +81,7 @@ causes! {
         .diagnosis(Proven::Recording("finalizer-and-webhook"));
 
     /// The controller is there, and no pod of it is ready.
-    FINALIZER_CONTROLLER_NOT_READY = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerControllerNotReady")
+    FINALIZER_CONTROLLER_NOT_READY = Cause::cluster(ClusterArea::Finalizer, "FinalizerControllerNotReady")
         .holds_from_the_start()
         .title("No pod of the controller behind a finalizer is ready")
         .meaning("The controller that must remove the finalizer is installed, and none of its pods is ready.")
@@ -102,7 +102,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The controller runs, and may not change the object.
-    FINALIZER_CONTROLLER_FORBIDDEN = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerControllerForbidden")
+    FINALIZER_CONTROLLER_FORBIDDEN = Cause::cluster(ClusterArea::Finalizer, "FinalizerControllerForbidden")
         .holds_from_the_start()
         .title("The controller behind a finalizer may not change the object any more")
         .meaning("The controller runs, and no role of its service account lets it update or patch the object: a role \
@@ -127,7 +127,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The controller runs as an account that is gone.
-    FINALIZER_CONTROLLER_ACCOUNT_GONE = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerControllerAccountGone")
+    FINALIZER_CONTROLLER_ACCOUNT_GONE = Cause::cluster(ClusterArea::Finalizer, "FinalizerControllerAccountGone")
         .holds_from_the_start()
         .title("The ServiceAccount that the controller behind a finalizer works as is gone")
         .meaning("The controller runs, and the ServiceAccount that its pods run as, or that it acts as for this \
@@ -152,7 +152,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The controller's pods run, and none of them leads.
-    FINALIZER_CONTROLLER_NOT_LEADING = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerControllerNotLeading")
+    FINALIZER_CONTROLLER_NOT_LEADING = Cause::cluster(ClusterArea::Finalizer, "FinalizerControllerNotLeading")
         .title("The pods of the controller behind a finalizer run, and none of them leads")
         .meaning("Of several copies of a controller only the one that holds a Lease works. Its pods are ready, and the \
             Lease is held by a pod that is gone or has not renewed it: no pod works, although all look healthy.")
@@ -173,7 +173,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The controller runs and does not finish.
-    FINALIZER_CONTROLLER_FAILING = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerControllerFailing")
+    FINALIZER_CONTROLLER_FAILING = Cause::cluster(ClusterArea::Finalizer, "FinalizerControllerFailing")
         .title("The controller behind a finalizer runs and does not finish")
         .meaning("The controller is there and ready, and has not removed its finalizer for minutes. Mostly what it \
             must clean up outside of the cluster fails: credentials, quota, an API that does not answer.")
@@ -192,7 +192,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// Nobody knows whose finalizer it is.
-    FINALIZER_OWNER_UNKNOWN = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerOwnerUnknown")
+    FINALIZER_OWNER_UNKNOWN = Cause::cluster(ClusterArea::Finalizer, "FinalizerOwnerUnknown")
         .holds_from_the_start()
         .title("No known controller removes this finalizer")
         .meaning("The finalizer is not among the known ones, and the cluster does not show which program removes it. \

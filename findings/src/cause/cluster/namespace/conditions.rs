@@ -5,7 +5,7 @@ use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 
 causes! {
     /// A webhook says no.
-    WEBHOOK_REFUSES_DELETE = Cause::in_cluster(ClusterArea::Admission, "WebhookRefusesDelete")
+    WEBHOOK_REFUSES_DELETE = Cause::cluster(ClusterArea::Admission, "WebhookRefusesDelete")
         .title("A webhook refuses the deletion")
         .meaning("A webhook was called for the deletion and denied it. That is its policy, not a fault; its message \
             says what it wants.")
@@ -24,7 +24,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// A ValidatingAdmissionPolicy says no.
-    POLICY_REFUSES_DELETE = Cause::in_cluster(ClusterArea::Admission, "PolicyRefusesDelete")
+    POLICY_REFUSES_DELETE = Cause::cluster(ClusterArea::Admission, "PolicyRefusesDelete")
         .title("A ValidatingAdmissionPolicy refuses the deletion")
         .meaning("A policy bound to this kind of object refuses its deletion. Its message says why.")
         .proof("The namespace's NamespaceDeletionContentFailure holds: ValidatingAdmissionPolicy … denied request.")
@@ -39,7 +39,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// An object cannot be decrypted.
-    OBJECT_NOT_DECRYPTABLE = Cause::in_cluster(ClusterArea::Admission, "ObjectNotDecryptable")
+    OBJECT_NOT_DECRYPTABLE = Cause::cluster(ClusterArea::Admission, "ObjectNotDecryptable")
         .title("A stored object cannot be decrypted")
         .meaning("etcd holds an object that none of the API server's encryption keys opens. The whole list of that \
             kind fails, and nothing of it can be deleted.")
@@ -57,7 +57,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// An object cannot be decoded.
-    OBJECT_NOT_DECODABLE = Cause::in_cluster(ClusterArea::Admission, "ObjectNotDecodable")
+    OBJECT_NOT_DECODABLE = Cause::cluster(ClusterArea::Admission, "ObjectNotDecodable")
         .title("A stored object cannot be decoded")
         .meaning("etcd holds an object that the API server cannot read. The error names neither kind nor name; the \
             list of that kind fails.")
@@ -78,7 +78,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// Discovery fails as a whole for the namespace controller.
-    API_DISCOVERY_FAILED = Cause::in_cluster(ClusterArea::Api, "ApiDiscoveryFailed")
+    API_DISCOVERY_FAILED = Cause::cluster(ClusterArea::Api, "ApiDiscoveryFailed")
         .title("The namespace controller cannot list what the API serves")
         .meaning("Discovery failed as a whole, so the namespace controller does not know what a namespace could hold \
             and deletes nothing.")
@@ -93,7 +93,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// A group and version that cannot be parsed.
-    GROUP_VERSION_MALFORMED = Cause::in_cluster(ClusterArea::Api, "GroupVersionMalformed")
+    GROUP_VERSION_MALFORMED = Cause::cluster(ClusterArea::Api, "GroupVersionMalformed")
         .title("An API has a group and version that cannot be parsed")
         .meaning("A server announces a group and version that cannot be parsed. The namespace controller then has no \
             list of resources at all and deletes nothing in that pass, in no namespace.")
@@ -108,7 +108,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The namespace controller may not list or delete something.
-    NAMESPACE_CONTROLLER_FORBIDDEN = Cause::in_cluster(ClusterArea::ControlPlane, "NamespaceControllerForbidden")
+    NAMESPACE_CONTROLLER_FORBIDDEN = Cause::cluster(ClusterArea::ControlPlane, "NamespaceControllerForbidden")
         .title("The namespace controller lacks a right")
         .meaning("The namespace controller is refused by RBAC, so it cannot empty namespaces. Its ClusterRole is made \
             by the API server at its start and must allow everything to be listed and deleted.")
@@ -125,7 +125,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The API server rejects the controllers' requests (429).
-    API_REQUESTS_REJECTED = Cause::in_cluster(ClusterArea::ControlPlane, "ApiRequestsRejected")
+    API_REQUESTS_REJECTED = Cause::cluster(ClusterArea::ControlPlane, "ApiRequestsRejected")
         .title("The API server rejects the namespace controller's requests")
         .meaning("Priority and fairness rejects the namespace controller's requests, because its priority level is \
             full. Deletions continue when the level has room again.")
@@ -141,7 +141,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// An error of the deletion that no rule knows.
-    NAMESPACE_CONTENT_FAILURE = Cause::in_cluster(ClusterArea::Namespace, "NamespaceContentFailure")
+    NAMESPACE_CONTENT_FAILURE = Cause::cluster(ClusterArea::Namespace, "NamespaceContentFailure")
         .title("Deleting the content fails in a way this version does not know")
         .meaning("The namespace controller reports an error while it deletes what the namespace holds. The error is \
             shown as it was written; it names what to repair.")

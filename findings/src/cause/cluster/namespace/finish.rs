@@ -5,7 +5,7 @@ use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 
 causes! {
     /// The namespace's condition names an API that answers again.
-    NAMESPACE_CONDITION_OUTDATED = Cause::in_cluster(ClusterArea::Namespace, "NamespaceConditionOutdated")
+    NAMESPACE_CONDITION_OUTDATED = Cause::cluster(ClusterArea::Namespace, "NamespaceConditionOutdated")
         .title("The namespace's condition names an API that answers again")
         .meaning("The namespace controller could not list an API and says so in a condition. The API has answered \
             since, or is served no more, and nothing was found in the namespace. The controller tries again within a \
@@ -26,7 +26,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// Objects are made while the namespace is being deleted.
-    OBJECTS_RECREATED = Cause::in_cluster(ClusterArea::Admission, "ObjectsRecreated")
+    OBJECTS_RECREATED = Cause::cluster(ClusterArea::Admission, "ObjectsRecreated")
         .title("Objects are created while the namespace is being deleted")
         .meaning("The API server refuses new objects in a namespace that is being deleted; an aggregated API that \
             skips this check does not. So the namespace fills as fast as it is emptied.")
@@ -43,7 +43,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// A finalizer of somebody else in spec.finalizers.
-    NAMESPACE_SPEC_FINALIZER = Cause::in_cluster(ClusterArea::Namespace, "NamespaceSpecFinalizer")
+    NAMESPACE_SPEC_FINALIZER = Cause::cluster(ClusterArea::Namespace, "NamespaceSpecFinalizer")
         .title("A finalizer in the namespace's spec is left")
         .meaning("The namespace controller has emptied the namespace and removed its own entry. An entry of somebody \
             else is left in spec.finalizers; only its owner may remove it, through /finalize. The conditions then all \
@@ -64,7 +64,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// Nobody works on the namespace.
-    NAMESPACE_CONTROLLER_NOT_RUNNING = Cause::in_cluster(ClusterArea::ControlPlane, "NamespaceControllerNotRunning")
+    NAMESPACE_CONTROLLER_NOT_RUNNING = Cause::cluster(ClusterArea::ControlPlane, "NamespaceControllerNotRunning")
         .title("Nobody works on namespaces that are being deleted")
         .meaning("The namespace controller writes its conditions a few seconds after a deletion was requested, and \
             deletes everything inside. Neither has happened: kube-controller-manager does not run, hangs, runs without \
@@ -84,7 +84,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// The server did delete everything it could; what is left shrinks from look to look.
-    NAMESPACE_STILL_EMPTYING = Cause::in_cluster(ClusterArea::Namespace, "NamespaceStillEmptying")
+    NAMESPACE_STILL_EMPTYING = Cause::cluster(ClusterArea::Namespace, "NamespaceStillEmptying")
         .title("The namespace is still being emptied")
         .meaning("The deletion was requested moments ago, or many objects remain and become fewer. The namespace \
             controller looks again after five seconds to a minute.")

@@ -5,7 +5,7 @@ use crate::cause::entry::{Cause, ClusterArea, Proven, step};
 
 causes! {
     /// The namespace's conditions name a finalizer of objects that could not be listed.
-    FINALIZER_OF_UNSEEN_OBJECTS = Cause::in_cluster(ClusterArea::Finalizer, "FinalizerOfUnseenObjects")
+    FINALIZER_OF_UNSEEN_OBJECTS = Cause::cluster(ClusterArea::Finalizer, "FinalizerOfUnseenObjects")
         .title("A finalizer holds objects that could not be listed")
         .meaning("The namespace controller says which kinds remain in the namespace and which finalizers hold them. \
             The objects themselves may not be listed by you, or are Secrets, which are not read here. So the finalizer \

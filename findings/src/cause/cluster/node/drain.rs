@@ -11,7 +11,7 @@ const AROUND: Danger = Danger::new(
 
 causes! {
     /// A budget allows no eviction.
-    DRAIN_BUDGET_ALLOWS_NONE = Cause::in_cluster(ClusterArea::Pod, "DrainBudgetAllowsNone")
+    DRAIN_BUDGET_ALLOWS_NONE = Cause::cluster(ClusterArea::Pod, "DrainBudgetAllowsNone")
         .holds_from_the_start()
         .title("A PodDisruptionBudget allows no eviction of pods on a node that is being drained")
         .meaning("An eviction is refused (429 Too Many Requests) while the budget of a pod allows 0 disruptions: too \
@@ -39,7 +39,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// Several budgets select one pod.
-    DRAIN_SEVERAL_BUDGETS = Cause::in_cluster(ClusterArea::Pod, "DrainSeveralBudgets")
+    DRAIN_SEVERAL_BUDGETS = Cause::cluster(ClusterArea::Pod, "DrainSeveralBudgets")
         .holds_from_the_start()
         .title("Several PodDisruptionBudgets select a pod on a node that is being drained")
         .meaning("The API server evicts no pod that more than one PodDisruptionBudget selects: each eviction fails with \
@@ -56,7 +56,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// A pod asks not to be evicted.
-    DRAIN_POD_DECLINES = Cause::in_cluster(ClusterArea::Pod, "DrainPodDeclines")
+    DRAIN_POD_DECLINES = Cause::cluster(ClusterArea::Pod, "DrainPodDeclines")
         .holds_from_the_start()
         .title("A pod's annotation keeps a node from being taken away")
         .meaning("Karpenter evicts no pod with karpenter.sh/do-not-disrupt, and the cluster autoscaler none with \
@@ -74,7 +74,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// An evicted pod is scheduled to the same node again.
-    DRAIN_POD_RETURNS = Cause::in_cluster(ClusterArea::Pod, "DrainPodReturns")
+    DRAIN_POD_RETURNS = Cause::cluster(ClusterArea::Pod, "DrainPodReturns")
         .holds_from_the_start()
         .title("Pods come back to a node that is being drained, because they tolerate its taint")
         .meaning("A cordoned node has the taint node.kubernetes.io/unschedulable:NoSchedule. A pod that tolerates it \
@@ -94,7 +94,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// kubectl drain needs to be told.
-    DRAIN_NEEDS_CONSENT = Cause::in_cluster(ClusterArea::Pod, "DrainNeedsConsent")
+    DRAIN_NEEDS_CONSENT = Cause::cluster(ClusterArea::Pod, "DrainNeedsConsent")
         .holds_from_the_start()
         .title("kubectl drain stops at pods that would lose something")
         .meaning("kubectl drain evicts nothing at all while the node has a pod without a controller (it would be gone \
@@ -113,7 +113,7 @@ causes! {
         .diagnosis(Proven::Observation);
 
     /// Nobody has asked the pods to go.
-    DRAIN_NOT_ISSUED = Cause::in_cluster(ClusterArea::Pod, "DrainNotIssued")
+    DRAIN_NOT_ISSUED = Cause::cluster(ClusterArea::Pod, "DrainNotIssued")
         .title("Pods stay on a node that is being drained, and nobody has evicted them")
         .meaning("Nothing forbids the eviction of these pods: no budget, no annotation, no missing controller, no \
             webhook that cannot be called. They \

@@ -6,14 +6,14 @@ use crate::{Finding, PodRef, Remedy, Values};
 
 /// No annotation of ours is longer, in bytes. Annotations of one object may have 256 KiB together,
 /// but thousands of Events live in etcd at the same time.
-pub const MAX_BYTES: usize = 8 << 10;
+pub const MAX_ANNOTATION_BYTES: usize = 8 << 10;
 /// Of so many pods the names are told; of others only the number.
 const MAX_PODS: usize = 50;
 
 /// A finding on its way from an agent to whoever reads the Event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Carried {
-    /// The version of this format, see [`Carried::SCHEMA`].
+pub struct FindingAnnotation {
+    /// The version of this format, see [`FindingAnnotation::SCHEMA`].
     pub schema: u32,
     /// Whether it holds.
     pub phase: Phase,
@@ -61,7 +61,7 @@ pub enum ReadError {
     Schema(u32),
 }
 
-impl Carried {
+impl FindingAnnotation {
     /// The version of the format: a finding as its own JSON, in which any list and map may be absent.
     pub const SCHEMA: u32 = 3;
     /// The version before it, which had each of them. Agents of the release before write it.
@@ -69,7 +69,7 @@ impl Carried {
 
     /// A finding that holds `pods` since `since` and was seen at `seen`.
     pub fn new(phase: Phase, finding: &Finding, pods: &[PodRef], since: String, seen: String) -> Self {
-        Carried {
+        FindingAnnotation {
             schema: Self::SCHEMA,
             phase,
             since,
@@ -80,22 +80,22 @@ impl Carried {
         }
     }
 
-    /// As JSON of at most [`MAX_BYTES`]. What does not fit is left out in the order in which it is
+    /// As JSON of at most [`MAX_ANNOTATION_BYTES`]. What does not fit is left out in the order in which it is
     /// missed least: evidence, names of pods, steps of the chain above the root, the values of the remedy.
-    pub fn to_annotation(&self) -> String {
-        let text = |carried: &Carried| serde_json::to_string(carried).unwrap_or_default();
+    pub fn to_json(&self) -> String {
+        let text = |annotation: &FindingAnnotation| serde_json::to_string(annotation).unwrap_or_default();
         let mut fits = self.clone();
         fits.finding.remedy = Remedy::default();
         let mut json = text(&fits);
-        let cuts: [fn(&mut Carried); 5] = [
-            |carried| carried.finding.evidence.truncate(3),
-            |carried| carried.finding.evidence.clear(),
-            |carried| carried.pods.truncate(10),
-            |carried| carried.finding.chain.retain(|link| link.root),
-            |carried| carried.finding.values = Values::new(),
+        let cuts: [fn(&mut FindingAnnotation); 5] = [
+            |annotation| annotation.finding.evidence.truncate(3),
+            |annotation| annotation.finding.evidence.clear(),
+            |annotation| annotation.pods.truncate(10),
+            |annotation| annotation.finding.chain.retain(|link| link.root),
+            |annotation| annotation.finding.values = Values::new(),
         ];
         for cut in cuts {
-            if json.len() <= MAX_BYTES {
+            if json.len() <= MAX_ANNOTATION_BYTES {
                 return json;
             }
             cut(&mut fits);
@@ -106,19 +106,19 @@ impl Carried {
 
     /// Reads an annotation. Whoever may write Events can write it, so nothing in it is more than a
     /// claim.
-    pub fn from_annotation(text: &str) -> Result<Self, ReadError> {
-        if text.len() > 2 * MAX_BYTES {
+    pub fn parse(text: &str) -> Result<Self, ReadError> {
+        if text.len() > 2 * MAX_ANNOTATION_BYTES {
             return Err(ReadError::TooLong(text.len()));
         }
         let Version { schema } = serde_json::from_str(text)?;
         if ![Self::PREVIOUS_SCHEMA, Self::SCHEMA].contains(&schema) {
             return Err(ReadError::Schema(schema));
         }
-        let mut carried: Carried = serde_json::from_str(text)?;
-        let Finding { cause, values, remedy, .. } = &mut carried.finding;
+        let mut annotation: FindingAnnotation = serde_json::from_str(text)?;
+        let Finding { cause, values, remedy, .. } = &mut annotation.finding;
         *remedy = Remedy::fill(cause.0, values);
-        carried.finding.clean();
-        Ok(carried)
+        annotation.finding.clean();
+        Ok(annotation)
     }
 }
 
@@ -134,29 +134,35 @@ mod tests {
         PodRef { namespace: Some("shop".into()), name: Some(name.into()), uid }
     }
 
-    fn carried(finding: Finding, pods: &[PodRef]) -> Carried {
-        Carried::new(Phase::Holds, &finding, pods, "2026-08-01T10:00:00Z".into(), "2026-08-01T10:05:00Z".into())
+    fn annotation(finding: Finding, pods: &[PodRef]) -> FindingAnnotation {
+        FindingAnnotation::new(
+            Phase::Holds,
+            &finding,
+            pods,
+            "2026-08-01T10:00:00Z".into(),
+            "2026-08-01T10:05:00Z".into(),
+        )
     }
 
     #[test]
     fn it_comes_back_as_it_went() {
-        let sent = carried(sample(), &[pod("db-0")]);
-        assert_eq!(Carried::from_annotation(&sent.to_annotation()).unwrap(), sent);
+        let sent = annotation(sample(), &[pod("db-0")]);
+        assert_eq!(FindingAnnotation::parse(&sent.to_json()).unwrap(), sent);
     }
 
     /// As the release before wrote it.
     #[test]
     fn the_schema_before_is_read() {
         let recorded = r#"{"schema":2,"phase":"Holds","since":"2026-08-01T10:00:00Z","seen":"2026-08-01T10:05:00Z","pods":[{"namespace":"shop","name":"db-0","uid":"96fb425e-919e-44f9-8b42-b1254a602ba1"}],"pod_count":1,"finding":{"cause":"FuseServerNotResponding","gate":"VolumesUnmounted","confidence":"Proven","chain":[{"subject":"volume data","state":"mounted"},{"subject":"pid 4242 du","state":"its cwd is in it","what":{"kind":"Process","pid":4242,"comm":"du","state":"S"},"root":true}],"evidence":[],"values":{"connection":"40","server":"du","server_pid":"4242@881230"},"root":"FuseServerNotResponding:4242"}}"#;
-        let read = Carried::from_annotation(recorded).unwrap();
-        assert_eq!(read, Carried { schema: 2, ..carried(sample(), &[pod("db-0")]) });
+        let read = FindingAnnotation::parse(recorded).unwrap();
+        assert_eq!(read, FindingAnnotation { schema: 2, ..annotation(sample(), &[pod("db-0")]) });
     }
 
     #[test]
     fn what_may_be_absent_is_read_as_empty() {
         let least = r#"{"schema":3,"phase":"Over","since":"","seen":"","pods":[],"pod_count":0,
             "finding":{"cause":"SubPathBusy","confidence":"Probable","root":"x"}}"#;
-        let Finding { chain, evidence, values, remedy, .. } = Carried::from_annotation(least).unwrap().finding;
+        let Finding { chain, evidence, values, remedy, .. } = FindingAnnotation::parse(least).unwrap().finding;
         assert_eq!((chain, evidence, values), Default::default());
         assert_eq!(remedy, Remedy::fill(&cause::SUB_PATH_BUSY, &Values::new()));
     }
@@ -164,7 +170,7 @@ mod tests {
     /// It is refused for its version, whatever else it says.
     #[test]
     fn the_schema_to_come_is_refused() {
-        let error = Carried::from_annotation(r#"{"schema":4,"findings":[]}"#).unwrap_err();
+        let error = FindingAnnotation::parse(r#"{"schema":4,"findings":[]}"#).unwrap_err();
         assert_eq!(error.to_string(), "the annotation has schema 4, which this version does not read");
     }
 
@@ -185,18 +191,18 @@ mod tests {
             }
             finding.remedy = Remedy::fill(finding.cause.0, &finding.values);
             let pods: Vec<PodRef> = (0..pods).map(|n| pod(&format!("{n}{}", "p".repeat(length)))).collect();
-            let sent = carried(finding, &pods);
-            let text = sent.to_annotation();
-            prop_assert!(text.len() <= MAX_BYTES);
-            let mut read = Carried::from_annotation(&text).unwrap();
+            let sent = annotation(finding, &pods);
+            let text = sent.to_json();
+            prop_assert!(text.len() <= MAX_ANNOTATION_BYTES);
+            let mut read = FindingAnnotation::parse(&text).unwrap();
             prop_assert_eq!(read.pod_count, pods.len());
-            let size = |carried: &Carried| {
-                let finding = Finding { remedy: Remedy::default(), ..carried.finding.clone() };
-                serde_json::to_string(&Carried { finding, ..carried.clone() }).unwrap().len()
+            let size = |annotation: &FindingAnnotation| {
+                let finding = Finding { remedy: Remedy::default(), ..annotation.finding.clone() };
+                serde_json::to_string(&FindingAnnotation { finding, ..annotation.clone() }).unwrap().len()
             };
             // What was left out last is put back: then it is too long.
             let (was, is) = (&sent.finding, read.finding.clone());
-            type PutBack = fn(&mut Carried, &Carried);
+            type PutBack = fn(&mut FindingAnnotation, &FindingAnnotation);
             let put_back: [(bool, PutBack); 5] = [
                 (is.values != was.values, |read, sent| read.finding.values = sent.finding.values.clone()),
                 (is.chain != was.chain, |read, sent| read.finding.chain = sent.finding.chain.clone()),
@@ -208,7 +214,7 @@ mod tests {
             ];
             if let Some((_, put_back)) = put_back.into_iter().find(|(is_cut, _)| *is_cut) {
                 put_back(&mut read, &sent);
-                prop_assert!(size(&read) > MAX_BYTES);
+                prop_assert!(size(&read) > MAX_ANNOTATION_BYTES);
             } else {
                 prop_assert_eq!(read, sent);
             }
@@ -220,21 +226,21 @@ mod tests {
         let mut finding = sample();
         finding.evidence = vec![Evidence { source: "s".repeat(200), says: "x".repeat(300) }; 40];
         let pods: Vec<PodRef> = (0..500).map(|n| pod(&format!("{n}{}", "p".repeat(250)))).collect();
-        let text = carried(finding, &pods).to_annotation();
-        assert!(text.len() <= MAX_BYTES, "{}", text.len());
-        let read = Carried::from_annotation(&text).unwrap();
+        let text = annotation(finding, &pods).to_json();
+        assert!(text.len() <= MAX_ANNOTATION_BYTES, "{}", text.len());
+        let read = FindingAnnotation::parse(&text).unwrap();
         assert_eq!((read.pod_count, read.finding.chain.len()), (500, 2));
     }
 
     /// Whoever writes the Event chooses values; every word around them is of this version's registry.
     #[test]
     fn no_word_of_a_step_travels() {
-        let sent = carried(sample(), &[]).to_annotation();
+        let sent = annotation(sample(), &[]).to_json();
         assert!(!sent.contains("remedy") && !sent.contains("abort"), "{sent}");
         let step = r#"{"text":"x","command":"reboot","on_the_node":true,"tested":true}"#;
         let remedy = format!(r#""finding":{{"remedy":{{"steps":[{step}],"dont":"","breaks":""}},"#);
         let forged = sent.replacen("\"finding\":{", &remedy, 1);
-        let read = Carried::from_annotation(&forged).unwrap();
+        let read = FindingAnnotation::parse(&forged).unwrap();
         let steps: Vec<_> = read.finding.remedy.steps.iter().filter_map(|step| step.command.as_deref()).collect();
         let Some([kill, "echo 1 > /sys/fs/fuse/connections/40/abort"]) = steps.as_array() else { panic!("{steps:?}") };
         assert!(
@@ -246,8 +252,8 @@ mod tests {
     /// An agent of an older version tells the pid alone, and whoever forges an Event may leave the start out.
     #[test]
     fn a_pid_without_its_start_gives_no_kill() {
-        let sent = carried(sample(), &[]).to_annotation();
-        let read = Carried::from_annotation(&sent.replace("\"4242@881230\"", "\"4242\"")).unwrap();
+        let sent = annotation(sample(), &[]).to_json();
+        let read = FindingAnnotation::parse(&sent.replace("\"4242@881230\"", "\"4242\"")).unwrap();
         let steps: Vec<_> = read.finding.remedy.steps.iter().filter_map(|step| step.command.as_deref()).collect();
         assert_eq!(steps, ["echo 1 > /sys/fs/fuse/connections/40/abort"]);
     }
@@ -260,9 +266,9 @@ mod tests {
         let values = Values::new().with(Placeholder::Path, path).with(Placeholder::MountNamespacePid, 77);
         let finding = FindingBuilder::new(&cause::SUB_PATH_BUSY);
         let finding = FindingBuilder { names: values, ..finding }.finish();
-        let sent = carried(finding, &[]).to_annotation();
+        let sent = annotation(finding, &[]).to_json();
         let unmounts = |annotation: &str| {
-            let steps = Carried::from_annotation(annotation).unwrap().finding.remedy.steps;
+            let steps = FindingAnnotation::parse(annotation).unwrap().finding.remedy.steps;
             steps.into_iter().filter_map(|step| step.command).collect::<Vec<_>>()
         };
         assert_eq!(unmounts(&sent), [format!("umount -i -n -c -N 77 {path}")]);
@@ -277,17 +283,17 @@ mod tests {
     #[test]
     fn a_value_without_its_shape_makes_it_unreadable() {
         for bad in ["-1", "40/../../x", "", "40\n", "$(reboot)"] {
-            let told = format!(r#""connection":{}"#, serde_json::Value::from(bad));
-            let forged = carried(sample(), &[]).to_annotation().replace(r#""connection":"40""#, &told);
-            assert!(matches!(Carried::from_annotation(&forged), Err(ReadError::Format(_))), "{forged}");
+            let value = format!(r#""connection":{}"#, serde_json::Value::from(bad));
+            let forged = annotation(sample(), &[]).to_json().replace(r#""connection":"40""#, &value);
+            assert!(matches!(FindingAnnotation::parse(&forged), Err(ReadError::Format(_))), "{forged}");
         }
     }
 
     #[test]
     fn what_is_no_finding_is_an_error() {
-        assert!(matches!(Carried::from_annotation("{"), Err(ReadError::Format(_))));
-        assert!(matches!(Carried::from_annotation(&" ".repeat(99_999)), Err(ReadError::TooLong(_))));
-        let unknown = carried(sample(), &[]).to_annotation().replace("FuseServerNotResponding\"", "NotInvented\"");
-        assert!(matches!(Carried::from_annotation(&unknown), Err(ReadError::Format(_))));
+        assert!(matches!(FindingAnnotation::parse("{"), Err(ReadError::Format(_))));
+        assert!(matches!(FindingAnnotation::parse(&" ".repeat(99_999)), Err(ReadError::TooLong(_))));
+        let unknown = annotation(sample(), &[]).to_json().replace("FuseServerNotResponding\"", "NotInvented\"");
+        assert!(matches!(FindingAnnotation::parse(&unknown), Err(ReadError::Format(_))));
     }
 }

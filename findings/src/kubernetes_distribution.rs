@@ -173,12 +173,12 @@ pub fn has_api_server(name: &str) -> bool {
 impl Distribution {
     /// The one that fits what is known of the kubelet and the runtime's socket. A unit that none has is of no
     /// account; where several fit it is the one that brings the runtime along, else the first.
-    pub fn of(comm: Option<&str>, unit: Option<&str>, socket: Option<&str>) -> &'static Distribution {
+    pub fn find(comm: Option<&str>, unit: Option<&str>, socket: Option<&str>) -> &'static Distribution {
         let unit = unit.filter(|unit| kubelets().any(|kubelet| kubelet.unit == *unit));
         let is = |kubelet: &Kubelet| {
             comm.is_none_or(|comm| kubelet.comm == comm) && unit.is_none_or(|unit| kubelet.unit == unit)
         };
-        let runtime = socket.and_then(Runtime::at);
+        let runtime = socket.and_then(Runtime::find);
         let mut fitting = DISTRIBUTIONS.iter().filter(|distribution| distribution.kubelets.iter().any(is));
         let first = fitting.clone().next().unwrap_or(&DISTRIBUTIONS[0]);
         fitting.find(|distribution| runtime.is_some() && distribution.runtime == runtime).unwrap_or(first)
@@ -194,7 +194,7 @@ impl Distribution {
 
 impl Runtime {
     /// The one that listens at `socket`, else the first whose socket has the same name.
-    pub fn at(socket: &str) -> Option<&'static Runtime> {
+    pub fn find(socket: &str) -> Option<&'static Runtime> {
         // `/var/run` is `/run`.
         let socket = socket.strip_prefix("/var").filter(|rest| rest.starts_with("/run/")).unwrap_or(socket);
         let name = |socket: &str| socket.rsplit('/').next().map(str::to_owned);
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     fn unit(comm: &str, socket: &str) -> Option<&'static str> {
-        Distribution::of(Some(comm), None, Some(socket)).kubelet_unit(Some(comm))
+        Distribution::find(Some(comm), None, Some(socket)).kubelet_unit(Some(comm))
     }
 
     #[test]
@@ -224,23 +224,23 @@ mod tests {
     fn a_unit_that_may_be_one_of_two_is_not_named() {
         assert_eq!(unit("kubelet", "/run/k3s/containerd/containerd.sock"), None, "RKE2 has a server and an agent");
         assert_eq!(unit("kubelet", "/run/k0s/containerd.sock"), None);
-        assert_eq!(Distribution::of(None, None, Some("/run/k0s/containerd.sock")).kubelet_unit(None), None);
+        assert_eq!(Distribution::find(None, None, Some("/run/k0s/containerd.sock")).kubelet_unit(None), None);
     }
 
     #[test]
     fn the_unit_tells_the_distribution() {
-        let of = |unit| Distribution::of(Some("kubelet"), Some(unit), None);
-        assert_eq!(of("rke2-agent.service").runtime, Some(OF_K3S));
-        assert_eq!(of("k0sworker.service").kubelet_root, "/var/lib/k0s/kubelet");
-        assert_eq!(of("ours.service"), &DISTRIBUTIONS[0]);
+        let found = |unit| Distribution::find(Some("kubelet"), Some(unit), None);
+        assert_eq!(found("rke2-agent.service").runtime, Some(OF_K3S));
+        assert_eq!(found("k0sworker.service").kubelet_root, "/var/lib/k0s/kubelet");
+        assert_eq!(found("ours.service"), &DISTRIBUTIONS[0]);
     }
 
     #[test]
     fn runtimes_by_their_sockets() {
-        assert_eq!(Runtime::at("/var/run/crio/crio.sock"), Some(CRIO));
-        assert_eq!(Runtime::at("/tmp/elsewhere/crio.sock"), Some(CRIO));
-        assert_eq!(Runtime::at("/var/snap/microk8s/common/run/containerd.sock"), Some(OF_MICROK8S));
-        assert_eq!(Runtime::at("/run/k3s/cri-dockerd/cri-dockerd.sock").and_then(|runtime| runtime.unit), None);
-        assert_eq!(Runtime::at("/run/isulad.sock"), None);
+        assert_eq!(Runtime::find("/var/run/crio/crio.sock"), Some(CRIO));
+        assert_eq!(Runtime::find("/tmp/elsewhere/crio.sock"), Some(CRIO));
+        assert_eq!(Runtime::find("/var/snap/microk8s/common/run/containerd.sock"), Some(OF_MICROK8S));
+        assert_eq!(Runtime::find("/run/k3s/cri-dockerd/cri-dockerd.sock").and_then(|runtime| runtime.unit), None);
+        assert_eq!(Runtime::find("/run/isulad.sock"), None);
     }
 }

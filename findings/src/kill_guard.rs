@@ -119,15 +119,15 @@ mod tests {
             let real = started(pid);
             // One tick is enough, and a number that only begins or ends alike is another.
             for other in [real - 1, real + 1, real * 10, real / 10, 1] {
-                let (has_succeeded, said) = type_in(&shell, &command_for("kill -9 {pid}", pid, other));
+                let (has_succeeded, output) = type_in(&shell, &command_for("kill -9 {pid}", pid, other));
                 assert!(!has_succeeded, "{shell:?}");
-                assert_eq!(said, format!("not sent: pid {pid} is gone, or is another process now\n"));
+                assert_eq!(output, format!("not sent: pid {pid} is gone, or is another process now\n"));
             }
             assert_eq!(child.try_wait().unwrap(), None, "{shell:?}: it lives");
             child.kill().unwrap();
             child.wait().unwrap();
-            let (has_succeeded, said) = type_in(&shell, &command_for("kill {pid}", pid, real));
-            assert!(!has_succeeded && said.starts_with("not sent: "), "{shell:?} {said}: it is gone");
+            let (has_succeeded, output) = type_in(&shell, &command_for("kill {pid}", pid, real));
+            assert!(!has_succeeded && output.starts_with("not sent: "), "{shell:?} {output}: it is gone");
         }
     }
 

@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use crate::clean;
 
 /// Longer paths and names are cut.
-const LIMIT: usize = 400;
+const MAX_TEXT_CHARS: usize = 400;
 
 /// What a step of a chain speaks of. Paths are the host's; texts are bounded and cleaned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "What")]
 #[serde(tag = "kind", rename_all_fields = "camelCase")]
-pub enum Thing {
+pub enum Entity {
     /// A process, or one thread of it.
     Process {
         /// Its pid on the host.
@@ -85,82 +85,82 @@ pub enum Thing {
     },
 }
 
-impl Thing {
+impl Entity {
     /// The same, bounded and cleaned again: one that was read may say anything.
     pub fn cleaned(&self) -> Self {
         match self {
-            Thing::Process { pid, thread, comm, state } => {
+            Entity::Process { pid, thread, comm, state } => {
                 let state = if state.is_ascii_alphabetic() { *state } else { '?' };
-                Thing::thread(*pid, thread.unwrap_or(*pid), comm, state)
+                Entity::thread(*pid, thread.unwrap_or(*pid), comm, state)
             }
-            Thing::Mount { path, device, fs_type } => Thing::mount(path, clean(device, 40), fs_type),
-            Thing::Volume { name } => Thing::volume(name),
-            Thing::Container { id, name } => Thing::container(id, name),
-            Thing::Sandbox { id } => Thing::sandbox(id),
-            Thing::Cgroup { path } => Thing::cgroup(path),
-            Thing::Path { path } => Thing::path(path),
-            Thing::Device { path } => Thing::device(path),
-            Thing::Object { kind, namespace, name } => {
-                Thing::object(kind, namespace.as_deref().unwrap_or_default(), name)
+            Entity::Mount { path, device, fs_type } => Entity::mount(path, clean(device, 40), fs_type),
+            Entity::Volume { name } => Entity::volume(name),
+            Entity::Container { id, name } => Entity::container(id, name),
+            Entity::Sandbox { id } => Entity::sandbox(id),
+            Entity::Cgroup { path } => Entity::cgroup(path),
+            Entity::Path { path } => Entity::path(path),
+            Entity::Device { path } => Entity::device(path),
+            Entity::Object { kind, namespace, name } => {
+                Entity::object(kind, namespace.as_deref().unwrap_or_default(), name)
             }
-            Thing::CsiDriver { name } => Thing::csi_driver(name),
+            Entity::CsiDriver { name } => Entity::csi_driver(name),
         }
     }
 
     /// A process by its leader.
     pub fn process(pid: u32, comm: &str, state: char) -> Self {
-        Thing::Process { pid, thread: None, comm: clean(comm, 32), state }
+        Entity::Process { pid, thread: None, comm: clean(comm, 32), state }
     }
 
     /// One thread of a process.
     pub fn thread(pid: u32, tid: u32, comm: &str, state: char) -> Self {
-        Thing::Process { pid, thread: (tid != pid).then_some(tid), comm: clean(comm, 32), state }
+        Entity::Process { pid, thread: (tid != pid).then_some(tid), comm: clean(comm, 32), state }
     }
 
     /// A mount.
     pub fn mount(path: &str, device: impl std::fmt::Display, fs_type: &str) -> Self {
-        Thing::Mount { path: clean(path, LIMIT), device: device.to_string(), fs_type: clean(fs_type, 40) }
+        Entity::Mount { path: clean(path, MAX_TEXT_CHARS), device: device.to_string(), fs_type: clean(fs_type, 40) }
     }
 
     /// A volume.
     pub fn volume(name: &str) -> Self {
-        Thing::Volume { name: clean(name, LIMIT) }
+        Entity::Volume { name: clean(name, MAX_TEXT_CHARS) }
     }
 
     /// A container.
     pub fn container(id: &str, name: &str) -> Self {
-        Thing::Container { id: clean(id, 80), name: clean(name, 63) }
+        Entity::Container { id: clean(id, 80), name: clean(name, 63) }
     }
 
     /// A sandbox.
     pub fn sandbox(id: &str) -> Self {
-        Thing::Sandbox { id: clean(id, 80) }
+        Entity::Sandbox { id: clean(id, 80) }
     }
 
     /// A cgroup.
     pub fn cgroup(path: &str) -> Self {
-        Thing::Cgroup { path: clean(path, LIMIT) }
+        Entity::Cgroup { path: clean(path, MAX_TEXT_CHARS) }
     }
 
     /// A file or directory.
     pub fn path(path: &str) -> Self {
-        Thing::Path { path: clean(path, LIMIT) }
+        Entity::Path { path: clean(path, MAX_TEXT_CHARS) }
     }
 
     /// A block device.
     pub fn device(path: &str) -> Self {
-        Thing::Device { path: clean(path, 80) }
+        Entity::Device { path: clean(path, 80) }
     }
 
     /// An object of the API; an empty namespace is none.
     pub fn object(kind: &str, namespace: &str, name: &str) -> Self {
         let namespace = (!namespace.is_empty()).then(|| clean(namespace, 63));
-        Thing::Object { kind: clean(kind, 63), namespace, name: clean(name, 253) }
+        Entity::Object { kind: clean(kind, 63), namespace, name: clean(name, 253) }
     }
 
     /// A CSI driver.
     pub fn csi_driver(name: &str) -> Self {
-        Thing::CsiDriver { name: clean(name, 80) }
+        Entity::CsiDriver { name: clean(name, 80) }
     }
 }
 
@@ -170,12 +170,12 @@ pub struct Subject {
     /// `pid 338 ls`.
     pub text: String,
     /// The same as data; none for what has no handle: `the kernel`.
-    pub what: Option<Thing>,
+    pub what: Option<Entity>,
 }
 
 impl Subject {
     /// A thing called `text`.
-    pub fn new(text: impl Into<String>, what: Thing) -> Self {
+    pub fn new(text: impl Into<String>, what: Entity) -> Self {
         Subject { text: text.into(), what: Some(what) }
     }
 
@@ -216,11 +216,11 @@ mod tests {
 
     #[test]
     fn its_json_is_stable() {
-        let thread = Thing::thread(338, 341, "ja\u{1b}va", 'D');
+        let thread = Entity::thread(338, 341, "ja\u{1b}va", 'D');
         let json = r#"{"kind":"Process","pid":338,"thread":341,"comm":"ja\\u{1b}va","state":"D"}"#;
         assert_eq!(serde_json::to_string(&thread).unwrap(), json);
-        assert_eq!(serde_json::from_str::<Thing>(json).unwrap(), thread);
-        let mount = serde_json::to_value(Thing::mount("/mnt", "0:40", "fuse")).unwrap();
+        assert_eq!(serde_json::from_str::<Entity>(json).unwrap(), thread);
+        let mount = serde_json::to_value(Entity::mount("/mnt", "0:40", "fuse")).unwrap();
         assert_eq!(mount["fsType"], "fuse");
     }
 }
