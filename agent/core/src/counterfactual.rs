@@ -302,15 +302,8 @@ fn thaw(after: &mut Observation, path: &str) -> BTreeSet<u32> {
 
 #[cfg(test)]
 mod tests {
+    use crate::test_prelude::*;
     use proptest::prelude::*;
-
-    use crate::{
-        gates::judge,
-        observation::{
-            sample::{self, INIT, block, container_table, mount, process},
-            *,
-        },
-    };
 
     fn holder(pid: u32, copy: CopyKind) -> Holder {
         Holder { pid, comm: "du".into(), copy, mount_ns: 9, ..sample::holder() }
@@ -340,10 +333,9 @@ mod tests {
         seen.processes[0].kill_pending = true;
         seen.processes[0].threads[0].kill_pending = true;
         seen.cgroups = sample::cgroup(&[INIT, INIT + 1]);
-        let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
+        let cgroups = seen.cgroups.get_mut().unwrap();
         cgroups[0].dirs[0].hierarchy = "freezer".into();
-        let Seen::Seen(tree) = &mut cgroups[0].dirs[0].tree else { unreachable!() };
-        tree[0].freezer = Freezer::Frozen;
+        cgroups[0].dirs[0].tree.get_mut().unwrap()[0].freezer = Freezer::Frozen;
         seen.processes[1].kill_pending = true;
         seen.processes[1].threads[0].kill_pending = true;
         assert_eq!(told(&seen), [Some(Vec::new())]);

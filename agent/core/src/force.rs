@@ -133,14 +133,7 @@ fn access_modes(view: &PodView, volume: &VolumeDir) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{
-        gates::judge,
-        observation::{
-            ApiPod, Controller, Dev, FaultKind, HostPath, Observation, PersistentVolume, Seen, WritableFile,
-            WritableFiles,
-            sample::{self, INIT, table},
-        },
-    };
+    use crate::test_prelude::*;
 
     /// Its process runs on beside a volume that is a directory of a disk.
     fn running_with_volume() -> Observation {
@@ -225,7 +218,7 @@ mod tests {
     #[test]
     fn another_pod_of_its_controller_that_runs_here_is_named() {
         let mut seen = running_with_volume();
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        let api = seen.api.get_mut().unwrap();
         let controller =
             |uid: &str, kind: &str| Some(Controller { kind: kind.into(), name: "web".into(), uid: uid.into() });
         (api.pods[0].controller, api.pods[0].volume_claims) = (controller("u1", "ReplicaSet"), vec!["data".into()]);
@@ -257,8 +250,7 @@ mod tests {
             named(&seen),
             [("shop/web-1".to_owned(), vec!["data".to_owned()]), ("shop/web-2".to_owned(), vec![])]
         );
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.pods[0].controller = controller("u1", "StatefulSet");
+        seen.api.get_mut().unwrap().pods[0].controller = controller("u1", "StatefulSet");
         assert_eq!(named(&seen).len(), 1, "the others of a StatefulSet do not do its work");
     }
 
@@ -278,21 +270,15 @@ mod tests {
     #[test]
     fn how_a_volume_may_be_used_is_told_of_the_pods_own() {
         let mut seen = sample::mounted("ext4");
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        let api = seen.api.get_mut().unwrap();
         api.pods[0].volume_claims = vec!["data-db-0".into()];
-        api.volumes = vec![PersistentVolume {
-            name: "pv-1".into(),
-            driver: "exam.csi".into(),
-            handle: "vol-1".into(),
-            claim: Some("shop/data-db-0".into()),
-            access_modes: vec!["ReadWriteOnce".into()],
-        }];
+        api.volumes =
+            vec![PersistentVolume { access_modes: vec!["ReadWriteOnce".into()], ..sample::persistent_volume() }];
         let modes = |seen: &crate::observation::Observation| {
             judge(seen).pods[0].force.clone().unwrap().volumes[0].access_modes.clone()
         };
         assert_eq!(modes(&seen), ["ReadWriteOnce"]);
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.volumes[0].claim = Some("till/data-db-0".into());
+        seen.api.get_mut().unwrap().volumes[0].claim = Some("till/data-db-0".into());
         assert!(modes(&seen).is_empty(), "a stranger's of the same name");
     }
 
@@ -302,8 +288,7 @@ mod tests {
         table(&mut seen)[0].read_only = true;
         assert_eq!(judge(&seen).pods[0].force, None);
         seen.cgroups = sample::cgroup(&[]);
-        let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
-        cgroups[0].dirs[0].dirty_bytes = Some(4 << 20);
+        seen.cgroups.get_mut().unwrap()[0].dirs[0].dirty_bytes = Some(4 << 20);
         assert_eq!(judge(&seen).pods[0].force.clone().unwrap().unsaved_bytes, Some(4 << 20));
     }
 }

@@ -20,6 +20,8 @@ mod messages;
 pub mod observation;
 pub mod parse;
 mod plan;
+#[cfg(test)]
+mod test_prelude;
 pub mod view;
 
 pub use plan::{MAX_ROUNDS, plan};

@@ -258,8 +258,7 @@ mod tests {
 
     fn of(pid: u32, root: &str, others: &[u32]) -> Observation {
         let mut seen = sample::deleted();
-        let Seen::Seen(kubelet) = &mut seen.node.kubelet else { unreachable!() };
-        kubelet.pid = pid;
+        seen.node.kubelet.get_mut().unwrap().pid = pid;
         seen.node.kubelet_root = HostPath::from(root);
         let other =
             |other: &u32| FalseKubelet { pid: *other, comm: "kubelet".into(), why: Disbelief::AnotherIsJudged(pid) };
@@ -283,8 +282,7 @@ mod tests {
         assert_eq!(pids(&seen), [(7, vec![9]), (8, vec![9])]);
         // The same path in another mount namespace is another directory.
         let mut other = of(9, "/var/lib/kubelet", &[7, 8]);
-        let Seen::Seen(kubelet) = &mut other.node.kubelet else { unreachable!() };
-        kubelet.mount_ns = Some(2);
+        other.node.kubelet.get_mut().unwrap().mount_ns = Some(2);
         take(&mut seen, other);
         assert_eq!(pids(&seen), [(7, vec![]), (8, vec![]), (9, vec![])]);
         // It has ended meanwhile.

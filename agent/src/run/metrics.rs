@@ -202,10 +202,7 @@ impl Collector for Now {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        gates::judge,
-        observation::{Seen, sample},
-    };
+    use crate::{gates::judge, observation::sample};
     use reconcile::{
         Settings,
         reconciler::{Input, Scan},
@@ -214,8 +211,7 @@ mod tests {
     #[test]
     fn it_counts_by_gate_and_cause_and_names_no_pod() {
         let mut seen = sample::deleted();
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.pods[0].finalizers.push("example.com/hold".into());
+        seen.api.get_mut().unwrap().pods[0].finalizers.push("example.com/hold".into());
         let (report, metrics) = (judge(&seen), Metrics::new());
         let now = clock::now();
         let mut reconciler = Reconciler::new("node-7", Settings::default(), false, 7, now);

@@ -131,16 +131,12 @@ pub fn devices(view: &PodView) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use crate::observation::{
-        sample::{self, causes},
-        *,
-    };
+    use crate::test_prelude::*;
 
     #[test]
     fn a_finalizer_is_not_the_node() {
         let mut seen = sample::deleted();
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.pods[0].finalizers = vec!["example.com/hold".into()];
+        seen.api.get_mut().unwrap().pods[0].finalizers = vec!["example.com/hold".into()];
         assert_eq!(causes(&seen), ["FinalizersRemain"]);
     }
 
@@ -152,10 +148,9 @@ mod tests {
         assert_eq!(finding.confidence, findings::Confidence::Probable);
         assert!(serde_json::to_string(&finding.remedy.steps).unwrap().contains("webhook"));
         // The kubelet has a moment for it, and deletes a mirror otherwise.
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.pods[0].mirror = true;
+        seen.api.get_mut().unwrap().pods[0].mirror = true;
         assert_eq!(causes(&seen), Vec::<&str>::new());
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        let api = seen.api.get_mut().unwrap();
         api.pods[0].mirror = false;
         api.pods[0].deletion = Some(Deletion { deadline_ms: sample::NOW - 60_000, grace_s: 30 });
         assert_eq!(causes(&seen), Vec::<&str>::new());
@@ -188,8 +183,7 @@ mod tests {
             serde_json::to_string(&finding.remedy.steps).unwrap()
         };
         assert!(!steps(&seen).contains("See which driver"), "no claim is known");
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.pods[0].claims = vec!["gpu-1".into()];
+        seen.api.get_mut().unwrap().pods[0].claims = vec!["gpu-1".into()];
         assert!(steps(&seen).contains("See which driver the claim gpu-1 was allocated from"));
     }
 }

@@ -136,15 +136,7 @@ fn state(device: &BlockDevice) -> String {
 
 #[cfg(test)]
 mod tests {
-    use findings::Confidence;
-
-    use crate::{
-        gates::judge,
-        observation::{
-            sample::{self, INIT, block, causes, container_table, mount},
-            *,
-        },
-    };
+    use crate::test_prelude::*;
 
     const DEV: Dev = Dev { major: 253, minor: 4 };
 

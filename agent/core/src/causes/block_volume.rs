@@ -111,33 +111,24 @@ pub fn loop_left(seen: &Observation, device: &LoopDevice, gate: Option<Gate>) ->
 
 #[cfg(test)]
 mod tests {
-    use super::Confidence;
-    use crate::{
-        gates::judge,
-        observation::{
-            sample::{self, UID, causes, node_causes, pod_dir},
-            *,
-        },
-    };
+    use crate::test_prelude::*;
+
+    /// On the device that the pod's raw block volume is.
+    fn loop_device(volume: &str) -> LoopDevice {
+        let file = format!("/var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices/{volume}/dev/{UID}");
+        let (dev, file) = (Dev { major: 7, minor: 0 }, HostPath::from(file.as_str()));
+        LoopDevice { device: "/dev/loop0".into(), dev, file, deleted: false, holders: Vec::new() }
+    }
 
     #[test]
     fn a_loop_device_of_a_pod_that_runs_is_not_left() {
         let mut seen = sample::running();
-        seen.loops = vec![LoopDevice {
-            device: "/dev/loop0".into(),
-            dev: Dev { major: 7, minor: 0 },
-            file: HostPath::from(
-                format!("/var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices/pv/dev/{UID}").as_str(),
-            ),
-            deleted: false,
-            holders: Vec::new(),
-        }];
+        seen.loops = vec![loop_device("pv")];
         assert_eq!(judge(&seen).node_findings, []);
         // Of one that was deleted by force the runtime may know yet.
         let is_left = |seen: &Observation| node_causes(seen).contains(&"LoopDeviceLeft");
         let mut forgotten = seen.clone();
-        let Seen::Seen(api) = &mut forgotten.api else { unreachable!() };
-        api.pods.clear();
+        forgotten.api.get_mut().unwrap().pods.clear();
         assert!(!is_left(&forgotten));
         for (seen, left) in [(&mut forgotten, true), (&mut seen, false)] {
             sample::runtime(seen).sandboxes[0].ready = false;
@@ -183,9 +174,7 @@ mod tests {
         assert!(!json.contains("systemctl"), "{json}");
         // Its socket is there, and it is not.
         let mut seen = sample::published();
-        let Seen::Seen(drivers) = &mut seen.csi else { unreachable!() };
-        let Seen::Seen(info) = &mut drivers[0].info else { unreachable!() };
-        info.listens = Seen::Missing;
+        seen.csi.get_mut().unwrap()[0].info.get_mut().unwrap().listens = Seen::Missing;
         assert_eq!(causes(&seen), ["CsiDriverNotRegistered"]);
     }
 
@@ -209,9 +198,7 @@ mod tests {
         // It may be this one of which it said OK: then the kubelet waits for something else.
         seen.kubelet_counters = read("OK");
         assert_eq!((causes(&seen), sample::verdict(&seen)), (vec![], findings::Verdict::CannotTell));
-        let Seen::Seen(drivers) = &mut seen.csi else { unreachable!() };
-        let Seen::Seen(info) = &mut drivers[0].info else { unreachable!() };
-        info.since_ms = Seen::Seen(sample::NOW - 5_000);
+        seen.csi.get_mut().unwrap()[0].info.get_mut().unwrap().since_ms = Seen::Seen(sample::NOW - 5_000);
         assert_eq!(causes(&seen), ["CsiDriverBack"]);
     }
 
@@ -220,9 +207,8 @@ mod tests {
     fn a_driver_that_was_not_asked_is_not_blamed() {
         let at = format!("/var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices/pv-1/dev/{UID}");
         let mut bound = sample::published();
-        let Seen::Seen(table) = &mut bound.mounts.kubelet else { unreachable!() };
-        let mount = Mount { mount_point: HostPath::from(at.as_str()), ..table.mounts[0].clone() };
-        table.mounts.push(mount);
+        let mount = Mount { mount_point: HostPath::from(at.as_str()), ..sample::table(&mut bound)[0].clone() };
+        sample::table(&mut bound).push(mount);
         let mut linked = sample::published();
         let link = format!("/var/lib/kubelet/pods/{UID}/volumeDevices/kubernetes.io~csi/pv-1");
         pod_dir(&mut linked).devices.push(HostPath::from(link.as_str()));
@@ -243,17 +229,14 @@ mod tests {
     #[test]
     fn a_kubelet_that_was_started_later_may_have_forgotten_a_block_volume() {
         let mut seen = unregistered();
-        let Seen::Seen(kubelet) = &mut seen.node.kubelet else { unreachable!() };
-        kubelet.age_ms = 3_620_000;
+        seen.node.kubelet.get_mut().unwrap().age_ms = 3_620_000;
         let missing = |seen: &Observation| finding(seen).missing.unwrap_or_default();
         assert!(missing(&seen).starts_with("that the kubelet still remembers it"), "{}", missing(&seen));
         assert_eq!(causes(&seen), ["CsiDriverNotRegistered"]);
         // It has lowered the pod's share of the processors: it waits for volumes.
-        let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
-        cgroups[0].dirs[0].cpu_at_minimum = Some(true);
+        seen.cgroups.get_mut().unwrap()[0].dirs[0].cpu_at_minimum = Some(true);
         assert_eq!(missing(&seen), "");
-        let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
-        cgroups[0].dirs[0].cpu_at_minimum = None;
+        seen.cgroups.get_mut().unwrap()[0].dirs[0].cpu_at_minimum = None;
         let link = format!("/var/lib/kubelet/pods/{UID}/volumeDevices/kubernetes.io~csi/pv-1");
         pod_dir(&mut seen).devices.push(HostPath::from(link.as_str()));
         assert_eq!(missing(&seen), "", "it found the link");
@@ -273,29 +256,14 @@ mod tests {
     #[test]
     fn a_loop_device_is_detached_before_the_driver_is_asked() {
         let mut seen = unregistered();
-        let file = format!("/var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices/pv-1/dev/{UID}");
-        seen.loops.push(LoopDevice {
-            device: "/dev/loop0".into(),
-            dev: Dev { major: 7, minor: 0 },
-            file: HostPath::from(file.as_str()),
-            deleted: false,
-            holders: Vec::new(),
-        });
+        seen.loops.push(loop_device("pv-1"));
         assert_eq!(causes(&seen), ["LoopDeviceLeft"]);
     }
 
     #[test]
     fn a_block_device_with_something_built_on_it() {
         let mut seen = sample::mounted("ext4");
-        seen.loops.push(LoopDevice {
-            device: "/dev/loop0".into(),
-            dev: Dev { major: 7, minor: 0 },
-            file: HostPath::from(
-                format!("/var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices/pv/dev/{UID}").as_str(),
-            ),
-            deleted: false,
-            holders: vec!["dm-3".into()],
-        });
+        seen.loops.push(LoopDevice { holders: vec!["dm-3".into()], ..loop_device("pv") });
         assert!(causes(&seen).contains(&"BlockDeviceHeld"));
     }
 }

@@ -129,13 +129,7 @@ pub fn memory_holder<'a>(process: &'a Process, thread: &Thread) -> Option<&'a Th
 
 #[cfg(test)]
 mod tests {
-    use crate::{
-        gates::judge,
-        observation::{
-            sample::{self, INIT, block, causes, container_table, exit_blocked, mount},
-            *,
-        },
-    };
+    use crate::test_prelude::*;
 
     /// It writes to NFS from memory whose page is not there.
     #[test]

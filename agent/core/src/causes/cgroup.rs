@@ -219,31 +219,17 @@ fn empty(view: &PodView) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{
-        gates::judge,
-        observation::{
-            sample::{self, INIT, UID, causes, node_causes, process},
-            *,
-        },
-    };
+    use crate::test_prelude::*;
 
     #[test]
     fn frozen_on_v1_only() {
         let mut seen = sample::running();
         let node = CgroupNode { below: HostPath::from("c"), procs: vec![INIT], freezer: Freezer::Frozen };
-        let mut dir = CgroupDir {
-            path: HostPath::from("/sys/fs/cgroup/freezer/kubepods/pod"),
-            hierarchy: "freezer".into(),
-            known_to_runtime: true,
-            cpu_at_minimum: None,
-            dirty_bytes: None,
-            tree: Seen::Seen(vec![node]),
-        };
-        let cgroup = |dir: &CgroupDir| Seen::Seen(vec![PodCgroup { uid: sample::pod().uid, dirs: vec![dir.clone()] }]);
-        seen.cgroups = cgroup(&dir);
+        seen.cgroups = sample::cgroup(&[]);
+        seen.cgroups.get_mut().unwrap()[0].dirs[0].tree = Seen::Seen(vec![node]);
+        seen.cgroups.get_mut().unwrap()[0].dirs[0].hierarchy = "freezer".into();
         assert_eq!(causes(&seen), ["CgroupFrozen"]);
-        dir.hierarchy = "v2".into();
-        seen.cgroups = cgroup(&dir);
+        seen.cgroups.get_mut().unwrap()[0].dirs[0].hierarchy = "v2".into();
         assert_eq!(causes(&seen), ["KillNotAttempted"]);
     }
 
@@ -256,7 +242,7 @@ mod tests {
             freezer,
         };
         seen.cgroups = sample::cgroup(&[]);
-        let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
+        let cgroups = seen.cgroups.get_mut().unwrap();
         cgroups[0].dirs[0].hierarchy = "freezer".into();
         cgroups[0].dirs[0].tree =
             Seen::Seen(vec![node("", &[], Freezer::Frozen), node("c", &[INIT], Freezer::FrozenAbove)]);
@@ -266,8 +252,7 @@ mod tests {
         let steps = |seen: &Observation| serde_json::to_string(&finding(seen).remedy.steps).unwrap();
         assert!(steps(&seen).contains("echo THAWED > /sys/fs/cgroup/kubepods/pod/freezer.state"), "{}", steps(&seen));
         // Who thaws it where nobody froze it changes nothing.
-        let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
-        cgroups[0].dirs[0].tree = Seen::Seen(vec![node("c", &[INIT], Freezer::FrozenAbove)]);
+        seen.cgroups.get_mut().unwrap()[0].dirs[0].tree = Seen::Seen(vec![node("c", &[INIT], Freezer::FrozenAbove)]);
         assert!(finding(&seen).chain.pop().unwrap().state.starts_with("frozen, because a cgroup above it is"));
         assert!(!steps(&seen).contains("echo "), "{}", steps(&seen));
     }
@@ -287,8 +272,7 @@ mod tests {
         let pod = &judge(&seen).pods[0];
         assert_ne!(pod.gate, Some(findings::Gate::CgroupRemoved));
         assert_eq!(node_causes(&seen), ["CgroupHierarchyUnknown"]);
-        let Seen::Seen(kubelet) = &mut seen.node.kubelet else { unreachable!() };
-        kubelet.state = 'T';
+        seen.node.kubelet.get_mut().unwrap().state = 'T';
         assert_eq!(node_causes(&seen), ["KubeletStopped", "CgroupHierarchyUnknown"]);
     }
 
@@ -312,27 +296,24 @@ mod tests {
         };
         seen.cgroups = cgroup(format!("/sys/fs/cgroup/kubepods.slice/kubepods-pod{}.slice", UID.replace('-', "_")));
         let mut with_crio = seen.clone();
-        let Seen::Seen(cgroups) = &mut with_crio.cgroups else { unreachable!() };
-        let Seen::Seen(tree) = &mut cgroups[0].dirs[0].tree else { unreachable!() };
         let below = HostPath::from(format!("crio-{}", "1c".repeat(32)).as_str());
-        tree.push(CgroupNode { below, procs: Vec::new(), freezer: Freezer::Thawed });
+        with_crio.cgroups.get_mut().unwrap()[0].dirs[0].tree.get_mut().unwrap().push(CgroupNode {
+            below,
+            procs: Vec::new(),
+            freezer: Freezer::Thawed,
+        });
         assert_eq!(
             (causes(&seen), causes(&with_crio)),
             (vec!["KubeletRemembersVolume"], vec!["KubeletRemembersVolume"])
         );
         for seen in [&mut seen, &mut with_crio] {
-            let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-            api.pods[0].asks_for_cpu = false;
+            seen.api.get_mut().unwrap().pods[0].asks_for_cpu = false;
             assert_eq!(causes(seen), ["CgroupSystemdTimeout"], "it never has more");
         }
-        let Seen::Seen(cgroups) = &mut with_crio.cgroups else { unreachable!() };
-        let Seen::Seen(tree) = &mut cgroups[0].dirs[0].tree else { unreachable!() };
-        tree[1].below = HostPath::from("nested");
+        with_crio.cgroups.get_mut().unwrap()[0].dirs[0].tree.get_mut().unwrap()[1].below = HostPath::from("nested");
         assert_eq!(causes(&with_crio), ["CgroupHeldByChild"]);
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.pods[0].asks_for_cpu = true;
-        let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
-        cgroups[0].dirs[0].cpu_at_minimum = Some(false);
+        seen.api.get_mut().unwrap().pods[0].asks_for_cpu = true;
+        seen.cgroups.get_mut().unwrap()[0].dirs[0].cpu_at_minimum = Some(false);
         assert_eq!(causes(&seen), ["CgroupSystemdTimeout"]);
         seen.cgroups = cgroup(format!("/sys/fs/cgroup/kubepods/pod{UID}"));
         assert_eq!(causes(&seen), ["KubeletRemembersVolume"]);
@@ -407,13 +388,7 @@ mod tests {
         sample::exit_blocked(&mut seen, 900, 'S', "request_wait_answer");
         seen.cgroups = sample::cgroup(&[900]);
         sample::table(&mut seen).push(sample::mount(9, "0:40", "/mnt/media", "fuse.s3fs"));
-        seen.fuse = vec![FuseConnection {
-            number: 40,
-            waiting: Seen::Seen(1),
-            servers: Vec::new(),
-            exact: true,
-            probe: Seen::Missing,
-        }];
+        seen.fuse = vec![fuse_connection(40, 1, Vec::new())];
         assert_eq!(causes(&seen), ["FuseServerNotResponding"]);
     }
 
@@ -421,14 +396,10 @@ mod tests {
     fn a_process_that_cannot_be_read_is_no_empty_child() {
         let mut seen = sample::deleted();
         seen.cgroups = sample::cgroup(&[]);
-        let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
         let child = CgroupNode { below: HostPath::from("c"), procs: Vec::new(), freezer: Freezer::Thawed };
-        let Seen::Seen(tree) = &mut cgroups[0].dirs[0].tree else { unreachable!() };
-        tree.push(child);
+        seen.cgroups.get_mut().unwrap()[0].dirs[0].tree.get_mut().unwrap().push(child);
         assert_eq!(causes(&seen), ["CgroupHeldByChild"]);
-        let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
-        let Seen::Seen(tree) = &mut cgroups[0].dirs[0].tree else { unreachable!() };
-        tree[1].procs.push(999);
+        seen.cgroups.get_mut().unwrap()[0].dirs[0].tree.get_mut().unwrap()[1].procs.push(999);
         assert_eq!(causes(&seen), Vec::<&str>::new());
     }
 
@@ -442,7 +413,7 @@ mod tests {
             freezer,
         };
         seen.cgroups = sample::cgroup(&[]);
-        let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
+        let cgroups = seen.cgroups.get_mut().unwrap();
         let dir = &mut cgroups[0].dirs[0];
         (dir.path, dir.hierarchy) = (HostPath::from("/sys/fs/cgroup/freezer/kubepods/pod"), "freezer".into());
         dir.tree = Seen::Seen(vec![

@@ -12,21 +12,12 @@ pub fn volume_busy(view: &PodView) -> Option<&'static Cause> {
 
 #[cfg(test)]
 mod tests {
-    use findings::{Confidence, Verdict};
-
-    use crate::{
-        gates::judge,
-        observation::{
-            sample::{self, NOW, causes, verdict},
-            *,
-        },
-        view::candidates,
-    };
+    use crate::test_prelude::*;
 
     /// A job that ended an hour ago, with a volume in which somebody stands.
     fn job() -> Observation {
         let mut seen = sample::mounted("ext4");
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        let api = seen.api.get_mut().unwrap();
         (api.pods[0].deletion, api.pods[0].finished_ms) = (None, Some(NOW - 3_600_000));
         api.pods[0].phase = "Succeeded".into();
         seen.holders[0].holders.push(sample::holder());
@@ -49,7 +40,7 @@ mod tests {
     fn one_that_has_just_ended_runs_or_has_nothing_mounted_is_left_alone() {
         let set = |change: fn(&mut ApiPod)| {
             let mut seen = job();
-            let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+            let api = seen.api.get_mut().unwrap();
             change(&mut api.pods[0]);
             seen
         };
@@ -65,8 +56,7 @@ mod tests {
     fn what_nobody_holds_is_at_first_only_on_its_way() {
         let mut seen = job();
         seen.holders[0].holders.clear();
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.pods[0].finished_ms = Some(NOW - 60_000);
+        seen.api.get_mut().unwrap().pods[0].finished_ms = Some(NOW - 60_000);
         assert_eq!(verdict(&seen), Verdict::Progressing);
     }
 }

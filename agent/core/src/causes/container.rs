@@ -312,17 +312,12 @@ fn hook_state(container: &Container, process: &Process) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::gates::judge;
-    use crate::observation::{
-        sample::{self, INIT, SHIM, causes, process, runtime},
-        *,
-    };
+    use crate::test_prelude::*;
 
     /// The pod was deleted a minute ago, and has nine more; `pid` was executed in its container.
     fn entered(pid: u32, age_ms: u64) -> Observation {
         let mut seen = sample::running();
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.pods[0].deletion = Some(Deletion { deadline_ms: sample::NOW + 540_000, grace_s: 600 });
+        sample::set_deadline(&mut seen, sample::NOW + 540_000, 600);
         let init = seen.processes[0].clone();
         let hook = Process { age_ms, ns_pids: vec![pid, 7], ..process(pid, "sleep", 'S', SHIM) };
         seen.processes.push(Process { pid_ns: init.pid_ns, mount_ns: init.mount_ns, owner: init.owner, ..hook });
@@ -341,8 +336,7 @@ mod tests {
             (link.subject.as_str(), link.state.as_str()),
             ("pid 400 sleep", "the preStop hook, it runs for 20s; S (sleeping)")
         );
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.pods[0].deletion = Some(Deletion { deadline_ms: sample::NOW - 60_000, grace_s: 30 });
+        sample::set_deadline(&mut seen, sample::NOW - 60_000, 30);
         assert_eq!(causes(&seen), ["KillNotAttempted"]);
         assert!(serde_json::to_string(&judge(&seen)).unwrap().contains("the preStop hook, it runs for 20s"));
     }
@@ -365,16 +359,14 @@ mod tests {
     #[test]
     fn a_kubelet_that_learns_late_grants_the_whole_grace_period() {
         let mut seen = sample::running();
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        let api = seen.api.get_mut().unwrap();
         api.pods[0].deletion = Some(Deletion { deadline_ms: sample::NOW - 3_600_000, grace_s: 600 });
         api.heard.ready_since_ms = Some(sample::NOW - 60_000);
         assert_eq!(causes(&seen), ["GracePeriodRunning"]);
         assert_eq!(sample::verdict(&seen), findings::Verdict::Progressing);
         let set = |seen: &mut Observation, ready_ms, age_ms| {
-            let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-            api.heard.ready_since_ms = ready_ms;
-            let Seen::Seen(kubelet) = &mut seen.node.kubelet else { unreachable!() };
-            kubelet.age_ms = age_ms;
+            seen.api.get_mut().unwrap().heard.ready_since_ms = ready_ms;
+            seen.node.kubelet.get_mut().unwrap().age_ms = age_ms;
         };
         set(&mut seen, Some(sample::NOW - 700_000), 900_000_000);
         assert_eq!(causes(&seen), ["KillNotAttempted"]);
@@ -382,8 +374,7 @@ mod tests {
         assert_eq!(causes(&seen), ["GracePeriodRunning"], "it was started again");
         // It was started after the deletion was asked for, and long before the deadline.
         let mut late = sample::running();
-        let Seen::Seen(api) = &mut late.api else { unreachable!() };
-        api.pods[0].deletion = Some(Deletion { deadline_ms: sample::NOW - 60_000, grace_s: 600 });
+        sample::set_deadline(&mut late, sample::NOW - 60_000, 600);
         set(&mut late, None, 300_000);
         assert_eq!(causes(&late), ["GracePeriodRunning"]);
         // It was there before anybody asked for the deletion.
@@ -394,14 +385,13 @@ mod tests {
     #[test]
     fn a_deadline_is_by_the_servers_clock() {
         let mut seen = sample::running();
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        let api = seen.api.get_mut().unwrap();
         api.pods[0].deletion = Some(Deletion { deadline_ms: sample::NOW - 60_000, grace_s: 30 });
         api.heard.server_ahead_ms = Some(-90_000);
         assert_eq!(sample::verdict(&seen), findings::Verdict::Progressing);
         let notes = crate::gates::judge(&seen).notes;
         assert!(notes[0].contains("1m30s behind this node's"), "{notes:?}");
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.heard.server_ahead_ms = Some(-1500);
+        seen.api.get_mut().unwrap().heard.server_ahead_ms = Some(-1500);
         assert_eq!(causes(&seen), ["KillNotAttempted"]);
     }
 
@@ -409,11 +399,9 @@ mod tests {
     #[test]
     fn a_pod_that_was_deleted_by_force_is_to_be_killed_once_its_time_is_known_to_be_over() {
         let mut seen = sample::running();
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.pods.clear();
+        seen.api.get_mut().unwrap().pods.clear();
         assert_eq!(causes(&seen), ["ForceDeletedStillRunning"]);
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.heard.since_ms = Some(sample::NOW - 700_000);
+        seen.api.get_mut().unwrap().heard.since_ms = Some(sample::NOW - 700_000);
         assert_eq!(causes(&seen), ["KillNotAttempted", "ForceDeletedStillRunning"]);
     }
 
@@ -472,7 +460,7 @@ mod tests {
         assert_eq!(causes(&seen), ["RuntimeLostExit"]);
         let text = serde_json::to_string(&judge(&seen)).unwrap();
         assert!(text.contains("another process, sshd, which runs for 1m"), "{text}");
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        let api = seen.api.get_mut().unwrap();
         (api.pods, api.heard.since_ms) = (Vec::new(), Some(sample::NOW - 700_000));
         assert_eq!(causes(&seen), ["RuntimeLostExit", "ForceDeletedStillRunning"]);
         let text = serde_json::to_string(&judge(&seen)).unwrap();
@@ -543,8 +531,7 @@ mod tests {
     fn what_is_just_being_executed_is_not_stuck() {
         let mut seen = entered(400, 40);
         seen.processes.last_mut().unwrap().comm = "runc:[2:INIT]".into();
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.pods[0].deletion = Some(Deletion { deadline_ms: sample::NOW - 60_000, grace_s: 30 });
+        sample::set_deadline(&mut seen, sample::NOW - 60_000, 30);
         assert_eq!(causes(&seen), ["KillNotAttempted"]);
         seen.processes.last_mut().unwrap().age_ms = 60_000;
         assert_eq!(causes(&seen), ["RuncInitStuck"]);
@@ -563,8 +550,7 @@ mod tests {
         assert_eq!(confidence(&seen), findings::Confidence::Proven);
         let denied = || Fault::new("/sys/fs/cgroup/kubepods", (FaultKind::Denied, "Permission denied"));
         let mut unread = seen.clone();
-        let Seen::Seen(cgroups) = &mut unread.cgroups else { unreachable!() };
-        cgroups[0].dirs[0].tree = Seen::Failed(denied());
+        unread.cgroups.get_mut().unwrap()[0].dirs[0].tree = Seen::Failed(denied());
         assert_eq!(confidence(&unread), findings::Confidence::Probable, "something may be in it");
         unread.cgroups = Seen::Failed(denied());
         assert_eq!(confidence(&unread), findings::Confidence::Probable);

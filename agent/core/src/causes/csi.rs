@@ -341,10 +341,7 @@ pub fn unpublish_fails(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Opt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observation::{
-        sample::{self, causes, table, volume},
-        *,
-    };
+    use crate::test_prelude::*;
 
     #[test]
     fn an_attachment_is_named_as_a_recorded_kubelet_named_it() {
@@ -362,9 +359,8 @@ mod tests {
         // Its socket is there, and it is not.
         seen.csi = sample::mounted("ext4").csi;
         assert!(text(&seen).contains("\"registered: exam.csi\""), "and nothing of sockets that somebody has left");
-        let Seen::Seen(drivers) = &mut seen.csi else { unreachable!() };
-        let Seen::Seen(info) = &mut drivers[0].info else { unreachable!() };
-        info.listens = Seen::Seen(false);
+        let drivers = seen.csi.get_mut().unwrap();
+        drivers[0].info.get_mut().unwrap().listens = Seen::Seen(false);
         assert_eq!(causes(&seen), ["CsiDriverNotRegistered"]);
         assert!(text(&seen).contains("registered, but nobody listens on its socket"));
         // It could not be asked which drivers there are: nothing is said of them.
@@ -378,7 +374,7 @@ mod tests {
     fn a_registration_socket_at_which_nobody_listens_is_no_driver() {
         let mut seen = sample::mounted("ext4");
         let refuse = |seen: &mut Observation, kind: FaultKind| {
-            let Seen::Seen(drivers) = &mut seen.csi else { unreachable!() };
+            let drivers = seen.csi.get_mut().unwrap();
             drivers[0].info = Seen::Failed(Fault::new(&drivers[0].socket, (kind, "Connection refused")));
         };
         refuse(&mut seen, FaultKind::Refused);
@@ -398,15 +394,7 @@ mod tests {
     fn only_the_pods_own_volume_is_written_down_again() {
         let mut seen = sample::mounted("ext4");
         volume(&mut seen).vol_data = VolData::Missing;
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        let claim = Some("shop/data-db-0".to_owned());
-        api.volumes = vec![PersistentVolume {
-            name: "pv-1".into(),
-            driver: "exam.csi".into(),
-            handle: "vol-1".into(),
-            claim,
-            access_modes: Vec::new(),
-        }];
+        seen.api.get_mut().unwrap().volumes = vec![sample::persistent_volume()];
         let writes = |seen: &Observation| {
             assert_eq!(causes(seen), ["VolDataMissing"]);
             let finding = crate::gates::judge(seen).pods.remove(0).findings.remove(0);
@@ -414,7 +402,7 @@ mod tests {
         };
         assert!(!writes(&seen), "the pod uses no claim");
         let set = |seen: &mut Observation, namespace: &str, claim: &str| {
-            let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+            let api = seen.api.get_mut().unwrap();
             (api.pods[0].namespace, api.pods[0].volume_claims) = (namespace.into(), vec![claim.into()]);
         };
         set(&mut seen, "till", "data-db-0");
@@ -431,17 +419,12 @@ mod tests {
         let mut seen = sample::mounted("ext4");
         let target = volume(&mut seen).path.join("mount");
         volume(&mut seen).vol_data = VolData::Missing;
+        let staged = CsiVolume { driver: "exam.csi".into(), handle: "vol-of-the-staging".into(), ..Default::default() };
         seen.staging = vec![StagingMount {
-            driver: "exam.csi".into(),
-            path: HostPath::from("/var/lib/kubelet/plugins/kubernetes.io/csi/exam.csi/1f/globalmount"),
             dev: Dev { major: 0, minor: 41 },
-            vol_data: VolData::Read(CsiVolume {
-                driver: "exam.csi".into(),
-                handle: "vol-of-the-staging".into(),
-                ..Default::default()
-            }),
+            vol_data: VolData::Read(staged),
             used_by: vec![target],
-            staged_ms: None,
+            ..sample::staging_mount()
         }];
         let json = |seen: &Observation| {
             assert_eq!(causes(seen), ["VolDataMissing"]);
@@ -453,9 +436,7 @@ mod tests {
     }
 
     fn since(seen: &mut Observation, since_ms: Seen<u64>) {
-        let Seen::Seen(drivers) = &mut seen.csi else { unreachable!() };
-        let Seen::Seen(info) = &mut drivers[0].info else { unreachable!() };
-        info.since_ms = since_ms;
+        seen.csi.get_mut().unwrap()[0].info.get_mut().unwrap().since_ms = since_ms;
     }
 
     /// As on a real node: the driver was gone for a while, and `umount` was told although the kubelet's next try did it.
@@ -520,8 +501,7 @@ mod tests {
             // Without the counters, who looks again and again remembers.
             seen.kubelet_counters = Seen::Missing;
             let waited = |seen: &mut Observation, ms: u64| {
-                let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-                api.heard.driver_back.insert(sample::pod().uid, sample::NOW - ms);
+                seen.api.get_mut().unwrap().heard.driver_back.insert(sample::pod().uid, sample::NOW - ms);
             };
             waited(&mut seen, 121_000);
             assert_eq!(causes(&seen), ["CsiDriverBack"]);
@@ -581,9 +561,7 @@ mod tests {
     #[test]
     fn a_driver_whose_socket_does_not_exist_is_not_there() {
         let mut seen = sample::mounted("ext4");
-        let Seen::Seen(drivers) = &mut seen.csi else { unreachable!() };
-        let Seen::Seen(info) = &mut drivers[0].info else { unreachable!() };
-        info.listens = Seen::Missing;
+        seen.csi.get_mut().unwrap()[0].info.get_mut().unwrap().listens = Seen::Missing;
         assert_eq!(causes(&seen), ["CsiDriverNotRegistered"]);
         let text = serde_json::to_string(&crate::gates::judge(&seen).pods[0].findings).unwrap();
         assert!(text.contains("registered, but its socket does not exist"), "{text}");

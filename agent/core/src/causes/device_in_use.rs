@@ -54,13 +54,7 @@ fn finding(seen: &Observation, volume: &UnstagedVolume, copy: &MountCopy) -> Fin
 
 #[cfg(test)]
 mod tests {
-    use crate::{
-        gates::judge,
-        observation::{
-            sample::{self, NOW, mount_copy, node_causes},
-            *,
-        },
-    };
+    use crate::test_prelude::*;
 
     /// Unstaged an hour ago; a node exporter has kept the staged mount.
     fn unstaged() -> Observation {

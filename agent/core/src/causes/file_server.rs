@@ -41,15 +41,7 @@ pub fn not_responding(view: &PodView, waiting: &BlockedTask, mounts: &[&Mount]) 
 
 #[cfg(test)]
 mod tests {
-    use findings::Confidence;
-
-    use crate::{
-        gates::judge,
-        observation::{
-            sample::{self, INIT, block, causes, container_table, mount},
-            *,
-        },
-    };
+    use crate::test_prelude::*;
 
     fn of(fs_type: &str, source: &str, wchan: &str) -> Observation {
         let mut seen = sample::running();

@@ -64,10 +64,9 @@ fn goes_with_the_hosts(seen: &Observation, path: &HostPath) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use findings::{Advice, cause};
-
     use super::*;
-    use crate::observation::sample;
+    use crate::test_prelude::*;
+    use findings::{Advice, cause};
 
     /// Whatever a finder forgets: where the paths of the steps are is known of every finding.
     #[test]

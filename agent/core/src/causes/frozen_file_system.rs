@@ -33,15 +33,7 @@ pub fn frozen(view: &PodView, waiting: &BlockedTask, mount: &Mount, sure: Sure) 
 
 #[cfg(test)]
 mod tests {
-    use findings::Confidence;
-
-    use crate::{
-        gates::judge,
-        observation::{
-            sample::{self, INIT, block, causes, container_table, mount},
-            *,
-        },
-    };
+    use crate::test_prelude::*;
 
     #[test]
     fn a_writer_on_a_frozen_file_system() {

@@ -217,31 +217,7 @@ fn server_state(server: &FuseServer) -> String {
 
 #[cfg(test)]
 mod tests {
-    use findings::Confidence;
-
-    use crate::{
-        gates::judge,
-        observation::{
-            sample::{self, INIT, block, causes, container_table, mount, process, volume},
-            *,
-        },
-    };
-
-    fn fuse_connection(number: u32, waiting: u32, servers: Vec<FuseServer>) -> FuseConnection {
-        FuseConnection { number, waiting: Seen::Seen(waiting), servers, exact: true, probe: Seen::Missing }
-    }
-
-    fn server(pid: u32, state: char) -> FuseServer {
-        FuseServer {
-            pid,
-            start_ticks: Some(4000),
-            comm: "s3fs".into(),
-            state,
-            wchan: Seen::Seen("tcp_recvmsg".into()),
-            age_ms: 9,
-            owner: Owner::Host,
-        }
-    }
+    use crate::test_prelude::*;
 
     #[test]
     fn only_the_connection_with_waiting_requests_is_accused() {
@@ -251,8 +227,10 @@ mod tests {
             &mut seen,
             vec![mount(9, "0:40", "/mnt/media", "fuse.s3fs"), mount(10, "0:41", "/mnt/other", "fuse.sshfs")],
         );
-        seen.fuse =
-            vec![fuse_connection(40, 1, vec![server(4111, 'S')]), fuse_connection(41, 0, vec![server(4112, 'S')])];
+        seen.fuse = vec![
+            fuse_connection(40, 1, vec![fuse_server(4111, 'S')]),
+            fuse_connection(41, 0, vec![fuse_server(4112, 'S')]),
+        ];
         let finding = judge(&seen).pods[0].findings[0].clone();
         assert_eq!((finding.cause.id, finding.confidence), ("FuseServerNotResponding", Confidence::Proven));
         let text = serde_json::to_string(&finding).unwrap();
@@ -284,7 +262,7 @@ mod tests {
         seen.processes[0].threads[0].works_on =
             Some(OpenFile { fd: 5, path: HostPath::from("/mnt/media/x"), mount_id: Some(9) });
         container_table(&mut seen, vec![mount(9, "0:40", "/mnt/media", "fuse.s3fs")]);
-        seen.fuse = vec![fuse_connection(40, 1, vec![server(4111, 'S')])];
+        seen.fuse = vec![fuse_connection(40, 1, vec![fuse_server(4111, 'S')])];
         assert_eq!(causes(&seen), ["FuseServerNotResponding"]);
         seen.fuse[0].waiting = Seen::Seen(0);
         assert_eq!(causes(&seen), ["UninterruptibleTask"]);
@@ -297,8 +275,8 @@ mod tests {
         block(&mut seen, INIT, "request_wait_answer");
         container_table(&mut seen, vec![mount(9, "7:0", "/data", "fuseblk.ntfs"), mount(10, "0:0", "/x", "fuse.x")]);
         seen.fuse = vec![
-            fuse_connection(7_340_032, 1, vec![server(4111, 'S')]),
-            fuse_connection(0, 0, vec![server(4112, 'S')]),
+            fuse_connection(7_340_032, 1, vec![fuse_server(4111, 'S')]),
+            fuse_connection(0, 0, vec![fuse_server(4112, 'S')]),
         ];
         let text = serde_json::to_string(&judge(&seen).pods[0].findings[0]).unwrap();
         assert!(text.contains("/sys/fs/fuse/connections/7340032/abort") && !text.contains("4112"), "{text}");
@@ -319,11 +297,11 @@ mod tests {
         let mut seen = sample::running();
         untold(&mut seen);
         container_table(&mut seen, vec![mount(9, "0:40", "/mnt/media", "fuse.s3fs")]);
-        seen.fuse = vec![fuse_connection(40, 1, vec![server(4111, 'S')])];
+        seen.fuse = vec![fuse_connection(40, 1, vec![fuse_server(4111, 'S')])];
         let finding = judge(&seen).pods[0].findings[0].clone();
         assert_eq!((finding.cause.id, finding.confidence), ("FuseServerNotResponding", Confidence::Probable));
         assert!(finding.evidence.iter().any(|one| one.says.contains("CAP_SYS_ADMIN")), "{finding:?}");
-        seen.fuse = vec![fuse_connection(40, 0, vec![server(4111, 'S')])];
+        seen.fuse = vec![fuse_connection(40, 0, vec![fuse_server(4111, 'S')])];
         let finding = judge(&seen).pods[0].findings[0].clone();
         assert_eq!(finding.cause.id, "UninterruptibleTask", "nobody waits for that server");
         assert!(finding.evidence.iter().any(|one| one.says.contains("CAP_SYS_ADMIN")), "{finding:?}");
@@ -333,7 +311,7 @@ mod tests {
     fn a_busy_fuse_volume_with_a_server_that_answers_is_not_accused() {
         let mut seen = sample::mounted("fuse.s3fs");
         volume(&mut seen).vol_data = VolData::NotCsi;
-        let mut connection = fuse_connection(41, 5, vec![server(4111, 'S')]);
+        let mut connection = fuse_connection(41, 5, vec![fuse_server(4111, 'S')]);
         connection.probe = Seen::Seen(FuseProbe::Answers);
         seen.fuse = vec![connection.clone()];
         assert_eq!(causes(&seen), ["VolumeMountedNoHolder"]);
@@ -354,8 +332,10 @@ mod tests {
             &mut seen,
             vec![mount(9, "0:40", "/mnt/media", "fuse.s3fs"), mount(10, "0:41", "/mnt/other", "fuse.sshfs")],
         );
-        seen.fuse =
-            vec![fuse_connection(40, 1, vec![server(4111, 'S')]), fuse_connection(41, 0, vec![server(4112, 'S')])];
+        seen.fuse = vec![
+            fuse_connection(40, 1, vec![fuse_server(4111, 'S')]),
+            fuse_connection(41, 0, vec![fuse_server(4112, 'S')]),
+        ];
         let finding = judge(&seen).pods[0].findings[0].clone();
         assert_eq!((finding.cause.id, finding.confidence), ("FuseServerNotResponding", Confidence::Probable));
         assert_eq!(finding.root, "FuseServerNotResponding:40");
@@ -387,11 +367,11 @@ mod tests {
             exact,
             ..fuse_connection(40, 0, servers)
         };
-        let other = FuseServer { comm: "sshfs".into(), ..server(4112, 'S') };
+        let other = FuseServer { comm: "sshfs".into(), ..fuse_server(4112, 'S') };
         for (servers, exact, named) in [
-            (vec![server(4111, 'S')], true, true),
-            (vec![server(4111, 'S')], false, true),
-            (vec![server(4111, 'S'), other.clone()], false, true),
+            (vec![fuse_server(4111, 'S')], true, true),
+            (vec![fuse_server(4111, 'S')], false, true),
+            (vec![fuse_server(4111, 'S'), other.clone()], false, true),
             (vec![other.clone(), FuseServer { pid: 4113, ..other.clone() }], false, false),
         ] {
             seen.fuse = vec![unknown(servers, exact)];
@@ -426,16 +406,7 @@ mod tests {
     fn a_server_that_is_nowhere_to_be_found_is_named_before_a_stranger() {
         let mut seen = sample::mounted("fuse.s3fs");
         volume(&mut seen).vol_data = VolData::NotCsi;
-        seen.in_flight = vec![InFlight {
-            pid: 700,
-            start_ticks: 1,
-            comm: "broker".into(),
-            state: 'S',
-            fd: 4,
-            count: 1,
-            mount_ns: None,
-            owner: Owner::Host,
-        }];
+        seen.in_flight = vec![sample::in_flight()];
         seen.fuse = vec![FuseConnection { exact: false, ..fuse_connection(41, 0, Vec::new()) }];
         let finding = judge(&seen).pods[0].findings[0].clone();
         assert_eq!((finding.cause.id, finding.confidence), ("FuseServerGone", Confidence::Probable));

@@ -82,23 +82,13 @@ fn is_in_the_making(seen: &Observation, pod: &ApiPod) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::observation::{
-        sample::{self, node_causes, pod_dir, volume},
-        *,
-    };
+    use crate::test_prelude::*;
 
     #[test]
     fn what_no_pod_uses_is_left_once_the_pods_directories_are_quiet() {
         let mut seen = sample::mounted("ext4");
         let vol_data = volume(&mut seen).vol_data.clone();
-        seen.staging.push(StagingMount {
-            path: HostPath::from("/var/lib/kubelet/plugins/kubernetes.io/csi/exam.csi/d2e8/globalmount"),
-            dev: Dev { major: 8, minor: 16 },
-            driver: "exam.csi".into(),
-            vol_data,
-            used_by: Vec::new(),
-            staged_ms: None,
-        });
+        seen.staging.push(StagingMount { vol_data, ..sample::staging_mount() });
         assert_eq!(node_causes(&seen), [""; 0], "the pod's volume is the one that is staged");
         seen.staging[0].vol_data = VolData::Missing;
         assert_eq!(node_causes(&seen), ["GlobalMountLeft"]);
@@ -109,15 +99,7 @@ mod tests {
     /// Staged a day ago, as far as anything tells, for nobody.
     fn left() -> Observation {
         let mut seen = sample::node();
-        let path = HostPath::from("/var/lib/kubelet/plugins/kubernetes.io/csi/exam.csi/d2e8/globalmount");
-        seen.staging.push(StagingMount {
-            path,
-            dev: Dev { major: 8, minor: 16 },
-            driver: "exam.csi".into(),
-            vol_data: VolData::Missing,
-            used_by: Vec::new(),
-            staged_ms: Some(sample::NOW - 86_400_000),
-        });
+        seen.staging.push(StagingMount { staged_ms: Some(NOW - 86_400_000), ..sample::staging_mount() });
         seen.volumes_changed_ms = Seen::Seen(sample::NOW - 86_400_000);
         seen
     }
@@ -152,7 +134,6 @@ mod tests {
         assert!(!is_told(&seen));
         // It took the driver long, and only the pod that waits tells of it.
         let mut seen = left();
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
         let Seen::Seen(other) = sample::deleted().api else { unreachable!() };
         let pod = ApiPod {
             deletion: None,
@@ -160,7 +141,7 @@ mod tests {
             volume_claims: vec!["data".into()],
             ..other.pods[0].clone()
         };
-        api.pods.push(pod);
+        seen.api.get_mut().unwrap().pods.push(pod);
         assert!(!is_told(&seen));
         // It has all its volumes, and waits for its image.
         let at = format!("/var/lib/kubelet/pods/{}/volumes/", sample::UID);

@@ -202,28 +202,13 @@ fn holder_path(holder: &Holder) -> (String, String, &HostPath) {
 
 #[cfg(test)]
 mod tests {
-    use crate::{
-        gates::judge,
-        observation::{
-            sample::{self, causes},
-            *,
-        },
-    };
+    use crate::test_prelude::*;
 
     #[test]
     fn a_private_copy_is_blamed_for_nothing() {
         let mut seen = sample::mounted("ext4");
-        let holder = Holder {
-            pid: 700,
-            start_ticks: 1,
-            comm: "exporter".into(),
-            state: 'S',
-            how: How::Cwd(HostPath::from("/host/x")),
-            copy: CopyKind::Private,
-            mount_ns: 9,
-            owner: Owner::Host,
-        };
-        seen.holders[0].holders.push(holder);
+        let private = Holder { comm: "exporter".into(), copy: CopyKind::Private, mount_ns: 9, ..sample::holder() };
+        seen.holders[0].holders.push(private);
         assert!(!serde_json::to_string(&judge(&seen)).unwrap().contains("exporter"));
         seen.holders[0].holders[0].copy = CopyKind::Propagated;
         assert_eq!(causes(&seen), ["VolumeHeldInOtherNamespace"]);
@@ -302,24 +287,14 @@ mod tests {
             comm: String::new(),
             state: ' ',
             how: How::Loop { device: "/dev/loop3".into(), file: HostPath::from("/x/disk.img") },
-            copy: CopyKind::Original,
-            mount_ns: 1,
-            owner: Owner::Host,
+            ..sample::holder()
         });
         assert_eq!(causes(&seen), ["VolumeHeldByLoopDevice"]);
     }
 
     fn held(mount_point: &HostPath) -> HolderSearch {
-        let holder = Holder { comm: "du".into(), mount_ns: 9, ..sample::holder() };
-        HolderSearch {
-            mount_point: mount_point.clone(),
-            dev: Dev { major: 0, minor: 42 },
-            holders: vec![holder],
-            looked_at: 9,
-            unreadable: 0,
-            behind_unread_tables: 0,
-            mappings: Seen::Missing,
-        }
+        let holders = vec![Holder { comm: "du".into(), mount_ns: 9, ..sample::holder() }];
+        HolderSearch { holders, ..sample::holder_search(mount_point, Dev { major: 0, minor: 42 }) }
     }
 
     #[test]
@@ -352,22 +327,7 @@ mod tests {
         seen.processes = vec![sample::process(700, "du", 'D', 1)];
         sample::block(&mut seen, 700, "request_wait_answer");
         seen.holders[0].holders.push(Holder { start_ticks: 1000, comm: "du".into(), state: 'D', ..sample::holder() });
-        let server = FuseServer {
-            pid: 4111,
-            start_ticks: Some(4000),
-            comm: "s3fs".into(),
-            state: 'S',
-            wchan: Seen::Seen("tcp_recvmsg".into()),
-            age_ms: 9,
-            owner: Owner::Host,
-        };
-        seen.fuse = vec![FuseConnection {
-            number: 41,
-            waiting: Seen::Seen(1),
-            servers: vec![server],
-            exact: true,
-            probe: Seen::Missing,
-        }];
+        seen.fuse = vec![fuse_connection(41, 1, vec![fuse_server(4111, 'S')])];
         assert_eq!(causes(&seen), ["FuseServerNotResponding"]);
         // Of those that nobody looked at the same may hold.
         let mut many = seen.clone();

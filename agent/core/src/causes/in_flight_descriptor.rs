@@ -81,30 +81,13 @@ fn finding(view: &PodView, mount: &Mount, owner: &InFlight, head: &[Link]) -> Fi
 
 #[cfg(test)]
 mod tests {
-    use findings::Confidence;
-
-    use crate::{
-        gates::judge,
-        observation::{
-            sample::{self, causes},
-            *,
-        },
-    };
+    use crate::test_prelude::*;
 
     #[test]
     fn the_owner_of_the_socket_is_named_before_nobody_is() {
         let mut seen = sample::mounted("ext4");
         assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"]);
-        seen.in_flight = vec![InFlight {
-            pid: 700,
-            start_ticks: 1,
-            comm: "broker".into(),
-            state: 'S',
-            fd: 4,
-            count: 1,
-            mount_ns: None,
-            owner: Owner::Host,
-        }];
+        seen.in_flight = vec![sample::in_flight()];
         assert_eq!(causes(&seen), ["VolumeHeldInFlight"]);
         let finding = judge(&seen).pods[0].findings[0].clone();
         assert_eq!(finding.confidence, Confidence::Probable);
@@ -116,16 +99,8 @@ mod tests {
     /// A socket pair of anybody, and the driver fails all the same.
     fn of_another_pod() -> InFlight {
         let uid = findings::PodUid::parse("96fb425e-919e-44f9-8b42-b1254a602ba2").unwrap();
-        InFlight {
-            pid: 700,
-            start_ticks: 1,
-            comm: "postgres".into(),
-            state: 'S',
-            fd: 4,
-            count: 1,
-            mount_ns: Some(900),
-            owner: Owner::Pod { uid, container: None },
-        }
+        let owner = Owner::Pod { uid, container: None };
+        InFlight { comm: "postgres".into(), mount_ns: Some(900), owner, ..sample::in_flight() }
     }
 
     fn failing(seen: &mut Observation) {

@@ -103,19 +103,12 @@ pub fn pleg(seen: &Observation) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{
-        gates::judge,
-        observation::{
-            sample::{self, node_causes},
-            *,
-        },
-    };
+    use crate::test_prelude::*;
 
     #[test]
     fn a_kubelet_that_says_its_sync_loop_hangs() {
         let mut seen = sample::mounted("ext4");
-        let Seen::Seen(kubelet) = &mut seen.node.kubelet else { unreachable!() };
-        kubelet.healthz = Seen::Seen(Healthz {
+        seen.node.kubelet.get_mut().unwrap().healthz = Seen::Seen(Healthz {
             status: 500,
             body: "[-]syncloop failed: reason withheld healthz check failed".into(),
         });
@@ -127,7 +120,7 @@ mod tests {
     fn a_stopped_kubelet_is_told_to_go_on_and_each_pod_says_nothing_more() {
         let mut seen = sample::running();
         assert_eq!(sample::causes(&seen), ["KillNotAttempted"]);
-        let Seen::Seen(kubelet) = &mut seen.node.kubelet else { unreachable!() };
+        let kubelet = seen.node.kubelet.get_mut().unwrap();
         (kubelet.state, kubelet.start_ticks) = ('T', Some(4000));
         let report = judge(&seen);
         assert_eq!(report.node_findings[0].finding.cause.id, "KubeletStopped");
@@ -139,8 +132,7 @@ mod tests {
         // What is not its fault stays.
         sample::block(&mut seen, sample::INIT, "io_schedule");
         assert_eq!(judge(&seen).pods[0].findings[0].cause.id, "UninterruptibleTask");
-        let Seen::Seen(kubelet) = &mut seen.node.kubelet else { unreachable!() };
-        kubelet.start_ticks = None;
+        seen.node.kubelet.get_mut().unwrap().start_ticks = None;
         let steps = serde_json::to_string(&judge(&seen).node_findings[0].finding.remedy.steps).unwrap();
         assert!(!steps.contains("-CONT"), "{steps}");
     }
@@ -167,8 +159,8 @@ mod tests {
     #[test]
     fn a_relist_that_is_stale() {
         let mut seen = sample::running();
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.not_ready = Some("PLEG is not healthy: pleg was last seen active 4m0s ago; threshold is 3m0s".into());
+        seen.api.get_mut().unwrap().not_ready =
+            Some("PLEG is not healthy: pleg was last seen active 4m0s ago; threshold is 3m0s".into());
         assert_eq!(node_causes(&seen), ["PlegStalled"]);
     }
 }

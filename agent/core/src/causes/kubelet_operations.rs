@@ -235,16 +235,8 @@ pub fn to_be_unmounted(seen: &Observation) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use findings::Confidence;
-
     use super::to_be_unmounted;
-    use crate::{
-        gates::judge,
-        observation::{
-            sample::{self, causes, pod_dir, table, volume},
-            *,
-        },
-    };
+    use crate::test_prelude::*;
 
     const UNPUBLISH: &str = "/csi.v1.Node/NodeUnpublishVolume";
 
@@ -325,7 +317,7 @@ mod tests {
     fn only_the_volumes_of_a_pod_that_ends_are_to_be_unmounted() {
         let mut seen = sample::mounted("ext4");
         assert_eq!(to_be_unmounted(&seen), [format!("{}/kubernetes.io/csi/pv-1", sample::UID)]);
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        let api = seen.api.get_mut().unwrap();
         (api.pods[0].deletion, api.pods[0].phase) = (None, "Running".into());
         assert_eq!(to_be_unmounted(&seen), [""; 0]);
     }
@@ -337,23 +329,19 @@ mod tests {
         counted(&mut seen, &[("Internal", 12)], &[("Internal", 14)]);
         let mut other = pod_dir(&mut seen).clone();
         other.uid = findings::PodUid::parse("96fb425e-919e-44f9-8b42-b1254a602ba2").unwrap();
-        let Seen::Seen(dirs) = &mut seen.pod_dirs else { unreachable!() };
-        dirs.push(other);
+        seen.pod_dirs.get_mut().unwrap().push(other);
         // Its volumes may be of the same driver.
         assert_eq!(finding(&seen).confidence, Confidence::Probable);
         // Those of a pod that stays are not unmounted; those of one that has ended are.
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
         let uid = findings::PodUid::parse("96fb425e-919e-44f9-8b42-b1254a602ba2").unwrap();
-        let stays = ApiPod { uid, deletion: None, phase: "Running".into(), ..api.pods[0].clone() };
-        api.pods.push(stays);
+        let stays = ApiPod { uid, deletion: None, phase: "Running".into(), ..seen.api.get().unwrap().pods[0].clone() };
+        seen.api.get_mut().unwrap().pods.push(stays);
         assert_eq!(finding(&seen).confidence, Confidence::Proven);
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.pods[1].phase = "Succeeded".into();
+        seen.api.get_mut().unwrap().pods[1].phase = "Succeeded".into();
         assert_eq!(finding(&seen).confidence, Confidence::Probable);
         // Another driver is asked to unpublish it.
-        let Seen::Seen(dirs) = &mut seen.pod_dirs else { unreachable!() };
-        let Seen::Seen(volumes) = &mut dirs[1].volumes else { unreachable!() };
-        volumes[0].vol_data = VolData::Read(CsiVolume { driver: "other.csi".into(), ..Default::default() });
+        seen.pod_dirs.get_mut().unwrap()[1].volumes.get_mut().unwrap()[0].vol_data =
+            VolData::Read(CsiVolume { driver: "other.csi".into(), ..Default::default() });
         assert_eq!(finding(&seen).confidence, Confidence::Proven);
         // Somebody else's has succeeded meanwhile.
         counted(&mut seen, &[("Internal", 12)], &[("Internal", 14), ("OK", 1)]);

@@ -87,23 +87,14 @@ fn root(shim: &Shim) -> String {
 
 #[cfg(test)]
 mod tests {
-    use findings::{Confidence, Verdict};
-
-    use crate::{
-        gates::judge,
-        observation::{
-            sample::{self, NOW, SHIM, causes, process, verdict},
-            *,
-        },
-    };
+    use crate::test_prelude::*;
 
     /// The container is RUNNING, and neither it nor its sandbox has a process.
     fn lost(program: &str) -> Observation {
         let mut seen = sample::running();
         seen.processes.clear();
-        let Seen::Seen(runtime) = &mut seen.runtime else { unreachable!() };
         seen.shims = vec![Shim {
-            sandbox: runtime.sandboxes[0].id.clone(),
+            sandbox: seen.runtime.get_mut().unwrap().sandboxes[0].id.clone(),
             pid: SHIM,
             start_ticks: 7,
             comm: "containerd-shim".into(),
@@ -181,8 +172,7 @@ mod tests {
     #[test]
     fn a_clean_up_gets_its_time() {
         let mut seen = lost("/usr/bin/containerd-shim-runc-v2");
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.pods[0].deletion = Some(Deletion { deadline_ms: NOW - 60_000, grace_s: 30 });
+        sample::set_deadline(&mut seen, NOW - 60_000, 30);
         assert_eq!(verdict(&seen), Verdict::Progressing);
         assert_eq!(judge(&seen).pods[0].findings[0].confidence, Confidence::Probable);
     }

@@ -35,10 +35,7 @@ pub fn find(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link]
 
 #[cfg(test)]
 mod tests {
-    use crate::observation::{
-        sample::{self, UID, causes, mount_copy, table, volume},
-        *,
-    };
+    use crate::test_prelude::*;
 
     /// Unmounted on the host, still mounted in the namespace of a service.
     fn unmounted() -> Observation {

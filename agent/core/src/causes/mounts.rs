@@ -247,10 +247,7 @@ pub fn stale_sub_path(view: &PodView, sub_path: &SubPath) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use crate::observation::{
-        sample::{self, UID, causes, mount, pod_dir, sub_path, table, volume},
-        *,
-    };
+    use crate::test_prelude::*;
 
     /// A driver or a person that unmounts on the host does not reach it.
     #[test]

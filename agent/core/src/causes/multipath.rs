@@ -44,13 +44,7 @@ fn paths(map: &MultipathMap) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::{
-        gates::judge,
-        observation::{
-            Dev, MultipathMap, MultipathPath,
-            sample::{self, causes, table},
-        },
-    };
+    use crate::test_prelude::*;
 
     #[test]
     fn a_map_that_has_lost_its_paths() {

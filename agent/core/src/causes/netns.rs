@@ -93,16 +93,10 @@ fn is_busy(view: &PodView, sandbox: &Sandbox, network: &NetworkNamespace, copy: 
 
 #[cfg(test)]
 mod tests {
-    use crate::{
-        gates::judge,
-        observation::{
-            sample::{self, NOW, causes, mount_copy, node_causes, verdict},
-            *,
-        },
-    };
+    use crate::test_prelude::*;
 
     fn sandbox(seen: &mut Observation) -> &mut Sandbox {
-        let Seen::Seen(runtime) = &mut seen.runtime else { unreachable!() };
+        let runtime = seen.runtime.get_mut().unwrap();
         &mut runtime.sandboxes[0]
     }
 
@@ -115,9 +109,7 @@ mod tests {
         let mut seen = sample::mounted("ext4");
         sample::set_phase(&mut seen, "Running");
         sample::table(&mut seen).clear();
-        let Seen::Seen(dirs) = &mut seen.pod_dirs else { unreachable!() };
-        let Seen::Seen(volumes) = &mut dirs[0].volumes else { unreachable!() };
-        volumes[0].mounted = Seen::Seen(false);
+        seen.pod_dirs.get_mut().unwrap()[0].volumes.get_mut().unwrap()[0].mounted = Seen::Seen(false);
         seen.uptime_ms = 3_600_000;
         sandbox(&mut seen).network = network(false, true);
         seen
@@ -140,8 +132,7 @@ mod tests {
         // Its own pod has to be started too, and with a network the kubelet has to come to it.
         let mut young = after_a_boot();
         for seen in [&mut seen, &mut young] {
-            let Seen::Seen(kubelet) = &mut seen.node.kubelet else { unreachable!() };
-            kubelet.age_ms = 20_000;
+            seen.node.kubelet.get_mut().unwrap().age_ms = 20_000;
             assert_eq!((node_causes(seen), verdict(seen)), (Vec::new(), findings::Verdict::Progressing));
         }
         sandbox(&mut seen).network = network(true, false);
@@ -172,7 +163,7 @@ mod tests {
     fn cri_o_with_a_sandbox_that_has_lost_its_namespace() {
         let mut seen = sample::running();
         seen.processes.clear();
-        let Seen::Seen(runtime) = &mut seen.runtime else { unreachable!() };
+        let runtime = seen.runtime.get_mut().unwrap();
         runtime.containers[0].state = ContainerState::Exited;
         runtime.sandboxes[0].network = network(false, true);
         assert_eq!(causes(&seen), ["SandboxNotStopped"], "containerd ends the sandbox first");

@@ -117,15 +117,7 @@ pub fn not_ready(seen: &Facts<'_>) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use findings::Verdict;
-
-    use crate::{
-        gates::judge,
-        observation::{
-            sample::{self, causes, runtime},
-            *,
-        },
-    };
+    use crate::test_prelude::*;
 
     #[test]
     fn a_network_of_the_node_that_is_not_ready_is_told_once() {

@@ -76,15 +76,7 @@ fn is_loopback(mount: &Mount) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use findings::{Confidence, Verdict};
-
-    use crate::{
-        gates::judge,
-        observation::{
-            sample::{self, INIT, UID, block, causes, container_table, mount, process, table, verdict},
-            *,
-        },
-    };
+    use crate::test_prelude::*;
 
     #[test]
     fn a_task_on_nfs_names_the_server() {

@@ -77,15 +77,14 @@ fn short(unit: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use findings::cause;
-
     use super::*;
-    use crate::observation::{Seen, sample};
+    use crate::test_prelude::*;
+    use findings::cause;
 
     /// What these steps type: about the kubelet's log, about the runtime's, and crictl.
     fn typed(comm: &str, unit: Option<&str>, socket: &str, logs: [Option<&str>; 2]) -> Vec<String> {
         let mut seen = sample::node();
-        let Seen::Seen(kubelet) = &mut seen.node.kubelet else { unreachable!() };
+        let kubelet = seen.node.kubelet.get_mut().unwrap();
         (kubelet.comm, kubelet.unit) = (comm.to_owned(), unit.map(str::to_owned));
         seen.node.cri_socket = Seen::Seen(HostPath::from(socket));
         [seen.node.kubelet_log, seen.node.runtime_log] = logs.map(|log| log.map(HostPath::from));

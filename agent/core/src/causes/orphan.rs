@@ -210,16 +210,12 @@ fn sub_path_file(view: &PodView, path: &HostPath) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use crate::observation::{
-        sample::{self, causes, pod_dir, sub_path, table, volume},
-        *,
-    };
+    use crate::test_prelude::*;
 
     /// The pod has ended and is not in the API.
     fn forgotten() -> Observation {
         let mut seen = sample::mounted("ext4");
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.pods.clear();
+        seen.api.get_mut().unwrap().pods.clear();
         table(&mut seen).clear();
         seen
     }
@@ -230,8 +226,7 @@ mod tests {
         pod_dir(&mut seen).volumes = Seen::Seen(Vec::new());
         pod_dir(&mut seen).sub_paths.push(sub_path(Seen::Seen(false), true));
         assert_eq!(causes(&seen), Vec::<&str>::new(), "1.36 removes it");
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.kubelet_version = Some("v1.35.1".into());
+        seen.api.get_mut().unwrap().kubelet_version = Some("v1.35.1".into());
         assert_eq!(causes(&seen), ["OrphanedSubPathFile"]);
         assert_eq!(sample::verdict(&seen), findings::Verdict::Stuck);
         pod_dir(&mut seen).sub_paths[0].is_file = false;
@@ -246,8 +241,7 @@ mod tests {
         assert_eq!(causes(&seen), ["OrphanedPodDirectory"]);
         pod_dir(&mut seen).strays.push(HostPath::from("/x"));
         assert_eq!(causes(&seen), ["StrayFileInVolumes"]);
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.kubelet_version = Some("v1.35.1".into());
+        seen.api.get_mut().unwrap().kubelet_version = Some("v1.35.1".into());
         pod_dir(&mut seen).sub_paths.push(sub_path(Seen::Seen(false), true));
         pod_dir(&mut seen).volumes = Seen::Seen(Vec::new());
         assert_eq!(causes(&seen), ["StrayFileInVolumes"]);
@@ -270,12 +264,10 @@ mod tests {
             entries: Some(3),
             ..volume(&mut seen).clone()
         };
-        let Seen::Seen(volumes) = &mut pod_dir(&mut seen).volumes else { unreachable!() };
-        volumes.push(beside);
+        pod_dir(&mut seen).volumes.get_mut().unwrap().push(beside);
         assert!(moves(&seen), "its driver would have been asked by now");
         // It was found again at the start, and there is nobody to ask.
-        let Seen::Seen(kubelet) = &mut seen.node.kubelet else { unreachable!() };
-        kubelet.age_ms = 60_000;
+        seen.node.kubelet.get_mut().unwrap().age_ms = 60_000;
         seen.csi = Seen::Seen(Vec::new());
         assert!(!moves(&seen));
     }
@@ -284,8 +276,7 @@ mod tests {
     #[test]
     fn what_was_deleted_by_force_has_its_grace_period() {
         let mut seen = sample::running();
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.pods.clear();
+        seen.api.get_mut().unwrap().pods.clear();
         sample::runtime(&mut seen).containers[0].grace_s = Some(600);
         let answer = |seen: &Observation| {
             let pod = crate::gates::judge(seen).pods.remove(0);
@@ -300,8 +291,7 @@ mod tests {
         let unseen = "if it was deleted by force less than that ago, the kubelet may still be stopping it".to_owned();
         assert_eq!(answer(&seen), (Stuck, Probable, false, unseen), "nobody saw when");
         let forgotten = |seen: &mut Observation, ago_ms| {
-            let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-            api.heard.forgotten.insert(sample::pod().uid, sample::NOW - ago_ms);
+            seen.api.get_mut().unwrap().heard.forgotten.insert(sample::pod().uid, sample::NOW - ago_ms);
         };
         forgotten(&mut seen, 60_000);
         let lately = "it was forgotten less than that ago, and is being stopped".to_owned();
@@ -313,7 +303,7 @@ mod tests {
         needed.processes[0].comm = "containerd-shim".into();
         assert_eq!(answer(&needed), (Stuck, Proven, false, long_ago.clone()), "nobody is told to kill that");
         // It was gone already when the agent began to listen.
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        let api = seen.api.get_mut().unwrap();
         api.heard.forgotten.clear();
         api.heard.since_ms = Some(sample::NOW - 700_000);
         assert_eq!(answer(&seen), (Stuck, Proven, true, long_ago));
@@ -331,8 +321,7 @@ mod tests {
         let mut seen = forgotten();
         volume(&mut seen).mounted = Seen::Seen(false);
         let kubelet_ms = |seen: &mut Observation, age_ms| {
-            let Seen::Seen(kubelet) = &mut seen.node.kubelet else { unreachable!() };
-            kubelet.age_ms = age_ms;
+            seen.node.kubelet.get_mut().unwrap().age_ms = age_ms;
         };
         assert_eq!(cause_and_move(&seen), (gone, true, false, false), "its driver would have been asked by now");
         kubelet_ms(&mut seen, 60_000);
@@ -354,8 +343,7 @@ mod tests {
         assert_eq!(cause_and_move(&seen), (kept, false, false, false), "it goes on trying");
         counted(&mut seen, 42);
         assert_eq!(cause_and_move(&seen), (gone, true, false, false), "it does not try any more");
-        let Seen::Seen(counters) = &mut seen.kubelet_counters else { unreachable!() };
-        counters.earlier.as_mut().unwrap().at_ms = sample::NOW - 20_000;
+        seen.kubelet_counters.get_mut().unwrap().earlier.as_mut().unwrap().at_ms = sample::NOW - 20_000;
         assert_eq!(cause_and_move(&seen), (gone, false, false, false), "it may try in a while");
         seen.kubelet_counters = Seen::Missing;
         volume(&mut seen).vol_data = VolData::Unusable("has 0 bytes".into());
@@ -398,20 +386,17 @@ mod tests {
         volume(&mut seen).vol_data = VolData::Missing;
         assert_eq!(answer(&seen), (vec!["OrphanedPodDirectory"], false));
         let mut seen = sample::mounted("ext4");
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.pods.clear();
+        seen.api.get_mut().unwrap().pods.clear();
         assert_eq!(answer(&seen), (vec!["OrphanedPodDirectory"], false), "the driver may be at it");
         // It goes when that is unmounted; what the kubelet remembers then shows afterwards.
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.heard.forgotten.insert(sample::pod().uid, sample::NOW - 600_000);
+        seen.api.get_mut().unwrap().heard.forgotten.insert(sample::pod().uid, sample::NOW - 600_000);
         assert_eq!(answer(&seen), (vec!["CsiUnpublishLeftMount"], false));
     }
 
     #[test]
     fn what_really_holds_a_mount_of_an_orphan_is_told() {
         let mut seen = sample::mounted("ext4");
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.pods.clear();
+        seen.api.get_mut().unwrap().pods.clear();
         seen.holders[0].holders.push(Holder { comm: "du".into(), ..sample::holder() });
         assert_eq!(causes(&seen), ["VolumeHeldByProcess"]);
         // What is proven of one that is not mounted helps a terminating pod, and not here.

@@ -61,10 +61,7 @@ fn unreaped(view: &PodView, init: &Process, zombie: &Process, head: &[Link], gat
 
 #[cfg(test)]
 mod tests {
-    use crate::observation::{
-        sample::{self, INIT, causes, process},
-        *,
-    };
+    use crate::test_prelude::*;
 
     #[test]
     fn a_zombie_inside_with_a_parent_inside_is_no_cause() {

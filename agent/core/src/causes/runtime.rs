@@ -48,13 +48,7 @@ pub fn find(seen: &Facts<'_>) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{
-        gates::judge,
-        observation::{
-            sample::{self, node_causes},
-            *,
-        },
-    };
+    use crate::test_prelude::*;
 
     #[test]
     fn systemd_is_no_runtime() {

@@ -182,10 +182,7 @@ fn unknown_containers(view: &PodView) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use crate::observation::{
-        sample::{self, INIT, SHIM, causes, process, runtime},
-        *,
-    };
+    use crate::test_prelude::*;
 
     #[test]
     fn a_network_that_is_left() {
@@ -205,12 +202,10 @@ mod tests {
         assert_eq!(answer(&seen), (Stuck, Proven, false));
         // A node is drained, and its plugins are slow.
         let mut slow = seen.clone();
-        let Seen::Seen(api) = &mut slow.api else { unreachable!() };
-        api.pods[0].deletion = Some(Deletion { deadline_ms: sample::NOW - 20_000, grace_s: 30 });
+        sample::set_deadline(&mut slow, sample::NOW - 20_000, 30);
         assert_eq!(answer(&slow), (Progressing, Probable, false), "one call may last for two minutes");
         let mut stopped = seen.clone();
-        let Seen::Seen(kubelet) = &mut stopped.node.kubelet else { unreachable!() };
-        kubelet.state = 'T';
+        stopped.node.kubelet.get_mut().unwrap().state = 'T';
         assert_eq!(causes(&stopped), Vec::<&str>::new(), "the kubelet may not have asked for it");
         // A plugin that is loaded and not ready is called all the same.
         runtime(&mut seen).unready.push(("NetworkReady".into(), "plugin status check failed".into()));

@@ -149,10 +149,7 @@ fn gone(view: &PodView, init: &Process, sandbox: &str, head: &[Link], gate: Opti
 
 #[cfg(test)]
 mod tests {
-    use crate::observation::{
-        Seen,
-        sample::{self, causes},
-    };
+    use crate::test_prelude::*;
 
     #[test]
     fn a_stopped_shim() {

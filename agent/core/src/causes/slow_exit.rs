@@ -59,10 +59,7 @@ pub fn is_slow(finding: &Finding) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::{
-        gates::judge,
-        observation::sample::{self, INIT, causes, process},
-    };
+    use crate::test_prelude::*;
 
     /// It unmaps a large memory.
     #[test]

@@ -37,10 +37,7 @@ pub fn find(seen: &Observation) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use crate::observation::{
-        sample::{self, node_causes, runtime},
-        *,
-    };
+    use crate::test_prelude::*;
 
     #[test]
     fn an_old_static_pod_that_holds_its_name() {
@@ -91,8 +88,7 @@ mod tests {
         (new.pod.uid, new.id, new.pid) = (uid("1123456789abcdef0123456789abcdef"), "9cd7".into(), Seen::Seen(0));
         new.created_ms += 60_000;
         runtime(&mut seen).containers = vec![old.clone(), new];
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.pods.clear();
+        seen.api.get_mut().unwrap().pods.clear();
         runtime(&mut seen).sandboxes.clear();
         seen.processes[0].owner = Owner::Pod { uid: old.pod.uid.clone(), container: Some(old.id.clone()) };
         seen.looked_into = vec![old.pod.uid.clone()];

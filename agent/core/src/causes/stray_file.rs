@@ -24,10 +24,7 @@ pub fn find(view: &PodView, dir: &PodDir) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use crate::observation::{
-        HostPath,
-        sample::{self, causes, pod_dir},
-    };
+    use crate::test_prelude::*;
 
     #[test]
     fn a_file_beside_the_plugins_directories() {

@@ -49,13 +49,7 @@ pub fn find(
 
 #[cfg(test)]
 mod tests {
-    use crate::{
-        gates::judge,
-        observation::{
-            sample::{self, INIT, causes, process},
-            *,
-        },
-    };
+    use crate::test_prelude::*;
 
     /// gdb of a person on the node is attached to the init of the container, which has ended.
     fn traced() -> Observation {

@@ -225,13 +225,7 @@ pub fn unknown(view: &PodView, process: &Process, thread: &Thread, head: &[Link]
 
 #[cfg(test)]
 mod tests {
-    use crate::{
-        gates::judge,
-        observation::{
-            sample::{self, INIT, block, causes, container_table, exit_blocked, mount, process},
-            *,
-        },
-    };
+    use crate::test_prelude::*;
 
     #[test]
     fn a_d_state_nobody_knows_stays_unexplained() {
@@ -250,8 +244,7 @@ mod tests {
         };
         use findings::{Confidence::*, Verdict::*};
         assert_eq!(answer(&seen), (Stuck, "UninterruptibleTask", Proven));
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.pods[0].deletion = Some(Deletion { deadline_ms: sample::NOW - 20_000, grace_s: 30 });
+        sample::set_deadline(&mut seen, sample::NOW - 20_000, 30);
         assert_eq!(answer(&seen), (Progressing, "UninterruptibleTask", Probable));
     }
 
@@ -266,13 +259,7 @@ mod tests {
     /// A FUSE mount with a request waiting, in the mount namespace of the container.
     fn with_fuse(seen: &mut Observation) {
         container_table(seen, vec![mount(9, "0:40", "/mnt/media", "fuse.s3fs")]);
-        seen.fuse = vec![FuseConnection {
-            number: 40,
-            waiting: Seen::Seen(1),
-            servers: Vec::new(),
-            exact: true,
-            probe: Seen::Missing,
-        }];
+        seen.fuse = vec![fuse_connection(40, 1, Vec::new())];
     }
 
     /// A FUSE request is waited for interruptibly at first, and nothing interrupts a task that exits.

@@ -88,22 +88,13 @@ pub fn drop_removal(mut finding: Finding) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use findings::Confidence;
-
-    use crate::{
-        gates::judge,
-        observation::{
-            sample::{self, causes, mount, process, table},
-            *,
-        },
-    };
+    use crate::test_prelude::*;
 
     /// A volume that was unmounted a moment ago, as far as the table goes.
     fn detached(plugin: &str, vol_data: Option<VolData>) -> Observation {
         let mut seen = sample::mounted("ext4");
         table(&mut seen).retain(|mount| mount.id != 46);
-        let Seen::Seen(dirs) = &mut seen.pod_dirs else { unreachable!() };
-        let Seen::Seen(volumes) = &mut dirs[0].volumes else { unreachable!() };
+        let volumes = seen.pod_dirs.get_mut().unwrap()[0].volumes.get_mut().unwrap();
         volumes[0].plugin = plugin.into();
         (volumes[0].mounted, volumes[0].entries) = (Seen::Seen(false), Some(0));
         volumes[0].vol_data = vol_data.unwrap_or(volumes[0].vol_data.clone());

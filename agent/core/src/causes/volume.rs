@@ -305,18 +305,12 @@ fn sub_path_head(sub_path: &SubPath) -> [Link; 1] {
 
 #[cfg(test)]
 mod tests {
-    use findings::Verdict;
-
-    use crate::observation::{
-        sample::{self, causes, verdict, volume},
-        *,
-    };
+    use crate::test_prelude::*;
 
     #[test]
     fn a_volume_nobody_holds_is_at_first_only_on_its_way() {
         let mut seen = sample::mounted("ext4");
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.pods[0].deletion = Some(Deletion { deadline_ms: sample::NOW - 60_000, grace_s: 30 });
+        sample::set_deadline(&mut seen, sample::NOW - 60_000, 30);
         assert_eq!(causes(&seen), ["VolumeMountedNoHolder"]);
         assert_eq!(verdict(&seen), Verdict::Progressing);
     }
@@ -327,8 +321,7 @@ mod tests {
         volume(&mut seen).plugin = "kubernetes.io/rbd".into();
         volume(&mut seen).vol_data = VolData::NotCsi;
         assert_eq!(causes(&seen), ["VolumePluginRemoved"]);
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.kubelet_version = Some("v1.29.0".into());
+        seen.api.get_mut().unwrap().kubelet_version = Some("v1.29.0".into());
         assert_eq!(causes(&seen), ["VolumeMountedNoHolder"]);
     }
 
@@ -369,8 +362,7 @@ mod tests {
         volume(&mut seen).plugin = "kubernetes.io/secret".into();
         volume(&mut seen).vol_data = VolData::NotCsi;
         assert_eq!(causes(&seen), ["VolumeMountedNoHolder"]);
-        let Seen::Seen(kubelet) = &mut seen.node.kubelet else { unreachable!() };
-        kubelet.age_ms = 600_000;
+        seen.node.kubelet.get_mut().unwrap().age_ms = 600_000;
         assert_eq!(causes(&seen), ["VolumeNotReconstructed"]);
     }
 

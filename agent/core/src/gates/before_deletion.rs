@@ -42,16 +42,7 @@ pub fn judge(view: &PodView<'_>, lacking: &Lacking) -> PodReport {
 
 #[cfg(test)]
 mod tests {
-    use findings::{Confidence, Verdict};
-
-    use crate::{
-        gates::judge,
-        observation::{
-            sample::{self, causes},
-            *,
-        },
-        view::candidates,
-    };
+    use crate::test_prelude::*;
 
     fn holder(owner: Owner, copy: CopyKind) -> Holder {
         Holder { copy, owner, ..sample::holder() }
@@ -60,7 +51,7 @@ mod tests {
     /// A pod that runs, with a volume in which somebody stands.
     fn running(holders: Vec<Holder>) -> Observation {
         let mut seen = sample::mounted("ext4");
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+        let api = seen.api.get_mut().unwrap();
         (api.pods[0].deletion, api.pods[0].phase) = (None, "Running".into());
         sample::runtime(&mut seen).containers[0].state = ContainerState::Running;
         sample::runtime(&mut seen).sandboxes[0].ready = true;
@@ -138,8 +129,7 @@ mod tests {
     #[test]
     fn one_that_was_deleted_is_judged_as_ever() {
         let mut seen = running(Vec::new());
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.pods[0].deletion = Some(Deletion { deadline_ms: sample::NOW - 3_600_000, grace_s: 30 });
+        sample::set_deadline(&mut seen, sample::NOW - 3_600_000, 30);
         assert!(!judge(&seen).pods[0].before);
     }
 }

@@ -95,10 +95,7 @@ impl Lacking {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        gates::judge,
-        observation::{Seen, sample},
-    };
+    use crate::test_prelude::*;
 
     const ALL: Rights = Rights {
         root: true,

@@ -1,12 +1,8 @@
 //! The order of the gates, the verdicts, and who is a candidate.
 
-use findings::{Gate, GateState, Verdict};
+use findings::{Gate, GateState};
 
-use super::judge;
-use crate::observation::{
-    sample::{self, NOW, UID},
-    *,
-};
+use crate::test_prelude::*;
 
 #[test]
 fn a_healthy_node_says_nothing() {
@@ -28,8 +24,7 @@ fn a_node_without_a_socket_of_a_runtime_is_told_so() {
 #[test]
 fn a_kubelet_that_is_stopped_is_stuck_though_nothing_waits_yet() {
     let mut seen = sample::node();
-    let Seen::Seen(kubelet) = &mut seen.node.kubelet else { unreachable!() };
-    kubelet.state = 'T';
+    seen.node.kubelet.get_mut().unwrap().state = 'T';
     let report = judge(&seen);
     assert_eq!((report.verdict, report.node_findings.len()), (Verdict::Stuck, 1), "{report:?}");
     assert_eq!(report.node_findings[0].pods, []);
@@ -39,8 +34,7 @@ fn a_kubelet_that_is_stopped_is_stuck_though_nothing_waits_yet() {
 fn a_clock_that_differs_is_said() {
     let notes = |ahead_ms: i64| {
         let mut seen = sample::running();
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.heard.server_ahead_ms = Some(ahead_ms);
+        seen.api.get_mut().unwrap().heard.server_ahead_ms = Some(ahead_ms);
         judge(&seen).notes
     };
     assert!(notes(90_000)[0].contains("is 1m30s ahead of this node's"), "{:?}", notes(90_000));
@@ -90,16 +84,14 @@ fn whether_a_kubelet_runs_cannot_be_told_by_a_false_one() {
 fn a_version_that_nobody_told_is_said_to_be_assumed() {
     let mut seen = sample::running();
     assert!(judge(&seen).notes.is_empty());
-    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-    api.kubelet_version = None;
+    seen.api.get_mut().unwrap().kubelet_version = None;
     assert!(judge(&seen).notes[0].contains("1.36 was assumed"), "{:?}", judge(&seen).notes);
 }
 
 #[test]
 fn only_the_first_gate_is_the_cause() {
     let mut seen = sample::mounted("ext4");
-    let Seen::Seen(runtime) = &mut seen.runtime else { unreachable!() };
-    runtime.containers[0].state = ContainerState::Running;
+    seen.runtime.get_mut().unwrap().containers[0].state = ContainerState::Running;
     seen.processes = sample::running().processes;
     let pod = &judge(&seen).pods[0];
     assert_eq!(pod.gate, Some(Gate::ContainersStopped));
@@ -113,11 +105,9 @@ fn only_the_first_gate_is_the_cause() {
 #[test]
 fn an_old_kubelet_unmounts_after_the_containers_too() {
     let mut seen = sample::mounted("ext4");
-    let Seen::Seen(runtime) = &mut seen.runtime else { unreachable!() };
-    runtime.containers[0].state = ContainerState::Running;
+    seen.runtime.get_mut().unwrap().containers[0].state = ContainerState::Running;
     seen.processes = sample::running().processes;
-    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-    api.kubelet_version = Some("v1.26.15".into());
+    seen.api.get_mut().unwrap().kubelet_version = Some("v1.26.15".into());
     let pod = &judge(&seen).pods[0];
     assert!(pod.findings.iter().all(|finding| finding.gate == Some(Gate::ContainersStopped)), "{:#?}", pod.findings);
 }
@@ -133,19 +123,15 @@ fn the_phase_tells_how_far_the_kubelet_has_come() {
     assert!(!serde_json::to_string(&pod.findings[0].remedy.steps).unwrap().contains("umount"), "{pod:?}");
     // It waits for volumes, and its status does not get through.
     seen.cgroups = sample::cgroup(&[]);
-    let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
-    cgroups[0].dirs[0].cpu_at_minimum = Some(true);
+    seen.cgroups.get_mut().unwrap()[0].dirs[0].cpu_at_minimum = Some(true);
     assert_eq!(judge(&seen).pods[0].gate, Some(Gate::VolumesUnmounted));
-    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-    api.pods[0].asks_for_cpu = false;
+    seen.api.get_mut().unwrap().pods[0].asks_for_cpu = false;
     assert_eq!(judge(&seen).pods[0].gate, Some(Gate::SandboxStopped), "it never has more");
-    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-    api.pods[0].deletion = Some(Deletion { deadline_ms: NOW - 5_000, grace_s: 30 });
+    sample::set_deadline(&mut seen, NOW - 5_000, 30);
     assert_eq!(judge(&seen).pods[0].gate, Some(Gate::VolumesUnmounted), "it reports every 10 s");
     let mut old = sample::mounted("ext4");
     sample::set_phase(&mut old, "Running");
-    let Seen::Seen(api) = &mut old.api else { unreachable!() };
-    api.kubelet_version = Some("v1.26.15".into());
+    old.api.get_mut().unwrap().kubelet_version = Some("v1.26.15".into());
     assert_eq!(judge(&old).pods[0].gate, Some(Gate::VolumesUnmounted));
 }
 
@@ -158,8 +144,7 @@ fn a_phase_that_stays_pending_tells_nothing_of_the_volumes() {
     assert_eq!(sample::causes(&seen), ["VolumeHeldByProcess"]);
     // Its share of the processors does: it is not lowered yet.
     seen.cgroups = sample::cgroup(&[]);
-    let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
-    cgroups[0].dirs[0].cpu_at_minimum = Some(false);
+    seen.cgroups.get_mut().unwrap()[0].dirs[0].cpu_at_minimum = Some(false);
     assert_eq!(sample::causes(&seen), ["TerminationNotFinished"]);
     assert!(serde_json::to_string(&judge(&seen)).unwrap().contains("Pending"));
 }
@@ -174,8 +159,7 @@ fn a_removed_cgroup_acquits_what_is_left_of_volumes() {
     let confidence = |seen: &Observation| judge(seen).pods[0].findings[0].confidence;
     assert_eq!(sample::causes(&seen), ["VolDataMissing"]);
     assert_eq!(confidence(&seen), findings::Confidence::Probable);
-    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-    api.pods[0].finalizers = vec!["example.com/hold".into()];
+    seen.api.get_mut().unwrap().pods[0].finalizers = vec!["example.com/hold".into()];
     assert_eq!(sample::causes(&seen), ["FinalizersRemain"]);
     // It may as well have gone with a reboot, or is there.
     for change in
@@ -195,8 +179,7 @@ fn a_removed_cgroup_acquits_what_is_left_of_volumes() {
 fn a_finalizer_is_named_beside_a_volume() {
     let mut seen = sample::mounted("ext4");
     seen.csi = Seen::Seen(Vec::new());
-    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-    api.pods[0].finalizers = vec!["example.com/hold".into()];
+    seen.api.get_mut().unwrap().pods[0].finalizers = vec!["example.com/hold".into()];
     assert_eq!(sample::causes(&seen), ["CsiDriverNotRegistered", "FinalizersRemain"]);
     sample::set_phase(&mut seen, "Running");
     assert_eq!(sample::causes(&seen), ["TerminationNotFinished"], "its controller may wait for the end");
@@ -205,20 +188,17 @@ fn a_finalizer_is_named_beside_a_volume() {
 #[test]
 fn inside_the_grace_period_it_progresses() {
     let mut seen = sample::running();
-    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-    api.pods[0].deletion = Some(Deletion { deadline_ms: NOW + 20_000, grace_s: 30 });
+    sample::set_deadline(&mut seen, NOW + 20_000, 30);
     assert_eq!(sample::causes(&seen), ["GracePeriodRunning"]);
     assert_eq!(sample::verdict(&seen), Verdict::Progressing);
     assert_eq!(judge(&seen).verdict, Verdict::Progressing);
     // Whatever could not be seen of it.
     let mut seen = sample::deleted();
-    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-    api.pods[0].deletion = Some(Deletion { deadline_ms: NOW + 20_000, grace_s: 30 });
+    sample::set_deadline(&mut seen, NOW + 20_000, 30);
     seen.cgroups = Seen::Failed(Fault::new("cgroups", (FaultKind::Failed, "no kubepods cgroup was found")));
     assert_eq!(sample::verdict(&seen), Verdict::Progressing);
     // With the deadline its time is over.
-    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-    api.pods[0].deletion = Some(Deletion { deadline_ms: NOW, grace_s: 30 });
+    sample::set_deadline(&mut seen, NOW, 30);
     assert_eq!(sample::verdict(&seen), Verdict::CannotTell);
 }
 
@@ -288,11 +268,10 @@ fn what_is_frozen_is_told_while_the_runtime_is_silent() {
         (pod.gate, pod.findings.iter().map(|finding| finding.cause.id).collect::<Vec<_>>())
     };
     assert_eq!(answer(&seen), (Some(Gate::ContainersStopped), vec!["UninterruptibleTask"]));
-    let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
+    let cgroups = seen.cgroups.get_mut().unwrap();
     let dir = &mut cgroups[0].dirs[0];
     dir.hierarchy = "freezer".into();
-    let Seen::Seen(tree) = &mut dir.tree else { unreachable!() };
-    tree[0].freezer = Freezer::Freezing;
+    dir.tree.get_mut().unwrap()[0].freezer = Freezer::Freezing;
     assert_eq!(answer(&seen), (Some(Gate::ContainersStopped), vec!["CgroupFrozen"]));
 }
 
@@ -336,17 +315,8 @@ fn without_the_api_an_ended_pod_is_told_by_what_is_left() {
 #[test]
 fn a_static_pod_is_not_taken_for_a_force_deleted_one() {
     let mut seen = sample::node();
-    let dir = PodDir {
-        uid: findings::PodUid::parse("0123456789abcdef0123456789abcdef").unwrap(),
-        changed_ms: 0,
-        volumes: Seen::Missing,
-        strays: Vec::new(),
-        sub_paths: Vec::new(),
-        devices: Vec::new(),
-        published: Vec::new(),
-        faults: Vec::new(),
-    };
-    seen.pod_dirs = Seen::Seen(vec![dir]);
+    let uid = findings::PodUid::parse("0123456789abcdef0123456789abcdef").unwrap();
+    seen.pod_dirs = Seen::Seen(vec![PodDir { volumes: Seen::Missing, ..PodDir::new(uid) }]);
     assert_eq!(judge(&seen).pods, []);
 }
 
@@ -354,8 +324,7 @@ fn a_static_pod_is_not_taken_for_a_force_deleted_one() {
 #[test]
 fn a_static_pod_with_a_uid_of_its_own_is_not_taken_for_a_force_deleted_one() {
     let mut seen = sample::running();
-    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-    api.pods.clear();
+    seen.api.get_mut().unwrap().pods.clear();
     assert_eq!(sample::causes(&seen), ["ForceDeletedStillRunning"]);
     sample::runtime(&mut seen).sandboxes[0].is_static = true;
     assert_eq!(judge(&seen).pods, []);
@@ -366,12 +335,12 @@ fn one_root_of_two_pods_is_told_by_the_node() {
     let mut seen = sample::mounted("ext4");
     seen.csi = Seen::Seen(Vec::new());
     let other = "10be21d9-de4c-4473-8f5c-7e484a9962e3";
-    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    let api = seen.api.get_mut().unwrap();
     let mut pod = api.pods[0].clone();
     pod.uid = findings::PodUid::parse(other).unwrap();
     pod.name = "db-1".into();
     api.pods.push(pod);
-    let Seen::Seen(dirs) = &mut seen.pod_dirs else { unreachable!() };
+    let dirs = seen.pod_dirs.get_mut().unwrap();
     seen.looked_into.push(findings::PodUid::parse(other).unwrap());
     let mut dir = dirs[0].clone();
     dir.uid = findings::PodUid::parse(other).unwrap();
@@ -393,7 +362,7 @@ fn an_observation_survives_being_saved() {
 #[test]
 fn a_mirror_of_a_healthy_static_pod_is_only_an_object() {
     let mut seen = sample::running();
-    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    let api = seen.api.get_mut().unwrap();
     api.pods[0].mirror = true;
     api.pods[0].finalizers = vec!["example.com/hold".into()];
     let pod = &judge(&seen).pods[0];
@@ -406,7 +375,7 @@ fn a_mirror_of_a_healthy_static_pod_is_only_an_object() {
 fn an_old_kubelet_accuses_no_process_inside_the_grace_period() {
     let mut seen = sample::running();
     seen.cgroups = sample::cgroup(&[sample::INIT]);
-    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    let api = seen.api.get_mut().unwrap();
     api.kubelet_version = Some("v1.26.15".into());
     api.pods[0].deletion = Some(Deletion { deadline_ms: NOW + 20_000, grace_s: 30 });
     assert_eq!(sample::causes(&seen), ["GracePeriodRunning"]);
@@ -415,8 +384,8 @@ fn an_old_kubelet_accuses_no_process_inside_the_grace_period() {
 #[test]
 fn volumes_that_could_not_be_read_are_not_unmounted() {
     let mut seen = sample::mounted("ext4");
-    let Seen::Seen(dirs) = &mut seen.pod_dirs else { unreachable!() };
-    dirs[0].volumes = Seen::Failed(Fault::new("volumes", (FaultKind::Failed, "Input/output error")));
+    seen.pod_dirs.get_mut().unwrap()[0].volumes =
+        Seen::Failed(Fault::new("volumes", (FaultKind::Failed, "Input/output error")));
     let pod = &judge(&seen).pods[0];
     assert_eq!((pod.gate, pod.verdict), (Some(Gate::VolumesUnmounted), Verdict::CannotTell));
     assert!(pod.unknown[0].why.contains("Input/output error"));
@@ -433,8 +402,8 @@ fn cgroups_that_could_not_be_read_are_not_removed() {
 #[test]
 fn a_network_that_could_not_be_seen_is_not_torn_down() {
     let mut seen = sample::mounted("ext4");
-    let Seen::Seen(runtime) = &mut seen.runtime else { unreachable!() };
-    runtime.sandboxes[0].network = Seen::Failed(Fault::new("CRI", (FaultKind::TimedOut, "did not answer")));
+    seen.runtime.get_mut().unwrap().sandboxes[0].network =
+        Seen::Failed(Fault::new("CRI", (FaultKind::TimedOut, "did not answer")));
     let pod = &judge(&seen).pods[0];
     assert_eq!((pod.gate, pod.verdict), (Some(Gate::SandboxStopped), Verdict::CannotTell));
 }
@@ -460,8 +429,7 @@ fn a_runtime_that_is_only_slow_is_probable() {
 fn a_pod_just_past_its_deadline_is_given_the_time_to_go() {
     let mut seen = sample::mounted("ext4");
     seen.csi = Seen::Seen(Vec::new());
-    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-    api.pods[0].deletion = Some(Deletion { deadline_ms: NOW - 5_000, grace_s: 30 });
+    sample::set_deadline(&mut seen, NOW - 5_000, 30);
     assert_eq!(sample::verdict(&seen), Verdict::Progressing);
 }
 
@@ -470,8 +438,7 @@ fn a_pod_of_which_nothing_is_left_but_the_runtimes_records_is_gone() {
     let mut seen = sample::mounted("ext4");
     sample::table(&mut seen).clear();
     seen.pod_dirs = Seen::Seen(Vec::new());
-    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-    api.pods.clear();
+    seen.api.get_mut().unwrap().pods.clear();
     assert_eq!((judge(&seen).verdict, judge(&seen).pods.len()), (Verdict::Clear, 0));
 }
 
@@ -485,18 +452,16 @@ fn a_pod_that_was_not_looked_into_is_not_judged() {
 #[test]
 fn an_old_answer_of_the_api_server_proves_no_absence_and_no_status() {
     let stale = |seen: &mut Observation| {
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.stale = Some(Fault::new(Source::ApiServer, (FaultKind::Failed, "not heard of for 5m")));
+        seen.api.get_mut().unwrap().stale =
+            Some(Fault::new(Source::ApiServer, (FaultKind::Failed, "not heard of for 5m")));
     };
     let mut seen = sample::running();
-    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-    api.pods.clear();
+    seen.api.get_mut().unwrap().pods.clear();
     assert_eq!(judge(&seen).pods.len(), 1, "it is not in the API and runs");
     stale(&mut seen);
     assert!(judge(&seen).pods.is_empty(), "it may have been made since");
     let mut seen = sample::deleted();
-    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-    api.pods[0].finalizers.push("example.com/hold".into());
+    seen.api.get_mut().unwrap().pods[0].finalizers.push("example.com/hold".into());
     stale(&mut seen);
     let report = judge(&seen);
     assert_eq!((report.pods[0].verdict, report.pods[0].findings.len()), (Verdict::CannotTell, 0));
@@ -507,14 +472,12 @@ fn an_old_answer_of_the_api_server_proves_no_absence_and_no_status() {
 #[test]
 fn a_pod_that_was_too_long_to_be_read_is_not_said_to_lack_a_status() {
     let mut seen = sample::deleted();
-    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-    api.pods[0].phase.clear();
+    seen.api.get_mut().unwrap().pods[0].phase.clear();
     let pod = &judge(&seen).pods[0];
     assert_eq!((pod.verdict, pod.findings.len()), (Verdict::CannotTell, 0));
     assert!(pod.unknown.iter().any(|unknown| unknown.why.contains("only the metadata")), "{:?}", pod.unknown);
     let mut held = sample::running();
-    let Seen::Seen(api) = &mut held.api else { unreachable!() };
-    api.pods[0].phase.clear();
+    held.api.get_mut().unwrap().pods[0].phase.clear();
     let is_told =
         |seen: &Observation| judge(seen).pods[0].findings.iter().map(|found| found.cause.id).collect::<Vec<_>>();
     let unclear = is_told(&held);
@@ -525,8 +488,7 @@ fn a_pod_that_was_too_long_to_be_read_is_not_said_to_lack_a_status() {
 fn a_pod_that_progresses_says_when_the_kubelet_tries_again() {
     let why = |seen: &Observation| judge(seen).pods[0].gone_because.clone();
     let overdue = |mut seen: Observation, ms: u64| {
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.pods[0].deletion = Some(Deletion { deadline_ms: NOW - ms, grace_s: 30 });
+        sample::set_deadline(&mut seen, NOW - ms, 30);
         seen
     };
     let unmounting = why(&overdue(sample::mounted("ext4"), 60_000));

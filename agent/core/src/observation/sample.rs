@@ -113,7 +113,7 @@ pub fn running() -> Observation {
         is_static: false,
         network: Seen::Missing,
     };
-    let Seen::Seen(runtime) = &mut seen.runtime else { unreachable!() };
+    let runtime = seen.runtime.get_mut().unwrap();
     runtime.containers.push(container);
     runtime.sandboxes.push(sandbox);
     let mut init = process(INIT, "sh", 'S', SHIM);
@@ -139,7 +139,7 @@ pub fn mounted(fs_type: &str) -> Observation {
     let mut seen = running();
     seen.processes.clear();
     set_phase(&mut seen, "Failed");
-    let Seen::Seen(runtime) = &mut seen.runtime else { unreachable!() };
+    let runtime = seen.runtime.get_mut().unwrap();
     runtime.containers[0].state = ContainerState::Exited;
     runtime.sandboxes[0].ready = false;
     let path = HostPath::from(format!("/var/lib/kubelet/pods/{UID}/volumes/kubernetes.io~csi/pv-1").as_str());
@@ -155,16 +155,8 @@ pub fn mounted(fs_type: &str) -> Observation {
         vol_data: VolData::Read(data),
         entries: None,
     };
-    seen.pod_dirs = Seen::Seen(vec![PodDir {
-        uid: PodUid::parse(UID).unwrap(),
-        changed_ms: NOW - 90_000_000,
-        volumes: Seen::Seen(vec![volume]),
-        strays: Vec::new(),
-        sub_paths: Vec::new(),
-        devices: Vec::new(),
-        published: Vec::new(),
-        faults: Vec::new(),
-    }]);
+    let volumes = Seen::Seen(vec![volume]);
+    seen.pod_dirs = Seen::Seen(vec![PodDir { changed_ms: NOW - 90_000_000, volumes, ..PodDir::new(pod().uid) }]);
     table(&mut seen).push(mount(46, "0:41", target.as_str().unwrap(), fs_type));
     let info = CsiDriverInfo {
         name: "exam.csi".into(),
@@ -173,15 +165,7 @@ pub fn mounted(fs_type: &str) -> Observation {
         since_ms: Seen::Seen(NOW - 86_400_000),
     };
     seen.csi = Seen::Seen(vec![CsiDriver { socket: HostPath::from("/reg.sock"), info: Seen::Seen(info) }]);
-    seen.holders = vec![HolderSearch {
-        mount_point: target,
-        dev: Dev { major: 0, minor: 41 },
-        holders: Vec::new(),
-        looked_at: 9,
-        unreadable: 0,
-        behind_unread_tables: 0,
-        mappings: Seen::Missing,
-    }];
+    seen.holders = vec![holder_search(&target, Dev { major: 0, minor: 41 })];
     seen
 }
 
@@ -197,21 +181,24 @@ pub fn published() -> Observation {
     *table(&mut seen) = vec![mount(46, "0:5", target.as_str().unwrap(), "devtmpfs")];
     seen.holders.clear();
     seen.cgroups = cgroup(&[]);
-    let Seen::Seen(cgroups) = &mut seen.cgroups else { unreachable!() };
-    cgroups[0].dirs[0].path = HostPath::from("/sys/fs/cgroup/kubepods.slice/kubepods-pod96fb425e.slice");
+    seen.cgroups.get_mut().unwrap()[0].dirs[0].path =
+        HostPath::from("/sys/fs/cgroup/kubepods.slice/kubepods-pod96fb425e.slice");
     seen
 }
 
 /// Sets the pod's phase.
 pub fn set_phase(seen: &mut Observation, phase: &str) {
-    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-    api.pods[0].phase = phase.into();
+    seen.api.get_mut().unwrap().pods[0].phase = phase.into();
+}
+
+/// Sets when the pod should be gone.
+pub fn set_deadline(seen: &mut Observation, deadline_ms: u64, grace_s: u64) {
+    seen.api.get_mut().unwrap().pods[0].deletion = Some(Deletion { deadline_ms, grace_s });
 }
 
 /// What the runtime says.
 pub fn runtime(seen: &mut Observation) -> &mut RuntimeFacts {
-    let Seen::Seen(runtime) = &mut seen.runtime else { unreachable!() };
-    runtime
+    seen.runtime.get_mut().unwrap()
 }
 
 /// CRI-O in containerd's place.
@@ -223,13 +210,13 @@ pub fn with_crio(seen: &mut Observation) {
 
 /// The directory of the pod.
 pub fn pod_dir(seen: &mut Observation) -> &mut PodDir {
-    let Seen::Seen(dirs) = &mut seen.pod_dirs else { unreachable!() };
+    let dirs = seen.pod_dirs.get_mut().unwrap();
     &mut dirs[0]
 }
 
 /// The pod's volume.
 pub fn volume(seen: &mut Observation) -> &mut VolumeDir {
-    let Seen::Seen(volumes) = &mut pod_dir(seen).volumes else { unreachable!() };
+    let volumes = pod_dir(seen).volumes.get_mut().unwrap();
     &mut volumes[0]
 }
 
@@ -246,7 +233,7 @@ pub fn container_table(seen: &mut Observation, mounts: Vec<Mount>) {
 
 /// The kubelet's mounts.
 pub fn table(seen: &mut Observation) -> &mut Vec<Mount> {
-    let Seen::Seen(table) = &mut seen.mounts.kubelet else { unreachable!() };
+    let table = seen.mounts.kubelet.get_mut().unwrap();
     &mut table.mounts
 }
 
@@ -286,6 +273,74 @@ pub fn holder() -> Holder {
         copy: CopyKind::Original,
         mount_ns: 1,
         owner: Owner::Host,
+    }
+}
+
+/// A search that has found nobody.
+pub fn holder_search(mount_point: &HostPath, dev: Dev) -> HolderSearch {
+    HolderSearch {
+        mount_point: mount_point.clone(),
+        dev,
+        holders: Vec::new(),
+        looked_at: 9,
+        unreadable: 0,
+        behind_unread_tables: 0,
+        mappings: Seen::Missing,
+    }
+}
+
+/// A process of the host that was sent a descriptor which it has not received.
+pub fn in_flight() -> InFlight {
+    InFlight {
+        pid: 700,
+        start_ticks: 1,
+        comm: "broker".into(),
+        state: 'S',
+        fd: 4,
+        count: 1,
+        mount_ns: None,
+        owner: Owner::Host,
+    }
+}
+
+/// A FUSE connection with so many requests waiting, whose servers are all known.
+pub fn fuse_connection(number: u32, waiting: u32, servers: Vec<FuseServer>) -> FuseConnection {
+    FuseConnection { number, waiting: Seen::Seen(waiting), servers, exact: true, probe: Seen::Missing }
+}
+
+/// A process that serves a FUSE connection.
+pub fn fuse_server(pid: u32, state: char) -> FuseServer {
+    FuseServer {
+        pid,
+        start_ticks: Some(4000),
+        comm: "s3fs".into(),
+        state,
+        wchan: Seen::Seen("tcp_recvmsg".into()),
+        age_ms: 9,
+        owner: Owner::Host,
+    }
+}
+
+/// A volume that is staged for nobody.
+pub fn staging_mount() -> StagingMount {
+    StagingMount {
+        path: HostPath::from("/var/lib/kubelet/plugins/kubernetes.io/csi/exam.csi/d2e8/globalmount"),
+        dev: Dev { major: 8, minor: 16 },
+        driver: "exam.csi".into(),
+        vol_data: VolData::Missing,
+        used_by: Vec::new(),
+        staged_ms: None,
+    }
+}
+
+/// What the API server knows of the pod's volume.
+pub fn persistent_volume() -> PersistentVolume {
+    PersistentVolume {
+        name: "pv-1".into(),
+        driver: "exam.csi".into(),
+        handle: "vol-1".into(),
+        claim: Some("shop/data-db-0".into()),
+        access_modes: Vec::new(),
     }
 }
 

@@ -29,6 +29,22 @@ pub struct PodDir {
     pub faults: Vec<Fault>,
 }
 
+impl PodDir {
+    /// One that was not looked into yet.
+    pub fn new(uid: PodUid) -> Self {
+        PodDir {
+            uid,
+            changed_ms: 0,
+            volumes: Seen::NotAsked,
+            strays: Vec::new(),
+            sub_paths: Vec::new(),
+            devices: Vec::new(),
+            published: Vec::new(),
+            faults: Vec::new(),
+        }
+    }
+}
+
 /// One volume's directory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VolumeDir {

@@ -40,8 +40,7 @@ fn lists(whole: &Observation) -> Observation {
     }
     if let Seen::Seen(dirs) = &mut seen.pod_dirs {
         for dir in dirs {
-            let bare = PodDir { uid: dir.uid.clone(), changed_ms: dir.changed_ms, ..bare_dir() };
-            *dir = bare;
+            *dir = PodDir { changed_ms: dir.changed_ms, ..PodDir::new(dir.uid.clone()) };
         }
     }
     seen.looked_into.clear();
@@ -56,19 +55,6 @@ fn lists(whole: &Observation) -> Observation {
     seen.mount_copies.clear();
     seen.unmounted_devices.clear();
     seen
-}
-
-fn bare_dir() -> PodDir {
-    PodDir {
-        uid: sample::pod().uid,
-        changed_ms: 0,
-        volumes: Seen::NotAsked,
-        strays: Vec::new(),
-        sub_paths: Vec::new(),
-        devices: Vec::new(),
-        published: Vec::new(),
-        faults: Vec::new(),
-    }
 }
 
 /// Puts a process into the observation as the host sees it at first: nothing is known to be steady.
@@ -133,13 +119,11 @@ fn answer(question: &Question, whole: &Observation, seen: &mut Observation) {
         RuntimeListener => seen.node.runtime_process = whole.node.runtime_process.clone(),
         CgroupTree(uid) => {
             let from = whole.cgroups.get().unwrap().iter().find(|cgroup| cgroup.uid == *uid).unwrap();
-            let Seen::Seen(to) = &mut seen.cgroups else { unreachable!() };
-            *to.iter_mut().find(|cgroup| cgroup.uid == *uid).unwrap() = from.clone();
+            *seen.cgroups.get_mut().unwrap().iter_mut().find(|cgroup| cgroup.uid == *uid).unwrap() = from.clone();
         }
         PodVolumes(uid) => {
             let from = whole.pod_dirs.get().unwrap().iter().find(|dir| dir.uid == *uid).unwrap();
-            let Seen::Seen(to) = &mut seen.pod_dirs else { unreachable!() };
-            *to.iter_mut().find(|dir| dir.uid == *uid).unwrap() = from.clone();
+            *seen.pod_dirs.get_mut().unwrap().iter_mut().find(|dir| dir.uid == *uid).unwrap() = from.clone();
         }
         DraState => seen.node.dra_pods = whole.node.dra_pods.clone(),
         WaitingThreads(pid) => {
@@ -242,8 +226,7 @@ fn asking_round_by_round_ends_with_the_answer_of_the_whole() {
 #[test]
 fn a_node_without_stuck_pods_is_asked_nothing() {
     let mut seen = lists(&sample::running());
-    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-    api.pods[0].deletion = None;
+    seen.api.get_mut().unwrap().pods[0].deletion = None;
     assert_eq!(plan(&seen), []);
 }
 
@@ -268,8 +251,7 @@ fn the_dear_searches_are_for_what_is_to_be_unmounted_now() {
     };
     let is_search = |question: &&Question| matches!(question, Question::Holders(_) | Question::FuseConnection(_));
     assert_eq!(asked(&whole).iter().filter(is_search).count(), 2);
-    let Seen::Seen(runtime) = &mut whole.runtime else { unreachable!() };
-    runtime.containers[0].state = ContainerState::Running;
+    whole.runtime.get_mut().unwrap().containers[0].state = ContainerState::Running;
     whole.processes = sample::running().processes;
     assert_eq!(asked(&whole).iter().filter(is_search).count(), 0);
 }
@@ -278,9 +260,7 @@ fn the_dear_searches_are_for_what_is_to_be_unmounted_now() {
 #[test]
 fn nobody_is_searched_for_a_volume_that_is_explained() {
     let mut whole = sample::mounted("ext4");
-    let Seen::Seen(dirs) = &mut whole.pod_dirs else { unreachable!() };
-    let Seen::Seen(volumes) = &mut dirs[0].volumes else { unreachable!() };
-    volumes[0].vol_data = VolData::Missing;
+    whole.pod_dirs.get_mut().unwrap()[0].volumes.get_mut().unwrap()[0].vol_data = VolData::Missing;
     let mut seen = lists(&whole);
     complete(&mut seen, &whole);
     assert!(!seen.asked.iter().any(|question| matches!(question, Question::Holders(_))), "{:?}", seen.asked);

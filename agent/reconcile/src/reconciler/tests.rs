@@ -2,9 +2,7 @@
 
 use agent_core::{
     gates::judge,
-    observation::{
-        ApiPod, Deletion, Fault, FaultKind, FuseConnection, FuseServer, Observation, Owner, Seen, Source, sample,
-    },
+    observation::{ApiPod, Deletion, Fault, FaultKind, FuseConnection, Observation, Seen, Source, sample},
 };
 
 use super::*;
@@ -65,7 +63,7 @@ fn pods(seen: &Observation) -> Vec<ApiPod> {
 /// Something that does not pass by itself, and a deadline at second 60.
 fn held() -> Observation {
     let mut seen = sample::deleted();
-    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
+    let api = seen.api.get_mut().unwrap();
     api.pods[0].finalizers.push("example.com/hold".into());
     api.pods[0].deletion = Some(Deletion { deadline_ms: at(60).wall_ms, grace_s: 30 });
     seen
@@ -238,19 +236,9 @@ fn what_is_only_suspected_is_looked_at_again_before_its_turn() {
     sample::block(&mut seen, sample::INIT, "request_wait_answer");
     sample::container_table(&mut seen, vec![sample::mount(9, "0:40", "/mnt/media", "fuse.s3fs")]);
     // That it is the one that serves it is not told.
-    let server = FuseServer {
-        pid: 4111,
-        start_ticks: Some(4000),
-        comm: "s3fs".into(),
-        state: 'S',
-        wchan: Seen::Seen("tcp_recvmsg".into()),
-        age_ms: 9,
-        owner: Owner::Host,
-    };
-    let (servers, waiting) = (vec![server], Seen::Seen(1));
-    seen.fuse = vec![FuseConnection { number: 40, waiting, servers, exact: false, probe: Seen::Missing }];
-    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-    api.pods[0].deletion = Some(Deletion { deadline_ms: at(60).wall_ms, grace_s: 30 });
+    let connection = sample::fuse_connection(40, 1, vec![sample::fuse_server(4111, 'S')]);
+    seen.fuse = vec![FuseConnection { exact: false, ..connection }];
+    sample::set_deadline(&mut seen, at(60).wall_ms, 30);
     let mut world = World::new(seen, Api::Up);
     world.until(182);
     assert!(world.stored.is_empty(), "it is told only after the slowest try");
@@ -336,12 +324,11 @@ fn a_pod_the_watch_has_missed_is_not_called_forgotten() {
     world.until(10);
     // It runs, and the watch is half open: it tells nothing and does not break.
     world.seen = sample::running();
-    let Seen::Seen(api) = &mut world.seen.api else { unreachable!() };
-    api.pods[0].deletion = None;
+    world.seen.api.get_mut().unwrap().pods[0].deletion = None;
     world.until(3000);
     assert!(world.transitions.is_empty() && world.writes.is_empty(), "{:?}", world.transitions);
     // Now it is deleted by force.
-    let Seen::Seen(api) = &mut world.seen.api else { unreachable!() };
+    let api = world.seen.api.get_mut().unwrap();
     let uid = api.pods[0].uid.clone();
     api.pods.clear();
     world.answer(Input::Watch(WatchEvent::Delete(uid)));
@@ -414,8 +401,7 @@ fn the_node_is_asked_for_when_its_news_are_written_and_not_before() {
     let mut delays = Vec::new();
     for seed in 0..20 {
         let mut seen = held();
-        let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-        api.pods[0].deletion = Some(Deletion { deadline_ms: at(3600).wall_ms, grace_s: 30 });
+        sample::set_deadline(&mut seen, at(3600).wall_ms, 30);
         let mut world = World::new(sample::deleted(), Api::Up);
         world.reconciler = Reconciler::new("node-7", Settings::default(), true, seed, at(0));
         world.seen = seen;
@@ -432,7 +418,7 @@ fn the_node_is_asked_for_when_its_news_are_written_and_not_before() {
 fn five_hundred_pods() -> World {
     let mut world = World::new(held(), Api::Up);
     let first = pods(&world.seen)[0].clone();
-    let Seen::Seen(api) = &mut world.seen.api else { unreachable!() };
+    let api = world.seen.api.get_mut().unwrap();
     api.pods = (0..500)
         .map(|number| ApiPod {
             uid: PodUid::parse(&format!("96fb425e-919e-44f9-8b42-{number:012x}")).unwrap(),
@@ -483,8 +469,7 @@ fn a_silent_runtime_ends_no_finding() {
 /// A pod that runs on although the API server does not know it.
 fn forgotten() -> Observation {
     let mut seen = sample::running();
-    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-    api.pods.clear();
+    seen.api.get_mut().unwrap().pods.clear();
     seen
 }
 
@@ -526,8 +511,7 @@ fn one_event_that_is_refused_does_not_keep_the_others_back() {
 #[test]
 fn findings_that_are_too_many_are_renewed_in_turn() {
     let mut world = five_hundred_pods();
-    let Seen::Seen(api) = &mut world.seen.api else { unreachable!() };
-    api.pods.truncate(100);
+    world.seen.api.get_mut().unwrap().pods.truncate(100);
     world.tell_list();
     world.until(4 * 3600);
     let mut last: std::collections::BTreeMap<String, u64> = Default::default();

@@ -1,5 +1,7 @@
 //! Findings over time: seen, reported, reported again, over.
 
+use std::collections::BTreeSet;
+
 use findings::{Confidence, Finding, Gate, GateState, NodeReport, PodUid, TokenBucket, Unknown};
 
 use agent_core::{
@@ -26,8 +28,7 @@ fn of() -> NodeRef {
 /// Something that does not pass by itself: a finalizer.
 fn stuck() -> Observation {
     let mut seen = sample::deleted();
-    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-    api.pods[0].finalizers.push("example.com/hold".into());
+    seen.api.get_mut().unwrap().pods[0].finalizers.push("example.com/hold".into());
     seen
 }
 
@@ -75,6 +76,11 @@ fn shared(seen: &Observation, count: usize) -> NodeReport {
 
 fn take_report(tracker: &mut Tracker, report: &NodeReport, seconds: u64) -> Vec<Transition> {
     tracker.take(&Snapshot { at: at(seconds), report, complete: true })
+}
+
+fn written(at: Instant, event_time: &str, count: i32, note: &str) -> Written {
+    let (event_time, note) = (event_time.to_owned(), note.to_owned());
+    Written { at, event_time, count, pods: BTreeSet::new(), note, may_stand: true }
 }
 
 #[test]
@@ -227,14 +233,7 @@ fn a_restarted_agent_goes_on_with_its_own() {
     let first = write_all(&mut tracker, 0).remove(0);
     let restored = |seconds: u64| {
         let mut tracker = Tracker::new(RULES, 7);
-        let written = Written {
-            at: at(0),
-            event_time: first.draft.event_time.clone(),
-            count: 1,
-            pods: Default::default(),
-            note: first.draft.note.clone(),
-            may_stand: true,
-        };
+        let written = written(at(0), &first.draft.event_time, 1, &first.draft.note);
         tracker.restore(
             first.draft.name.clone(),
             first.draft.annotation.clone(),
@@ -255,14 +254,7 @@ fn a_restarted_agent_goes_on_with_its_own() {
     // It was seen again before the API server answered.
     let mut late = Tracker::new(RULES, 7);
     take(&mut late, &stuck(), 50);
-    let written = Written {
-        at: at(0),
-        event_time: "x".into(),
-        count: 4,
-        pods: Default::default(),
-        note: "as it was said".into(),
-        may_stand: true,
-    };
+    let written = written(at(0), "x", 4, "as it was said");
     late.restore(first.draft.name.clone(), first.draft.annotation.clone(), true, written, at(0));
     assert!(write_all(&mut late, 60).is_empty());
     assert_eq!(write_all(&mut late, 2300)[0].draft.series.as_ref().unwrap().0, 5);
@@ -277,14 +269,7 @@ fn what_was_told_before_the_restart_is_ended_although_it_is_only_suspected_now()
     let first = write_all(&mut tracker, 60).remove(0);
     let mut tracker = Tracker::new(RULES, 7);
     take(&mut tracker, &uninterruptible(), 100);
-    let written = Written {
-        at: at(60),
-        event_time: "x".into(),
-        count: 1,
-        pods: Default::default(),
-        note: "as it was said".into(),
-        may_stand: true,
-    };
+    let written = written(at(60), "x", 1, "as it was said");
     tracker.restore(first.draft.name.clone(), first.draft.annotation.clone(), true, written, at(0));
     take(&mut tracker, &sample::node(), 130);
     let over = write_all(&mut tracker, 130);
@@ -461,7 +446,6 @@ fn nodes_that_told_together_do_not_renew_together() {
         assert!(tracker.next_write(&of(), at(1799)).is_none(), "never sooner");
         (1800..2200).find(|second| tracker.next_write(&of(), at(*second)).is_some()).unwrap()
     };
-    let times: std::collections::BTreeSet<u64> =
-        (0..1000u64).map(|n| renewed(n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
+    let times: BTreeSet<u64> = (0..1000u64).map(|n| renewed(n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
     assert!(times.len() > 250, "{} different seconds for 1000 nodes", times.len());
 }

@@ -60,6 +60,10 @@ impl Stage {
         assert_eq!(self.umount_is_busy(), blocked, "{:#?}", found.holders);
         found
     }
+
+    fn await_file(&mut self, path: &str) {
+        self.ns.run(&format!("timeout 10 sh -c 'until [ -e {path} ]; do sleep 0.01; done'"));
+    }
 }
 
 /// Opens a file and sleeps.
@@ -125,12 +129,7 @@ fn a_bound_socket() {
     let path = format!("{}/s", stage.volume);
     let script = format!("import socket,time; s=socket.socket(socket.AF_UNIX); s.bind(\"{path}\"); time.sleep(1000)");
     let pid = stage.ns.spawn(&format!("python3 -c '{script}'"));
-    for _ in 0..300 {
-        if stage.ns.attempt(&format!("test -e {path}")).1 == 0 {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    stage.await_file(&path);
     let found = stage.judged();
     assert_eq!(only(&found).pid, pid);
     assert!(matches!(&only(&found).how, How::Fd { path: shown, .. } if shown.as_str() == Some(&path)));
@@ -147,13 +146,7 @@ fn a_thread_with_a_working_directory_of_its_own() {
         stage.volume, stage.base
     );
     let pid = stage.ns.spawn(&format!("python3 -c '{script}'"));
-    let ready = format!("test -e {}/ready", stage.base);
-    for _ in 0..300 {
-        if stage.ns.attempt(&ready).1 == 0 {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    stage.await_file(&format!("{}/ready", stage.base));
     let found = stage.judged();
     assert_eq!((only(&found).pid, &only(&found).how), (pid, &How::Cwd(stage.volume.as_str().into())));
 }
@@ -169,13 +162,7 @@ fn a_mapped_file_is_found_by_the_child_only() {
         stage.base
     );
     let pid = stage.ns.spawn(&format!("python3 -c '{script}'"));
-    let ready = format!("test -e {}/ready", stage.base);
-    for _ in 0..300 {
-        if stage.ns.attempt(&ready).1 == 0 {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    stage.await_file(&format!("{}/ready", stage.base));
     assert!(stage.search().holders.is_empty());
     let prober = Prober::new();
     let found = stage.search_with(&Options { prober: Some(&prober), ..Options::default() });
@@ -221,7 +208,7 @@ fn more_links_than_one_child_is_asked_about_are_not_kept_and_not_taken_for_none(
         "bash -c 'ulimit -n 4096; for ((fd = 10; fd < 2600; fd++)); do eval \"exec $fd<{base}/else/file\"; done; \
          touch {base}/opened; exec sleep 1000'"
     ));
-    stage.ns.run(&format!("until [ -e {base}/opened ]; do sleep 0.05; done"));
+    stage.await_file(&format!("{base}/opened"));
     stage.ns.run(&format!("umount -l {base}/else"));
     let prober = Prober::new();
     let before = stage.search().unreadable;

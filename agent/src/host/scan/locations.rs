@@ -285,7 +285,7 @@ mod tests {
         // Those from before the kubelet had another runtime; and a node on which nothing runs looks like one that it
         // does not know.
         let mut ended = runtime.clone();
-        let Seen::Seen(facts) = &mut ended else { unreachable!() };
+        let facts = ended.get_mut().unwrap();
         facts.sandboxes.iter_mut().for_each(|sandbox| sandbox.ready = false);
         let empty = runtime.map(|facts| RuntimeFacts { sandboxes: Vec::new(), ..facts });
         assert!([ended, empty].into_iter().all(|runtime| believed(runtime).fault().is_some()));
@@ -341,11 +341,9 @@ mod tests {
         assert!(reject_other_node(seen.api.clone(), &seen.runtime, own()).get().is_some(), "they share a pod");
         let mut other = sample::node();
         assert!(reject_other_node(other.api.clone(), &seen.runtime, own()).fault().is_some(), "they share none");
-        let Seen::Seen(facts) = &mut other.api else { unreachable!() };
-        facts.boot_id = Some("b".to_owned());
+        other.api.get_mut().unwrap().boot_id = Some("b".to_owned());
         assert!(reject_other_node(other.api.clone(), &seen.runtime, own()).get().is_some(), "all were forgotten");
-        let Seen::Seen(facts) = &mut other.api else { unreachable!() };
-        facts.boot_id = Some("c".to_owned());
+        other.api.get_mut().unwrap().boot_id = Some("c".to_owned());
         assert!(reject_other_node(other.api, &seen.runtime, own()).fault().is_some());
     }
 }

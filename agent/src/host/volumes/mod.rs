@@ -61,16 +61,7 @@ fn listed(entries: Vec<Entry>) -> Vec<PodUid> {
 /// `None` when it has gone since it was listed.
 fn pod_dir(tree: &Tree<'_>, pods: &HostPath, uid: PodUid) -> Option<PodDir> {
     let path = pods.join(uid.as_str());
-    let mut dir = PodDir {
-        uid,
-        changed_ms: 0,
-        volumes: Seen::NotAsked,
-        strays: Vec::new(),
-        sub_paths: Vec::new(),
-        devices: Vec::new(),
-        published: Vec::new(),
-        faults: Vec::new(),
-    };
+    let mut dir = PodDir::new(uid);
     match tree.facts(&path) {
         Seen::Seen(facts) if facts.is_directory => dir.changed_ms = facts.changed_ms,
         Seen::Seen(_) | Seen::Missing | Seen::NotAsked => return None,

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::{host::api::MAX_ANSWER_BYTES, observation::Seen};
+use crate::host::api::MAX_ANSWER_BYTES;
 
 struct Ground {
     fake: FakeApiServer,
@@ -134,8 +134,7 @@ async fn after_a_version_that_is_too_old_the_pods_are_listed_anew() {
 async fn an_answer_without_the_event_is_none() {
     let ground = Ground::new().await;
     let mut seen = sample::deleted();
-    let Seen::Seen(facts) = &mut seen.api else { unreachable!() };
-    facts.pods[0].finalizers.push("example.com/hold".into());
+    seen.api.get_mut().unwrap().pods[0].finalizers.push("example.com/hold".into());
     let report = judge(&seen);
     let (pod, finding) = (report.pods[0].pod.clone(), report.pods[0].findings[0].clone());
     let draft = Draft {
@@ -162,7 +161,7 @@ async fn an_answer_without_the_event_is_none() {
 async fn an_event_that_stands_there_first_silences_nobody() {
     let ground = Ground::new().await;
     let mut seen = sample::deleted();
-    let Seen::Seen(facts) = &mut seen.api else { unreachable!() };
+    let facts = seen.api.get_mut().unwrap();
     facts.pods[0].finalizers.push("example.com/hold".into());
     let (pod, report) = (facts.pods[0].clone(), judge(&seen));
     let name = EventName::new("node-7", "7b0c", Subjects::Pod(&pod.uid), &report.pods[0].findings[0]);

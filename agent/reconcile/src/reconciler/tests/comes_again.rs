@@ -6,15 +6,12 @@ use super::*;
 #[test]
 fn a_driver_that_has_always_just_come_back_is_told() {
     let mut seen = sample::mounted("ext4");
-    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-    api.pods[0].deletion = Some(Deletion { deadline_ms: at(60).wall_ms, grace_s: 30 });
+    sample::set_deadline(&mut seen, at(60).wall_ms, 30);
     let mut world = World::new(seen, Api::Up);
     for second in (0..3_600).step_by(30) {
         if second % 120 == 0 {
             let made_ms = world.instant().wall_ms;
-            let Seen::Seen(drivers) = &mut world.seen.csi else { unreachable!() };
-            let Seen::Seen(info) = &mut drivers[0].info else { unreachable!() };
-            info.since_ms = Seen::Seen(made_ms);
+            world.seen.csi.get_mut().unwrap()[0].info.get_mut().unwrap().since_ms = Seen::Seen(made_ms);
         }
         world.until(second);
     }

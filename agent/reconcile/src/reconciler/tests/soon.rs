@@ -6,8 +6,7 @@ use super::*;
 
 /// Its deadline is at second 60.
 fn due(mut seen: Observation) -> Observation {
-    let Seen::Seen(api) = &mut seen.api else { unreachable!() };
-    api.pods[0].deletion = Some(Deletion { deadline_ms: at(60).wall_ms, grace_s: 30 });
+    sample::set_deadline(&mut seen, at(60).wall_ms, 30);
     seen
 }
 
