@@ -93,7 +93,7 @@ fn mappings(target: usize, spaces: &[Space], prober: &Prober, options: &Options<
     let with_copy = || spaces.iter().filter(|space| space.copies.iter().any(|copy| copy.target == target));
     let pids: Vec<u32> = with_copy().flat_map(|space| space.pids.iter().copied()).collect();
     let seen = prober.mappings(dev, &pids, options.deadline);
-    for (pid, path) in seen.found {
+    for (pid, _, path) in seen.found {
         let Ok((dir, ns)) = living(pid) else { continue };
         let who = Who { pid, dir: &dir, ns };
         for space in with_copy().filter(|space| space.ns == ns) {
@@ -102,7 +102,7 @@ fn mappings(target: usize, spaces: &[Space], prober: &Prober, options: &Options<
             }
         }
     }
-    found.mappings(target, seen.looked_at, seen.fault);
+    found.mappings(target, u32::try_from(seen.looked_at.len()).unwrap_or(u32::MAX), seen.fault);
 }
 
 /// Mounts of the same file system that stand in no table any more (`umount -l`): the links of

@@ -9,10 +9,8 @@ use crate::observation::{Dev, Fault, FuseProbe, HostPath};
 pub(super) enum Line {
     /// How a file system answered.
     Stat(FuseProbe),
-    /// A process has this file mapped.
-    Mapping { pid: u32, path: HostPath },
-    /// A process can write to this file by a mapping.
-    WritableMapping { pid: u32, dev: Dev, path: HostPath },
+    /// A process has this file mapped, as was asked for.
+    Mapping { pid: u32, dev: Dev, path: HostPath },
     /// A process has been looked at to the end.
     Looked { pid: u32 },
     /// Where a process's link (`cwd`, `fd/3`) leads.
@@ -48,7 +46,8 @@ mod tests {
 
     #[test]
     fn a_line_survives_the_pipe() {
-        let written = [Line::Mapping { pid: 7, path: HostPath::new(&b"/a\xff\nb"[..]) }, Line::Missing];
+        let path = HostPath::new(&b"/a\xff\nb"[..]);
+        let written = [Line::Mapping { pid: 7, dev: Dev { major: 8, minor: 1 }, path }, Line::Missing];
         let text: Vec<String> = written.iter().map(|line| serde_json::to_string(line).unwrap()).collect();
         assert_eq!(lines(format!("noise\n{}\n{}\n{{\"cut", text[0], text[1]).as_bytes()), written);
     }

@@ -3,19 +3,12 @@
 
 use crate::observation::{Dev, HostPath};
 
-/// The files of `dev` that are mapped, each once.
-pub(super) fn files_of(bytes: &[u8], dev: Dev) -> Vec<HostPath> {
-    distinct(bytes, |line| file_of(line).filter(|file| file.dev == dev).map(|file| file.path))
-}
-
-/// The files of `devs` to which a mapping writes, each once: one that is private keeps what is written to itself.
-pub(super) fn writable_files(bytes: &[u8], devs: &[Dev]) -> Vec<(Dev, HostPath)> {
-    let is_meant = |file: &MappedFile| file.is_written && devs.contains(&file.dev);
-    distinct(bytes, |line| file_of(line).filter(is_meant).map(|file| (file.dev, file.path)))
-}
-
-fn distinct<T: Ord>(bytes: &[u8], read: impl Fn(&[u8]) -> Option<T>) -> Vec<T> {
-    let mut files: Vec<T> = bytes.split(|b| *b == b'\n').filter_map(read).collect();
+/// The files of `devs` that are mapped, each once; or those to which a mapping writes: one that is private keeps what is
+/// written to itself.
+pub(super) fn files(bytes: &[u8], devs: &[Dev], only_writable: bool) -> Vec<(Dev, HostPath)> {
+    let is_meant = |file: &MappedFile| devs.contains(&file.dev) && (file.is_written || !only_writable);
+    let lines = bytes.split(|b| *b == b'\n').filter_map(file_of).filter(is_meant);
+    let mut files: Vec<(Dev, HostPath)> = lines.map(|file| (file.dev, file.path)).collect();
     files.sort();
     files.dedup();
     files
@@ -70,25 +63,28 @@ mod tests {
 
     #[test]
     fn finds_the_files_of_one_device() {
-        assert_eq!(files_of(MAPS, Dev { major: 0xfe, minor: 0 }), ["/usr/bin/cat".into()]);
-        assert_eq!(files_of(MAPS, Dev { major: 0, minor: 0x29 }), ["/mnt/a b\nc (deleted)".into()]);
-        assert!(files_of(MAPS, Dev { major: 0, minor: 0 }).is_empty());
+        let mapped = |major, minor| {
+            let files = files(MAPS, &[Dev { major, minor }], false);
+            files.into_iter().map(|(_, path)| path).collect::<Vec<_>>()
+        };
+        assert_eq!(mapped(0xfe, 0), ["/usr/bin/cat".into()]);
+        assert_eq!(mapped(0, 0x29), ["/mnt/a b\nc (deleted)".into()]);
+        assert!(mapped(0, 0).is_empty());
     }
 
     #[test]
     fn only_a_shared_mapping_writes_to_its_file() {
         let text = b"1-2 rw-p 0 08:10 7 /data/private\n1-2 r--s 0 08:10 7 /data/read\n\
 1-2 rw-s 0 08:10 7 /data/index\n3-4 rw-s 0 08:10 7 /data/index\n1-2 rw-s 0 00:05 7 /other\n1-2 rw-s\n";
-        let found = writable_files(text, &[Dev { major: 0, minor: 0x29 }, Dev { major: 8, minor: 16 }]);
-        assert_eq!(found, [(Dev { major: 8, minor: 16 }, "/data/index".into())]);
-        assert!(writable_files(text, &[]).is_empty());
+        let written = files(text, &[Dev { major: 0, minor: 0x29 }, Dev { major: 8, minor: 16 }], true);
+        assert_eq!(written, [(Dev { major: 8, minor: 16 }, "/data/index".into())]);
+        assert!(files(text, &[], true).is_empty());
     }
 
     proptest! {
         #[test]
         fn never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-            let _ = files_of(&bytes, Dev { major: 0, minor: 0 });
-            let _ = writable_files(&bytes, &[Dev { major: 0, minor: 0 }]);
+            let _ = files(&bytes, &[Dev { major: 0, minor: 0 }], false);
         }
     }
 }

@@ -64,18 +64,7 @@ struct Children {
 /// What a search for mappings found.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Mappings {
-    /// Process and mapped file.
-    pub found: Vec<(u32, HostPath)>,
-    /// How many processes were looked at to the end.
-    pub looked_at: u32,
-    /// Why not all were.
-    pub fault: Option<Fault>,
-}
-
-/// Which files processes can write to by their mappings.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct WritableMappings {
-    /// Process, file system and file.
+    /// Process, file system and mapped file.
     pub found: Vec<(u32, Dev, HostPath)>,
     /// Who was looked at to the end.
     pub looked_at: Vec<u32>,
@@ -163,35 +152,25 @@ impl Prober {
         })
     }
 
-    /// Which of `pids` have a file of `dev` mapped, one after another: those before a process
-    /// that cannot be read are found even so.
+    /// Which of `pids` have a file of `dev` mapped.
     pub fn mappings(&self, dev: Dev, pids: &[u32], deadline: Duration) -> Mappings {
-        let args = std::iter::once(dev.to_string()).chain(pids.iter().map(u32::to_string));
-        let (said, error) = self.ask(&format!("mappings {dev}"), "mappings", args, deadline);
-        let mut mappings = Mappings::default();
-        for line in said {
-            match line {
-                Line::Mapping { pid, path } => mappings.found.push((pid, path)),
-                Line::Looked { .. } => mappings.looked_at += 1,
-                Line::Failed(fault) => mappings.fault = Some(fault),
-                _ => {}
-            }
-        }
-        if let Some(error) = error {
-            mappings.fault = Some(Fault::new("/proc/<pid>/maps", error));
-        }
-        mappings
+        self.search_maps(&format!("mappings {dev}"), "mappings", &[dev].into(), pids, deadline)
     }
 
-    /// Which files of `devs` each of `pids` can write to by a mapping, one after another.
-    pub fn writable_mappings(&self, devs: &BTreeSet<Dev>, pids: &[u32], deadline: Duration) -> WritableMappings {
+    /// Which files of `devs` each of `pids` can write to by a mapping.
+    pub fn writable_mappings(&self, devs: &BTreeSet<Dev>, pids: &[u32], deadline: Duration) -> Mappings {
+        self.search_maps("writable mappings", "writable", devs, pids, deadline)
+    }
+
+    /// Searches one process after another: what is mapped by those before one that cannot be read is found even so.
+    fn search_maps(&self, key: &str, kind: &str, devs: &BTreeSet<Dev>, pids: &[u32], deadline: Duration) -> Mappings {
         let names: Vec<String> = devs.iter().map(Dev::to_string).collect();
         let args = std::iter::once(names.join(",")).chain(pids.iter().map(u32::to_string));
-        let (said, error) = self.ask("writable mappings", "writable", args, deadline);
-        let mut mappings = WritableMappings::default();
-        for line in said {
+        let (lines, error) = self.ask(key, kind, args, deadline);
+        let mut mappings = Mappings::default();
+        for line in lines {
             match line {
-                Line::WritableMapping { pid, dev, path } => mappings.found.push((pid, dev, path)),
+                Line::Mapping { pid, dev, path } => mappings.found.push((pid, dev, path)),
                 Line::Looked { pid } => mappings.looked_at.push(pid),
                 Line::Failed(fault) => mappings.fault = Some(fault),
                 _ => {}

@@ -24,8 +24,8 @@ const MAX_MAPS_BYTES: u64 = 16 << 20;
 pub(super) fn probe(args: &[String], out: &OwnedFd) -> Result<(), Errno> {
     let done = match args {
         [kind, path] if kind == "stat" => stat(path, out),
-        [kind, dev, pids @ ..] if kind == "mappings" => mappings(dev, pids, out),
-        [kind, devs, pids @ ..] if kind == "writable" => writable_mappings(devs, pids, out),
+        [kind, devs, pids @ ..] if kind == "mappings" => search_maps(devs, pids, MAX_MAPS_BYTES, out, false),
+        [kind, devs, pids @ ..] if kind == "writable" => search_maps(devs, pids, MAX_MAPS_BYTES, out, true),
         [kind, links @ ..] if kind == "places" => places(links, out),
         _ => return Err(Errno::EINVAL),
     };
@@ -66,29 +66,16 @@ fn stat(path: &str, out: &OwnedFd) -> io::Result<()> {
     }
 }
 
-fn mappings(dev: &str, pids: &[String], out: &OwnedFd) -> io::Result<()> {
-    let Some(dev) = Dev::parse(dev) else { return Err(io::ErrorKind::InvalidInput.into()) };
-    search_maps(pids, MAX_MAPS_BYTES, out, |pid, bytes| {
-        let files = maps::files_of(bytes, dev);
-        files.into_iter().map(|path| Line::Mapping { pid, path }).collect()
-    })
-}
-
-fn writable_mappings(devs: &str, pids: &[String], out: &OwnedFd) -> io::Result<()> {
-    let devs: Vec<Dev> = devs.split(',').filter_map(Dev::parse).collect();
-    search_maps(pids, MAX_MAPS_BYTES, out, |pid, bytes| {
-        let files = maps::writable_files(bytes, &devs);
-        files.into_iter().map(|(dev, path)| Line::WritableMapping { pid, dev, path }).collect()
-    })
-}
-
 /// Says what there is in the mappings of each process, and that it has been looked at.
-fn search_maps(pids: &[String], cap: u64, out: &OwnedFd, find: impl Fn(u32, &[u8]) -> Vec<Line>) -> io::Result<()> {
+fn search_maps(devs: &str, pids: &[String], cap: u64, out: &OwnedFd, only_writable: bool) -> io::Result<()> {
+    let devs: Vec<Dev> = devs.split(',').filter_map(Dev::parse).collect();
     for pid in pids.iter().filter_map(|pid| pid.parse().ok()) {
         let path = format!("/proc/{pid}/maps");
         match read(&path, cap) {
             Ok(bytes) => {
-                find(pid, &bytes).iter().try_for_each(|line| write_line(out, line))?;
+                for (dev, path) in maps::files(&bytes, &devs, only_writable) {
+                    write_line(out, &Line::Mapping { pid, dev, path })?;
+                }
                 let is_cut = bytes.len() as u64 == cap;
                 let too_large = || Fault::new(path, (FaultKind::TooLarge, "has more mappings than are read"));
                 write_line(out, &if is_cut { Line::Failed(too_large()) } else { Line::Looked { pid } })?;
@@ -128,7 +115,7 @@ mod tests {
         let me = std::process::id();
         let written = |cap| {
             let (read, write) = nix::unistd::pipe().unwrap();
-            search_maps(&[me.to_string()], cap, &write, |_, _| Vec::new()).unwrap();
+            search_maps("0:0", &[me.to_string()], cap, &write, false).unwrap();
             drop(write);
             let mut output = Vec::new();
             fs::File::from(read).read_to_end(&mut output).unwrap();
