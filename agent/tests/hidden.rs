@@ -41,15 +41,15 @@ fn no_answer_holds_what_cannot_be_seen() {
         let saved: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
         let places: Vec<String> = {
             let mut whole = saved.clone();
-            let mut found = BTreeMap::new();
-            texts(&mut whole, "", &mut found);
-            found.into_keys().collect()
+            let mut places = BTreeMap::new();
+            texts(&mut whole, "", &mut places);
+            places.into_keys().collect()
         };
         for place in places {
             let mut hostile = saved.clone();
-            let mut found = BTreeMap::new();
-            texts(&mut hostile, "", &mut found);
-            found.remove(&place).into_iter().flatten().for_each(|text| text.push_str(HOSTILE));
+            let mut places = BTreeMap::new();
+            texts(&mut hostile, "", &mut places);
+            places.remove(&place).into_iter().flatten().for_each(|text| text.push_str(HOSTILE));
             // What must have a shape is not read at all.
             let Ok(seen) = serde_json::from_value::<Observation>(hostile) else { continue };
             let report = gates::judge(&seen);

@@ -64,8 +64,8 @@ mod tests {
     fn shells() -> Vec<Vec<&'static str>> {
         let known = [vec!["sh"], vec!["dash"], vec!["bash"], vec!["busybox", "sh"], vec!["zsh"], vec!["fish"]];
         let is_here = |shell: &Vec<&str>| {
-            let found = Command::new(shell[0]).args(&shell[1..]).args(["-c", "true"]).output();
-            shell[0] == "sh" || found.is_ok_and(|output| output.status.success())
+            let trial = Command::new(shell[0]).args(&shell[1..]).args(["-c", "true"]).output();
+            shell[0] == "sh" || trial.is_ok_and(|output| output.status.success())
         };
         known.into_iter().filter(is_here).collect()
     }

@@ -229,10 +229,10 @@ mod tests {
 
     #[test]
     fn the_unit_tells_the_distribution() {
-        let found = |unit| Distribution::find(Some("kubelet"), Some(unit), None);
-        assert_eq!(found("rke2-agent.service").runtime, Some(OF_K3S));
-        assert_eq!(found("k0sworker.service").kubelet_root, "/var/lib/k0s/kubelet");
-        assert_eq!(found("ours.service"), &DISTRIBUTIONS[0]);
+        let distribution = |unit| Distribution::find(Some("kubelet"), Some(unit), None);
+        assert_eq!(distribution("rke2-agent.service").runtime, Some(OF_K3S));
+        assert_eq!(distribution("k0sworker.service").kubelet_root, "/var/lib/k0s/kubelet");
+        assert_eq!(distribution("ours.service"), &DISTRIBUTIONS[0]);
     }
 
     #[test]

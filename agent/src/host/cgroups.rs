@@ -47,7 +47,7 @@ const KNOWN_TO_RUNC: [&str; 14] = [
 
 /// The cgroup hierarchies of the host, from its mount table.
 pub fn hierarchies(table: &[u8]) -> Vec<CgroupMount> {
-    let mut found = Vec::new();
+    let mut hierarchies = Vec::new();
     parse::mountinfo::mounts_with(table, b" - cgroup", |mount| {
         let controllers =
             || mount.super_options().split(|b| *b == b',').map(|option| String::from_utf8_lossy(option).into_owned());
@@ -64,21 +64,21 @@ pub fn hierarchies(table: &[u8]) -> Vec<CgroupMount> {
         // own view has a path below it.
         let is_whole = mount.root().split(|b| *b == b'/').all(|part| part.is_empty() || part == b"..");
         if is_whole {
-            found.push(CgroupMount { mount_point: HostPath::new(mount.mount_point()), v1 });
+            hierarchies.push(CgroupMount { mount_point: HostPath::new(mount.mount_point()), v1 });
         }
         false
     });
     // Cilium mounts version 2 once more for itself.
     let is_hosts = |mount: &CgroupMount| mount.mount_point.as_path().starts_with("/sys/fs/cgroup");
-    if found.iter().any(|mount| mount.v1.is_none() && is_hosts(mount)) {
-        found.retain(|mount| mount.v1.is_some() || is_hosts(mount));
+    if hierarchies.iter().any(|mount| mount.v1.is_none() && is_hosts(mount)) {
+        hierarchies.retain(|mount| mount.v1.is_some() || is_hosts(mount));
     }
-    found
+    hierarchies
 }
 
 /// Finds the cgroups of all pods below `cgroup_root`, without looking into them.
 pub fn pods(host: &HostRoot, mounts: &[CgroupMount], cgroup_root: &str) -> Seen<Vec<PodCgroup>> {
-    let mut found: BTreeMap<PodUid, Vec<CgroupDir>> = BTreeMap::new();
+    let mut dirs: BTreeMap<PodUid, Vec<CgroupDir>> = BTreeMap::new();
     let mut any_tree = false;
     let mut failed = None;
     for mount in mounts {
@@ -94,13 +94,13 @@ pub fn pods(host: &HostRoot, mounts: &[CgroupMount], cgroup_root: &str) -> Seen<
             any_tree = true;
             for entry in entries.iter().filter(|entry| entry.kind == EntryKind::Directory) {
                 let Some(uid) = entry.name.to_str().and_then(pod_uid) else { continue };
-                found.entry(uid).or_default().push(dir_of(mount, tree.join(&entry.name)));
+                dirs.entry(uid).or_default().push(dir_of(mount, tree.join(&entry.name)));
             }
         }
     }
     match failed {
         Some(fault) => Seen::Failed(fault),
-        None if any_tree => Seen::Seen(found.into_iter().map(|(uid, dirs)| PodCgroup { uid, dirs }).collect()),
+        None if any_tree => Seen::Seen(dirs.into_iter().map(|(uid, dirs)| PodCgroup { uid, dirs }).collect()),
         None => Seen::Missing,
     }
 }
@@ -112,7 +112,7 @@ pub fn pods_of(
     mounts: &[CgroupMount],
     cgroup_root: &str,
 ) -> Seen<Vec<PodCgroup>> {
-    let mut found: BTreeMap<PodUid, Vec<CgroupDir>> = BTreeMap::new();
+    let mut dirs: BTreeMap<PodUid, Vec<CgroupDir>> = BTreeMap::new();
     let mut any_tree = false;
     for mount in mounts {
         for tree in trees(mount, cgroup_root) {
@@ -120,14 +120,14 @@ pub fn pods_of(
             for uid in uids {
                 let path = tree.join(name(&tree, uid));
                 match sys::file_facts(&host.at(&path)) {
-                    Ok(_) => found.entry(uid.clone()).or_default().push(dir_of(mount, path)),
+                    Ok(_) => dirs.entry(uid.clone()).or_default().push(dir_of(mount, path)),
                     Err(error) if sys::is_gone(&error) => {}
                     Err(error) => return Seen::Failed(fault_at(&path, &error)),
                 }
             }
         }
     }
-    let pods = found.into_iter().map(|(uid, dirs)| PodCgroup { uid, dirs });
+    let pods = dirs.into_iter().map(|(uid, dirs)| PodCgroup { uid, dirs });
     if any_tree { Seen::Seen(pods.collect()) } else { Seen::Missing }
 }
 
@@ -400,16 +400,16 @@ mod tests {
     #[test]
     fn a_second_mount_of_version_2_is_not_looked_through() {
         let line = |at: &str, kind: &str| format!("30 24 0:27 / {at} rw - {kind} cgroup rw\n");
-        let found = |lines: &[String]| {
+        let cgroups = |lines: &[String]| {
             let table = lines.concat();
             let mounts = hierarchies(table.as_bytes());
             mounts.iter().map(|mount| mount.mount_point.show()).collect::<Vec<_>>()
         };
         let own = line("/run/cilium/cgroupv2", "cgroup2");
-        assert_eq!(found(&[own.clone(), line("/sys/fs/cgroup", "cgroup2")]), ["/sys/fs/cgroup"]);
-        assert_eq!(found(&[line("/sys/fs/cgroup/unified", "cgroup2"), own.clone()]), ["/sys/fs/cgroup/unified"]);
+        assert_eq!(cgroups(&[own.clone(), line("/sys/fs/cgroup", "cgroup2")]), ["/sys/fs/cgroup"]);
+        assert_eq!(cgroups(&[line("/sys/fs/cgroup/unified", "cgroup2"), own.clone()]), ["/sys/fs/cgroup/unified"]);
         assert_eq!(
-            found(&[own, line("/sys/fs/cgroup/pids", "cgroup")]),
+            cgroups(&[own, line("/sys/fs/cgroup/pids", "cgroup")]),
             ["/run/cilium/cgroupv2", "/sys/fs/cgroup/pids"]
         );
     }

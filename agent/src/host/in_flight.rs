@@ -15,9 +15,9 @@ const MAX_OWNERS: usize = 32;
 /// Whose sockets have some, as far as the time reaches: every socket of the node is looked at.
 pub fn owners(process_index: &ProcessIndex, deadline: Duration) -> Vec<InFlight> {
     let end = Instant::now() + deadline;
-    let mut found = Vec::new();
+    let mut owners = Vec::new();
     for pid in process_index.group_by_mount_ns().pids.values().flatten() {
-        if Instant::now() >= end || found.len() >= MAX_OWNERS {
+        if Instant::now() >= end || owners.len() >= MAX_OWNERS {
             break;
         }
         let Ok((dir, _)) = living(*pid) else { continue };
@@ -27,9 +27,9 @@ pub fn owners(process_index: &ProcessIndex, deadline: Duration) -> Vec<InFlight>
                 waiting = waiting_count(&dir, fd, link).map(|count| (fd, count));
             }
         });
-        found.extend(waiting.and_then(|(fd, count)| owner_of(*pid, &dir, fd, count)));
+        owners.extend(waiting.and_then(|(fd, count)| owner_of(*pid, &dir, fd, count)));
     }
-    found
+    owners
 }
 
 fn waiting_count(dir: &ProcDir, fd: u32, link: &[u8]) -> Option<u32> {

@@ -386,8 +386,11 @@ mod tests {
         };
         let choose = |wanted: Option<u32>| {
             let mut refused = Vec::new();
-            let found = choose(vec![of(7), of(8)], wanted, &mut refused);
-            (found.map(|found| found.pid), refused.into_iter().map(|other| (other.pid, other.why)).collect::<Vec<_>>())
+            let chosen = choose(vec![of(7), of(8)], wanted, &mut refused);
+            (
+                chosen.map(|chosen| chosen.pid),
+                refused.into_iter().map(|other| (other.pid, other.why)).collect::<Vec<_>>(),
+            )
         };
         assert_eq!(choose(None), (Some(7), vec![(8, Disbelief::AnotherIsJudged(7))]));
         assert_eq!(choose(Some(8)), (Some(8), vec![(7, Disbelief::AnotherIsJudged(8))]));
@@ -414,11 +417,11 @@ mod tests {
         };
         put(other, "a.slice/second-kubelet.service");
         let mounts = [CgroupMount { mount_point: HostPath::from(dir.path().to_owned()), v1: None }];
-        let found = |every: bool| unit_kubelets(&mounts, &HostRoot::default(), every);
+        let kubelets = |every: bool| unit_kubelets(&mounts, &HostRoot::default(), every);
         // Nobody is in the units: then all processes are looked at.
-        assert!(found(true).is_empty());
+        assert!(kubelets(true).is_empty());
         put(usual, "system.slice/kubelet.service");
-        assert_eq!((found(false), found(true)), (vec![usual], vec![usual, other]));
+        assert_eq!((kubelets(false), kubelets(true)), (vec![usual], vec![usual, other]));
         for child in &mut children {
             child.kill().unwrap();
             child.wait().unwrap();

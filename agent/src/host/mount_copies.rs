@@ -21,9 +21,9 @@ pub fn search(
     process_index: &ProcessIndex,
     reader: &mut MountReader,
 ) -> Vec<MountCopy> {
-    let mut found: Vec<MountCopy> = Vec::new();
+    let mut copies: Vec<MountCopy> = Vec::new();
     if ends.is_empty() {
-        return found;
+        return copies;
     }
     let spaces = &process_index.group_by_mount_ns().pids;
     for (ns, pids) in spaces.iter().filter(|(ns, _)| !own.contains(ns)) {
@@ -35,14 +35,14 @@ pub fn search(
                     continue;
                 };
                 let (pid, comm, state, owner) = (process.pid, process.comm, process.state, process.owner);
-                found.push(MountCopy { mount, ns: *ns, pid, comm, state, owner });
-                if found.len() == MAX_COPIES {
-                    return found;
+                copies.push(MountCopy { mount, ns: *ns, pid, comm, state, owner });
+                if copies.len() == MAX_COPIES {
+                    return copies;
                 }
             }
         }
     }
-    found
+    copies
 }
 
 /// Whether a kernel older than 3.18 was taught to do without (`fs.may_detach_mounts`, RHEL 7.4).
@@ -67,11 +67,11 @@ mod tests {
         let own = [sys::namespace_of(home.pid(), "mnt").unwrap()].into();
         let find =
             || search(&ends, &own, &ProcessIndex::read(), &mut MountReader::new(HostPath::from("/var/lib/kubelet")));
-        let found = find();
-        assert_eq!(found.len(), 1, "{found:?}");
-        assert_eq!(found[0].ns, sys::namespace_of(holder, "mnt").unwrap());
-        assert!(found[0].is_copy_of(&"/run/netns/cni-7".into(), &"/run".into()));
-        assert!(!found[0].is_copy_of(&"/run/netns/cni-77".into(), &"/run".into()));
+        let copies = find();
+        assert_eq!(copies.len(), 1, "{copies:?}");
+        assert_eq!(copies[0].ns, sys::namespace_of(holder, "mnt").unwrap());
+        assert!(copies[0].is_copy_of(&"/run/netns/cni-7".into(), &"/run".into()));
+        assert!(!copies[0].is_copy_of(&"/run/netns/cni-77".into(), &"/run".into()));
         other.run("umount /mnt/netns/cni-7");
         assert_eq!(find(), []);
     }

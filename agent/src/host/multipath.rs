@@ -101,9 +101,9 @@ mod tests {
 
     #[test]
     fn the_map_below_a_logical_volume() {
-        let found = seen(&sysfs(["offline", "transport-offline"]));
-        assert_eq!((found[0].name.as_str(), found[0].device.as_str(), found[0].mounted), ("mpatha", "dm-3", DEV));
-        assert!(found[0].is_without_path(), "{found:?}");
+        let maps = seen(&sysfs(["offline", "transport-offline"]));
+        assert_eq!((maps[0].name.as_str(), maps[0].device.as_str(), maps[0].mounted), ("mpatha", "dm-3", DEV));
+        assert!(maps[0].is_without_path(), "{maps:?}");
         assert!(!seen(&sysfs(["offline", "running"]))[0].is_without_path());
         assert!(!seen(&sysfs(["offline", ""]))[0].is_without_path(), "what is not told is not dead");
     }

@@ -53,17 +53,17 @@ impl ProcessIndex {
     /// Who lives in which mount namespace; one link per process.
     pub fn group_by_mount_ns(&self) -> &ByMountNamespace {
         self.group_by_mount_ns.get_or_init(|| {
-            let mut found = ByMountNamespace::default();
+            let mut groups = ByMountNamespace::default();
             self.for_each_namespace("mnt", |pid, ns| {
                 // A zombie shows none, but its threads may live.
                 match ns.or_else(|_| living(pid).map(|(_, ns)| ns)) {
-                    Ok(ns) => found.pids.entry(ns).or_default().push(pid),
+                    Ok(ns) => groups.pids.entry(ns).or_default().push(pid),
                     // Gone, or a zombie that holds nothing.
                     Err(error) if sys::is_gone(&error) => {}
-                    Err(_) => found.unreadable += 1,
+                    Err(_) => groups.unreadable += 1,
                 }
             });
-            found
+            groups
         })
     }
 
@@ -71,9 +71,9 @@ impl ProcessIndex {
     /// the children that somebody outside put into a container. One link per process.
     pub fn members(&self, pid_namespaces: &BTreeSet<u64>) -> impl Iterator<Item = u32> {
         let all = self.pid_ns.get_or_init(|| {
-            let mut found = Vec::new();
-            self.for_each_namespace("pid", |pid, ns| found.extend(ns.ok().map(|ns| (pid, ns))));
-            found
+            let mut members = Vec::new();
+            self.for_each_namespace("pid", |pid, ns| members.extend(ns.ok().map(|ns| (pid, ns))));
+            members
         });
         all.iter().filter(|(_, ns)| pid_namespaces.contains(ns)).map(|(pid, _)| *pid)
     }
@@ -118,7 +118,7 @@ mod tests {
                       libc.vfork() == 0 and libc.pause()";
         let mut child = std::process::Command::new("python3").args(["-c", script]).spawn().unwrap();
         let has_it = || ProcessIndex::read().uninterruptible("umount", 4).contains(&child.id());
-        let found = (0..50).any(|_| {
+        let came = (0..50).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(100));
             has_it()
         });
@@ -130,6 +130,6 @@ mod tests {
             );
         }
         child.wait().unwrap();
-        assert!(found && none.is_empty());
+        assert!(came && none.is_empty());
     }
 }

@@ -106,16 +106,16 @@ pub fn descendants(roots: &BTreeSet<u32>) -> Option<BTreeSet<u32>> {
     if !tells_children() {
         return None;
     }
-    let mut found = BTreeSet::new();
+    let mut family = BTreeSet::new();
     let mut open: Vec<u32> = roots.iter().copied().collect();
     while let Some(pid) = open.pop() {
-        let children = children(pid).into_iter().filter(|child| found.insert(*child));
+        let children = children(pid).into_iter().filter(|child| family.insert(*child));
         open.extend(children.filter(|child| !roots.contains(child)));
-        if found.len() > MAX_DESCENDANTS {
+        if family.len() > MAX_DESCENDANTS {
             return None;
         }
     }
-    Some(found)
+    Some(family)
 }
 
 fn tells_children() -> bool {
@@ -158,13 +158,13 @@ mod tests {
     fn descendants_are_followed_down() {
         let mut child = Command::new("sh").args(["-c", "sh -c 'sleep 60 & wait' & wait"]).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(100));
-        let found = descendants(&[child.id()].into());
+        let family = descendants(&[child.id()].into());
         let names = |pids: &BTreeSet<u32>| {
             let process = |pid: &u32| process(*pid, Depth::Leader).get().map(|process| process.comm.clone());
             pids.iter().filter_map(process).collect::<Vec<String>>()
         };
-        let seen = found.as_ref().map(names);
-        for pid in found.iter().flatten().copied().chain([child.id()]) {
+        let seen = family.as_ref().map(names);
+        for pid in family.iter().flatten().copied().chain([child.id()]) {
             let _ = kill(Pid::from_raw(pid.try_into().unwrap()), Signal::SIGKILL);
         }
         child.wait().unwrap();

@@ -56,16 +56,16 @@ mod tests {
         let start = |program: &std::path::Path| Command::new(program).arg("60").current_dir(&bundle).spawn().unwrap();
         let (mut shim, mut other) = (start(&program), start("/bin/sleep".as_ref()));
         std::thread::sleep(std::time::Duration::from_millis(50));
-        let found = sandbox_shims(&["xyz".into(), "abc".into()], &ProcessIndex::read());
+        let shims = sandbox_shims(&["xyz".into(), "abc".into()], &ProcessIndex::read());
         let elsewhere = sandbox_shims(&["bc".into()], &ProcessIndex::read());
         for child in [&mut shim, &mut other] {
             child.kill().unwrap();
             child.wait().unwrap();
         }
-        assert_eq!(found.len(), 1, "{found:?}");
-        assert_eq!((found[0].pid, found[0].sandbox.as_str()), (shim.id(), "abc"));
-        assert_eq!(found[0].program_name(), Some("containerd-shim-kata-v2"));
-        assert!(matches!(found[0].children, Seen::Seen(0) | Seen::Missing));
+        assert_eq!(shims.len(), 1, "{shims:?}");
+        assert_eq!((shims[0].pid, shims[0].sandbox.as_str()), (shim.id(), "abc"));
+        assert_eq!(shims[0].program_name(), Some("containerd-shim-kata-v2"));
+        assert!(matches!(shims[0].children, Seen::Seen(0) | Seen::Missing));
         assert_eq!(elsewhere, []);
     }
 }

@@ -33,21 +33,21 @@ pub fn files(
     deadline: Duration,
 ) -> Vec<WritableFiles> {
     let end = Instant::now() + deadline;
-    let mut found: Vec<WritableFiles> = pids.iter().map(|pid| opened(*pid, devs, reader, end)).collect();
-    let unexplained = found.iter().filter(|one| one.files.is_empty() && one.fault.is_none()).map(|one| one.pid);
+    let mut writable: Vec<WritableFiles> = pids.iter().map(|pid| opened(*pid, devs, reader, end)).collect();
+    let unexplained = writable.iter().filter(|one| one.files.is_empty() && one.fault.is_none()).map(|one| one.pid);
     let unexplained: Vec<u32> = unexplained.collect();
     if devs.is_empty() || unexplained.is_empty() {
-        return found;
+        return writable;
     }
     let mapped = prober.writable_mappings(devs, &unexplained, deadline);
-    for one in found.iter_mut().filter(|one| unexplained.contains(&one.pid)) {
+    for one in writable.iter_mut().filter(|one| unexplained.contains(&one.pid)) {
         let files = mapped.found.iter().filter(|(pid, ..)| *pid == one.pid);
         one.files = files.filter_map(|(pid, dev, path)| mapping(*pid, *dev, path, reader)).take(MAX_FILES).collect();
         if !mapped.looked_at.contains(&one.pid) {
             one.fault = mapped.fault.clone();
         }
     }
-    found
+    writable
 }
 
 fn opened(pid: u32, devs: &BTreeSet<Dev>, reader: &mut MountReader, end: Instant) -> WritableFiles {
@@ -130,11 +130,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let written = File::create(dir.path().join("written")).unwrap();
         let read = File::open(dir.path().join("written")).unwrap();
-        let found = of(std::process::id());
-        let has = |file: &File| found.files.iter().any(|one| one.fd == u32::try_from(file.as_raw_fd()).ok());
+        let writable = of(std::process::id());
+        let has = |file: &File| writable.files.iter().any(|one| one.fd == u32::try_from(file.as_raw_fd()).ok());
         // Of many only some are named, and other tests of this process open files too.
-        assert!(has(&written) || found.files.len() == MAX_FILES, "{found:?}");
-        assert!(!has(&read), "{found:?}");
+        assert!(has(&written) || writable.files.len() == MAX_FILES, "{writable:?}");
+        assert!(!has(&read), "{writable:?}");
     }
 
     struct Ends(Child);
@@ -155,9 +155,9 @@ mod tests {
         while fs::read_to_string(&log).unwrap_or_default().is_empty() {
             std::thread::sleep(Duration::from_millis(10));
         }
-        let found = of(child.0.id());
-        let file = found.files.iter().find(|file| file.path.as_path() == log).unwrap();
-        assert_eq!((file.fd, found.fault), (Some(1), None));
+        let writable = of(child.0.id());
+        let file = writable.files.iter().find(|file| file.path.as_path() == log).unwrap();
+        assert_eq!((file.fd, writable.fault), (Some(1), None));
         let (_, mut reader) = all(child.0.id());
         let none = files(&[child.0.id()], &BTreeSet::new(), &mut reader, &Prober::new(), Duration::from_secs(5));
         assert_eq!(none[0].files, [], "no pod has a volume on it");
@@ -168,15 +168,15 @@ mod tests {
         let mut child = Command::new("true").spawn().unwrap();
         child.wait().unwrap();
         let (devs, mut reader) = all(std::process::id());
-        let found = files(&[child.id()], &devs, &mut reader, &Prober::new(), Duration::from_secs(5));
-        assert_eq!(found, [WritableFiles { pid: child.id(), files: Vec::new(), fault: None }]);
+        let writable = files(&[child.id()], &devs, &mut reader, &Prober::new(), Duration::from_secs(5));
+        assert_eq!(writable, [WritableFiles { pid: child.id(), files: Vec::new(), fault: None }]);
     }
 
     /// Nobody is looked at for longer than there is time.
     #[test]
     fn time_that_is_up_is_told() {
         let (devs, mut reader) = all(std::process::id());
-        let found = opened(std::process::id(), &devs, &mut reader, Instant::now() - Duration::from_secs(1));
-        assert!(found.files.is_empty() && found.fault.is_some_and(|fault| fault.kind == FaultKind::TimedOut));
+        let writable = opened(std::process::id(), &devs, &mut reader, Instant::now() - Duration::from_secs(1));
+        assert!(writable.files.is_empty() && writable.fault.is_some_and(|fault| fault.kind == FaultKind::TimedOut));
     }
 }

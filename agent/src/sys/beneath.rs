@@ -109,12 +109,12 @@ impl Beneath {
     /// Reads at most `cap` bytes of the regular file at `below`; of anything else nothing is opened.
     pub fn read_capped(&self, below: &Path, cap: usize) -> io::Result<Vec<u8>> {
         let read = || {
-            let found = self.reach(below, Mounts::Refused)?;
-            if !FileFacts::read(&found)?.is_file {
+            let file = self.reach(below, Mounts::Refused)?;
+            if !FileFacts::read(&file)?.is_file {
                 return Err(io::Error::other("is not a regular file"));
             }
             let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
-            read_all(&open(&descriptor_path(&found), flags, Mode::empty())?, cap)
+            read_all(&open(&descriptor_path(&file), flags, Mode::empty())?, cap)
         };
         read().map_err(|error| self.named(below, error))
     }

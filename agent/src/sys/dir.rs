@@ -54,7 +54,7 @@ pub fn list_capped(path: &Path, cap: usize) -> io::Result<Vec<Entry>> {
 
 /// The entries of an open directory.
 pub(super) fn entries(fd: &OwnedFd, cap: usize) -> io::Result<Vec<Entry>> {
-    let mut found = Vec::new();
+    let mut listed = Vec::new();
     // Large enough for most directories of a node in one call.
     let mut buffer = vec![MaybeUninit::uninit(); 32 << 10];
     let mut entries = RawDir::new(fd, &mut buffer);
@@ -64,7 +64,7 @@ pub(super) fn entries(fd: &OwnedFd, cap: usize) -> io::Result<Vec<Entry>> {
         if name == b"." || name == b".." {
             continue;
         }
-        if found.len() == cap {
+        if listed.len() == cap {
             break;
         }
         let kind = match entry.file_type() {
@@ -73,7 +73,7 @@ pub(super) fn entries(fd: &OwnedFd, cap: usize) -> io::Result<Vec<Entry>> {
             FileType::Unknown => EntryKind::Unknown,
             _ => EntryKind::Other,
         };
-        found.push(Entry { name: OsStr::from_bytes(name).to_owned(), kind });
+        listed.push(Entry { name: OsStr::from_bytes(name).to_owned(), kind });
     }
-    Ok(found)
+    Ok(listed)
 }

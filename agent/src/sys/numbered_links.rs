@@ -20,20 +20,20 @@ pub(super) fn walk(
 ) -> io::Result<ControlFlow<()>> {
     // How many of them there were.
     let mut some = |numbers: &[u32]| {
-        let mut found = 0;
+        let mut count = 0;
         for (number, link) in numbers.iter().zip(look(numbers)) {
             match link {
                 Ok(link) => {
-                    found += 1;
+                    count += 1;
                     if see(*number, &link).is_break() {
-                        return Ok((found, ControlFlow::Break(())));
+                        return Ok((count, ControlFlow::Break(())));
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::TimedOut => return Err(error),
                 Err(_) => {}
             }
         }
-        Ok((found, ControlFlow::Continue(())))
+        Ok((count, ControlFlow::Continue(())))
     };
     let next = match first(dir, &mut some)? {
         ControlFlow::Continue(Some(next)) => next,

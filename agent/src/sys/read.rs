@@ -36,8 +36,8 @@ pub fn read_text(path: &Path, cap: usize) -> io::Result<String> {
 /// looked at before it is opened: opening a device or a pipe may do something.
 pub fn read_text_of_root(path: &Path, cap: usize) -> io::Result<String> {
     let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-    let found = open(path, flags, Mode::empty()).map_err(|error| named(path, error.into()))?;
-    let facts = fstat(&found).map_err(|error| named(path, error.into()))?;
+    let file = open(path, flags, Mode::empty()).map_err(|error| named(path, error.into()))?;
+    let facts = fstat(&file).map_err(|error| named(path, error.into()))?;
     let refuse = |why: &str| Err(named(path, io::Error::other(why)));
     if facts.st_mode & SFlag::S_IFMT.bits() != SFlag::S_IFREG.bits() {
         return refuse("is no regular file");
@@ -48,7 +48,7 @@ pub fn read_text_of_root(path: &Path, cap: usize) -> io::Result<String> {
     if facts.st_mode & 0o022 != 0 {
         return refuse("may be written by others than root");
     }
-    let opened = format!("/proc/self/fd/{}", found.as_raw_fd());
+    let opened = format!("/proc/self/fd/{}", file.as_raw_fd());
     read_text(opened.as_ref(), cap).map_err(|error| named(path, error))
 }
 

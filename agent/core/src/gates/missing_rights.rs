@@ -7,7 +7,7 @@ use crate::observation::{Fault, Observation, Rights, Source, Thread};
 /// What is not granted.
 pub struct Lacking {
     /// One entry for each right.
-    pub told: Vec<Unknown>,
+    pub unknown: Vec<Unknown>,
     /// Nothing of the host is seen.
     pub blind: bool,
 }
@@ -15,14 +15,14 @@ pub struct Lacking {
 /// Compares what is granted with what the checks need. Kernel stacks are among it only where the
 /// kernel says nowhere else what a task waits for.
 pub fn lacking(seen: &Observation) -> Lacking {
-    let Some(rights) = seen.rights.get() else { return Lacking { told: Vec::new(), blind: false } };
+    let Some(rights) = seen.rights.get() else { return Lacking { unknown: Vec::new(), blind: false } };
     if !rights.host_pids {
         let entry = unknown(
             "hostPID",
             "/proc shows other processes than the host's; set hostPID: true in the pod",
             "everything on this node",
         );
-        return Lacking { told: vec![entry], blind: true };
+        return Lacking { unknown: vec![entry], blind: true };
     }
     let user = (!rights.root).then(|| {
         unknown(
@@ -32,7 +32,7 @@ pub fn lacking(seen: &Observation) -> Lacking {
         )
     });
     Lacking {
-        told: into_processes(rights)
+        unknown: into_processes(rights)
             .into_iter()
             .chain(other_users(rights))
             .chain(into_stacks(seen, rights))
@@ -88,7 +88,7 @@ impl Lacking {
     /// Whether a failure only says again, of one file, what is told here.
     pub fn explains(&self, fault: &Fault) -> bool {
         let is_denied = fault.kind == FaultKind::Denied;
-        !self.told.is_empty() && fault.source != Source::ApiServer && (is_denied || self.blind)
+        !self.unknown.is_empty() && fault.source != Source::ApiServer && (is_denied || self.blind)
     }
 }
 
@@ -106,7 +106,7 @@ mod tests {
         sees_kubelet: Some(true),
     };
 
-    fn told(rights: Rights) -> Vec<String> {
+    fn sources(rights: Rights) -> Vec<String> {
         let mut seen = sample::node();
         seen.rights = Seen::Seen(rights);
         seen.faults = vec![Fault::new("/proc/1/ns/mnt", (FaultKind::Denied, "x")); 50];
@@ -120,13 +120,16 @@ mod tests {
     #[test]
     fn each_missing_right_is_told_once() {
         let other = "/proc/7/mountinfo";
-        assert_eq!(told(ALL), [other]);
-        assert_eq!(told(Rights { dac_read_search: false, ..ALL }), ["CAP_DAC_READ_SEARCH", other]);
+        assert_eq!(sources(ALL), [other]);
+        assert_eq!(sources(Rights { dac_read_search: false, ..ALL }), ["CAP_DAC_READ_SEARCH", other]);
         let blind = Rights { sys_ptrace: false, sees_kubelet: Some(false), ..ALL };
-        assert_eq!(told(blind), ["CAP_SYS_PTRACE", other]);
-        assert_eq!(told(Rights { dac_read_search: false, ..blind }), ["CAP_SYS_PTRACE", "CAP_DAC_READ_SEARCH", other]);
-        assert_eq!(told(Rights { root: false, ..ALL }), ["root", other]);
-        assert_eq!(told(Rights { host_pids: false, ..blind }), ["hostPID"]);
+        assert_eq!(sources(blind), ["CAP_SYS_PTRACE", other]);
+        assert_eq!(
+            sources(Rights { dac_read_search: false, ..blind }),
+            ["CAP_SYS_PTRACE", "CAP_DAC_READ_SEARCH", other]
+        );
+        assert_eq!(sources(Rights { root: false, ..ALL }), ["root", other]);
+        assert_eq!(sources(Rights { host_pids: false, ..blind }), ["hostPID"]);
     }
 
     /// Its own pid namespace shows it as root with all capabilities, and nothing of the node.
@@ -154,13 +157,13 @@ mod tests {
         seen.processes.push(process);
         let sources = |rights| {
             let seen = Observation { rights: Seen::Seen(rights), ..seen.clone() };
-            lacking(&seen).told.into_iter().map(|unknown| unknown.source).collect::<Vec<_>>()
+            lacking(&seen).unknown.into_iter().map(|unknown| unknown.source).collect::<Vec<_>>()
         };
         assert_eq!(sources(ALL), ["CAP_SYS_ADMIN"]);
         assert!(sources(Rights { sys_admin: true, ..ALL }).is_empty());
         seen.processes.last_mut().unwrap().threads[0].wchan = Seen::Seen("request_wait_answer".into());
         let newer = Observation { rights: Seen::Seen(ALL), ..seen };
-        assert!(lacking(&newer).told.is_empty());
+        assert!(lacking(&newer).unknown.is_empty());
     }
 
     #[test]
@@ -177,6 +180,6 @@ mod tests {
         let mut json = serde_json::to_value(&seen).unwrap();
         json.as_object_mut().unwrap().remove("rights");
         assert_eq!(serde_json::from_value::<Observation>(json).unwrap(), seen);
-        assert!(lacking(&seen).told.is_empty());
+        assert!(lacking(&seen).unknown.is_empty());
     }
 }

@@ -41,7 +41,7 @@ pub(crate) fn judge_by(seen: &Facts<'_>) -> NodeReport {
         });
     }
     pods.sort_by(|a, b| (b.verdict, b.overdue_seconds, &a.pod).cmp(&(a.verdict, a.overdue_seconds, &b.pod)));
-    let mut unknown = lacking.told.clone();
+    let mut unknown = lacking.unknown.clone();
     unknown.extend(unknowns(seen, &lacking));
     let worst = pods.iter().map(|pod| pod.verdict).max().unwrap_or(Verdict::Clear);
     let verdict = if worst == Verdict::Stuck || node_findings.iter().any(node::is_stuck) {

@@ -59,8 +59,8 @@ mod tests {
 
     fn count(of: Operation, outcome: &str) -> Option<u64> {
         let counters = RECORDED.lines().filter_map(|line| counter(line.as_bytes()));
-        let mut found = counters.filter(|counter| counter.of == of && counter.outcome == outcome);
-        found.next().map(|counter| counter.count)
+        let mut matching = counters.filter(|counter| counter.of == of && counter.outcome == outcome);
+        matching.next().map(|counter| counter.count)
     }
 
     #[test]

@@ -36,19 +36,19 @@ pub struct KubeletFlags {
 /// Reads `--name=value` and `--name value`; the last one wins, as in the kubelet.
 pub fn kubelet_flags(arguments: &[String]) -> KubeletFlags {
     let value = |name: &str| {
-        let mut found = None;
+        let mut last = None;
         for (index, argument) in arguments.iter().enumerate() {
             // k3s hands its kubelet's flags through: --kubelet-arg=root-dir=/data/kubelet
             let own = argument.trim_start_matches('-');
             let own = own.strip_prefix("kubelet-arg=").unwrap_or(own);
             let Some(rest) = own.strip_prefix(name) else { continue };
             if let Some(value) = rest.strip_prefix('=') {
-                found = Some(value.to_owned());
+                last = Some(value.to_owned());
             } else if rest.is_empty() {
-                found = arguments.get(index + 1).cloned();
+                last = arguments.get(index + 1).cloned();
             }
         }
-        found
+        last
     };
     KubeletFlags {
         root_dir: value("root-dir"),

@@ -58,27 +58,27 @@ impl<'a> Snapshot<'a> {
                 }
             }
         }
-        let mut found = BTreeMap::new();
+        let mut findings = BTreeMap::new();
         for (key, held) in &by_root {
             if held.len() > fan_in || entries.contains_key(key) {
                 let pods = held.iter().map(|(pod, _)| (*pod).clone()).collect();
                 // What must end beside it is another thing for each pod.
                 let finding = Finding { must_end_too: None, ..held[0].1.clone() };
-                found.insert(key.clone(), (finding, pods));
+                findings.insert(key.clone(), (finding, pods));
             } else {
                 let single = held
                     .iter()
                     .map(|(pod, finding)| (Key::pod(&pod.uid, finding), ((*finding).clone(), vec![(*pod).clone()])));
-                found.extend(single);
+                findings.extend(single);
             }
         }
         for node in &self.report.node_findings {
             let key = Key::node(&node.finding);
             if !by_root.contains_key(&key) && is_reported(&node.finding, &node.pods) {
-                found.entry(key).or_insert_with(|| (node.finding.clone(), node.pods.clone()));
+                findings.entry(key).or_insert_with(|| (node.finding.clone(), node.pods.clone()));
             }
         }
-        found
+        findings
     }
 
     /// What becomes of an entry that is not among the seen_findings.

@@ -32,7 +32,7 @@ const MAX_FOLDERS: usize = 64;
 #[derive(Clone, Copy)]
 pub struct Root<'a> {
     /// As the kubelet was told of it.
-    pub told: &'a HostPath,
+    pub configured: &'a HostPath,
     /// Where that is.
     pub real: &'a HostPath,
 }
@@ -40,7 +40,7 @@ pub struct Root<'a> {
 impl Root<'_> {
     /// Only the links on the way to the kubelet's directory, which are root's, are followed.
     fn real(self, endpoint: &HostPath) -> HostPath {
-        match endpoint.as_path().strip_prefix(self.told.as_path()) {
+        match endpoint.as_path().strip_prefix(self.configured.as_path()) {
             Ok(below) => self.real.join(below),
             Err(_) => endpoint.clone(),
         }

@@ -30,7 +30,7 @@ fn root() -> (tempfile::TempDir, HostPath) {
 }
 
 fn own(root: &HostPath) -> Root<'_> {
-    Root { told: root, real: root }
+    Root { configured: root, real: root }
 }
 
 #[test]
@@ -43,14 +43,17 @@ fn finds_what_is_staged_and_who_uses_it() {
         br#"{"driverName":"exam.csi.example.com","volumeHandle":"vol-1"}"#,
     )
     .unwrap();
-    let found = staging(&HostRoot::default(), &root, &table(&root));
-    assert_eq!(found.len(), 2);
-    assert_eq!((found[0].driver.as_str(), found[0].path.clone()), ("exam.csi.example.com", beside.join("globalmount")));
-    assert!(matches!(&found[0].vol_data, VolData::Read(volume) if volume.handle == "vol-1"));
-    assert!(found[0].staged_ms.is_some_and(|staged| staged > 0) && found[1].staged_ms.is_none());
-    assert_eq!(found[0].used_by.len(), 1);
-    assert!(found[0].used_by[0].as_str().unwrap().ends_with("pv-csi-1/mount"));
-    assert_eq!((&found[1].vol_data, found[1].used_by.len()), (&VolData::Missing, 0));
+    let staged = staging(&HostRoot::default(), &root, &table(&root));
+    assert_eq!(staged.len(), 2);
+    assert_eq!(
+        (staged[0].driver.as_str(), staged[0].path.clone()),
+        ("exam.csi.example.com", beside.join("globalmount"))
+    );
+    assert!(matches!(&staged[0].vol_data, VolData::Read(volume) if volume.handle == "vol-1"));
+    assert!(staged[0].staged_ms.is_some_and(|staged| staged > 0) && staged[1].staged_ms.is_none());
+    assert_eq!(staged[0].used_by.len(), 1);
+    assert!(staged[0].used_by[0].as_str().unwrap().ends_with("pv-csi-1/mount"));
+    assert_eq!((&staged[1].vol_data, staged[1].used_by.len()), (&VolData::Missing, 0));
 }
 
 /// Where the kubelet's directory was bound over itself.
@@ -72,10 +75,10 @@ fn a_staging_directory_without_a_mount() {
         fs::create_dir_all(plugins.join(volume).join("globalmount").as_path()).unwrap();
     }
     fs::create_dir_all(plugins.join("exam.csi.example.com/no-globalmount").as_path()).unwrap();
-    let found = unstaged(&HostRoot::default(), &root, &table(&root));
-    let paths: Vec<&HostPath> = found.iter().map(|volume| &volume.path).collect();
+    let volumes = unstaged(&HostRoot::default(), &root, &table(&root));
+    let paths: Vec<&HostPath> = volumes.iter().map(|volume| &volume.path).collect();
     assert_eq!(paths, [&plugins.join("exam.csi.example.com/77aa/globalmount")]);
-    assert_eq!(found[0].driver, "exam.csi.example.com");
+    assert_eq!(volumes[0].driver, "exam.csi.example.com");
 }
 
 /// A driver's registration service, as gRPC over HTTP/2 without any help from `tonic`'s server,
@@ -254,16 +257,16 @@ async fn an_endpoint_is_reached_by_no_link_and_no_way_up() {
 #[tokio::test]
 async fn an_endpoint_in_a_linked_directory_of_the_kubelet() {
     let (dir, base) = root();
-    let (told, real) = (HostPath::from("/var/lib/kubelet"), HostPath::from("/data/kubelet"));
+    let (configured, real) = (HostPath::from("/var/lib/kubelet"), HostPath::from("/data/kubelet"));
     let at = |below: &str| base.join("data/kubelet").join(below);
     fs::create_dir_all(at("plugins_registry").as_path()).unwrap();
     fs::create_dir_all(at("plugins/d").as_path()).unwrap();
     fs::create_dir_all(base.join("var/lib").as_path()).unwrap();
     std::os::unix::fs::symlink("/data/kubelet", base.join("var/lib/kubelet").as_path()).unwrap();
     let _driver = UnixListener::bind(at("plugins/d/csi.sock").as_path()).unwrap();
-    serve(&at("plugins_registry/a.sock"), info("CSIPlugin", "a", &told.join("plugins/d/csi.sock")));
-    serve(&at("plugins_registry/b.sock"), info("CSIPlugin", "b", &told.join("plugins/gone/csi.sock")));
-    let of = Root { told: &told, real: &real };
+    serve(&at("plugins_registry/a.sock"), info("CSIPlugin", "a", &configured.join("plugins/d/csi.sock")));
+    serve(&at("plugins_registry/b.sock"), info("CSIPlugin", "b", &configured.join("plugins/gone/csi.sock")));
+    let of = Root { configured: &configured, real: &real };
     let seen = drivers(&HostRoot::new(dir.path()), &Sockets::Own, of, &table(&real), DEADLINE).await;
     let seen: Vec<CsiDriverInfo> =
         seen.get().unwrap().iter().map(|driver| driver.info.get().unwrap().clone()).collect();

@@ -11,7 +11,7 @@ const MAX_DIRECTORIES: usize = 512;
 pub fn unstaged(host: &HostRoot, kubelet_root: &HostPath, table: &MountTable) -> Vec<UnstagedVolume> {
     let plugins = kubelet_root.join("plugins/kubernetes.io/csi");
     let Seen::Seen(tree) = Tree::open(host, &plugins, &table.mounts) else { return Vec::new() };
-    let mut found = Vec::new();
+    let mut volumes = Vec::new();
     for driver in list(&tree, &plugins) {
         // The old layout is named by PVs, and block volumes are not mounted.
         if matches!(driver.as_str(), "volumeDevices" | "pv") {
@@ -25,11 +25,11 @@ pub fn unstaged(host: &HostRoot, kubelet_root: &HostPath, table: &MountTable) ->
             }
             let Seen::Seen(facts) = tree.facts(&path) else { continue };
             if facts.is_directory {
-                found.push(UnstagedVolume { driver: driver.clone(), path, changed_ms: facts.changed_ms });
+                volumes.push(UnstagedVolume { driver: driver.clone(), path, changed_ms: facts.changed_ms });
             }
         }
     }
-    found
+    volumes
 }
 
 fn list(tree: &Tree<'_>, dir: &HostPath) -> Vec<String> {

@@ -165,7 +165,7 @@ fn no_link_leads_a_thread_to_a_server_that_is_silent() {
         let drivers = runtime.block_on(csi::drivers(
             &host,
             &Sockets::Own,
-            csi::Root { told: &root, real: &root },
+            csi::Root { configured: &root, real: &root },
             &table,
             Duration::from_millis(300),
         ));

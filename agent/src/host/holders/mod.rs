@@ -75,7 +75,7 @@ pub fn search(
     let all = ProcessIndex::known_or_read(options.process_index);
     let (mut tables, mut unread) = (Vec::new(), 0);
     let mut spaces = Vec::new();
-    let mut found = Searches::new(targets, Instant::now() + options.walk, options.at_most);
+    let mut searches = Searches::new(targets, Instant::now() + options.walk, options.at_most);
     // First only namespaces that have a mount as young as a target: a copy is made with its
     // original or later. What has an older original elsewhere is found when nobody else is.
     for floor in [space::floor(targets, kubelet, all.group_by_mount_ns().pids.len()), None] {
@@ -83,9 +83,9 @@ pub fn search(
         (tables, unread) = space::tables(&all.group_by_mount_ns().pids, kubelet, floor, reader);
         spaces = copies::spaces(targets, kubelet.ns, &tables);
         for space in spaces.iter().filter(|space| !known.contains(&space.ns)) {
-            scan::processes(space, &spaces, &mut found);
+            scan::processes(space, &spaces, &mut searches);
         }
-        let all_explained = (0..targets.len()).all(|target| found.explains(target));
+        let all_explained = (0..targets.len()).all(|target| searches.explains(target));
         if floor.is_none() || all_explained {
             break;
         }
@@ -93,9 +93,9 @@ pub fn search(
     let is_partial = |namespace: &&space::Namespace| namespace.table.fault().is_some();
     let behind: usize = tables.iter().filter(is_partial).map(|namespace| namespace.pids.len()).sum();
     unread += u32::try_from(behind).unwrap_or(u32::MAX);
-    loops::backing_files(&spaces, kubelet.ns, &mut found);
-    deep::search(targets, &spaces, &tables, &all, options, &mut found);
-    found.finish(all.group_by_mount_ns().unreadable, unread)
+    loops::backing_files(&spaces, kubelet.ns, &mut searches);
+    deep::search(targets, &spaces, &tables, &all, options, &mut searches);
+    searches.finish(all.group_by_mount_ns().unreadable, unread)
 }
 
 /// A search in which nobody was found yet.

@@ -41,9 +41,9 @@ impl Stage {
         let table = reader.kubelet(self.ns.pid()).get().cloned().unwrap();
         let point = HostPath::from(self.volume.as_str());
         let target = mounted_at(&table.mounts, &point).cloned().unwrap();
-        let mut found = search(&[target], &table, &mut reader, options);
-        assert_eq!(found.len(), 1);
-        found.remove(0)
+        let mut outcome = search(&[target], &table, &mut reader, options);
+        assert_eq!(outcome.len(), 1);
+        outcome.remove(0)
     }
 
     /// Whether the kernel refuses; the mount is gone if it does not.
@@ -55,10 +55,10 @@ impl Stage {
 
     /// Searches, then lets the kernel say who is right.
     fn judged(&mut self) -> HolderSearch {
-        let found = self.search();
-        let blocked = found.holders.iter().any(|holder| blocks(holder.copy));
-        assert_eq!(self.umount_is_busy(), blocked, "{:#?}", found.holders);
-        found
+        let outcome = self.search();
+        let blocked = outcome.holders.iter().any(|holder| blocks(holder.copy));
+        assert_eq!(self.umount_is_busy(), blocked, "{:#?}", outcome.holders);
+        outcome
     }
 
     fn await_file(&mut self, path: &str) {
@@ -71,18 +71,18 @@ fn holding(path: &str) -> String {
     format!("sleep 1000 3<{path}")
 }
 
-fn only(found: &HolderSearch) -> &crate::observation::Holder {
-    assert_eq!(found.holders.len(), 1, "{:#?}", found.holders);
-    &found.holders[0]
+fn only(outcome: &HolderSearch) -> &crate::observation::Holder {
+    assert_eq!(outcome.holders.len(), 1, "{:#?}", outcome.holders);
+    &outcome.holders[0]
 }
 
 #[test]
 fn nobody_holds_it() {
     let mut stage = Stage::new();
-    let found = stage.judged();
-    assert!(found.holders.is_empty(), "{:?}", found.holders);
-    assert!(found.looked_at >= 1);
-    assert_eq!((found.mappings, found.mount_point.as_str()), (Seen::Missing, Some(stage.volume.as_str())));
+    let outcome = stage.judged();
+    assert!(outcome.holders.is_empty(), "{:?}", outcome.holders);
+    assert!(outcome.looked_at >= 1);
+    assert_eq!((outcome.mappings, outcome.mount_point.as_str()), (Seen::Missing, Some(stage.volume.as_str())));
 }
 
 #[test]
@@ -90,8 +90,8 @@ fn an_open_file() {
     let mut stage = Stage::new();
     let file = format!("{}/file", stage.volume);
     let pid = stage.ns.spawn(&holding(&file));
-    let found = stage.judged();
-    let holder = only(&found);
+    let outcome = stage.judged();
+    let holder = only(&outcome);
     assert_eq!((holder.pid, holder.comm.as_str(), holder.copy), (pid, "sleep", CopyKind::Original));
     assert_eq!(holder.how, How::Fd { fd: 3, path: file.as_str().into() });
     assert!(holder.start_ticks > 0 && holder.state == 'S' && holder.mount_ns == stage_ns(&stage));
@@ -108,8 +108,9 @@ fn a_working_directory_and_a_program() {
     stage.ns.run(&format!("cp $(command -v sleep) {volume}/program; ldd {volume}/program >/dev/null"));
     let cwd = stage.ns.spawn(&format!("env -C {volume}/sub sleep 1000"));
     let exe = stage.ns.spawn(&format!("{volume}/program 1000"));
-    let found = stage.judged();
-    let how = |pid| found.holders.iter().filter(|holder| holder.pid == pid).map(|h| h.how.clone()).collect::<Vec<_>>();
+    let outcome = stage.judged();
+    let how =
+        |pid| outcome.holders.iter().filter(|holder| holder.pid == pid).map(|h| h.how.clone()).collect::<Vec<_>>();
     assert_eq!(how(cwd), [How::Cwd(format!("{volume}/sub").as_str().into())]);
     assert_eq!(how(exe), [How::Exe(format!("{volume}/program").as_str().into())]);
 }
@@ -130,9 +131,9 @@ fn a_bound_socket() {
     let script = format!("import socket,time; s=socket.socket(socket.AF_UNIX); s.bind(\"{path}\"); time.sleep(1000)");
     let pid = stage.ns.spawn(&format!("python3 -c '{script}'"));
     stage.await_file(&path);
-    let found = stage.judged();
-    assert_eq!(only(&found).pid, pid);
-    assert!(matches!(&only(&found).how, How::Fd { path: shown, .. } if shown.as_str() == Some(&path)));
+    let outcome = stage.judged();
+    assert_eq!(only(&outcome).pid, pid);
+    assert!(matches!(&only(&outcome).how, How::Fd { path: shown, .. } if shown.as_str() == Some(&path)));
 }
 
 #[test]
@@ -147,8 +148,8 @@ fn a_thread_with_a_working_directory_of_its_own() {
     );
     let pid = stage.ns.spawn(&format!("python3 -c '{script}'"));
     stage.await_file(&format!("{}/ready", stage.base));
-    let found = stage.judged();
-    assert_eq!((only(&found).pid, &only(&found).how), (pid, &How::Cwd(stage.volume.as_str().into())));
+    let outcome = stage.judged();
+    assert_eq!((only(&outcome).pid, &only(&outcome).how), (pid, &How::Cwd(stage.volume.as_str().into())));
 }
 
 #[test]
@@ -165,9 +166,9 @@ fn a_mapped_file_is_found_by_the_child_only() {
     stage.await_file(&format!("{}/ready", stage.base));
     assert!(stage.search().holders.is_empty());
     let prober = Prober::new();
-    let found = stage.search_with(&Options { prober: Some(&prober), ..Options::default() });
-    assert_eq!((only(&found).pid, &only(&found).how), (pid, &How::Mapping(file.as_str().into())));
-    assert!(found.mappings.get().is_some_and(|looked_at| *looked_at >= 1), "{:?}", found.mappings);
+    let outcome = stage.search_with(&Options { prober: Some(&prober), ..Options::default() });
+    assert_eq!((only(&outcome).pid, &only(&outcome).how), (pid, &How::Mapping(file.as_str().into())));
+    assert!(outcome.mappings.get().is_some_and(|looked_at| *looked_at >= 1), "{:?}", outcome.mappings);
     assert!(stage.umount_is_busy());
 }
 
@@ -177,10 +178,10 @@ fn a_loop_device_with_a_backing_file_inside() {
     let file = format!("{}/image", stage.volume);
     let (made, status) = stage.ns.attempt(&format!("truncate -s 1M {file} && losetup --find --show {file}"));
     assert_eq!(status, 0, "losetup: {made}");
-    let found = stage.search();
+    let outcome = stage.search();
     let busy = stage.umount_is_busy();
     stage.ns.run(&format!("losetup -d {}", made.trim()));
-    let holder = only(&found);
+    let holder = only(&outcome);
     assert_eq!((holder.pid, holder.copy, busy), (0, CopyKind::Original, true));
     assert_eq!(holder.how, How::Loop { device: made.trim().to_owned(), file: file.as_str().into() });
 }
@@ -193,8 +194,8 @@ fn a_detached_mount_of_the_same_file_system() {
     let pid = stage.ns.spawn(&holding(&format!("{base}/else/file")));
     stage.ns.run(&format!("umount -l {base}/else"));
     let prober = Prober::new();
-    let found = stage.search_with(&Options { prober: Some(&prober), ..Options::default() });
-    assert_eq!((only(&found).pid, only(&found).copy), (pid, CopyKind::Detached));
+    let outcome = stage.search_with(&Options { prober: Some(&prober), ..Options::default() });
+    assert_eq!((only(&outcome).pid, only(&outcome).copy), (pid, CopyKind::Detached));
     assert!(!stage.umount_is_busy());
 }
 
@@ -212,17 +213,17 @@ fn more_links_than_one_child_is_asked_about_are_not_kept_and_not_taken_for_none(
     stage.ns.run(&format!("umount -l {base}/else"));
     let prober = Prober::new();
     let before = stage.search().unreadable;
-    let found = stage.search_with(&Options { prober: Some(&prober), ..Options::default() });
-    assert_eq!((found.holders.len(), found.unreadable - before), (4, 1), "{:#?}", found.holders);
+    let outcome = stage.search_with(&Options { prober: Some(&prober), ..Options::default() });
+    assert_eq!((outcome.holders.len(), outcome.unreadable - before), (4, 1), "{:#?}", outcome.holders);
 }
 
 #[test]
 fn who_was_not_looked_at_in_time_may_hold_it() {
     let mut stage = Stage::new();
     stage.ns.spawn(&holding(&format!("{}/file", stage.volume)));
-    let found = stage.search_with(&Options { walk: Duration::ZERO, ..Options::default() });
-    assert_eq!((found.holders.len(), found.looked_at), (0, 0));
-    assert!(found.unreadable > 1, "{found:#?}");
+    let outcome = stage.search_with(&Options { walk: Duration::ZERO, ..Options::default() });
+    assert_eq!((outcome.holders.len(), outcome.looked_at), (0, 0));
+    assert!(outcome.unreadable > 1, "{outcome:#?}");
 }
 
 #[test]
@@ -235,9 +236,9 @@ fn several_targets_share_one_pass_and_keep_their_order() {
     let table = reader.kubelet(stage.ns.pid()).get().cloned().unwrap();
     let at = |point: &str| table.mounts.iter().find(|m| m.mount_point.as_str() == Some(point)).cloned().unwrap();
     let targets = [at(&stage.volume), at(&format!("{base}/else"))];
-    let found = search(&targets, &table, &mut reader, &Options::default());
-    assert!(found[0].holders.is_empty());
-    assert_eq!(only(&found[1]).copy, CopyKind::Original);
+    let outcome = search(&targets, &table, &mut reader, &Options::default());
+    assert!(outcome[0].holders.is_empty());
+    assert_eq!(only(&outcome[1]).copy, CopyKind::Original);
     assert!(search(&[], &table, &mut reader, &Options::default()).is_empty());
 }
 
@@ -249,7 +250,7 @@ fn the_bound_keeps_those_that_block() {
         private.spawn(&format!("env -C {} sleep 1000", stage.volume));
     }
     let pid = stage.ns.spawn(&format!("env -C {} sleep 1000", stage.volume));
-    let found = stage.search_with(&Options { at_most: 2, ..Options::default() });
-    assert_eq!(found.holders.len(), 2);
-    assert_eq!((found.holders[0].pid, found.holders[0].copy), (pid, CopyKind::Original));
+    let outcome = stage.search_with(&Options { at_most: 2, ..Options::default() });
+    assert_eq!(outcome.holders.len(), 2);
+    assert_eq!((outcome.holders[0].pid, outcome.holders[0].copy), (pid, CopyKind::Original));
 }

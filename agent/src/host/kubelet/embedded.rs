@@ -78,7 +78,7 @@ mod tests {
 
     /// The settings of such a process, whose command line is `line`.
     fn settings(dir: &tempfile::TempDir, comm: &str, line: &[&str]) -> (Settings, Vec<Fault>) {
-        let found = KubeletProcess {
+        let process = KubeletProcess {
             // Its sockets are asked for: this one has none of a kubelet's.
             pid: 2,
             start_ticks: 1,
@@ -89,7 +89,7 @@ mod tests {
         };
         let line = line.iter().map(|argument| (*argument).to_owned()).collect::<Vec<_>>();
         let mut faults = Vec::new();
-        let settings = super::super::settings_of(&found, Some(&line), &HostRoot::new(dir.path()), &mut faults);
+        let settings = super::super::settings_of(&process, Some(&line), &HostRoot::new(dir.path()), &mut faults);
         (settings, faults)
     }
 
@@ -154,11 +154,11 @@ mod tests {
     #[test]
     fn another_data_directory_is_told_by_the_kubeconfig() {
         let line = ["/data/rke2/data/v1/bin/kubelet", "--kubeconfig=/data/rke2/agent/kubelet.kubeconfig"];
-        let found = |unit: &str| {
+        let dir = |unit: &str| {
             let distribution = Distribution::find(Some("kubelet"), Some(unit), None);
             agent_dir(&parse::kubelet_flags(&line.map(str::to_owned)), distribution)
         };
-        assert_eq!(found("rke2-server.service"), Some(HostPath::from("/data/rke2/agent")));
-        assert_eq!(found("kubelet.service"), None);
+        assert_eq!(dir("rke2-server.service"), Some(HostPath::from("/data/rke2/agent")));
+        assert_eq!(dir("kubelet.service"), None);
     }
 }

@@ -95,7 +95,7 @@ fn listens(pid: u32, port: u16) -> bool {
     // The kubelet listens on all addresses, which is one socket of version 6.
     ["tcp6", "tcp"].iter().any(|table| {
         let path = format!("/proc/{pid}/net/{table}");
-        let mut found = false;
+        let mut listens = false;
         // A table that cannot be read has no ports.
         let _ = sys::read_lines_of(Path::new(&path), |lines| {
             for line in String::from_utf8_lossy(lines).lines().skip_while(|line| line.contains("local_address")) {
@@ -103,13 +103,13 @@ fn listens(pid: u32, port: u16) -> bool {
                 // connections, which costs milliseconds for each table.
                 let Some((its, inode)) = listening(line) else { return ControlFlow::Break(()) };
                 if its == port && sockets.contains(&inode) {
-                    found = true;
+                    listens = true;
                     return ControlFlow::Break(());
                 }
             }
             ControlFlow::Continue(())
         });
-        found
+        listens
     })
 }
 

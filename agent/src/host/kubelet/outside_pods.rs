@@ -11,14 +11,14 @@ const MAX_CGROUPS: usize = 2000;
 
 /// Those of one hierarchy. What stands in its root is left out: below systemd these are the kernel's threads.
 pub(super) fn pids(mount: &CgroupMount, host: &HostRoot) -> Vec<u32> {
-    let mut found = Vec::new();
+    let mut pids = Vec::new();
     let mut open = vec![host.at(&mount.mount_point)];
     for looked_at in 0..MAX_CGROUPS {
         let Some(path) = open.pop() else { break };
         if looked_at > 0 {
             let procs =
                 sys::read_text(&path.join("cgroup.procs"), sys::limits::MAX_CGROUP_PROCS_BYTES).unwrap_or_default();
-            found.extend(procs.lines().filter_map(|line| line.parse::<u32>().ok()));
+            pids.extend(procs.lines().filter_map(|line| line.parse::<u32>().ok()));
         }
         if !sys::may_have_subdirectories(&path) {
             continue;
@@ -29,7 +29,7 @@ pub(super) fn pids(mount: &CgroupMount, host: &HostRoot) -> Vec<u32> {
             children.filter(|entry| !entry.name.to_str().is_some_and(is_of_pods)).map(|entry| path.join(&entry.name)),
         );
     }
-    found
+    pids
 }
 
 /// Whether a kubelet keeps its pods in such a cgroup, whatever its `--cgroup-root` and its driver.
@@ -58,8 +58,8 @@ mod tests {
             std::fs::write(dir.path().join(path).join("cgroup.procs"), procs).unwrap();
         }
         let mount = CgroupMount { mount_point: HostPath::from(dir.path().to_owned()), v1: None };
-        let mut found = pids(&mount, &HostRoot::default());
-        found.sort_unstable();
-        assert_eq!(found, [30, 31, 40]);
+        let mut outside = pids(&mount, &HostRoot::default());
+        outside.sort_unstable();
+        assert_eq!(outside, [30, 31, 40]);
     }
 }

@@ -93,8 +93,8 @@ impl MountReader {
             Seen::Missing | Seen::NotAsked => return Seen::Missing,
             Seen::Failed(fault) => return Seen::Failed(fault),
         };
-        let found = table.mounts(is_one).mounts;
-        table.fault().map_or(Seen::Seen(found), Seen::Failed)
+        let mounts = table.mounts(is_one).mounts;
+        table.fault().map_or(Seen::Seen(mounts), Seen::Failed)
     }
 
     /// What was odd in the tables, and which of them were not read to the end.

@@ -295,8 +295,8 @@ impl Scan<'_> {
 
     fn root_file_systems(&mut self, containers: &[String], seen: &mut Observation) {
         let Seen::Seen(table) = &mut seen.mounts.kubelet else { return };
-        let found = self.reader.rootfs(table.through_pid, containers);
-        table.mounts.extend(found.get().into_iter().flatten().cloned());
+        let mounts = self.reader.rootfs(table.through_pid, containers);
+        table.mounts.extend(mounts.get().into_iter().flatten().cloned());
     }
 
     fn holders(&mut self, paths: &[HostPath], deadline: Duration, seen: &mut Observation) {
@@ -365,7 +365,7 @@ impl Scan<'_> {
 
     async fn csi_drivers(&self, deadline: Option<Duration>, seen: &mut Observation) {
         let (Some(table), Some(deadline)) = (seen.mounts.kubelet.get(), deadline) else { return };
-        let root = csi::Root { told: &self.configured_root, real: &seen.node.kubelet_root };
+        let root = csi::Root { configured: &self.configured_root, real: &seen.node.kubelet_root };
         seen.csi = csi::drivers(&self.host, &self.options.sockets, root, table, deadline).await;
     }
 

@@ -173,11 +173,11 @@ impl<'a> Scan<'a> {
     /// The cgroups of all pods, or of these.
     fn cgroups(&self, mounts: &[CgroupMount], uids: Option<&BTreeSet<PodUid>>) -> Seen<Vec<PodCgroup>> {
         let root = self.settings.cgroup_root();
-        let found = match uids {
+        let cgroups = match uids {
             Some(uids) => cgroups::pods_of(uids, &self.host, mounts, &root),
             None => cgroups::pods(&self.host, mounts, &root),
         };
-        match found {
+        match cgroups {
             Seen::Missing => {
                 let untold = if self.kubelet_pid.is_some() {
                     ""
@@ -187,7 +187,7 @@ impl<'a> Scan<'a> {
                 let why = format!("no kubepods cgroup was found below {root} in {} hierarchies{untold}", mounts.len());
                 Seen::Failed(Fault::new("cgroups", (FaultKind::Gone, why)))
             }
-            found => found,
+            cgroups => cgroups,
         }
     }
 }

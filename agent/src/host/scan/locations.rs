@@ -55,14 +55,14 @@ pub fn doubt_of_root(options: &Options, settings: Option<&kubelet::Settings>, ho
 
 /// The usual directories that are there, each with what it is called: where its pods really are, and by which path.
 fn usual_roots(host: &HostRoot) -> Vec<(HostPath, HostPath)> {
-    let mut found: Vec<(HostPath, HostPath)> = Vec::new();
+    let mut roots: Vec<(HostPath, HostPath)> = Vec::new();
     for root in DISTRIBUTIONS.iter().map(|distribution| HostPath::from(distribution.kubelet_root)) {
         let pods = host.without_links(root.join("pods"));
-        if !found.iter().any(|(known, _)| *known == pods) && sys::file_facts(&host.at(&pods)).is_ok() {
-            found.push((pods, root));
+        if !roots.iter().any(|(known, _)| *known == pods) && sys::file_facts(&host.at(&pods)).is_ok() {
+            roots.push((pods, root));
         }
     }
-    found
+    roots
 }
 
 /// Where the kubelet and the runtime write files as their logs.
@@ -198,8 +198,8 @@ mod tests {
             let facts = runtime::Runtime::new(&Sockets::Own, &host.at(socket)).unwrap().facts(None).await;
             verify_refusal(facts, socket, &host).fault().map(|fault| fault.kind)
         };
-        let found = cri_socket(&Options::default(), &settings, &host);
-        assert_eq!(found, Seen::Seen(real.clone()));
+        let configured = cri_socket(&Options::default(), &settings, &host);
+        assert_eq!(configured, Seen::Seen(real.clone()));
         assert_eq!(facts(&real).await, Some(FaultKind::Refused), "it is not there");
         let path = dir.path().join("run/wt-test/c.sock");
         let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
@@ -242,32 +242,32 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, "").unwrap();
         };
-        let found = |settings: &kubelet::Settings| cri_socket(&Options::default(), settings, &host);
+        let chosen = |settings: &kubelet::Settings| cri_socket(&Options::default(), settings, &host);
         let unknown = kubelet::Settings::default();
         let whole = kubelet::Settings { is_whole: true, ..kubelet::Settings::default() };
         let distribution = Distribution::find(Some("k3s-server"), None, None);
         let k3s = kubelet::Settings { distribution, ..kubelet::Settings::default() };
         let at = |path: &str| Seen::Seen(HostPath::from(path));
-        assert_eq!(found(&unknown), Seen::Missing);
+        assert_eq!(chosen(&unknown), Seen::Missing);
         put("run/crio/crio.sock");
         for settings in [&unknown, &k3s] {
-            assert_eq!(found(settings), at("/run/crio/crio.sock"));
-            assert!(!is_kubelets(&found(settings), settings, &host), "what is left of a runtime may be silent");
+            assert_eq!(chosen(settings), at("/run/crio/crio.sock"));
+            assert!(!is_kubelets(&chosen(settings), settings, &host), "what is left of a runtime may be silent");
         }
-        assert_eq!(found(&whole), at("/run/containerd/containerd.sock"), "its default, with nobody there");
+        assert_eq!(chosen(&whole), at("/run/containerd/containerd.sock"), "its default, with nobody there");
         let mut elsewhere = whole.clone();
         elsewhere.flags.runtime_endpoint = Some("tcp://127.0.0.1:1".into());
-        assert_eq!(found(&elsewhere), at("/run/crio/crio.sock"), "it was told of another than the default");
+        assert_eq!(chosen(&elsewhere), at("/run/crio/crio.sock"), "it was told of another than the default");
         put("run/containerd/containerd.sock");
         for settings in [&unknown, &k3s] {
-            let fault = found(settings).fault().cloned().unwrap();
+            let fault = chosen(settings).fault().cloned().unwrap();
             assert!(fault.says.contains("/run/containerd/containerd.sock, /run/crio/crio.sock"), "{fault:?}");
             assert!(fault.says.contains("--cri-endpoint"), "{fault:?}");
         }
-        assert_eq!(found(&whole), at("/run/containerd/containerd.sock"), "its default");
-        assert!(is_kubelets(&found(&whole), &whole, &host));
+        assert_eq!(chosen(&whole), at("/run/containerd/containerd.sock"), "its default");
+        assert!(is_kubelets(&chosen(&whole), &whole, &host));
         put("run/k3s/containerd/containerd.sock");
-        assert_eq!(found(&k3s), at("/run/k3s/containerd/containerd.sock"));
+        assert_eq!(chosen(&k3s), at("/run/k3s/containerd/containerd.sock"));
     }
 
     #[test]

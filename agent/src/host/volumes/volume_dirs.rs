@@ -22,7 +22,7 @@ pub(super) fn fill(dir: &mut PodDir, reader: &PodDirReader<'_>, volumes: &HostPa
             return;
         }
     };
-    let mut found = Vec::new();
+    let mut dirs = Vec::new();
     for plugin in plugins {
         let path = volumes.join(&plugin.name);
         if matches!(plugin.kind, EntryKind::Other | EntryKind::Link) {
@@ -31,10 +31,10 @@ pub(super) fn fill(dir: &mut PodDir, reader: &PodDirReader<'_>, volumes: &HostPa
         }
         let name = plugin.name.to_string_lossy().replace('~', "/");
         for entry in reader.list_or_note(&path, &mut dir.faults) {
-            found.push(volume(reader, &name, &path, &entry));
+            dirs.push(volume(reader, &name, &path, &entry));
         }
     }
-    dir.volumes = Seen::Seen(found);
+    dir.volumes = Seen::Seen(dirs);
 }
 
 fn volume(reader: &PodDirReader<'_>, plugin: &str, above: &HostPath, entry: &Entry) -> VolumeDir {

@@ -16,8 +16,8 @@ fn copies_that_propagation_ties() {
         let mut copy = stage.ns.copy(propagation);
         copy.run(&prepare.replace("{volume}", &stage.volume).replace("{base}", &stage.base));
         let pid = copy.spawn(&holding(&format!("{}/file", stage.volume)));
-        let found = stage.judged();
-        assert_eq!((only(&found).pid, only(&found).copy), (pid, CopyKind::Propagated), "{propagation} {prepare}");
+        let outcome = stage.judged();
+        assert_eq!((only(&outcome).pid, only(&outcome).copy), (pid, CopyKind::Propagated), "{propagation} {prepare}");
     }
 }
 
@@ -28,8 +28,8 @@ fn a_slave_of_a_slave_is_tied_too() {
     middle.run("mount --make-rshared /");
     let mut far = middle.copy("slave");
     let pid = far.spawn(&format!("env -C {} sleep 1000", stage.volume));
-    let found = stage.judged();
-    assert_eq!((only(&found).pid, only(&found).copy), (pid, CopyKind::Propagated));
+    let outcome = stage.judged();
+    assert_eq!((only(&outcome).pid, only(&outcome).copy), (pid, CopyKind::Propagated));
 }
 
 /// So a node is set up whose kubelet's directory was bound over itself to make it shared.
@@ -44,8 +44,8 @@ fn a_volume_in_a_directory_that_is_bound_over_itself() {
     assert_eq!(at_volume, "2\n", "the other one is below the bind, where nobody comes to it");
     let stands = stage.ns.spawn(&format!("env -C {volume} sleep 1000"));
     let reads = stage.ns.spawn(&holding(&format!("{volume}/file")));
-    let found = stage.judged();
-    let held: Vec<_> = found.holders.iter().map(|holder| (holder.pid, holder.copy)).collect();
+    let outcome = stage.judged();
+    let held: Vec<_> = outcome.holders.iter().map(|holder| (holder.pid, holder.copy)).collect();
     assert_eq!(held, [(stands, CopyKind::Original), (reads, CopyKind::Original)]);
 }
 
@@ -64,8 +64,8 @@ fn copies_that_nothing_ties() {
         let mut copy = stage.ns.copy(propagation);
         copy.run(&prepare);
         copy.spawn(&holding(&hold));
-        let found = stage.judged();
-        assert_eq!(only(&found).copy, CopyKind::Private, "{propagation} {prepare}");
+        let outcome = stage.judged();
+        assert_eq!(only(&outcome).copy, CopyKind::Private, "{propagation} {prepare}");
     }
 }
 
@@ -75,8 +75,8 @@ fn another_place_of_the_same_namespace_that_propagation_reaches() {
     let (base, pid) = (stage.base.clone(), stage.ns.pid());
     stage.ns.run(&format!("mount --rbind {base} /mnt"));
     let holder = stage.ns.spawn("env -C /mnt/pods/vol sleep 1000");
-    let found = stage.judged();
-    assert_eq!((only(&found).pid, only(&found).copy), (holder, CopyKind::Propagated), "{pid}");
+    let outcome = stage.judged();
+    assert_eq!((only(&outcome).pid, only(&outcome).copy), (holder, CopyKind::Propagated), "{pid}");
 }
 
 #[test]
@@ -85,8 +85,8 @@ fn another_file_system_in_the_same_place_of_a_slave() {
     let mut copy = stage.ns.copy("slave");
     copy.run(&format!("umount {0} && mount -t tmpfs other {0}", stage.volume));
     copy.spawn(&format!("env -C {} sleep 1000", stage.volume));
-    let found = stage.judged();
-    assert_eq!(only(&found).copy, CopyKind::Propagated);
+    let outcome = stage.judged();
+    assert_eq!(only(&outcome).copy, CopyKind::Propagated);
 }
 
 #[test]
@@ -94,6 +94,6 @@ fn a_descriptor_stays_where_it_was_opened() {
     let mut stage = Stage::new();
     let opened = holding(&format!("{}/file", stage.volume));
     let pid = stage.ns.spawn(&format!("unshare -m --propagation private {opened}"));
-    let found = stage.judged();
-    assert_eq!((only(&found).pid, only(&found).copy), (pid, CopyKind::Original));
+    let outcome = stage.judged();
+    assert_eq!((only(&outcome).pid, only(&outcome).copy), (pid, CopyKind::Original));
 }
