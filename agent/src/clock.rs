@@ -23,6 +23,6 @@ mod tests {
     fn what_was_before_the_boot_is_in_the_past() {
         let now = now();
         let long_ago = now.convert_wall(now.wall_s() - 5 * 365 * 86_400);
-        assert_eq!(now.since(long_ago), Duration::from_secs(5 * 365 * 86_400));
+        assert_eq!(now.duration_since(long_ago), Duration::from_secs(5 * 365 * 86_400));
     }
 }

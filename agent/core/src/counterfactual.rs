@@ -309,7 +309,7 @@ mod tests {
         Holder { pid, comm: "du".into(), copy, mount_ns: 9, ..sample::holder() }
     }
 
-    fn told(seen: &Observation) -> Vec<Option<Vec<String>>> {
+    fn others_to_end(seen: &Observation) -> Vec<Option<Vec<String>>> {
         judge(seen).pods[0].findings.iter().map(|finding| finding.must_end_too.clone()).collect()
     }
 
@@ -317,9 +317,9 @@ mod tests {
     fn one_holder_alone_is_enough_and_of_two_kinds_both_must_go() {
         let mut seen = sample::mounted("ext4");
         seen.holders[0].holders.push(holder(700, CopyKind::Original));
-        assert_eq!(told(&seen), [Some(Vec::new())]);
+        assert_eq!(others_to_end(&seen), [Some(Vec::new())]);
         seen.holders[0].holders.push(holder(701, CopyKind::Propagated));
-        assert_eq!(told(&seen), [Some(vec!["pid 701 du".to_owned()]), Some(vec!["pid 700 du".to_owned()])]);
+        assert_eq!(others_to_end(&seen), [Some(vec!["pid 701 du".to_owned()]), Some(vec!["pid 700 du".to_owned()])]);
     }
 
     /// What a frozen cgroup hides is found when it is thought away.
@@ -338,18 +338,18 @@ mod tests {
         cgroups[0].dirs[0].tree.get_mut().unwrap()[0].freezer = Freezer::Frozen;
         seen.processes[1].kill_pending = true;
         seen.processes[1].threads[0].kill_pending = true;
-        assert_eq!(told(&seen), [Some(Vec::new())]);
+        assert_eq!(others_to_end(&seen), [Some(Vec::new())]);
         block(&mut seen, INIT + 1, "wait_for_response");
         container_table(
             &mut seen,
             vec![Mount { source: HostPath::from("//files/share"), ..mount(9, "0:60", "/data", "cifs") }],
         );
-        assert_eq!(told(&seen)[0], Some(vec!["mount /data (0:60, cifs)".to_owned()]));
+        assert_eq!(others_to_end(&seen)[0], Some(vec!["mount /data (0:60, cifs)".to_owned()]));
     }
 
     #[test]
     fn what_is_not_followed_is_not_claimed() {
-        assert_eq!(told(&sample::running()), [None], "nobody has killed it");
+        assert_eq!(others_to_end(&sample::running()), [None], "nobody has killed it");
     }
 
     proptest! {

@@ -34,18 +34,18 @@ fn answer(report: &NodeReport) -> String {
     for pod in &report.pods {
         let gate = pod.gate.map_or("no gate".to_owned(), |gate| gate.to_string());
         writeln!(out, "pod {}: {:?} at {gate}", pod.pod, pod.verdict).unwrap();
-        pod.findings.iter().for_each(|finding| one(&mut out, finding));
+        pod.findings.iter().for_each(|finding| write_finding(&mut out, finding));
         pod.unknown.iter().for_each(|unknown| writeln!(out, "  unknown {}: {}", unknown.source, unknown.why).unwrap());
     }
     for node in &report.node_findings {
         writeln!(out, "node, holds {}", node.pods.len()).unwrap();
-        one(&mut out, &node.finding);
+        write_finding(&mut out, &node.finding);
     }
     report.unknown.iter().for_each(|unknown| writeln!(out, "unknown {}: {}", unknown.source, unknown.why).unwrap());
     out
 }
 
-fn one(out: &mut String, finding: &Finding) {
+fn write_finding(out: &mut String, finding: &Finding) {
     writeln!(out, "  {} {:?}", finding.cause.id, finding.confidence).unwrap();
     for link in &finding.chain {
         writeln!(out, "    {}{}: {}", if link.root { "ROOT " } else { "" }, link.subject, link.state).unwrap();

@@ -65,18 +65,18 @@ impl Backoff {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::instant::tests::at;
+    use crate::instant::tests::moment;
 
     #[test]
     fn it_waits_longer_and_longer_and_as_long_as_it_is_told() {
         let mut backoff = Backoff::new(1);
-        assert!(backoff.try_now(at(0)) && !backoff.try_now(at(1)), "it is under way");
-        backoff.failed(None, at(0));
-        assert!(backoff.wait(at(0)) >= FIRST && backoff.wait(at(0)) < FIRST * 2);
-        (0..40).for_each(|_| backoff.failed(None, at(0)));
-        assert!(backoff.wait(at(0)) >= MAX_PAUSE && backoff.wait(at(0)) < MAX_PAUSE * 2);
+        assert!(backoff.try_now(moment(0)) && !backoff.try_now(moment(1)), "it is under way");
+        backoff.failed(None, moment(0));
+        assert!(backoff.wait(moment(0)) >= FIRST && backoff.wait(moment(0)) < FIRST * 2);
+        (0..40).for_each(|_| backoff.failed(None, moment(0)));
+        assert!(backoff.wait(moment(0)) >= MAX_PAUSE && backoff.wait(moment(0)) < MAX_PAUSE * 2);
         backoff.succeeded();
-        backoff.failed(Some(Duration::from_secs(40)), at(0));
-        assert!(backoff.wait(at(0)) >= Duration::from_secs(40));
+        backoff.failed(Some(Duration::from_secs(40)), moment(0));
+        assert!(backoff.wait(moment(0)) >= Duration::from_secs(40));
     }
 }

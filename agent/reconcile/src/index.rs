@@ -187,7 +187,7 @@ impl Index {
 
     /// Whether a complete list was ever seen and the watch has not been broken for long.
     pub fn is_fresh(&self, now: Instant) -> bool {
-        self.synced && self.broken.as_ref().is_none_or(|(since, _)| now.since(*since) < FRESH)
+        self.synced && self.broken.as_ref().is_none_or(|(since, _)| now.duration_since(*since) < FRESH)
     }
 
     /// Whether the API server has a pod of this uid, as far as is known.
@@ -258,7 +258,7 @@ fn change(before: Option<&IndexedPod>, now: &IndexedPod) -> Option<Change> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::instant::tests::at;
+    use crate::instant::tests::moment;
     use agent_core::observation::sample;
 
     fn fault(says: &str) -> Fault {
@@ -281,87 +281,87 @@ mod tests {
 
     #[test]
     fn a_deletion_a_change_and_the_end_are_told() {
-        let (mut index, changes) = listed(vec![pod(None)], at(0));
+        let (mut index, changes) = listed(vec![pod(None)], moment(0));
         assert!(changes.is_empty() && index.terminating() == 0);
         let uid = pod(None).uid;
-        let terminating = pod(Some(at(30)));
+        let terminating = pod(Some(moment(30)));
         assert_eq!(
-            index.take(WatchEvent::Apply(terminating.clone()), at(0)),
-            [Change::Terminating(uid.clone(), at(30))]
+            index.take(WatchEvent::Apply(terminating.clone()), moment(0)),
+            [Change::Terminating(uid.clone(), moment(30))]
         );
-        assert!(index.take(WatchEvent::Apply(terminating.clone()), at(1)).is_empty());
+        assert!(index.take(WatchEvent::Apply(terminating.clone()), moment(1)).is_empty());
         let failed = ApiPod { phase: "Succeeded".into(), ..terminating };
-        assert_eq!(index.take(WatchEvent::Apply(failed), at(2)), [Change::Updated(uid.clone())]);
-        assert_eq!(index.take(WatchEvent::Delete(uid.clone()), at(3)), [Change::Deleted(uid)]);
+        assert_eq!(index.take(WatchEvent::Apply(failed), moment(2)), [Change::Updated(uid.clone())]);
+        assert_eq!(index.take(WatchEvent::Delete(uid.clone()), moment(3)), [Change::Deleted(uid)]);
     }
 
     #[test]
     fn it_is_remembered_since_when_a_pod_is_gone() {
         let uid = pod(None).uid;
-        let (mut index, _) = listed(vec![pod(None)], at(0));
+        let (mut index, _) = listed(vec![pod(None)], moment(0));
         let forgotten = |index: &Index| {
-            let Seen::Seen(facts) = index.facts(at(90)) else { unreachable!() };
-            assert_eq!(facts.heard.since_ms, Some(at(0).wall_ms));
+            let Seen::Seen(facts) = index.facts(moment(90)) else { unreachable!() };
+            assert_eq!(facts.heard.since_ms, Some(moment(0).wall_ms));
             facts.heard.forgotten.get(&uid).copied()
         };
         assert_eq!(forgotten(&index), None);
-        index.take(WatchEvent::Delete(uid.clone()), at(10));
-        assert_eq!(forgotten(&index), Some(at(10).wall_ms));
-        index.take(WatchEvent::Apply(pod(None)), at(20));
+        index.take(WatchEvent::Delete(uid.clone()), moment(10));
+        assert_eq!(forgotten(&index), Some(moment(10).wall_ms));
+        index.take(WatchEvent::Apply(pod(None)), moment(20));
         assert_eq!(forgotten(&index), None);
-        index.listed(Vec::new(), at(30));
-        assert_eq!(forgotten(&index), Some(at(30).wall_ms));
+        index.listed(Vec::new(), moment(30));
+        assert_eq!(forgotten(&index), Some(moment(30).wall_ms));
         for number in 0..MAX_FORGOTTEN {
             let other = PodUid::parse(&format!("96fb425e-919e-44f9-8b42-{number:012}")).unwrap();
-            index.take(WatchEvent::Delete(other), at(40));
+            index.take(WatchEvent::Delete(other), moment(40));
         }
         assert_eq!(forgotten(&index), None, "it was the first");
     }
 
     #[test]
     fn what_a_new_list_lacks_is_gone() {
-        let (mut index, changes) = listed(vec![pod(Some(at(30)))], at(0));
+        let (mut index, changes) = listed(vec![pod(Some(moment(30)))], moment(0));
         assert_eq!(changes.len(), 1);
-        index.take(WatchEvent::Init, at(9));
+        index.take(WatchEvent::Init, moment(9));
         assert!(index.knows(&pod(None).uid), "until the list is complete nothing is missing");
-        assert_eq!(index.take(WatchEvent::InitDone, at(9)), [Change::Deleted(pod(None).uid)]);
+        assert_eq!(index.take(WatchEvent::InitDone, moment(9)), [Change::Deleted(pod(None).uid)]);
     }
 
     #[test]
     fn a_list_beside_the_watch_does_not_cut_the_watchs_own_short() {
         let other = ApiPod { uid: PodUid::parse("96fb425e-919e-44f9-8b42-000000000002").unwrap(), ..pod(None) };
-        let (first, second) = (pod(Some(at(30))), other);
-        let (mut index, _) = listed(vec![first.clone(), second.clone()], at(0));
-        index.take(WatchEvent::Init, at(9));
-        index.take(WatchEvent::InitApply(first.clone()), at(9));
-        assert!(index.listed(vec![first.clone(), second.clone()], at(9)).is_empty());
-        index.take(WatchEvent::InitApply(second.clone()), at(9));
-        assert!(index.take(WatchEvent::InitDone, at(9)).is_empty(), "both are there");
+        let (first, second) = (pod(Some(moment(30))), other);
+        let (mut index, _) = listed(vec![first.clone(), second.clone()], moment(0));
+        index.take(WatchEvent::Init, moment(9));
+        index.take(WatchEvent::InitApply(first.clone()), moment(9));
+        assert!(index.listed(vec![first.clone(), second.clone()], moment(9)).is_empty());
+        index.take(WatchEvent::InitApply(second.clone()), moment(9));
+        assert!(index.take(WatchEvent::InitDone, moment(9)).is_empty(), "both are there");
         assert!(index.knows(&first.uid) && index.knows(&second.uid));
     }
 
     #[test]
     fn a_watch_that_only_tries_again_is_still_broken() {
-        let (mut index, _) = listed(vec![pod(None)], at(0));
+        let (mut index, _) = listed(vec![pod(None)], moment(0));
         for second in (10..60).step_by(5) {
-            index.take(WatchEvent::Init, at(second));
-            index.take(WatchEvent::Failed(fault("refused")), at(second));
+            index.take(WatchEvent::Init, moment(second));
+            index.take(WatchEvent::Failed(fault("refused")), moment(second));
         }
-        assert!(!index.is_fresh(at(60)));
-        index.take(WatchEvent::Init, at(61));
-        assert!(!index.is_fresh(at(61)), "nothing was answered yet");
-        index.take(WatchEvent::InitDone, at(62));
-        assert!(index.is_fresh(at(62)));
+        assert!(!index.is_fresh(moment(60)));
+        index.take(WatchEvent::Init, moment(61));
+        assert!(!index.is_fresh(moment(61)), "nothing was answered yet");
+        index.take(WatchEvent::InitDone, moment(62));
+        assert!(index.is_fresh(moment(62)));
     }
 
     #[test]
     fn a_clock_that_is_set_moves_no_deadline() {
-        let (mut index, _) = listed(vec![pod(Some(at(30)))], at(0));
-        let jumped = Instant { wall_ms: at(10).wall_ms + 86_400_000, ..at(10) };
-        index.take(WatchEvent::Apply(pod(Some(at(30)))), jumped);
+        let (mut index, _) = listed(vec![pod(Some(moment(30)))], moment(0));
+        let jumped = Instant { wall_ms: moment(10).wall_ms + 86_400_000, ..moment(10) };
+        index.take(WatchEvent::Apply(pod(Some(moment(30)))), jumped);
         let Seen::Seen(facts) = index.facts(jumped) else { unreachable!() };
         assert_eq!(facts.pods[0].deletion.unwrap().deadline_ms, jumped.wall_ms + 20_000);
-        let later = Instant { wall_ms: at(50).wall_ms - 3_600_000, ..at(50) };
+        let later = Instant { wall_ms: moment(50).wall_ms - 3_600_000, ..moment(50) };
         let Seen::Seen(facts) = index.facts(later) else { unreachable!() };
         assert_eq!(facts.pods[0].deletion.unwrap().deadline_ms, later.wall_ms - 20_000);
     }
@@ -369,17 +369,17 @@ mod tests {
     #[test]
     fn a_broken_watch_makes_the_word_old_and_no_word_is_a_fault() {
         let mut index = Index::default();
-        assert!(index.facts(at(0)).fault().is_some());
-        index.take(WatchEvent::Failed(fault("refused")), at(0));
-        assert_eq!(index.facts(at(0)).fault().unwrap().says, "refused");
-        let (mut index, _) = listed(vec![], at(0));
-        index.take(WatchEvent::Failed(fault("refused")), at(0));
-        assert!(index.is_fresh(at(5)), "a watch is renewed every few minutes");
-        index.take(WatchEvent::Failed(fault("still refused")), at(60));
-        let Seen::Seen(facts) = index.facts(at(60)) else { unreachable!() };
+        assert!(index.facts(moment(0)).fault().is_some());
+        index.take(WatchEvent::Failed(fault("refused")), moment(0));
+        assert_eq!(index.facts(moment(0)).fault().unwrap().says, "refused");
+        let (mut index, _) = listed(vec![], moment(0));
+        index.take(WatchEvent::Failed(fault("refused")), moment(0));
+        assert!(index.is_fresh(moment(5)), "a watch is renewed every few minutes");
+        index.take(WatchEvent::Failed(fault("still refused")), moment(60));
+        let Seen::Seen(facts) = index.facts(moment(60)) else { unreachable!() };
         assert_eq!(facts.stale.unwrap().says, "refused");
-        index.take(WatchEvent::Init, at(61));
-        index.take(WatchEvent::InitDone, at(61));
-        assert!(index.is_fresh(at(999)));
+        index.take(WatchEvent::Init, moment(61));
+        index.take(WatchEvent::InitDone, moment(61));
+        assert!(index.is_fresh(moment(999)));
     }
 }

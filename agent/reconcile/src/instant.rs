@@ -14,7 +14,7 @@ pub struct Instant {
 
 impl Instant {
     /// How long ago `earlier` was.
-    pub fn since(self, earlier: Instant) -> Duration {
+    pub fn duration_since(self, earlier: Instant) -> Duration {
         self.steady.saturating_sub(earlier.steady)
     }
 
@@ -55,19 +55,19 @@ pub mod tests {
     use super::*;
 
     /// `seconds` after the beginning of a test.
-    pub fn at(seconds: u64) -> Instant {
+    pub fn moment(seconds: u64) -> Instant {
         Instant { steady: Duration::from_secs(100_000 + seconds), wall_ms: 1_785_578_400_000 + seconds * 1000 }
     }
 
     #[test]
     fn it_is_stamped_as_the_api_server_wants_it() {
-        assert_eq!(at(0).stamp(), "2026-08-01T10:00:00Z");
-        assert_eq!(at(0).micro_stamp(), "2026-08-01T10:00:00.000000Z");
+        assert_eq!(moment(0).stamp(), "2026-08-01T10:00:00Z");
+        assert_eq!(moment(0).micro_stamp(), "2026-08-01T10:00:00.000000Z");
     }
 
     #[test]
     fn what_the_wall_showed_becomes_a_moment() {
-        assert_eq!(at(60).convert_wall(at(20).wall_s()), at(20));
-        assert_eq!(at(60).convert_wall(at(90).wall_s()), at(60), "the clock was set back");
+        assert_eq!(moment(60).convert_wall(moment(20).wall_s()), moment(20));
+        assert_eq!(moment(60).convert_wall(moment(90).wall_s()), moment(60), "the clock was set back");
     }
 }

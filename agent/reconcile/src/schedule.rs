@@ -160,7 +160,7 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::instant::tests::at;
+    use crate::instant::tests::moment;
 
     const INTERVALS: Intervals = Intervals {
         first: Duration::from_secs(15),
@@ -177,8 +177,8 @@ mod tests {
     fn run(schedule: &mut Schedule, from: u64, until: u64) -> Vec<u64> {
         let mut scans = Vec::new();
         for second in from..until {
-            if schedule.next() <= at(second).steady {
-                schedule.scanned(Duration::from_millis(50), at(second), at(second));
+            if schedule.next() <= moment(second).steady {
+                schedule.scanned(Duration::from_millis(50), moment(second), moment(second));
                 scans.push(second);
             }
         }
@@ -187,9 +187,9 @@ mod tests {
 
     #[test]
     fn the_first_look_comes_after_the_deadline_and_the_rest_grow_apart() {
-        let mut schedule = Schedule::new(INTERVALS, 7, at(0));
+        let mut schedule = Schedule::new(INTERVALS, 7, moment(0));
         run(&mut schedule, 0, 62);
-        schedule.terminating(uid(1), at(100), at(62));
+        schedule.terminating(uid(1), moment(100), moment(62));
         let scans = run(&mut schedule, 62, 3_600);
         assert!((115..=120).contains(&scans[0]), "{scans:?}");
         let gaps: Vec<u64> = scans.windows(2).map(|pair| pair[1] - pair[0]).collect();
@@ -199,46 +199,46 @@ mod tests {
 
     #[test]
     fn nothing_terminating_means_only_the_sweep() {
-        let mut schedule = Schedule::new(INTERVALS, 7, at(0));
+        let mut schedule = Schedule::new(INTERVALS, 7, moment(0));
         let scans = run(&mut schedule, 0, 86_400);
         assert!((120..=170).contains(&scans.len()), "{}", scans.len());
     }
 
     #[test]
     fn many_pods_at_once_are_one_scan() {
-        let mut schedule = Schedule::new(INTERVALS, 7, at(0));
+        let mut schedule = Schedule::new(INTERVALS, 7, moment(0));
         run(&mut schedule, 0, 20);
-        (0..500).for_each(|number| schedule.terminating(uid(number), at(20), at(20)));
+        (0..500).for_each(|number| schedule.terminating(uid(number), moment(20), moment(20)));
         let scans = run(&mut schedule, 20, 60);
         assert!(scans.len() <= 4, "{scans:?}");
     }
 
     #[test]
     fn a_slow_look_is_not_repeated_at_once() {
-        let mut schedule = Schedule::new(INTERVALS, 7, at(0));
-        schedule.terminating(uid(1), at(0), at(0));
-        schedule.scanned(Duration::from_secs(3), at(97), at(100));
-        schedule.changed(&uid(1), at(101));
-        assert_eq!(schedule.next(), at(160).steady);
+        let mut schedule = Schedule::new(INTERVALS, 7, moment(0));
+        schedule.terminating(uid(1), moment(0), moment(0));
+        schedule.scanned(Duration::from_secs(3), moment(97), moment(100));
+        schedule.changed(&uid(1), moment(101));
+        assert_eq!(schedule.next(), moment(160).steady);
     }
 
     #[test]
     fn a_change_is_looked_at_once_and_an_end_too() {
-        let mut schedule = Schedule::new(INTERVALS, 7, at(0));
-        schedule.terminating(uid(1), at(0), at(0));
-        schedule.changed(&uid(1), at(1));
-        assert!(schedule.next() >= at(15).steady.min(schedule.sweep), "it is on its way");
-        schedule.scanned(Duration::ZERO, at(100), at(100));
-        schedule.changed(&uid(1), at(110));
-        assert_eq!(schedule.next(), at(110).steady);
-        schedule.deleted(&uid(1), true, at(110));
-        assert_eq!(schedule.next(), at(112).steady);
+        let mut schedule = Schedule::new(INTERVALS, 7, moment(0));
+        schedule.terminating(uid(1), moment(0), moment(0));
+        schedule.changed(&uid(1), moment(1));
+        assert!(schedule.next() >= moment(15).steady.min(schedule.sweep), "it is on its way");
+        schedule.scanned(Duration::ZERO, moment(100), moment(100));
+        schedule.changed(&uid(1), moment(110));
+        assert_eq!(schedule.next(), moment(110).steady);
+        schedule.deleted(&uid(1), true, moment(110));
+        assert_eq!(schedule.next(), moment(112).steady);
     }
 
     #[test]
     fn agents_that_start_together_do_not_look_together() {
         let firsts: std::collections::BTreeSet<u128> =
-            (0..100).map(|seed| Schedule::new(INTERVALS, seed, at(0)).next().as_millis()).collect();
+            (0..100).map(|seed| Schedule::new(INTERVALS, seed, moment(0)).next().as_millis()).collect();
         assert!(firsts.len() > 90, "{}", firsts.len());
     }
 }

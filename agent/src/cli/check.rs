@@ -256,7 +256,7 @@ mod tests {
     use super::*;
     use crate::observation::{FalseKubelet, HostPath, Seen, sample};
 
-    fn of(pid: u32, root: &str, others: &[u32]) -> Observation {
+    fn observation(pid: u32, root: &str, others: &[u32]) -> Observation {
         let mut seen = sample::deleted();
         seen.node.kubelet.get_mut().unwrap().pid = pid;
         seen.node.kubelet_root = HostPath::from(root);
@@ -273,20 +273,20 @@ mod tests {
 
     #[test]
     fn each_kubelet_has_the_pods_below_its_own_directory() {
-        let mut seen = vec![of(7, "/var/lib/kubelet", &[8, 9])];
+        let mut seen = vec![observation(7, "/var/lib/kubelet", &[8, 9])];
         assert_eq!(other_kubelets(&seen[0]), [8, 9]);
-        take(&mut seen, of(8, "/var/lib/other", &[7, 9]));
+        take(&mut seen, observation(8, "/var/lib/other", &[7, 9]));
         assert_eq!(pids(&seen), [(7, vec![9]), (8, vec![9])]);
         // It has the same pods, or another reader's: which is not known.
-        take(&mut seen, of(9, "/var/lib/other", &[7, 8]));
+        take(&mut seen, observation(9, "/var/lib/other", &[7, 8]));
         assert_eq!(pids(&seen), [(7, vec![9]), (8, vec![9])]);
         // The same path in another mount namespace is another directory.
-        let mut other = of(9, "/var/lib/kubelet", &[7, 8]);
+        let mut other = observation(9, "/var/lib/kubelet", &[7, 8]);
         other.node.kubelet.get_mut().unwrap().mount_ns = Some(2);
         take(&mut seen, other);
         assert_eq!(pids(&seen), [(7, vec![]), (8, vec![]), (9, vec![])]);
         // It has ended meanwhile.
-        let mut gone = of(10, "/x", &[]);
+        let mut gone = observation(10, "/x", &[]);
         gone.node.kubelet = Seen::Missing;
         take(&mut seen, gone);
         assert_eq!(seen.len(), 3);

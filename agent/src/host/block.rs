@@ -11,11 +11,11 @@ use crate::{
 
 /// Loop devices with a backing file at or below the kubelet's directory.
 pub fn loops(host: &HostRoot, kubelet_root: &HostPath) -> Seen<Vec<LoopDevice>> {
-    all_loops(host).map(|loops| loops.into_iter().filter(|device| device.file.is_within(kubelet_root)).collect())
+    host_loops(host).map(|loops| loops.into_iter().filter(|device| device.file.is_within(kubelet_root)).collect())
 }
 
 /// All loop devices in use.
-pub fn all_loops(host: &HostRoot) -> Seen<Vec<LoopDevice>> {
+pub fn host_loops(host: &HostRoot) -> Seen<Vec<LoopDevice>> {
     let block = host.at(&"/sys/block".into());
     let files = seen_at("/sys/block", files_in(&block));
     files.map(|files| files.into_iter().filter_map(|file| device(&block, file)).collect())

@@ -21,7 +21,7 @@ pub(super) fn unmounted(host: &HostRoot, table: &Table) -> Vec<Dev> {
         Dev::parse(&sys::read_text(&sysfs.join("class/block").join(name).join("dev"), 64).ok()?)
     };
     let devs: Vec<Dev> = names.filter_map(number).collect();
-    let missing = table.without(devs.iter().map(|dev| format!(" {dev} ")).collect());
+    let missing = table.absent_marks(devs.iter().map(|dev| format!(" {dev} ")).collect());
     devs.into_iter().filter(|dev| missing.contains(&format!(" {dev} "))).collect()
 }
 

@@ -114,14 +114,14 @@ mod tests {
     };
 
     /// Every file system: the test does not know on which it is.
-    fn all(pid: u32) -> (BTreeSet<Dev>, MountReader) {
+    fn devices(pid: u32) -> (BTreeSet<Dev>, MountReader) {
         let mut reader = MountReader::new(HostPath::from("/var/lib/kubelet"));
         let devs = reader.table(pid).unwrap().mounts(|_| true).mounts.into_iter().map(|mount| mount.dev).collect();
         (devs, reader)
     }
 
-    fn of(pid: u32) -> WritableFiles {
-        let (devs, mut reader) = all(pid);
+    fn writable_by(pid: u32) -> WritableFiles {
+        let (devs, mut reader) = devices(pid);
         files(&[pid], &devs, &mut reader, &Prober::new(), Duration::from_secs(5)).remove(0)
     }
 
@@ -130,7 +130,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let written = File::create(dir.path().join("written")).unwrap();
         let read = File::open(dir.path().join("written")).unwrap();
-        let writable = of(std::process::id());
+        let writable = writable_by(std::process::id());
         let has = |file: &File| writable.files.iter().any(|one| one.fd == u32::try_from(file.as_raw_fd()).ok());
         // Of many only some are named, and other tests of this process open files too.
         assert!(has(&written) || writable.files.len() == MAX_FILES, "{writable:?}");
@@ -155,10 +155,10 @@ mod tests {
         while fs::read_to_string(&log).unwrap_or_default().is_empty() {
             std::thread::sleep(Duration::from_millis(10));
         }
-        let writable = of(child.0.id());
+        let writable = writable_by(child.0.id());
         let file = writable.files.iter().find(|file| file.path.as_path() == log).unwrap();
         assert_eq!((file.fd, writable.fault), (Some(1), None));
-        let (_, mut reader) = all(child.0.id());
+        let (_, mut reader) = devices(child.0.id());
         let none = files(&[child.0.id()], &BTreeSet::new(), &mut reader, &Prober::new(), Duration::from_secs(5));
         assert_eq!(none[0].files, [], "no pod has a volume on it");
     }
@@ -167,7 +167,7 @@ mod tests {
     fn a_process_that_is_gone_writes_nothing() {
         let mut child = Command::new("true").spawn().unwrap();
         child.wait().unwrap();
-        let (devs, mut reader) = all(std::process::id());
+        let (devs, mut reader) = devices(std::process::id());
         let writable = files(&[child.id()], &devs, &mut reader, &Prober::new(), Duration::from_secs(5));
         assert_eq!(writable, [WritableFiles { pid: child.id(), files: Vec::new(), fault: None }]);
     }
@@ -175,7 +175,7 @@ mod tests {
     /// Nobody is looked at for longer than there is time.
     #[test]
     fn time_that_is_up_is_told() {
-        let (devs, mut reader) = all(std::process::id());
+        let (devs, mut reader) = devices(std::process::id());
         let writable = opened(std::process::id(), &devs, &mut reader, Instant::now() - Duration::from_secs(1));
         assert!(writable.files.is_empty() && writable.fault.is_some_and(|fault| fault.kind == FaultKind::TimedOut));
     }

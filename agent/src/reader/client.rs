@@ -120,7 +120,7 @@ mod tests {
     use crate::reader::Judged;
 
     /// A talker whose reader does this with the first connection.
-    async fn told_by<F: Future<Output = ()>>(reader: impl FnOnce(UnixStream) -> F) -> Result<ToTalker, Fault> {
+    async fn answer_from<F: Future<Output = ()>>(reader: impl FnOnce(UnixStream) -> F) -> Result<ToTalker, Fault> {
         let dir = tempfile::tempdir().unwrap();
         let socket = dir.path().join("reader.sock");
         let listener = UnixListener::bind(&socket).unwrap();
@@ -129,7 +129,7 @@ mod tests {
         tokio::join!(client.scan(Scan::default()), serve).0
     }
 
-    async fn asked(stream: &mut UnixStream) -> ToReader {
+    async fn question(stream: &mut UnixStream) -> ToReader {
         frame::receive(stream, MAX_TO_READER_BYTES).await.unwrap()
     }
 
@@ -146,15 +146,15 @@ mod tests {
     #[tokio::test]
     async fn what_is_no_answer_is_a_fault_of_its_kind() {
         let kind = |told: Result<ToTalker, Fault>| told.unwrap_err().kind;
-        let dead = told_by(async |mut stream| _ = asked(&mut stream).await).await;
+        let dead = answer_from(async |mut stream| _ = question(&mut stream).await).await;
         assert_eq!(kind(dead), FaultKind::Gone);
         for (bytes, expected) in [
             (b"\0\0\0\x02{}".as_slice(), FaultKind::Malformed),
             (b"\xff\xff\xff\xff", FaultKind::TooLarge),
             (b"\0\0\0\x09{", FaultKind::Gone),
         ] {
-            let answer = told_by(async |mut stream| {
-                asked(&mut stream).await;
+            let answer = answer_from(async |mut stream| {
+                question(&mut stream).await;
                 stream.write_all(bytes).await.unwrap();
             });
             assert_eq!(kind(answer.await), expected, "{bytes:?}");
@@ -163,13 +163,13 @@ mod tests {
 
     #[tokio::test]
     async fn the_api_server_is_asked_for_the_reader_in_between() {
-        let answer = told_by(async |mut stream| {
-            let ToReader::Scan(scan) = asked(&mut stream).await else { unreachable!() };
+        let answer = answer_from(async |mut stream| {
+            let ToReader::Scan(scan) = question(&mut stream).await else { unreachable!() };
             assert_eq!(scan.node.as_deref(), Some("node-7"));
             frame::send(&mut stream, &ToTalker::Ask(ApiQuestion::Volumes(vec!["pv".into()])), MAX_TO_TALKER_BYTES)
                 .await
                 .unwrap();
-            let ToReader::Answer(ApiAnswer::Volumes(answer)) = asked(&mut stream).await else { unreachable!() };
+            let ToReader::Answer(ApiAnswer::Volumes(answer)) = question(&mut stream).await else { unreachable!() };
             assert_eq!(answer.fault().unwrap().kind, FaultKind::NotAsked, "without credentials");
             let judged = Judged::nothing("node-7", answer.fault().unwrap());
             frame::send(&mut stream, &ToTalker::Judged(Box::new(judged)), MAX_TO_TALKER_BYTES).await.unwrap();

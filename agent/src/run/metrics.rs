@@ -172,7 +172,7 @@ impl Collector for Now {
         let help = "How long the oldest finding of this kind has held";
         let mut family = encoder.encode_descriptor("oldest_finding", help, Some(&Unit::Seconds), MetricType::Gauge)?;
         for (label, (_, since)) in &values.findings {
-            ConstGauge::new(now.since(*since).as_secs_f64()).encode(family.encode_family(label)?)?;
+            ConstGauge::new(now.duration_since(*since).as_secs_f64()).encode(family.encode_family(label)?)?;
         }
         let help = "Pods that should be gone, by the verdict of the last scan";
         let mut family = encoder.encode_descriptor("pods", help, None, MetricType::Gauge)?;

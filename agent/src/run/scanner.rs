@@ -73,7 +73,7 @@ pub fn start(scanner: Scanner, node: String, metrics: Arc<Metrics>, inputs: Send
             let scanned = runtime.block_on(scanner.scan(&node, facts, &prober));
             let judged = scanned.unwrap_or_else(|fault| Judged::nothing(&node, &fault));
             let at = clock::now();
-            metrics.scanned(at.since(began), &judged);
+            metrics.scanned(at.duration_since(began), &judged);
             is_unanswered.store(!judged.is_of_a_scan(), Ordering::Relaxed);
             let Judged { report, complete, forgotten, cpu_ms, volumes: known, .. } = judged;
             volumes.extend(known);

@@ -284,7 +284,7 @@ mod tests {
         [Walk::Kernel, Walk::Own].map(|walk| Beneath::open_by(|_| walk, base, Path::new(dir)).unwrap())
     }
 
-    fn why<T: std::fmt::Debug>(result: io::Result<T>) -> Refused {
+    fn kind<T: std::fmt::Debug>(result: io::Result<T>) -> Refused {
         let error = result.unwrap_err();
         refusal(&error).unwrap_or_else(|| panic!("{error}"))
     }
@@ -322,23 +322,23 @@ mod tests {
         symlink("pods", dir.path().join("alias")).unwrap();
         for root in both(dir.path(), "pods") {
             for way in ["link/file", "magic/etc/passwd"] {
-                assert_eq!(why(root.read_capped(Path::new(way), 99)), Refused::Link, "{way}");
-                assert_eq!(why(root.file_facts(Path::new(way))), Refused::Link, "{way}");
-                assert_eq!(why(root.is_mount_root(Path::new(way))), Refused::Link, "{way}");
-                assert_eq!(why(root.socket(Path::new(way))), Refused::Link, "{way}");
+                assert_eq!(kind(root.read_capped(Path::new(way), 99)), Refused::Link, "{way}");
+                assert_eq!(kind(root.file_facts(Path::new(way))), Refused::Link, "{way}");
+                assert_eq!(kind(root.is_mount_root(Path::new(way))), Refused::Link, "{way}");
+                assert_eq!(kind(root.socket(Path::new(way))), Refused::Link, "{way}");
             }
             // At its end it is a link, and nothing more.
-            assert_eq!(why(root.list_capped(Path::new("link"), 9)), Refused::Link);
-            assert_eq!(why(root.socket(Path::new("link"))), Refused::Link);
+            assert_eq!(kind(root.list_capped(Path::new("link"), 9)), Refused::Link);
+            assert_eq!(kind(root.socket(Path::new("link"))), Refused::Link);
             assert!(root.read_capped(Path::new("real/again"), 9).is_err());
             let facts = root.file_facts(Path::new("link")).unwrap();
             assert!(!facts.is_directory && !facts.is_file);
             for way in ["../pods/real", "real/../real", "/etc"] {
-                assert_eq!(why(root.list_capped(Path::new(way), 9)), Refused::Upwards, "{way}");
+                assert_eq!(kind(root.list_capped(Path::new(way), 9)), Refused::Upwards, "{way}");
             }
         }
         for walk in [Walk::Kernel, Walk::Own] {
-            assert_eq!(why(Beneath::open_by(|_| walk, dir.path(), Path::new("alias/real"))), Refused::Link);
+            assert_eq!(kind(Beneath::open_by(|_| walk, dir.path(), Path::new("alias/real"))), Refused::Link);
         }
     }
 
@@ -358,11 +358,11 @@ mod tests {
         ));
         for root in both(Path::new(&format!("/proc/{}/root", ns.pid())), &format!("{base}/pods")) {
             for way in ["bind/x", "tmpfs/x"] {
-                assert_eq!(why(root.list_capped(Path::new(way), 9)), Refused::Mount, "{way}");
-                assert_eq!(why(root.is_mount_root(Path::new(way))), Refused::Mount, "{way}");
+                assert_eq!(kind(root.list_capped(Path::new(way), 9)), Refused::Mount, "{way}");
+                assert_eq!(kind(root.is_mount_root(Path::new(way))), Refused::Mount, "{way}");
             }
-            assert_eq!(why(root.list_capped(Path::new("tmpfs"), 9)), Refused::Mount);
-            assert_eq!(why(root.read_capped(Path::new("file"), 99)), Refused::Mount);
+            assert_eq!(kind(root.list_capped(Path::new("tmpfs"), 9)), Refused::Mount);
+            assert_eq!(kind(root.read_capped(Path::new("file"), 99)), Refused::Mount);
             for (way, is_mount) in
                 [("bind", true), ("tmpfs", true), ("file", true), ("plain", false), ("plain/x", false)]
             {

@@ -245,7 +245,7 @@ pub fn is_awaited(findings: &[Finding]) -> bool {
 pub fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]) -> Option<Finding> {
     let VolData::Read(data) = &volume.vol_data else { return None };
     let tries = kubelet_operations::unpublish(view, &data.driver);
-    let (held, searched) = describe::no_holder(view.holders(&mount.mount_point));
+    let (held, searched) = describe::missing_holder(view.holders(&mount.mount_point));
     if tries.as_ref().is_some_and(|tries| tries.failure().is_some()) {
         let draft = pod_finding(view, &cause::CSI_UNPUBLISH_FAILS, VOLUMES, head).link(describe::mount(mount), held);
         return Some(fails(view, volume, tries.as_ref(), failure_state(volume, tries.as_ref()), draft));
@@ -435,7 +435,7 @@ mod tests {
         assert!(!json(&seen).contains("vol-of-the-staging"), "it is staged for another volume");
     }
 
-    fn since(seen: &mut Observation, since_ms: Seen<u64>) {
+    fn set_since(seen: &mut Observation, since_ms: Seen<u64>) {
         seen.csi.get_mut().unwrap()[0].info.get_mut().unwrap().since_ms = since_ms;
     }
 
@@ -443,7 +443,7 @@ mod tests {
     #[test]
     fn a_driver_that_is_just_back_is_waited_for() {
         let mut seen = sample::mounted("ext4");
-        since(&mut seen, Seen::Seen(sample::NOW - 72_000));
+        set_since(&mut seen, Seen::Seen(sample::NOW - 72_000));
         assert_eq!(causes(&seen), ["CsiDriverBack"]);
         assert_eq!(sample::verdict(&seen), findings::Verdict::Progressing);
         let finding = crate::gates::judge(&seen).pods.remove(0).findings.remove(0);
@@ -452,12 +452,12 @@ mod tests {
         let commands: Vec<&String> = finding.remedy.steps.iter().filter_map(|step| step.command.as_ref()).collect();
         assert!(commands.iter().all(|command| !command.contains("umount")), "{commands:?}");
         // It has not unmounted it either: then it was asked, and did not.
-        since(&mut seen, Seen::Seen(sample::NOW - 122_000));
+        set_since(&mut seen, Seen::Seen(sample::NOW - 122_000));
         assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"]);
-        since(&mut seen, Seen::Missing);
+        set_since(&mut seen, Seen::Missing);
         assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"], "an older agent did not look");
         // What it answered before it went says nothing of what it will.
-        since(&mut seen, Seen::Seen(sample::NOW - 5_000));
+        set_since(&mut seen, Seen::Seen(sample::NOW - 5_000));
         table(&mut seen).clear();
         volume(&mut seen).mounted = Seen::Seen(false);
         assert_eq!(causes(&seen), ["CsiDriverBack"]);
@@ -482,7 +482,7 @@ mod tests {
                 volume(&mut seen).mounted = Seen::Seen(false);
                 seen.cgroups = sample::cgroup(&[]);
             }
-            since(&mut seen, Seen::Seen(sample::NOW - 72_000));
+            set_since(&mut seen, Seen::Seen(sample::NOW - 72_000));
             assert_eq!(causes(&seen), ["CsiDriverBack"]);
             failing(&mut seen, sample::NOW - 200_000, 12);
             assert_eq!(causes(&seen), ["CsiUnpublishFails"], "mounted: {is_mounted}");
@@ -517,7 +517,7 @@ mod tests {
     #[test]
     fn a_holder_is_named_beside_a_driver_that_is_back() {
         let mut seen = sample::mounted("ext4");
-        since(&mut seen, Seen::Seen(sample::NOW - 5_000));
+        set_since(&mut seen, Seen::Seen(sample::NOW - 5_000));
         seen.holders[0].holders.push(Holder { comm: "du".into(), mount_ns: 9, ..sample::holder() });
         assert_eq!(causes(&seen), ["VolumeHeldByProcess"]);
     }
@@ -528,7 +528,7 @@ mod tests {
         let gone = Seen::Failed(Fault::new("/reg.sock", (FaultKind::Gone, "has gone while it was looked at")));
         for odd in [Seen::Seen(sample::NOW + 86_400_000), Seen::Seen(u64::MAX), gone] {
             let mut seen = sample::mounted("ext4");
-            since(&mut seen, odd.clone());
+            set_since(&mut seen, odd.clone());
             assert_eq!(causes(&seen), ["VolumeMountedNoHolder"], "{odd:?}");
             assert_eq!(sample::verdict(&seen), findings::Verdict::CannotTell);
             let text = serde_json::to_string(&crate::gates::judge(&seen).pods[0].findings).unwrap();
@@ -537,7 +537,7 @@ mod tests {
         }
         // Made between two looks at the clock.
         let mut seen = sample::mounted("ext4");
-        since(&mut seen, Seen::Seen(sample::NOW + 900));
+        set_since(&mut seen, Seen::Seen(sample::NOW + 900));
         assert_eq!(causes(&seen), ["CsiDriverBack"]);
     }
 

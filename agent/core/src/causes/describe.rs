@@ -87,7 +87,7 @@ pub fn mount(mount: &Mount) -> Subject {
 }
 
 /// What is to be said of a mount of which no holder was found, and of the search: whoever could not be looked at may be one.
-pub fn no_holder(search: Option<&HolderSearch>) -> (&'static str, String) {
+pub fn missing_holder(search: Option<&HolderSearch>) -> (&'static str, String) {
     match search {
         Some(search) if search.unreadable > 0 => {
             let HolderSearch { looked_at, unreadable, .. } = search;

@@ -17,7 +17,7 @@ pub fn find(seen: &Facts<'_>) -> Vec<Finding> {
     // Only where a staging directory without a mount meets a file system that lives on without one are
     // the other namespaces searched.
     if !lasting.is_empty() && seen.is_settled(Question::UnmountedDevices) && !seen.unmounted_devices.is_empty() {
-        let ends = lasting.iter().filter_map(|volume| volume.path.below(&seen.node.kubelet_root));
+        let ends = lasting.iter().filter_map(|volume| volume.path.relative_to(&seen.node.kubelet_root));
         ends.for_each(|end| _ = seen.is_settled(Question::MountCopies(end)));
     }
     lasting.into_iter().filter_map(|volume| Some(finding(seen, volume, copy_of(seen, volume)?))).collect()

@@ -43,7 +43,7 @@ pub fn not_responding(view: &PodView, waiting: &BlockedTask, mounts: &[&Mount]) 
 mod tests {
     use crate::test_prelude::*;
 
-    fn of(fs_type: &str, source: &str, wchan: &str) -> Observation {
+    fn waiting_on(fs_type: &str, source: &str, wchan: &str) -> Observation {
         let mut seen = sample::running();
         block(&mut seen, INIT, wchan);
         container_table(
@@ -66,7 +66,7 @@ mod tests {
             ("gpfs", "gpfs0", "cxiWaitEventWait"),
             ("virtiofs", "vfs0", "request_wait_answer"),
         ] {
-            let mut seen = of(fs_type, source, wchan);
+            let mut seen = waiting_on(fs_type, source, wchan);
             for file in [None, Some(OpenFile { fd: 5, path: HostPath::from("/data/x"), mount_id: Some(9) })] {
                 seen.processes[0].threads[0].works_on = file;
                 assert_eq!(causes(&seen), ["FileServerNotResponding"], "{fs_type}");
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_descriptor_tells_it_though_the_function_is_not_known() {
-        let mut seen = of("ceph", "mon:/a", "schedule_something_new");
+        let mut seen = waiting_on("ceph", "mon:/a", "schedule_something_new");
         assert_eq!(causes(&seen), ["UninterruptibleTask"]);
         seen.processes[0].threads[0].works_on =
             Some(OpenFile { fd: 5, path: HostPath::from("/data/x"), mount_id: Some(9) });
@@ -90,15 +90,15 @@ mod tests {
     /// virtiofs waits where FUSE does: neither its mount alone nor the function alone says that it is waited for.
     #[test]
     fn virtiofs_is_not_accused_of_what_something_else_may_wait_for() {
-        assert_eq!(causes(&of("virtiofs", "vfs0", "schedule_something_new")), ["UninterruptibleTask"]);
-        let mut seen = of("virtiofs", "vfs0", "request_wait_answer");
+        assert_eq!(causes(&waiting_on("virtiofs", "vfs0", "schedule_something_new")), ["UninterruptibleTask"]);
+        let mut seen = waiting_on("virtiofs", "vfs0", "request_wait_answer");
         seen.mounts.others[0].mounts.push(mount(11, "0:61", "/media", "fuse.s3fs"));
         assert_eq!(causes(&seen), ["FuseServerNotResponding"]);
     }
 
     #[test]
     fn of_two_shares_neither_is_accused() {
-        let mut seen = of("cifs", "//a/b", "wait_for_response");
+        let mut seen = waiting_on("cifs", "//a/b", "wait_for_response");
         seen.mounts.others[0].mounts.push(mount(11, "0:61", "/other", "cifs"));
         let finding = judge(&seen).pods[0].findings[0].clone();
         assert_eq!((finding.cause.id, finding.confidence), ("FileServerNotResponding", Confidence::Probable));

@@ -76,7 +76,7 @@ fn is_in_the_making(seen: &Observation, pod: &ApiPod) -> bool {
     let volumes = seen.node.kubelet_root.join("pods").join(pod.uid.as_str()).join("volumes");
     let is_own = |plugin: &str| plugin.starts_with("kubernetes.io~csi") || !plugin.starts_with("kubernetes.io~");
     let mounts = seen.mounts.kubelet.get().into_iter().flat_map(|table| &table.mounts);
-    let mounted = mounts.filter(|mount| mount.mount_point.below(&volumes).is_some_and(|below| is_own(&below)));
+    let mounted = mounts.filter(|mount| mount.mount_point.relative_to(&volumes).is_some_and(|below| is_own(&below)));
     pod.phase == "Pending" && pod.deletion.is_none() && mounted.count() < pod.volume_claims.len()
 }
 

@@ -48,7 +48,7 @@ fn waiting(view: &PodView, mount: &Mount, holder: &Holder, head: &[Link]) -> Opt
     let process = view.process(holder.pid)?;
     let thread = process.threads.iter().find(|thread| thread.waits() && view.is_steady(process, thread))?;
     let mut head = head.to_vec();
-    head.push(Link::new(describe::mount(mount), in_use(view)));
+    head.push(Link::new(describe::mount(mount), busy_state(view)));
     let mut finding = uninterruptible::explain(view, process, thread, &head, VOLUMES);
     let is_this = finding.root == format!("{}:{number}", cause::FUSE_SERVER_NOT_RESPONDING.id);
     if !process.is_ending(thread) {
@@ -144,7 +144,7 @@ fn cause_of(view: &PodView, holder: &Holder) -> &'static Cause {
 
 fn finding(view: &PodView, cause: &'static Cause, mount: &Mount, holder: &Holder, head: &[Link]) -> Finding {
     let (by, source, path) = holder_path(holder);
-    let mut draft = pod_finding(view, cause, VOLUMES, head).link(describe::mount(mount), in_use(view));
+    let mut draft = pod_finding(view, cause, VOLUMES, head).link(describe::mount(mount), busy_state(view));
     let mut copy = String::new();
     if holder.copy == CopyKind::Propagated {
         copy = format!(", in the copy that was propagated to mount namespace {}", holder.mount_ns);
@@ -178,7 +178,7 @@ fn finding(view: &PodView, cause: &'static Cause, mount: &Mount, holder: &Holder
         .finish()
 }
 
-fn in_use(view: &PodView) -> &'static str {
+fn busy_state(view: &PodView) -> &'static str {
     if view.why == Why::Assumed { "could not be unmounted: in use" } else { "cannot be unmounted: in use" }
 }
 

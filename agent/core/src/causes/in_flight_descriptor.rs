@@ -97,7 +97,7 @@ mod tests {
     }
 
     /// A socket pair of anybody, and the driver fails all the same.
-    fn of_another_pod() -> InFlight {
+    fn strangers_descriptor() -> InFlight {
         let uid = findings::PodUid::parse("96fb425e-919e-44f9-8b42-b1254a602ba2").unwrap();
         let owner = Owner::Pod { uid, container: None };
         InFlight { comm: "postgres".into(), mount_ns: Some(900), owner, ..sample::in_flight() }
@@ -117,7 +117,8 @@ mod tests {
     fn a_strangers_descriptors_hide_no_proof() {
         let mut seen = sample::mounted("ext4");
         failing(&mut seen);
-        seen.in_flight = vec![of_another_pod(), InFlight { pid: 701, owner: Owner::Host, ..of_another_pod() }];
+        seen.in_flight =
+            vec![strangers_descriptor(), InFlight { pid: 701, owner: Owner::Host, ..strangers_descriptor() }];
         assert_eq!(causes(&seen), ["CsiUnpublishFails"]);
         let finding = judge(&seen).pods[0].findings[0].clone();
         assert_eq!(finding.confidence, Confidence::Proven);
@@ -129,7 +130,7 @@ mod tests {
     #[test]
     fn nobody_is_told_to_kill_what_has_the_volume_nowhere_in_sight() {
         let mut seen = sample::mounted("ext4");
-        seen.in_flight = vec![of_another_pod()];
+        seen.in_flight = vec![strangers_descriptor()];
         let kills = |seen: &Observation| {
             let finding = judge(seen).pods[0].findings[0].clone();
             finding.remedy.steps.iter().any(|step| step.command.as_ref().is_some_and(|run| run.contains("kill")))

@@ -19,7 +19,7 @@ pub fn find(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link]
         return None;
     }
     let root = &view.seen.node.kubelet_root;
-    target.below(root).map(|end| view.seen.is_settled(Question::MountCopies(end)));
+    target.relative_to(root).map(|end| view.seen.is_settled(Question::MountCopies(end)));
     let copy = view.seen.mount_copies.iter().find(|copy| copy.is_copy_of(target, root))?;
     let cause = &cause::MOUNT_COPIED_ON_OLD_KERNEL;
     let draft = describe::name_copy_holder(pod_finding(view, cause, VOLUMES, head), copy)

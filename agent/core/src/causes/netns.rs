@@ -74,7 +74,7 @@ fn busy<'a>(view: &PodView<'a>, sandbox: &'a Sandbox) -> Option<(&'a NetworkName
     if !copies_block(view.seen) {
         return None;
     }
-    network.path.below(&above).map(|end| view.seen.is_settled(Question::MountCopies(end)));
+    network.path.relative_to(&above).map(|end| view.seen.is_settled(Question::MountCopies(end)));
     let copy = view.seen.mount_copies.iter().find(|copy| copy.is_copy_of(&network.path, &above))?;
     Some((network, copy))
 }
@@ -105,7 +105,7 @@ mod tests {
     }
 
     /// Everything ended with a boot an hour ago, and the namespace with it.
-    fn after_a_boot() -> Observation {
+    fn rebooted() -> Observation {
         let mut seen = sample::mounted("ext4");
         sample::set_phase(&mut seen, "Running");
         sample::table(&mut seen).clear();
@@ -117,20 +117,20 @@ mod tests {
 
     #[test]
     fn a_namespace_that_a_boot_has_taken() {
-        let seen = after_a_boot();
+        let seen = rebooted();
         assert_eq!(causes(&seen), ["NetnsPathMissing"]);
         assert_eq!(verdict(&seen), findings::Verdict::Stuck);
     }
 
     #[test]
     fn a_namespace_that_a_boot_has_taken_while_the_network_is_not_up() {
-        let mut seen = after_a_boot();
+        let mut seen = rebooted();
         let facts = sample::runtime(&mut seen);
         facts.unready.push(("NetworkReady".into(), "Network plugin returns error: cni plugin not initialized".into()));
         assert_eq!(node_causes(&seen), ["NetworkNotReady"]);
         assert_eq!((causes(&seen), verdict(&seen)), (Vec::new(), findings::Verdict::Stuck));
         // Its own pod has to be started too, and with a network the kubelet has to come to it.
-        let mut young = after_a_boot();
+        let mut young = rebooted();
         for seen in [&mut seen, &mut young] {
             seen.node.kubelet.get_mut().unwrap().age_ms = 20_000;
             assert_eq!((node_causes(seen), verdict(seen)), (Vec::new(), findings::Verdict::Progressing));
@@ -141,20 +141,20 @@ mod tests {
 
     #[test]
     fn a_missing_namespace_alone_is_the_rule_and_no_cause() {
-        let mut seen = after_a_boot();
+        let mut seen = rebooted();
         sample::set_phase(&mut seen, "Failed");
         assert_eq!(causes(&seen), ["CsiUnpublishFails"], "the sandboxes were stopped");
         sample::set_phase(&mut seen, "Pending");
         assert_eq!(causes(&seen), ["CsiUnpublishFails"], "it stays so to the end");
-        let mut seen = after_a_boot();
+        let mut seen = rebooted();
         sandbox(&mut seen).created_ms = NOW - 60_000;
         assert_eq!(causes(&seen), ["TerminationNotFinished"], "the sandbox is of this boot");
-        let mut seen = after_a_boot();
+        let mut seen = rebooted();
         sandbox(&mut seen).network = Seen::Missing;
         assert_eq!(causes(&seen), ["TerminationNotFinished"], "it has no network of its own");
         sandbox(&mut seen).network = network(false, false);
         assert_eq!(causes(&seen), ["TerminationNotFinished"], "its network is there");
-        let mut seen = after_a_boot();
+        let mut seen = rebooted();
         seen.pod_dirs = Seen::Seen(Vec::new());
         assert_eq!(causes(&seen), ["StatusNotReported"], "the kubelet came further");
     }

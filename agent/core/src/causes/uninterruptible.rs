@@ -293,7 +293,7 @@ mod tests {
     }
 
     /// The container's init runs another program, and closes a file of a silent server.
-    fn in_exec(state: char) -> Observation {
+    fn executing(state: char) -> Observation {
         let mut seen = sample::running();
         let init = &mut seen.processes[0];
         (init.start_ticks, init.age_ms, init.state) = (0, 0, state);
@@ -307,7 +307,7 @@ mod tests {
     #[test]
     fn an_init_that_gives_no_answer_is_not_killed_by_runc_either() {
         for state in ['S', 'D'] {
-            let mut seen = in_exec(state);
+            let mut seen = executing(state);
             assert_eq!(causes(&seen), ["FuseServerNotResponding"], "{state}");
             let finding = judge(&seen).pods[0].findings[0].clone();
             assert_eq!(finding.confidence, findings::Confidence::Probable);
@@ -317,7 +317,7 @@ mod tests {
             }
             seen.processes[0].threads[0].steady = false;
             assert!(!causes(&seen).contains(&"FuseServerNotResponding"), "it moves");
-            let mut seen = in_exec(state);
+            let mut seen = executing(state);
             seen.processes[1].start_ticks = 0;
             assert!(!causes(&seen).contains(&"FuseServerNotResponding"), "nobody answers");
         }
@@ -325,14 +325,14 @@ mod tests {
 
     #[test]
     fn what_an_init_waits_for_that_gives_no_answer_is_not_guessed() {
-        let mut seen = in_exec('S');
+        let mut seen = executing('S');
         seen.fuse[0].waiting = Seen::Seen(0);
         assert_eq!(causes(&seen), ["KillNotAttempted"]);
         let finding = judge(&seen).pods[0].findings[0].clone();
         let link = finding.chain.iter().find(|link| link.subject.contains("pid 326 sh")).unwrap();
         assert!(link.state.contains("runc asks for its stat before it kills it"), "{link:?}");
         // What another process of the container does keeps nobody from killing its init.
-        let mut seen = in_exec('S');
+        let mut seen = executing('S');
         let mut other = seen.processes[0].clone();
         (other.pid, other.parent, other.threads[0].tid) = (INIT + 1, INIT, INIT + 1);
         seen.processes[0] = sample::running().processes.remove(0);
@@ -351,14 +351,14 @@ mod tests {
             (finding.cause.id, commands.iter().any(|command| command.contains("/proc/326/")))
         };
         // Killed, and what it waits for is not known.
-        let mut seen = in_exec('D');
+        let mut seen = executing('D');
         seen.fuse.clear();
         (seen.processes[0].kill_pending, seen.processes[0].threads[0].kill_pending) = (true, true);
         assert_eq!(asks(&seen), ("UninterruptibleTask", false));
         (seen.processes[0].start_ticks, seen.processes[0].threads[0].in_exec) = (1000, false);
         assert_eq!(asks(&seen), ("UninterruptibleTask", true));
         // Its containers have ended, and it is left in the cgroup.
-        let mut seen = in_exec('S');
+        let mut seen = executing('S');
         sample::runtime(&mut seen).containers[0].state = ContainerState::Exited;
         sample::runtime(&mut seen).sandboxes[0].ready = false;
         sample::set_phase(&mut seen, "Failed");

@@ -246,7 +246,7 @@ fn not_reconstructed(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[
         .probable("the kubelet's memory of its volumes, which nothing shows from outside")
         .blame(describe::mount(mount), "the kubelet was started later and does not unmount it")
         .evidence(format!("/proc/{}/stat", kubelet.pid), format!("the kubelet runs {}", describe::age(kubelet.age_ms)))
-        .evidence("search for holders", describe::no_holder(view.holders(&mount.mount_point)).1)
+        .evidence("search for holders", describe::missing_holder(view.holders(&mount.mount_point)).1)
         .mounted(view.seen, Placeholder::Path, &mount.mount_point)
         .root(mount.mount_point.show());
     Some(draft.finish())

@@ -58,7 +58,7 @@ pub(crate) fn judge_by(seen: &Facts<'_>) -> NodeReport {
         }
     }
     #[cfg(test)]
-    all_promised_steps_are_there(&pods, &node_findings);
+    check_promised_steps(&pods, &node_findings);
     NodeReport {
         schema: NodeReport::SCHEMA,
         node: findings::clean(&seen.node.name, 253),
@@ -73,7 +73,7 @@ pub(crate) fn judge_by(seen: &Facts<'_>) -> NodeReport {
 }
 
 #[cfg(test)]
-fn all_promised_steps_are_there(pods: &[findings::PodReport], of_node: &[NodeFinding]) {
+fn check_promised_steps(pods: &[findings::PodReport], of_node: &[NodeFinding]) {
     let of_node = of_node.iter().map(|found| &found.finding);
     for finding in pods.iter().flat_map(|pod| &pod.findings).chain(of_node) {
         assert_eq!(finding.lacks(), [""; 0], "{}: a step is not filled, and its entry promises it", finding.cause.id);

@@ -49,7 +49,7 @@ impl HostPath {
     }
 
     /// The rest of the path below `above`, if it is text.
-    pub fn below(&self, above: &HostPath) -> Option<String> {
+    pub fn relative_to(&self, above: &HostPath) -> Option<String> {
         self.as_path().strip_prefix(above.as_path()).ok()?.to_str().map(str::to_owned)
     }
 

@@ -42,7 +42,7 @@ mod tests {
 
     const RECORDED: &str = r#"{"attachmentID":"csi-9e1b","driverName":"exam.csi.example.com","nodeName":"node-a","specVolID":"pv-csi-1","volumeHandle":"vol-1","volumeLifecycleMode":"Persistent"}"#;
 
-    fn why_not(text: &str) -> String {
+    fn rejection(text: &str) -> String {
         match vol_data(text.as_bytes()) {
             VolData::Unusable(why) => why,
             other => panic!("{other:?}"),
@@ -60,12 +60,12 @@ mod tests {
 
     #[test]
     fn says_why_a_file_is_unusable() {
-        assert_eq!(why_not(""), "is empty (0 bytes)");
-        assert_eq!(why_not("{}"), "has no driverName");
-        assert_eq!(why_not("null"), "has no driverName");
-        assert_eq!(why_not(r#"{"driverName":"d"}"#), "has no volumeHandle");
+        assert_eq!(rejection(""), "is empty (0 bytes)");
+        assert_eq!(rejection("{}"), "has no driverName");
+        assert_eq!(rejection("null"), "has no driverName");
+        assert_eq!(rejection(r#"{"driverName":"d"}"#), "has no volumeHandle");
         for broken in ["\0\0\0", "[]", r#"{"driverName":"d","volumeHandle":7}"#, &RECORDED[..40]] {
-            assert!(why_not(broken).starts_with("is not what the kubelet writes"), "{broken}");
+            assert!(rejection(broken).starts_with("is not what the kubelet writes"), "{broken}");
         }
     }
 

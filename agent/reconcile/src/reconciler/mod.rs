@@ -129,7 +129,8 @@ impl Reconciler {
     pub fn next_wake(&mut self, now: Instant) -> Duration {
         let mut wake = Duration::from_secs(600);
         if let Some(since) = self.scanning {
-            wake = wake.min((SCAN_HANGS + Duration::from_secs(1)).saturating_sub(now.since(since)).max(NOT_AT_ONCE));
+            wake = wake
+                .min((SCAN_HANGS + Duration::from_secs(1)).saturating_sub(now.duration_since(since)).max(NOT_AT_ONCE));
         } else if self.unconfirmed.is_none() {
             wake = wake.min(self.schedule.next().saturating_sub(now.steady));
         }
@@ -161,7 +162,7 @@ impl Reconciler {
     /// Whether the Node must be asked for before anything is written.
     fn node_is_old(&self, due: Option<Duration>, now: Instant) -> bool {
         let has_news = due.is_some_and(|due| due.is_zero());
-        self.node_answered.is_none_or(|at| has_news && now.since(at) > NODE_FRESH)
+        self.node_answered.is_none_or(|at| has_news && now.duration_since(at) > NODE_FRESH)
     }
 
     /// What has changed since this was asked last, for the log.
@@ -181,7 +182,7 @@ impl Reconciler {
 
     /// Whether the scan that is under way hangs.
     pub fn scan_hangs(&self, now: Instant) -> bool {
-        self.scanning.is_some_and(|since| now.since(since) > SCAN_HANGS)
+        self.scanning.is_some_and(|since| now.duration_since(since) > SCAN_HANGS)
     }
 
     /// What may still be written before the agent ends: the bucket does not hold it back, but it is
@@ -363,7 +364,9 @@ impl Reconciler {
         if let Some(unanswered) = &write.unanswered {
             match existing {
                 Ok(Some(existing)) if existing.identity == unanswered.identity => self.tracker.stands(&write),
-                Ok(_) if now.since(unanswered.settled).is_zero() => self.tracker.postpone(&write, unanswered.settled),
+                Ok(_) if now.duration_since(unanswered.settled).is_zero() => {
+                    self.tracker.postpone(&write, unanswered.settled)
+                }
                 Ok(_) => self.tracker.never_came(&write),
                 Err(_) => self.writes.failed(None, now),
             }

@@ -9,7 +9,7 @@ use super::*;
 use crate::{
     event::{Draft, Identity},
     index::NodeInfo,
-    instant::tests::at,
+    instant::tests::moment,
     tracker::ExistingEvent,
 };
 
@@ -65,7 +65,7 @@ fn held() -> Observation {
     let mut seen = sample::deleted();
     let api = seen.api.get_mut().unwrap();
     api.pods[0].finalizers.push("example.com/hold".into());
-    api.pods[0].deletion = Some(Deletion { deadline_ms: at(60).wall_ms, grace_s: 30 });
+    api.pods[0].deletion = Some(Deletion { deadline_ms: moment(60).wall_ms, grace_s: 30 });
     seen
 }
 
@@ -77,7 +77,7 @@ fn end(world: &mut World) {
 
 impl World {
     fn new(seen: Observation, api: Api) -> Self {
-        let reconciler = Reconciler::new("node-7", Settings::default(), true, 7, at(0));
+        let reconciler = Reconciler::new("node-7", Settings::default(), true, 7, moment(0));
         let mut world = World {
             reconciler,
             now: 0,
@@ -100,7 +100,7 @@ impl World {
     }
 
     fn instant(&self) -> Instant {
-        let now = at(self.now);
+        let now = moment(self.now);
         Instant { wall_ms: now.wall_ms.saturating_add_signed(self.wall_offset_ms), ..now }
     }
 
@@ -201,7 +201,7 @@ impl World {
     }
 
     /// Lets time pass, waking only when the reconciler wants to be woken.
-    fn until(&mut self, second: u64) {
+    fn run_until(&mut self, second: u64) {
         let mut rounds = 0;
         while self.now < second {
             let wake = self.reconciler.next_wake(self.instant()).as_secs_f64().ceil() as u64;
@@ -216,15 +216,15 @@ impl World {
 #[test]
 fn a_pod_held_for_an_hour_is_told_twice_and_its_end_once() {
     let mut world = World::new(held(), Api::Up);
-    world.until(74);
+    world.run_until(74);
     assert!(world.stored.is_empty(), "its time is not up");
-    world.until(3600);
+    world.run_until(3600);
     let kinds: Vec<(bool, Option<i32>)> =
         world.stored.iter().map(|draft| (draft.warning, draft.series.as_ref().map(|series| series.0))).collect();
     assert_eq!(kinds, [(true, None), (true, Some(2))], "{:?}", world.writes);
     world.seen = sample::node();
     world.answer(Input::Watch(WatchEvent::Delete(held().api.get().unwrap().pods[0].uid.clone())));
-    world.until(3650);
+    world.run_until(3650);
     assert!(!world.stored.last().unwrap().warning, "it is scanned at once when the object is gone");
     assert_eq!(world.stored.len(), 3);
 }
@@ -238,21 +238,21 @@ fn what_is_only_suspected_is_looked_at_again_before_its_turn() {
     // That it is the one that serves it is not told.
     let connection = sample::fuse_connection(40, 1, vec![sample::fuse_server(4111, 'S')]);
     seen.fuse = vec![FuseConnection { exact: false, ..connection }];
-    sample::set_deadline(&mut seen, at(60).wall_ms, 30);
+    sample::set_deadline(&mut seen, moment(60).wall_ms, 30);
     let mut world = World::new(seen, Api::Up);
-    world.until(182);
+    world.run_until(182);
     assert!(world.stored.is_empty(), "it is told only after the slowest try");
-    world.until(182 + 50 + 60 + 30);
+    world.run_until(182 + 50 + 60 + 30);
     assert_eq!(world.stored.len(), 1, "{:?}", world.scans);
     let before = world.scans.len();
-    world.until(1200);
+    world.run_until(1200);
     assert!(world.scans.len() < before + 6, "{:?}", world.scans);
 }
 
 #[test]
 fn nothing_terminating_costs_no_write_and_few_scans() {
     let mut world = World::new(sample::node(), Api::Up);
-    world.until(86_400);
+    world.run_until(86_400);
     assert!(world.writes.is_empty());
     assert!(world.scans.len() < 180, "{}", world.scans.len());
 }
@@ -260,15 +260,15 @@ fn nothing_terminating_costs_no_write_and_few_scans() {
 #[test]
 fn an_hour_without_the_api_server_loses_nothing_and_makes_no_storm() {
     let mut world = World::new(held(), Api::Up);
-    world.until(50);
+    world.run_until(50);
     world.api = Api::Down;
     world.answer(Input::Watch(WatchEvent::Failed(fault("refused"))));
-    world.until(3700);
+    world.run_until(3700);
     assert!(world.stored.is_empty());
     // The finding rests on the API server's word, which has grown old: nothing is claimed by it.
     assert!(world.transitions.is_empty());
     world.api = Api::Up;
-    world.until(4800);
+    world.run_until(4800);
     assert_eq!(world.stored.len(), 1);
     assert!(world.writes.len() < 5, "{}", world.writes.len());
 }
@@ -276,17 +276,17 @@ fn an_hour_without_the_api_server_loses_nothing_and_makes_no_storm() {
 #[test]
 fn writes_that_fail_are_tried_less_and_less_often() {
     let mut world = World::new(held(), Api::Up);
-    world.until(70);
+    world.run_until(70);
     world.api = Api::Forbidden;
-    world.until(3670);
+    world.run_until(3670);
     assert!((3..=12).contains(&world.writes.len()), "{}", world.writes.len());
     let mut world = World::new(held(), Api::Up);
-    world.until(70);
+    world.run_until(70);
     world.api = Api::TooManyRequests(120);
-    world.until(1270);
+    world.run_until(1270);
     assert!((5..=10).contains(&world.writes.len()), "{}", world.writes.len());
     world.api = Api::Up;
-    world.until(1900);
+    world.run_until(1900);
     assert_eq!(world.stored.len(), 1, "the latest state, once");
 }
 
@@ -298,7 +298,7 @@ fn an_api_server_that_flaps_sees_each_state_once() {
         if world.api == Api::Down {
             world.answer(Input::Watch(WatchEvent::Failed(fault("reset"))));
         }
-        world.until(60 + round * 60);
+        world.run_until(60 + round * 60);
     }
     assert!(world.stored.len() <= 3 && !world.stored.is_empty(), "{:?}", world.stored);
     assert!(world.stored.iter().all(|draft| draft.warning), "nothing is over");
@@ -307,32 +307,32 @@ fn an_api_server_that_flaps_sees_each_state_once() {
 #[test]
 fn a_clock_that_jumps_makes_nothing_stuck_and_nothing_over() {
     let mut world = World::new(held(), Api::Up);
-    world.until(30);
+    world.run_until(30);
     world.wall_offset_ms = 86_400_000;
-    world.until(70);
+    world.run_until(70);
     assert!(world.stored.is_empty() && world.transitions.is_empty(), "its time is not up by the steady clock");
-    world.until(300);
+    world.run_until(300);
     assert_eq!(world.stored.len(), 1);
     world.wall_offset_ms = -86_400_000;
-    world.until(1500);
+    world.run_until(1500);
     assert!(world.transitions.len() == 1 && world.stored.len() == 1, "{:?}", world.transitions);
 }
 
 #[test]
 fn a_pod_the_watch_has_missed_is_not_called_forgotten() {
     let mut world = World::new(sample::node(), Api::Up);
-    world.until(10);
+    world.run_until(10);
     // It runs, and the watch is half open: it tells nothing and does not break.
     world.seen = sample::running();
     world.seen.api.get_mut().unwrap().pods[0].deletion = None;
-    world.until(3000);
+    world.run_until(3000);
     assert!(world.transitions.is_empty() && world.writes.is_empty(), "{:?}", world.transitions);
     // Now it is deleted by force.
     let api = world.seen.api.get_mut().unwrap();
     let uid = api.pods[0].uid.clone();
     api.pods.clear();
     world.answer(Input::Watch(WatchEvent::Delete(uid)));
-    world.until(6000);
+    world.run_until(6000);
     let causes: Vec<&str> = world.stored.iter().map(|draft| draft.annotation.finding.cause.id).collect();
     assert!(causes.contains(&"ForceDeletedStillRunning"), "{causes:?}");
 }
@@ -340,22 +340,22 @@ fn a_pod_the_watch_has_missed_is_not_called_forgotten() {
 #[test]
 fn an_event_of_the_same_name_with_other_words_is_renewed_as_it_is() {
     let mut world = World::new(held(), Api::Up);
-    world.until(70);
+    world.run_until(70);
     world.api = Api::Immutable;
-    world.until(400);
+    world.run_until(400);
     assert_eq!(world.writes.len(), 2, "{:?}", world.writes);
     let json = world.stored[0].to_json();
     assert_eq!((&json["note"], &json["series"]["count"]), (&"other words".into(), &8.into()));
-    world.until(3600);
+    world.run_until(3600);
     assert!(world.writes.len() <= 4);
 }
 
 #[test]
 fn what_was_sent_and_never_answered_is_the_same_event_again_and_is_ended() {
     let mut world = World::new(held(), Api::Up);
-    world.until(70);
+    world.run_until(70);
     world.api = Api::Mute;
-    world.until(150);
+    world.run_until(150);
     assert!(world.stored.len() > 1, "it tries again");
     let immutable = |draft: &Draft| {
         let json = draft.to_json();
@@ -364,9 +364,9 @@ fn what_was_sent_and_never_answered_is_the_same_event_again_and_is_ended() {
     assert!(world.stored.iter().all(|draft| immutable(draft) == immutable(&world.stored[0])), "{:?}", world.stored);
     world.seen = sample::node();
     world.answer(Input::Watch(WatchEvent::Delete(held().api.get().unwrap().pods[0].uid.clone())));
-    world.until(160);
+    world.run_until(160);
     world.api = Api::Up;
-    world.until(500);
+    world.run_until(500);
     // The end too may be sent again, as the same Event.
     let ends = world.stored.iter().filter(|draft| !draft.warning).map(|draft| draft.name.clone());
     assert_eq!(ends.collect::<BTreeSet<_>>().len(), 1);
@@ -375,23 +375,23 @@ fn what_was_sent_and_never_answered_is_the_same_event_again_and_is_ended() {
 #[test]
 fn what_was_not_taken_needs_no_end() {
     let mut world = World::new(held(), Api::Up);
-    world.until(70);
+    world.run_until(70);
     world.api = Api::TooManyRequests(10);
-    world.until(150);
+    world.run_until(150);
     world.seen = sample::node();
     world.answer(Input::Watch(WatchEvent::Delete(held().api.get().unwrap().pods[0].uid.clone())));
-    world.until(160);
+    world.run_until(160);
     world.api = Api::Up;
-    world.until(500);
+    world.run_until(500);
     assert!(world.stored.is_empty() && world.writes.len() > 1, "{:?}", world.stored);
 }
 
 #[test]
 fn a_node_made_anew_is_noticed_before_the_next_write() {
     let mut world = World::new(held(), Api::Up);
-    world.until(300);
+    world.run_until(300);
     world.node_uid = "other".into();
-    world.until(2400);
+    world.run_until(2400);
     let uids: Vec<&str> = world.stored.iter().map(|draft| draft.of.uid.as_str()).collect();
     assert_eq!(uids, ["7b0c", "other"]);
 }
@@ -401,12 +401,12 @@ fn the_node_is_asked_for_when_its_news_are_written_and_not_before() {
     let mut delays = Vec::new();
     for seed in 0..20 {
         let mut seen = held();
-        sample::set_deadline(&mut seen, at(3600).wall_ms, 30);
+        sample::set_deadline(&mut seen, moment(3600).wall_ms, 30);
         let mut world = World::new(sample::deleted(), Api::Up);
-        world.reconciler = Reconciler::new("node-7", Settings::default(), true, seed, at(0));
+        world.reconciler = Reconciler::new("node-7", Settings::default(), true, seed, moment(0));
         world.seen = seen;
         world.tell_list();
-        world.until(3700);
+        world.run_until(3700);
         let (scanned, asked) = (world.scans.iter().find(|&&scan| scan > 3600), world.asked_for_node.last());
         assert_eq!(asked, Some(&world.writes[0].0), "seed {seed}");
         delays.push(asked.unwrap() - scanned.unwrap());
@@ -434,7 +434,7 @@ fn five_hundred_pods() -> World {
 #[test]
 fn five_hundred_pods_in_one_second_are_one_look_at_a_time_and_few_writes() {
     let mut world = five_hundred_pods();
-    world.until(3660);
+    world.run_until(3660);
     assert!(world.scans.len() < 60, "{} scans", world.scans.len());
     // Each has a root of its own, so each is reported by itself, as fast as the bucket allows.
     assert!((100..=135).contains(&world.stored.len()), "{}", world.stored.len());
@@ -447,7 +447,7 @@ fn five_hundred_pods_in_one_second_are_one_look_at_a_time_and_few_writes() {
 #[test]
 fn the_last_writes_are_no_storm() {
     let mut world = five_hundred_pods();
-    world.until(90);
+    world.run_until(90);
     let mut written = 0;
     while world.reconciler.last_write(world.instant()).is_some() {
         world.answer(Input::Wrote(WriteOutcome::Done { event_time: String::new() }));
@@ -460,9 +460,9 @@ fn the_last_writes_are_no_storm() {
 #[test]
 fn a_silent_runtime_ends_no_finding() {
     let mut world = World::new(held(), Api::Up);
-    world.until(300);
+    world.run_until(300);
     world.seen.runtime = Seen::Failed(Fault::new("CRI", (findings::FaultKind::TimedOut, "did not answer within 1.5s")));
-    world.until(1500);
+    world.run_until(1500);
     assert!(world.transitions.iter().all(|turn| matches!(turn, Transition::Opened(_))), "{:?}", world.transitions);
 }
 
@@ -476,14 +476,14 @@ fn forgotten() -> Observation {
 #[test]
 fn a_forgotten_pod_is_not_over_while_the_api_server_is_away() {
     let mut world = World::new(forgotten(), Api::Up);
-    world.until(2000);
+    world.run_until(2000);
     assert!(!world.stored.is_empty(), "it is told");
     let before = world.transitions.len();
     world.api = Api::Down;
     world.answer(Input::Watch(WatchEvent::Failed(fault("refused"))));
-    world.until(6000);
+    world.run_until(6000);
     world.api = Api::Up;
-    world.until(8000);
+    world.run_until(8000);
     assert_eq!(world.transitions.len(), before, "{:?}", &world.transitions[before..]);
     assert!(world.stored.iter().all(|draft| draft.warning));
 }
@@ -491,12 +491,12 @@ fn a_forgotten_pod_is_not_over_while_the_api_server_is_away() {
 #[test]
 fn a_list_that_is_older_than_the_watch_takes_nothing_back() {
     let pod = pods(&held())[0].clone();
-    let mut reconciler = Reconciler::new("node-7", Settings::default(), true, 7, at(0));
-    reconciler.handle(Input::Watch(WatchEvent::Failed(fault("reset"))), at(0));
-    let commands = (0..200).flat_map(|second| reconciler.handle(Input::Tick, at(second))).collect::<Vec<_>>();
+    let mut reconciler = Reconciler::new("node-7", Settings::default(), true, 7, moment(0));
+    reconciler.handle(Input::Watch(WatchEvent::Failed(fault("reset"))), moment(0));
+    let commands = (0..200).flat_map(|second| reconciler.handle(Input::Tick, moment(second))).collect::<Vec<_>>();
     assert!(commands.iter().any(|command| matches!(command, Command::List { .. })), "{commands:?}");
-    reconciler.handle(Input::Watch(WatchEvent::Apply(pod.clone())), at(200));
-    reconciler.handle(Input::Listed(Ok(vec![ApiPod { deletion: None, ..pod.clone() }])), at(201));
+    reconciler.handle(Input::Watch(WatchEvent::Apply(pod.clone())), moment(200));
+    reconciler.handle(Input::Listed(Ok(vec![ApiPod { deletion: None, ..pod.clone() }])), moment(201));
     assert_eq!(reconciler.index().terminating(), 1);
 }
 
@@ -504,7 +504,7 @@ fn a_list_that_is_older_than_the_watch_takes_nothing_back() {
 fn one_event_that_is_refused_does_not_keep_the_others_back() {
     let mut world = five_hundred_pods();
     world.poison = true;
-    world.until(1200);
+    world.run_until(1200);
     assert!(world.stored.len() > 20, "{} of {}", world.stored.len(), world.writes.len());
 }
 
@@ -513,7 +513,7 @@ fn findings_that_are_too_many_are_renewed_in_turn() {
     let mut world = five_hundred_pods();
     world.seen.api.get_mut().unwrap().pods.truncate(100);
     world.tell_list();
-    world.until(4 * 3600);
+    world.run_until(4 * 3600);
     let mut last: std::collections::BTreeMap<String, u64> = Default::default();
     let mut longest = 0;
     for (second, draft) in &world.writes {
@@ -528,26 +528,26 @@ fn findings_that_are_too_many_are_renewed_in_turn() {
 #[test]
 fn an_end_that_is_refused_is_not_lost() {
     let mut world = World::new(held(), Api::Up);
-    world.until(300);
+    world.run_until(300);
     assert_eq!(world.stored.len(), 1);
     world.api = Api::Forbidden;
     end(&mut world);
-    world.until(1000);
+    world.run_until(1000);
     assert_eq!(world.stored.len(), 1);
     world.api = Api::Up;
-    world.until(3000);
+    world.run_until(3000);
     assert_eq!(world.stored.iter().filter(|draft| !draft.warning).count(), 1);
 }
 
 #[test]
 fn a_watch_that_only_begins_again_does_not_make_a_list_old() {
-    let mut reconciler = Reconciler::new("node-7", Settings::default(), true, 7, at(0));
-    reconciler.handle(Input::Watch(WatchEvent::Failed(fault("reset"))), at(0));
+    let mut reconciler = Reconciler::new("node-7", Settings::default(), true, 7, moment(0));
+    reconciler.handle(Input::Watch(WatchEvent::Failed(fault("reset"))), moment(0));
     let asked = (0..200).any(|second| {
-        reconciler.handle(Input::Tick, at(second)).iter().any(|command| matches!(command, Command::List { .. }))
+        reconciler.handle(Input::Tick, moment(second)).iter().any(|command| matches!(command, Command::List { .. }))
     });
     assert!(asked);
-    reconciler.handle(Input::Watch(WatchEvent::Init), at(200));
-    reconciler.handle(Input::Listed(Ok(pods(&held()))), at(201));
-    assert!(reconciler.index().is_fresh(at(201)) && reconciler.index().terminating() == 1);
+    reconciler.handle(Input::Watch(WatchEvent::Init), moment(200));
+    reconciler.handle(Input::Listed(Ok(pods(&held()))), moment(201));
+    assert!(reconciler.index().is_fresh(moment(201)) && reconciler.index().terminating() == 1);
 }

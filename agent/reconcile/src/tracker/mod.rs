@@ -97,7 +97,7 @@ impl Tracker {
     /// Takes in one scan.
     pub fn take(&mut self, snapshot: &Snapshot) -> Vec<Transition> {
         let seen_findings = snapshot.seen_findings(self.rules.fan_in, &self.entries);
-        self.freed.retain(|_, since| snapshot.at.since(*since) < NEXT_TRY);
+        self.freed.retain(|_, since| snapshot.at.duration_since(*since) < NEXT_TRY);
         let mut transitions = self.end(snapshot, &seen_findings);
         for (key, (finding, pods)) in seen_findings {
             let room = self.entries.len() < self.rules.capacity;
@@ -112,7 +112,7 @@ impl Tracker {
                 self.entries.entry(key).or_insert_with(|| Entry::first(finding.clone(), pods.clone(), snapshot.at));
             (entry.finding, entry.pods, entry.seen) = (finding, pods, snapshot.at);
             if let Stage::Suspected { scans, counted } = &mut entry.stage {
-                if *scans == 0 || snapshot.at.since(*counted) >= distance {
+                if *scans == 0 || snapshot.at.duration_since(*counted) >= distance {
                     (*scans, *counted) = (*scans + 1, snapshot.at);
                 }
                 if *scans >= needed && !awaits_try {
@@ -262,6 +262,6 @@ fn is_known_soon(finding: &Finding) -> bool {
 }
 
 /// Who an Event is about, when it is about one pod.
-fn one_pod<'a>(key: &Key, pods: &'a [PodRef]) -> Option<&'a PodRef> {
+fn single_pod<'a>(key: &Key, pods: &'a [PodRef]) -> Option<&'a PodRef> {
     pods.first().filter(|_| key.pod.is_some())
 }

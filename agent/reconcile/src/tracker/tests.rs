@@ -10,7 +10,7 @@ use agent_core::{
 };
 
 use super::*;
-use crate::{event::NodeRef, instant::tests::at};
+use crate::{event::NodeRef, instant::tests::moment};
 
 const RULES: Rules = Rules {
     fan_in: 5,
@@ -21,7 +21,7 @@ const RULES: Rules = Rules {
     capacity: 1000,
 };
 
-fn of() -> NodeRef {
+fn node_ref() -> NodeRef {
     NodeRef { node: "node-7".into(), uid: "7b0c".into() }
 }
 
@@ -40,15 +40,15 @@ fn uninterruptible() -> Observation {
 
 fn take(tracker: &mut Tracker, seen: &Observation, seconds: u64) -> Vec<Transition> {
     let report = judge(seen);
-    tracker.take(&Snapshot::new(at(seconds), seen, &report))
+    tracker.take(&Snapshot::new(moment(seconds), seen, &report))
 }
 
 /// Writes everything that is due; the kinds and the drafts.
 fn write_all(tracker: &mut Tracker, seconds: u64) -> Vec<Write> {
     let mut writes = Vec::new();
-    while let Some(write) = tracker.next_write(&of(), at(seconds)) {
+    while let Some(write) = tracker.next_write(&node_ref(), moment(seconds)) {
         let time = write.draft.event_time.clone();
-        tracker.was_written(&write, time, at(seconds));
+        tracker.was_written(&write, time, moment(seconds));
         writes.push(write);
         assert!(writes.len() < 10_000, "it never ends");
     }
@@ -75,7 +75,7 @@ fn shared(seen: &Observation, count: usize) -> NodeReport {
 }
 
 fn take_report(tracker: &mut Tracker, report: &NodeReport, seconds: u64) -> Vec<Transition> {
-    tracker.take(&Snapshot { at: at(seconds), report, complete: true })
+    tracker.take(&Snapshot { at: moment(seconds), report, complete: true })
 }
 
 fn written(at: Instant, event_time: &str, count: i32, note: &str) -> Written {
@@ -105,7 +105,7 @@ fn what_lasts_is_told_at_once_renewed_and_ended() {
     assert!(!over[0].draft.warning && over[0].draft.name != opened[0].draft.name);
     let note = &over[0].draft.note;
     assert!(note.contains("It lasted 40m"), "{note}");
-    assert!(tracker.next_due(at(9999)).is_none());
+    assert!(tracker.next_due(moment(9999)).is_none());
 }
 
 #[test]
@@ -201,9 +201,9 @@ fn a_storm_is_bounded_by_the_bucket_and_by_the_capacity() {
     let mut bucket = TokenBucket::new(10, Duration::from_secs(30));
     let mut written = 0;
     for second in 0..3600 {
-        while tracker.next_write(&of(), at(second)).is_some() && bucket.take(at(second).steady) {
-            let write = tracker.next_write(&of(), at(second)).unwrap();
-            tracker.was_written(&write, write.draft.event_time.clone(), at(second));
+        while tracker.next_write(&node_ref(), moment(second)).is_some() && bucket.take(moment(second).steady) {
+            let write = tracker.next_write(&node_ref(), moment(second)).unwrap();
+            tracker.was_written(&write, write.draft.event_time.clone(), moment(second));
             written += 1;
         }
     }
@@ -233,13 +233,13 @@ fn a_restarted_agent_goes_on_with_its_own() {
     let first = write_all(&mut tracker, 0).remove(0);
     let restored = |seconds: u64| {
         let mut tracker = Tracker::new(RULES, 7);
-        let written = written(at(0), &first.draft.event_time, 1, &first.draft.note);
+        let written = written(moment(0), &first.draft.event_time, 1, &first.draft.note);
         tracker.restore(
             first.draft.name.clone(),
             first.draft.annotation.clone(),
             true,
             written,
-            at(seconds).convert_wall(at(0).wall_s()),
+            moment(seconds).convert_wall(moment(0).wall_s()),
         );
         tracker
     };
@@ -254,8 +254,8 @@ fn a_restarted_agent_goes_on_with_its_own() {
     // It was seen again before the API server answered.
     let mut late = Tracker::new(RULES, 7);
     take(&mut late, &stuck(), 50);
-    let written = written(at(0), "x", 4, "as it was said");
-    late.restore(first.draft.name.clone(), first.draft.annotation.clone(), true, written, at(0));
+    let written = written(moment(0), "x", 4, "as it was said");
+    late.restore(first.draft.name.clone(), first.draft.annotation.clone(), true, written, moment(0));
     assert!(write_all(&mut late, 60).is_empty());
     assert_eq!(write_all(&mut late, 2300)[0].draft.series.as_ref().unwrap().0, 5);
 }
@@ -269,26 +269,26 @@ fn what_was_told_before_the_restart_is_ended_although_it_is_only_suspected_now()
     let first = write_all(&mut tracker, 60).remove(0);
     let mut tracker = Tracker::new(RULES, 7);
     take(&mut tracker, &uninterruptible(), 100);
-    let written = written(at(60), "x", 1, "as it was said");
-    tracker.restore(first.draft.name.clone(), first.draft.annotation.clone(), true, written, at(0));
+    let written = written(moment(60), "x", 1, "as it was said");
+    tracker.restore(first.draft.name.clone(), first.draft.annotation.clone(), true, written, moment(0));
     take(&mut tracker, &sample::node(), 130);
     let over = write_all(&mut tracker, 130);
     assert_eq!(kinds(&over), [Kind::Over]);
-    assert_eq!(over[0].draft.name, first.draft.name.end_name(at(0).wall_s()));
+    assert_eq!(over[0].draft.name, first.draft.name.end_name(moment(0).wall_s()));
 }
 
 #[test]
 fn an_event_that_says_something_else_is_gone_on_with() {
     let mut tracker = Tracker::new(RULES, 7);
     take(&mut tracker, &stuck(), 0);
-    let write = tracker.next_write(&of(), at(0)).unwrap();
+    let write = tracker.next_write(&node_ref(), moment(0)).unwrap();
     let existing = ExistingEvent {
         identity: write.draft.identity(),
         event_time: "2026-01-01T00:00:00.000000Z".into(),
         note: "older words".into(),
         count: 3,
     };
-    tracker.adopt(&write, existing, at(0));
+    tracker.adopt(&write, existing, moment(0));
     let again = write_all(&mut tracker, 1).remove(0);
     assert_eq!(again.draft.note, "older words");
     assert_eq!(again.draft.event_time, "2026-01-01T00:00:00.000000Z");
@@ -305,19 +305,19 @@ fn what_comes_back_holds_since_it_came_back() {
     take(&mut tracker, &sample::node(), 100);
     let over = write_all(&mut tracker, 100).remove(0).draft;
     take(&mut tracker, &stuck(), 1000);
-    let again = tracker.next_write(&of(), at(1000)).unwrap();
+    let again = tracker.next_write(&node_ref(), moment(1000)).unwrap();
     let existing = ExistingEvent {
         identity: first.identity(),
         event_time: first.event_time.clone(),
         note: first.note.clone(),
         count: 1,
     };
-    tracker.adopt(&again, existing, at(1000));
+    tracker.adopt(&again, existing, moment(1000));
     let again = write_all(&mut tracker, 1001).remove(0).draft;
-    assert_eq!((&again.name, again.annotation.since), (&first.name, at(1000).stamp()));
+    assert_eq!((&again.name, again.annotation.since), (&first.name, moment(1000).stamp()));
     take(&mut tracker, &sample::node(), 1060);
     let over_again = write_all(&mut tracker, 1060).remove(0).draft;
-    assert_eq!(over_again.annotation.since, at(1000).stamp());
+    assert_eq!(over_again.annotation.since, moment(1000).stamp());
     assert_ne!(over_again.name, over.name);
 }
 
@@ -327,7 +327,7 @@ fn a_node_made_anew_gets_new_events() {
     take(&mut tracker, &stuck(), 0);
     let first = write_all(&mut tracker, 0).remove(0);
     tracker.forget_written();
-    let anew = tracker.next_write(&NodeRef { uid: "other".into(), ..of() }, at(5)).unwrap();
+    let anew = tracker.next_write(&NodeRef { uid: "other".into(), ..node_ref() }, moment(5)).unwrap();
     assert_eq!(anew.kind, Kind::Open);
     assert_ne!(anew.draft.name, first.draft.name);
 }
@@ -443,8 +443,8 @@ fn nodes_that_told_together_do_not_renew_together() {
         take(&mut tracker, &stuck(), 0);
         write_all(&mut tracker, 0);
         take(&mut tracker, &stuck(), 1800);
-        assert!(tracker.next_write(&of(), at(1799)).is_none(), "never sooner");
-        (1800..2200).find(|second| tracker.next_write(&of(), at(*second)).is_some()).unwrap()
+        assert!(tracker.next_write(&node_ref(), moment(1799)).is_none(), "never sooner");
+        (1800..2200).find(|second| tracker.next_write(&node_ref(), moment(*second)).is_some()).unwrap()
     };
     let times: BTreeSet<u64> = (0..1000u64).map(|n| renewed(n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
     assert!(times.len() > 250, "{} different seconds for 1000 nodes", times.len());

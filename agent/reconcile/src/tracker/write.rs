@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Ending, Entry, ExistingEvent, Key, Name, Stage, Tracker, Written, one_pod};
+use super::{Ending, Entry, ExistingEvent, Key, Name, Stage, Tracker, Written, single_pod};
 use crate::{
     Instant,
     event::{Draft, Identity, NodeRef},
@@ -110,8 +110,8 @@ impl Tracker {
             .filter_map(|(key, entry)| match (self.due(key, entry, now), entry.written()) {
                 (Some(_), _) => Some(Duration::ZERO),
                 // Put off, or not seen for long: it is asked for again with the next scan.
-                (None, Some(written)) if now.since(written.at) >= self.renewal(key) => None,
-                (None, Some(written)) => Some(self.renewal(key).saturating_sub(now.since(written.at))),
+                (None, Some(written)) if now.duration_since(written.at) >= self.renewal(key) => None,
+                (None, Some(written)) => Some(self.renewal(key).saturating_sub(now.duration_since(written.at))),
                 (None, None) => None,
             })
             .min()
@@ -271,10 +271,10 @@ impl Tracker {
         }
         let Some(written) = written.as_ref().filter(|written| written.count > 0) else { return Some(Kind::Open) };
         // What has not been seen for so long is not reported again: its Event is left to expire.
-        if now.since(entry.seen) > self.rules.renewal * 2 {
+        if now.duration_since(entry.seen) > self.rules.renewal * 2 {
             return None;
         }
-        let age = now.since(written.at);
+        let age = now.duration_since(written.at);
         if age >= self.renewal(key) {
             return Some(Kind::Renew);
         }
@@ -291,7 +291,7 @@ impl Tracker {
     }
 
     fn draft(&self, kind: Kind, key: &Key, entry: &Entry, of: &NodeRef, now: Instant) -> Write {
-        let pod = one_pod(key, &entry.pods);
+        let pod = single_pod(key, &entry.pods);
         let written = entry.written();
         let count = written.map_or(1, |written| written.count.saturating_add(1));
         let draft = Draft {
@@ -326,12 +326,12 @@ fn note(key: &Key, entry: &Entry) -> String {
 
 fn end(ending: &Ending, of: &NodeRef) -> Write {
     let Ending { key, entry, at, ended_by, name: over, .. } = ending;
-    let pod = one_pod(key, &entry.pods);
+    let pod = single_pod(key, &entry.pods);
     let name = name(key, entry, of);
     let warns_of = &entry.finding.cause.event_reason;
     match ended_by {
         Some(why) => {
-            let lasted = at.since(entry.since).as_secs();
+            let lasted = at.duration_since(entry.since).as_secs();
             let unanswered = entry.written().filter(|written| written.count == 0).map(|_| Unanswered {
                 name: name.clone(),
                 identity: Identity::new(of, true, warns_of, pod),
@@ -370,7 +370,7 @@ fn end(ending: &Ending, of: &NodeRef) -> Write {
 }
 
 fn affected<'a>(key: &Key, entry: &'a Entry) -> Affected<'a> {
-    match one_pod(key, &entry.pods) {
+    match single_pod(key, &entry.pods) {
         Some(pod) => Affected::Pod(pod),
         None if entry.pods.is_empty() => Affected::Node,
         None => Affected::Pods,

@@ -91,12 +91,12 @@ pub(super) fn search(wanted: &[u32], hints: &Hints<'_>) -> Servers {
     // Whoever could not be looked at may be the server.
     servers.unreadable =
         process_index.group_by_mount_ns().unreadable as usize + usize::from(process_index.fault.is_some());
-    servers.search(by_likelihood(&process_index, hints), wanted, Instant::now() + WALK_TIMEOUT);
+    servers.search(rank(&process_index, hints), wanted, Instant::now() + WALK_TIMEOUT);
     servers
 }
 
 /// By how likely they serve: those of the namespace, of the right name first, then the rest.
-fn by_likelihood(process_index: &ProcessIndex, hints: &Hints<'_>) -> Vec<u32> {
+fn rank(process_index: &ProcessIndex, hints: &Hints<'_>) -> Vec<u32> {
     let by_ns = &process_index.group_by_mount_ns().pids;
     let there = hints.mount_ns.and_then(|ns| by_ns.get(&ns)).cloned().unwrap_or_default();
     let (named, others): (Vec<u32>, Vec<u32>) = there.into_iter().partition(|pid| is_called(*pid, &hints.names));

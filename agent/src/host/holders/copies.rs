@@ -98,7 +98,7 @@ fn may_have_any(table: &Table, wanted: &[Wanted]) -> bool {
     };
     let marks: Vec<String> = wanted.iter().flat_map(marks).collect();
     let all = marks.len();
-    table.without(marks).len() < all
+    table.absent_marks(marks).len() < all
 }
 
 fn space(namespace: &Namespace, wanted: &[Wanted]) -> Option<Space> {

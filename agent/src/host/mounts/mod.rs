@@ -67,7 +67,7 @@ impl MountReader {
 
     /// Of another namespace (pid 1's) the mounts at or below the kubelet's directory, with those
     /// they stand on.
-    pub fn below_root(&mut self, pid: u32) -> Seen<MountTable> {
+    pub fn root_mounts(&mut self, pid: u32) -> Seen<MountTable> {
         let root = self.kubelet_root.clone();
         self.filtered(pid, true, |mount| is_path_within(&mount.mount_point(), root.as_bytes()))
     }

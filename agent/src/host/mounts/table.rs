@@ -108,7 +108,7 @@ impl Table {
     }
 
     /// Leaves those of `marks` that stand in no line of it.
-    pub(in crate::host) fn without<M: AsRef<[u8]>>(&self, mut marks: Vec<M>) -> Vec<M> {
+    pub(in crate::host) fn absent_marks<M: AsRef<[u8]>>(&self, mut marks: Vec<M>) -> Vec<M> {
         let mut look = |lines: &[u8]| {
             marks.retain(|mark| memchr::memmem::find(lines, mark.as_ref()).is_none());
             if marks.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

@@ -20,7 +20,7 @@ fn keeps_what_is_below_and_above_and_all_it_stands_on() {
     assert!(table.total > table.mounts.len());
     assert_eq!(table.through_pid, ns.pid());
 
-    let below = reader.below_root(ns.pid()).get().cloned().unwrap();
+    let below = reader.root_mounts(ns.pid()).get().cloned().unwrap();
     assert!(points(&below).contains(&"/"), "a parent is kept: {:?}", points(&below));
 
     let vol = table.mounts.last().unwrap().dev;
@@ -90,7 +90,7 @@ fn a_long_table_is_looked_through_and_not_kept() {
     let mut reader = MountReader::new("/mnt/k".into());
     reader.budget.anew.store(1 << 30, std::sync::atomic::Ordering::Relaxed);
     let before = reader.budget.share(false);
-    let table = reader.below_root(hostile.pid()).get().cloned().unwrap();
+    let table = reader.root_mounts(hostile.pid()).get().cloned().unwrap();
     assert!(table.total > 3000, "{}", table.total);
     assert!(points(&table).ends_with(&["/mnt", "/mnt/k"]), "{:?}", points(&table));
     let needle = table.mounts.last().unwrap().dev;

@@ -115,7 +115,7 @@ impl<'a> Scan<'a> {
         let namespace = |pid: u32| ProcDir::open(pid).and_then(|dir| dir.namespace("mnt"));
         match namespace(1) {
             Ok(init) if init == kubelet.ns => Seen::Missing,
-            Ok(_) => self.reader.below_root(1),
+            Ok(_) => self.reader.root_mounts(1),
             Err(_) => {
                 let own = self.reader.kubelet(std::process::id());
                 let root =

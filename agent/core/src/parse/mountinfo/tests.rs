@@ -7,19 +7,19 @@ const RECORDED: &[u8] =
 45 43 0:41 / /var/lib/kubelet/plugins/kubernetes.io/csi/exam.csi.example.com/d2e8/globalmount rw,relatime shared:2 - tmpfs exam-vol-1 rw\n\
 46 43 0:41 / /var/lib/kubelet/pods/96fb425e-919e-44f9-8b42-b1254a602ba1/volumes/kubernetes.io~csi/pv-csi-1/mount rw,relatime shared:2 - tmpfs exam-vol-1 rw\n";
 
-fn all(bytes: &[u8]) -> Parsed {
+fn parse_table(bytes: &[u8]) -> Parsed {
     mounts(bytes, |_| true)
 }
 
-fn one(line: &[u8]) -> Mount {
-    let mut parsed = all(line);
+fn parse_mount(line: &[u8]) -> Mount {
+    let mut parsed = parse_table(line);
     assert_eq!((parsed.total, parsed.odd), (1, 0));
     parsed.mounts.remove(0)
 }
 
 #[test]
 fn reads_a_recorded_table() {
-    let parsed = all(RECORDED);
+    let parsed = parse_table(RECORDED);
     assert_eq!((parsed.total, parsed.odd, parsed.mounts.len()), (3, 0, 3));
     let mount = &parsed.mounts[2];
     assert_eq!((mount.id, mount.parent, mount.shared, mount.master), (46, 43, Some(2), None));
@@ -40,7 +40,7 @@ fn keeps_only_what_is_wanted() {
 #[test]
 fn knows_a_file_system_that_takes_no_writes() {
     let options_of = |options: &str| {
-        let mount = one(format!("1 0 8:1 / /x rw - ext4 /dev/sda {options}").as_bytes());
+        let mount = parse_mount(format!("1 0 8:1 / /x rw - ext4 /dev/sda {options}").as_bytes());
         assert_eq!(mount.super_read_only, !mount.read_only_options.is_empty());
         mount.read_only_options
     };
@@ -52,7 +52,7 @@ fn knows_a_file_system_that_takes_no_writes() {
 
 #[test]
 fn undoes_the_escapes() {
-    let mount = one(br"1 0 0:5 /a\040b /x\011y\012z\134w\043v\ ro,nosuid - fuse.s3\043fs my\040src rw,ro");
+    let mount = parse_mount(br"1 0 0:5 /a\040b /x\011y\012z\134w\043v\ ro,nosuid - fuse.s3\043fs my\040src rw,ro");
     assert_eq!(mount.mount_point.as_bytes(), b"/x\ty\nz\\w#v\\");
     assert_eq!(mount.root, "/a b".into());
     assert_eq!(mount.source, "my src".into());
@@ -70,13 +70,13 @@ fn a_backslash_before_anything_else_stays() {
 
 #[test]
 fn reads_all_optional_fields() {
-    let mount = one(b"9 8 0:5 / /m rw shared:7 master:3 propagate_from:2 unbindable - ext4 /dev/x rw");
+    let mount = parse_mount(b"9 8 0:5 / /m rw shared:7 master:3 propagate_from:2 unbindable - ext4 /dev/x rw");
     assert_eq!((mount.shared, mount.master), (Some(7), Some(3)));
 }
 
 #[test]
 fn keeps_what_the_kernel_adds_to_a_deleted_root_or_mount_point() {
-    let mount = one(b"9 8 0:5 /gone//deleted /m//deleted rw - tmpfs t rw");
+    let mount = parse_mount(b"9 8 0:5 /gone//deleted /m//deleted rw - tmpfs t rw");
     assert_eq!(mount.root, "/gone//deleted".into());
     assert_eq!(mount.mount_point, "/m//deleted".into());
 }
@@ -86,21 +86,21 @@ fn takes_bytes_that_are_no_text_and_long_paths() {
     let mut line = b"9 8 0:5 / /\xff\xfe".to_vec();
     line.extend(std::iter::repeat_n(b'a', 4093));
     line.extend(b" rw - tmpfs \xff rw\n");
-    let mount = one(&line);
+    let mount = parse_mount(&line);
     assert_eq!(mount.mount_point.as_bytes().len(), 4096);
     assert_eq!(mount.mount_point.as_str(), None);
 }
 
 #[test]
 fn an_empty_source_is_no_odd_line() {
-    assert_eq!(one(b"9 8 0:5 / /m rw - tmpfs  rw").source, "".into());
+    assert_eq!(parse_mount(b"9 8 0:5 / /m rw - tmpfs  rw").source, "".into());
 }
 
 #[test]
 fn an_odd_line_is_counted_and_costs_only_itself() {
-    let parsed = all(b"nonsense\n9 8 0:5 / /m rw - tmpfs t rw\n9 8 0:5 / /m rw shared:1\n\n");
+    let parsed = parse_table(b"nonsense\n9 8 0:5 / /m rw - tmpfs t rw\n9 8 0:5 / /m rw shared:1\n\n");
     assert_eq!((parsed.total, parsed.odd, parsed.mounts.len()), (1, 2, 1));
-    assert_eq!(all(b""), Parsed::default());
+    assert_eq!(parse_table(b""), Parsed::default());
 }
 
 fn escape(bytes: &[u8]) -> Vec<u8> {
@@ -111,13 +111,13 @@ fn escape(bytes: &[u8]) -> Vec<u8> {
 proptest! {
     #[test]
     fn never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
-        let parsed = all(&bytes);
+        let parsed = parse_table(&bytes);
         prop_assert!(parsed.total + parsed.odd <= bytes.len());
     }
 
     #[test]
     fn lines_that_are_nearly_right_never_panic(line in r"[0-9]{0,3} [0-9]{0,3} [0-9:]{0,4} [/\\0-9]{0,8} [/\\0-9]{0,8} rw( shared:[0-9]{0,12})?( -)? [a-z ]{0,9}") {
-        let _ = all(line.as_bytes());
+        let _ = parse_table(line.as_bytes());
     }
 
     #[test]
@@ -125,7 +125,7 @@ proptest! {
         let mut line = b"9 8 0:5 / /".to_vec();
         line.extend(escape(&path));
         line.extend(b" rw - tmpfs t rw\n");
-        let mount = one(&line);
+        let mount = parse_mount(&line);
         prop_assert_eq!(&mount.mount_point.as_bytes()[1..], path.as_slice());
     }
 }

@@ -6,17 +6,17 @@ use super::*;
 
 /// Its deadline is at second 60.
 fn due(mut seen: Observation) -> Observation {
-    sample::set_deadline(&mut seen, at(60).wall_ms, 30);
+    sample::set_deadline(&mut seen, moment(60).wall_ms, 30);
     seen
 }
 
 /// The second of the first Event, and how many were written in an hour.
-fn told(seen: &Observation, seed: u64) -> (u64, usize) {
+fn report_time(seen: &Observation, seed: u64) -> (u64, usize) {
     let mut world = World::new(seen.clone(), Api::Down);
-    world.reconciler = Reconciler::new("node-7", Settings::default(), true, seed, at(0));
+    world.reconciler = Reconciler::new("node-7", Settings::default(), true, seed, moment(0));
     world.api = Api::Up;
     world.tell_list();
-    world.until(3_600);
+    world.run_until(3_600);
     (world.writes.first().map_or(u64::MAX, |(second, _)| *second), world.writes.len())
 }
 
@@ -54,7 +54,7 @@ fn what_is_proven_is_known_within_25_seconds_of_the_deadline_at_the_same_cost() 
         ("a stopped shim", stopped_shim()),
     ] {
         for seed in 0..20 {
-            let (second, writes) = told(&due(seen.clone()), seed);
+            let (second, writes) = report_time(&due(seen.clone()), seed);
             assert!(second <= 60 + 25, "{what}, seed {seed}: {second}");
             assert!(second >= 60 + 15, "{what}: the kubelet gets the time for its own try");
             assert_eq!(writes, 2, "{what}");
@@ -67,7 +67,7 @@ fn what_may_pass_is_waited_for_as_before() {
     let mut seen = sample::running();
     sample::block(&mut seen, sample::INIT, "folio_wait_bit_common");
     for seed in 0..20 {
-        let (second, _) = told(&due(seen.clone()), seed);
+        let (second, _) = report_time(&due(seen.clone()), seed);
         assert!(second >= 60 + 60, "a task in D, seed {seed}: {second}");
     }
 }

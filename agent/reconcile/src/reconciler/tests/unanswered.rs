@@ -5,28 +5,28 @@ use super::*;
 #[test]
 fn a_sent_write_without_an_answer_may_stand_whatever_is_answered_later() {
     let mut world = World::new(held(), Api::Up);
-    world.until(70);
+    world.run_until(70);
     world.api = Api::Mute;
-    world.until(150);
+    world.run_until(150);
     assert!(!world.stored.is_empty());
     world.api = Api::TooManyRequests(5);
-    world.until(200);
+    world.run_until(200);
     end(&mut world);
-    world.until(240);
+    world.run_until(240);
     world.api = Api::Up;
-    world.until(700);
+    world.run_until(700);
     assert_eq!(world.stored.iter().filter(|draft| !draft.warning).count(), 1);
 }
 
 /// A Warning was sent to an API server that is away, and what it told of was over before that came back.
-fn over_before_an_answer() -> World {
+fn ended_unanswered() -> World {
     let mut world = World::new(held(), Api::Up);
-    world.until(70);
+    world.run_until(70);
     world.api = Api::Down;
-    world.until(150);
+    world.run_until(150);
     assert!(!world.writes.is_empty());
     end(&mut world);
-    world.until(160);
+    world.run_until(160);
     world.api = Api::Up;
     world
 }
@@ -34,8 +34,8 @@ fn over_before_an_answer() -> World {
 /// Nobody knows whether it came; whoever reads an end without a beginning is told of something that nobody said.
 #[test]
 fn a_warning_that_never_came_is_not_ended() {
-    let mut world = over_before_an_answer();
-    world.until(900);
+    let mut world = ended_unanswered();
+    world.run_until(900);
     assert_eq!(world.stored, []);
     assert_eq!(world.reconciler.unwritten(), 0);
 }
@@ -43,11 +43,11 @@ fn a_warning_that_never_came_is_not_ended() {
 /// The API server may work at a request for a minute after nobody waits for its answer.
 #[test]
 fn a_warning_that_came_late_is_ended() {
-    let mut world = over_before_an_answer();
+    let mut world = ended_unanswered();
     let sent = world.writes[0].1.clone();
-    world.until(190);
+    world.run_until(190);
     world.stored.push(sent.clone());
-    world.until(900);
+    world.run_until(900);
     let [_, over] = &world.stored[..] else { panic!("{:?}", world.stored) };
     assert!(!over.warning && over.annotation.since == sent.annotation.since, "{over:?}");
 }
