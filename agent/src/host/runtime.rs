@@ -11,6 +11,7 @@ use std::{
 use agent_core::observation::CALL;
 use cri::{RpcError, RuntimeReader};
 use findings::{PodRef, PodUid};
+use futures::{FutureExt, StreamExt};
 use info::{network_of, pid_of};
 
 use super::{Sockets, pod_filter::PodFilter, sockets::Connected};
@@ -185,7 +186,7 @@ impl Runtime {
         deadline: Duration,
         mut network_at: impl FnMut(HostPath) -> Seen<NetworkNamespace>,
     ) {
-        let (mut of_containers, mut sandbox_shims) = self.details(&containers, &sandboxes, deadline).await;
+        let (mut of_containers, mut of_sandboxes) = self.details(&containers, &sandboxes, deadline).await;
         let late = || RpcError::TimedOut(deadline);
         for container in facts.containers.iter_mut().filter(|container| containers.contains(&container.id)) {
             container.pid = match of_containers.remove(&container.id).unwrap_or_else(|| Err(late())) {
@@ -198,7 +199,7 @@ impl Runtime {
             };
         }
         for sandbox in facts.sandboxes.iter_mut().filter(|sandbox| sandboxes.contains(&sandbox.id)) {
-            (sandbox.pid, sandbox.network) = match sandbox_shims.remove(&sandbox.id).unwrap_or_else(|| Err(late())) {
+            (sandbox.pid, sandbox.network) = match of_sandboxes.remove(&sandbox.id).unwrap_or_else(|| Err(late())) {
                 Ok(answer) => (pid_of(&answer.info), network_of(&answer.info).map_or(Seen::Missing, &mut network_at)),
                 Err(RpcError::NotFound) => (Seen::Missing, Seen::Missing),
                 Err(error) => (Seen::Failed(self.fault(&error)), Seen::Failed(self.fault(&error))),
@@ -212,29 +213,15 @@ impl Runtime {
         sandboxes: &[String],
         deadline: Duration,
     ) -> (Answers<cri::ContainerStatusResponse>, Answers<cri::PodSandboxStatusResponse>) {
-        use futures::StreamExt;
-        let (mut of_containers, mut sandbox_shims) = (HashMap::new(), HashMap::new());
-        let asked_containers = async {
-            let mut answers = futures::stream::iter(containers)
-                .map(|id| async move { (self.reader.container_status(id).await, id) })
-                .buffer_unordered(MAX_CALLS_AT_ONCE);
-            while let Some((answer, id)) = answers.next().await {
-                of_containers.insert(id.clone(), answer);
-            }
-        };
-        let asked_sandboxes = async {
-            let mut answers = futures::stream::iter(sandboxes)
-                .map(|id| async move { (self.reader.sandbox_status(id).await, id) })
-                .buffer_unordered(MAX_CALLS_AT_ONCE);
-            while let Some((answer, id)) = answers.next().await {
-                sandbox_shims.insert(id.clone(), answer);
-            }
-        };
+        let (mut of_containers, mut of_sandboxes) = (HashMap::new(), HashMap::new());
         // Side by side: one shim that does not answer for its container would hide every sandbox.
-        let asked = futures::future::join(asked_containers, asked_sandboxes);
+        let asked = futures::future::join(
+            ask_each(containers, |id| self.reader.container_status(id), &mut of_containers),
+            ask_each(sandboxes, |id| self.reader.sandbox_status(id), &mut of_sandboxes),
+        );
         // What has not come by then is told as late, one by one.
         let _ = tokio::time::timeout(deadline, asked).await;
-        (of_containers, sandbox_shims)
+        (of_containers, of_sandboxes)
     }
 
     /// Asks once more for the states of these containers: an init may have ended between the list and our
@@ -257,6 +244,18 @@ impl Runtime {
 const MAX_CALLS_AT_ONCE: usize = 8;
 
 type Answers<T> = HashMap<String, Result<T, RpcError>>;
+
+/// Asks about each of these, a few at once.
+async fn ask_each<'a, T, F>(ids: &'a [String], ask: impl Fn(&'a str) -> F, answers: &mut Answers<T>)
+where
+    F: Future<Output = Result<T, RpcError>>,
+{
+    let calls = futures::stream::iter(ids).map(|id| ask(id).map(move |answer| (id.clone(), answer)));
+    let mut calls = calls.buffer_unordered(MAX_CALLS_AT_ONCE);
+    while let Some((id, answer)) = calls.next().await {
+        answers.insert(id, answer);
+    }
+}
 
 #[cfg(test)]
 mod tests {
