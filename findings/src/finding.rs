@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Advice, Cause, CauseRef, Entity, Gate, Placeholder, RootId, Subject, Values, clean, kill_guard,
-    kubernetes_distribution, placeholder,
+    Advice, Cause, CauseRef, Entity, Gate, Placeholder, Subject, Values, clean, kill_guard, kubernetes_distribution,
+    placeholder,
 };
 
 /// More roots of one chain are told by their number.
@@ -58,11 +58,6 @@ impl Finding {
         let proven = found.iter().filter(|finding| finding.confidence == Confidence::Proven);
         let proven: Vec<CauseRef> = proven.map(|finding| finding.cause).collect();
         found.retain(|finding| !proven.iter().any(|other| finding.cause.is_outranked_by(other)));
-    }
-
-    /// What an alert calls its root.
-    pub fn root_id(&self) -> RootId {
-        RootId::new(&self.root)
     }
 
     /// The roots of its chain: several when several things do the same to one thing, and all must go.

@@ -3,14 +3,17 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 
 /// Eight digits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, JsonSchema)]
+#[schemars(with = "String")]
 pub struct RootId(u32);
 
 impl RootId {
-    /// Of the root with this key, [`crate::Finding::root`].
+    /// Of the root with this key.
     pub fn new(key: &str) -> Self {
         RootId(Sha256::digest(key.as_bytes()).iter().take(4).fold(0, |id, byte| (id << 8) | u32::from(*byte)))
     }
@@ -19,6 +22,18 @@ impl RootId {
 impl fmt::Display for RootId {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         write!(formatter, "{:08x}", self.0)
+    }
+}
+
+impl Serialize for RootId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for RootId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 

@@ -164,7 +164,7 @@ async fn until_told(test: &HelmTest) -> anyhow::Result<()> {
     }
 }
 
-/// The causes of which the pod is a victim.
+/// The causes of which the pod is a victim; for a minute they are only what it waits for.
 fn causes<'a>(answer: &'a Value, test: &HelmTest) -> Vec<&'a str> {
     let is_it = |victim: &Value| {
         let thing = &victim["thing"];
@@ -172,5 +172,7 @@ fn causes<'a>(answer: &'a Value, test: &HelmTest) -> Vec<&'a str> {
     };
     let roots = answer["roots"].as_array().into_iter().flatten();
     let holds = roots.filter(|root| root["victims"].as_array().is_some_and(|victims| victims.iter().any(is_it)));
-    holds.filter_map(|root| root["finding"]["cause"].as_str()).collect()
+    let normal = answer["terminating_normally"].as_array().into_iter().flatten().filter(|one| is_it(one));
+    let causes = holds.map(|root| &root["finding"]["cause"]).chain(normal.map(|one| &one["cause"]));
+    causes.filter_map(Value::as_str).collect()
 }

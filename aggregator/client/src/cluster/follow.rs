@@ -22,7 +22,9 @@ pub fn followed(state: &State, report: &ClusterReport) -> Vec<Question> {
     let mut questions: Vec<Question> = match state.subject {
         Subject::Object { .. } | Subject::Before { .. } => {
             let victims = report.roots.iter().flat_map(|root| root.victims.iter().map(|victim| &victim.held));
-            let things = victims.chain(&report.unexplained).map(|held| &held.thing);
+            // What was named is the first of them.
+            let normal = report.terminating_normally.iter().take(1).map(|one| &one.held);
+            let things = victims.chain(&report.unexplained).chain(normal).map(|held| &held.thing);
             let one = |thing: &aggregator_core::state::ObjectRef| {
                 let scope = thing.namespace.clone().map_or(Scope::All, Scope::Namespace);
                 metadata(&thing.resource, &scope, Select::Fields(format!("metadata.name={}", thing.name)))

@@ -60,7 +60,7 @@ impl Step {
         self
     }
 
-    pub(super) fn link(&self, root: bool) -> Link {
+    pub(crate) fn link(&self, root: bool) -> Link {
         let link_of = |object: &ObjectRef| {
             findings::Entity::object(&object.kind, object.namespace.as_deref().unwrap_or_default(), &object.name)
         };
@@ -191,6 +191,26 @@ impl RootCause {
         self.value(Placeholder::Node)
             .filter(|_| self.draft.cause.only_the_node_knows && self.agent.is_none())
             .map(str::to_owned)
+    }
+
+    /// What a root is, whatever is known of its cause and whatever it holds: the node, where only that node knows; the
+    /// object at the end of the chain; a process, mount or container of a node. Else what [`RootCause::same_as`] says: a
+    /// finalizer and its kind, `etcd`.
+    pub fn identity(&self) -> String {
+        let of_object = |object: &ObjectRef| format!("{} {object}", object.resource.for_kubectl());
+        if let Some(node) = self.look_on() {
+            return of_object(&ObjectRef::node(&node));
+        }
+        let key = self.draft.root.split_once(':').map_or(self.draft.root.as_str(), |(_, key)| key);
+        let is_at_itself = self.here && self.steps.len() == 1;
+        let Some(last) = self.steps.last().filter(|_| !is_at_itself) else { return key.to_owned() };
+        match (&last.object, &last.what, &self.agent) {
+            // What somebody else may have written must not take the place of what is known.
+            (.., Some(agent)) if agent.by.unverified.is_some() => format!("unverified: {key}"),
+            (Some(object), ..) => of_object(object),
+            (None, Some(_), Some(agent)) => format!("{}: {}", agent.by.node, last.subject),
+            _ => key.to_owned(),
+        }
     }
 
     /// Another cause of the same, with the same steps.

@@ -1,13 +1,17 @@
 //! The answer for a cluster. Its JSON is the stable schema, version [`ClusterReport::SCHEMA`].
 
 mod fault;
+mod normal;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use findings::{Entity, Finding, Link, Unknown, Verdict};
+use findings::{CauseRef, Entity, Finding, Link, RootId, Unknown, Verdict};
+use foldhash::HashSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use normal::NormalKind;
 
 use crate::diagnosis::ToldBy;
 use crate::state::{ObjectRef, Subject};
@@ -26,8 +30,14 @@ pub struct ClusterReport {
     pub refused: Option<String>,
     /// The worst verdict in it.
     pub verdict: Verdict,
+    /// How many objects there are of each; every output shows these numbers.
+    pub counts: Counts,
     /// Root causes: the worst first, then the oldest, then the widest.
     pub roots: Vec<Root>,
+    /// What is being deleted and goes on by itself: it has no root cause.
+    #[serde(default)]
+    #[schemars(!default)]
+    pub terminating_normally: Vec<TerminatingNormally>,
     /// What is being deleted and nothing was found to hold it, or is not being deleted at all.
     pub unexplained: Vec<Held>,
     /// The kinds that were looked at for something that is being deleted; empty when one object was named.
@@ -41,13 +51,83 @@ pub struct ClusterReport {
 
 impl ClusterReport {
     /// The version of the JSON schema.
-    pub const SCHEMA: u32 = 1;
+    pub const SCHEMA: u32 = 2;
+
+    /// Each object once, with its first root if it has one.
+    pub fn objects(&self) -> Vec<Counted<'_>> {
+        let roots = self.roots.iter().flat_map(|root| {
+            let verdict = |verdict: Verdict| if verdict == Verdict::Clear { verdict } else { root.verdict };
+            let victims = root.victims.iter().map(move |victim| (&victim.held.thing, verdict(victim.held.verdict)));
+            let all = victims.chain(root.on_the_way.iter().map(|object| (object, root.verdict)));
+            all.map(|(object, verdict)| Counted { object, verdict, cause: Some(root.finding.cause), root: Some(root) })
+        });
+        let unexplained = self.unexplained.iter().map(|held| (held, None));
+        let normal = self.terminating_normally.iter().map(|one| (&one.held, Some(one.cause)));
+        let others = unexplained.chain(normal);
+        let others =
+            others.map(|(held, cause)| Counted { object: &held.thing, verdict: held.verdict, cause, root: None });
+        let mut known = HashSet::default();
+        roots.chain(others).filter(|counted| known.insert(counted.object)).collect()
+    }
+
+    /// Counts what is in it.
+    pub fn count(&mut self) {
+        let objects = self.objects();
+        let number = |verdict: Verdict| objects.iter().filter(|counted| counted.verdict == verdict).count();
+        self.counts = Counts {
+            stuck: number(Verdict::Stuck),
+            unknown: number(Verdict::CannotTell),
+            terminating_normally: number(Verdict::Progressing),
+            root_causes: self.roots.iter().filter(|root| root.verdict == Verdict::Stuck).count(),
+        };
+    }
 
     /// What would make two answers differ for a reader: roots, what each holds, and the verdict.
     pub fn outline(&self) -> impl Iterator<Item = Line<'_>> {
-        let unexplained = self.unexplained.iter().map(|held| Line::Object(&held.thing));
+        let is_named = matches!(self.subject, Subject::Object { .. });
+        let normal = self.terminating_normally.iter().filter(move |_| is_named).map(|one| &one.held);
+        let unexplained = self.unexplained.iter().chain(normal).map(|held| Line::Object(&held.thing));
         [Line::Verdict(self.verdict)].into_iter().chain(self.roots.iter().flat_map(Root::outline)).chain(unexplained)
     }
+}
+
+/// Numbers of objects, each counted once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Counts {
+    /// Stuck: victims and what stands between them and a root.
+    pub stuck: usize,
+    /// Of which it is not known whether they are stuck.
+    pub unknown: usize,
+    /// What goes on by itself.
+    pub terminating_normally: usize,
+    /// Root causes of what is stuck.
+    pub root_causes: usize,
+}
+
+/// An object of a report, counted once.
+#[derive(Clone, Copy, Debug)]
+pub struct Counted<'r> {
+    /// Which object.
+    pub object: &'r ObjectRef,
+    /// How it stands.
+    pub verdict: Verdict,
+    /// Why, if that is known.
+    pub cause: Option<CauseRef>,
+    /// Its first root, if it has one.
+    pub root: Option<&'r Root>,
+}
+
+/// Something that is being deleted and goes on by itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TerminatingNormally {
+    /// What it is and how it stands.
+    #[serde(flatten)]
+    pub held: Held,
+    /// What it waits for, by its entry in the registry.
+    pub cause: CauseRef,
+    /// What it waits for, where that is something else.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub waits_for: Option<Link>,
 }
 
 /// What a reader would miss.
@@ -55,8 +135,8 @@ impl ClusterReport {
 pub enum Line<'r> {
     /// Of all.
     Verdict(Verdict),
-    /// Its key.
-    Root(&'r str),
+    /// Which.
+    Root(RootId),
     /// One that is held.
     Object(&'r ObjectRef),
 }
@@ -64,10 +144,15 @@ pub enum Line<'r> {
 /// One root cause and all it holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Root {
+    /// What alerts, the page and `--explain` call it; the same for all that is known of one node, object or process.
+    pub id: RootId,
     /// Whether it holds for good or goes on by itself.
     pub verdict: Verdict,
     /// The cause, with the chain from the first victim down to it, evidence and remedy.
     pub finding: Finding,
+    /// Other explanations of the same root.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub also: Vec<Finding>,
     /// Which agent said it; none for what the API shows by itself.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub told_by: Option<ToldBy>,
@@ -83,15 +168,20 @@ pub struct Root {
 }
 
 impl Root {
+    /// How many objects it holds.
+    pub fn objects(&self) -> usize {
+        self.victims.len() + self.on_the_way.len()
+    }
+
     fn outline(&self) -> impl Iterator<Item = Line<'_>> {
         let victims = self.victims.iter().map(|victim| Line::Object(&victim.held.thing));
-        [Line::Root(&self.finding.root)].into_iter().chain(victims).chain(self.on_the_way.iter().map(Line::Object))
+        [Line::Root(self.id)].into_iter().chain(victims).chain(self.on_the_way.iter().map(Line::Object))
     }
 
     /// The links of all its chains.
     pub fn links(&self) -> impl Iterator<Item = &Link> {
         let chains = self.victims.iter().flat_map(|victim| &victim.chain);
-        chains.map(Arc::as_ref).chain(&self.finding.chain)
+        chains.map(Arc::as_ref).chain(&self.finding.chain).chain(self.also.iter().flat_map(|other| &other.chain))
     }
 
     /// The node that it is on or that it is, where it is one.

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use findings::render::{self, Detail, Style};
 
 use super::args::{AnswerFlags, Colour, Output};
-use crate::report::{self, RootSelector};
+use crate::report;
 
 /// Longer lines are hard to read.
 const MAX_WIDTH_COLUMNS: usize = 120;
@@ -27,15 +27,9 @@ pub fn respond(report: &ClusterReport, flags: AnswerFlags) -> Result<ExitCode> {
     });
     let detail = if form == Output::Wide { Detail::Wide } else { Detail::Short };
     let text = match (flags.explain, form) {
-        (Some(selector), Output::Screen | Output::Tree | Output::Wide) => {
-            report::explain(report, selector, detail, width, style).with_context(|| match selector {
-                RootSelector::Number(number) => {
-                    let causes = report::count(report);
-                    format!("there is no root cause {number}: the first screen has {causes}, and the first is number 1")
-                }
-                RootSelector::Id(id) => {
-                    format!("there is no root cause {id} any more, or you see less of it than who told of it: without --explain all is told")
-                }
+        (Some(id), Output::Screen | Output::Tree | Output::Wide) => {
+            report::explain(report, id, detail, width, style).with_context(|| {
+                format!("no root cause {id}: resolved, or hidden by your permissions. For the current list: kubectl why-terminating")
             })?
         }
         (Some(_), _) => bail!("--explain answers as a tree: leave -o out, or give -o wide"),

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::report::RootSelector;
 use client::{Connection, with_scheme};
+use findings::RootId;
 
 /// Says what holds whatever is stuck in Terminating, and what to do about it.
 ///
@@ -177,10 +177,9 @@ pub struct AnswerFlags {
     /// The form of the answer; without it a screen of all root causes, or the tree of the object that was named
     #[arg(short, long, value_enum)]
     pub output: Option<Output>,
-    /// The whole chain and all steps of one root cause: its number on the first screen, or the eight digits that an alert
-    /// or the service's page calls it
-    #[arg(long, value_name = "N", conflicts_with_all = ["no_headers"])]
-    pub explain: Option<RootSelector>,
+    /// The whole chain and all steps of one root cause: its eight digits on the first screen, in an alert or on the page
+    #[arg(long, value_name = "ID", conflicts_with_all = ["no_headers"])]
+    pub explain: Option<RootId>,
     /// Leave out the table's head
     #[arg(long)]
     pub no_headers: bool,

@@ -8,8 +8,8 @@ use aggregator_core::judgement::judge;
 use aggregator_core::report::ClusterReport;
 use aggregator_core::state::{Answer, State, Subject};
 use anyhow::{Result, bail};
-use findings::Verdict;
 use findings::render::{self, Style};
+use findings::{RootId, Verdict};
 use tokio::time::Instant;
 
 use super::answer::{print, respond};
@@ -137,7 +137,7 @@ pub async fn wait(client: &Client, subject: &Subject, flags: &Flags, most: Durat
             print(&format!("{word}/{name} is gone\n"), Style::Plain)?;
             return Ok(ExitCode::SUCCESS);
         }
-        let now: Vec<String> = report.roots.iter().map(|root| root.finding.root.clone()).collect();
+        let now: Vec<RootId> = report.roots.iter().map(|root| root.id).collect();
         if before.as_ref().is_some_and(|before| *before != now) {
             let roots = report::roots(&report);
             eprintln!("{}: held by something else now: {}", report.at, render::screened(&roots, Style::Plain));
@@ -176,6 +176,6 @@ mod report {
             format!("{} ({place})", root.finding.cause.id)
         });
         let all: Vec<String> = all.collect();
-        if all.is_empty() { "nothing that is known".to_owned() } else { all.join(", ") }
+        if all.is_empty() { "nothing that is stuck".to_owned() } else { all.join(", ") }
     }
 }

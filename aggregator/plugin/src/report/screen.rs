@@ -8,7 +8,7 @@ use aggregator_core::state::{ObjectRef, Subject, known};
 use findings::render::{Page, Style};
 use findings::{Confidence, Entity, Verdict, clean, duration};
 
-use super::blocks::{Block, blocks};
+use super::normal;
 use super::summary::{NotSeen, by_reason, summary};
 
 /// More names of what a root holds are counted.
@@ -26,18 +26,19 @@ const LABEL_COLUMNS: usize = 8;
 pub fn screen(report: &ClusterReport, width: usize, style: Style) -> String {
     let mut page = Page::new(width, style);
     head(&mut page, report, width);
-    for (index, block) in blocks(report).iter().enumerate() {
+    for root in &report.roots {
         page.gap();
-        one_block(&mut page, index + 1, block);
+        block(&mut page, root);
     }
-    let untold: Vec<&Held> = report.unexplained.iter().filter(|held| held.verdict > Verdict::Clear).collect();
-    if let Some(first) = untold.first() {
+    let unexplained: Vec<&Held> = report.unexplained.iter().filter(|held| held.verdict > Verdict::Clear).collect();
+    if let Some(first) = unexplained.first() {
         page.gap();
-        let names: Vec<String> = untold.iter().map(|held| name(&held.thing)).collect();
-        page.line(&format!("?  {}  {}", style.doubtful("CannotTell"), some(&names)));
+        let names: Vec<String> = unexplained.iter().map(|held| short_name(&held.thing)).collect();
+        page.line(&format!("?  {}  {}", style.doubtful("Unknown"), some(&names)));
         part(&mut page, "", &first.words);
-        part(&mut page, "Next", "see below what could not be looked at, or name one of them: TYPE/NAME");
+        part(&mut page, "Next", "kubectl why-terminating TYPE/NAME (see below what could not be read)");
     }
+    normal::line(&mut page, report);
     let unknown = by_reason(&report.unknown);
     if !unknown.is_empty() {
         page.gap();
@@ -56,7 +57,7 @@ pub fn screen(report: &ClusterReport, width: usize, style: Style) -> String {
 /// `20 objects stuck, 3 root causes (oldest 4d13h)`, and how to see more.
 fn head(page: &mut Page, report: &ClusterReport, width: usize) {
     let line = summary(report, page.style);
-    let more = if report.roots.is_empty() { "" } else { "whole chain and steps: --explain N" };
+    let more = if report.roots.is_empty() { "" } else { "whole chain and steps: --explain ID" };
     let plain = summary(report, Style::Plain).chars().count();
     match width.checked_sub(plain + more.len()) {
         Some(room) if room > 2 => page.line(format!("{line}{}{more}", " ".repeat(room)).trim_end()),
@@ -69,36 +70,38 @@ fn head(page: &mut Page, report: &ClusterReport, width: usize) {
     }
 }
 
-fn one_block(page: &mut Page, number: usize, block: &Block) {
-    let Some(root) = block.first() else { return };
+fn block(page: &mut Page, root: &Root) {
     let style = page.style;
-    let id = root.finding.cause.id;
-    let id = if root.verdict == Verdict::Stuck { style.bad(id) } else { style.doubtful(id) };
-    let counted = counted(block);
+    let cause = root.finding.cause.id;
+    let coloured = if root.verdict == Verdict::Stuck { style.bad(cause) } else { style.doubtful(cause) };
     let age = match root.verdict {
-        Verdict::Progressing => "progressing".to_owned(),
+        Verdict::Progressing => "for now".to_owned(),
         Verdict::Clear => "not stuck".to_owned(),
-        Verdict::CannotTell | Verdict::Stuck => block.age(),
+        Verdict::CannotTell | Verdict::Stuck => root.oldest().map_or(String::new(), duration),
     };
-    let (what, much) = (format!("{id}  {}", style.strong(&place(root))), format!("{counted}  {age}"));
-    let plain = root.finding.cause.id.len() + place(root).chars().count() + much.trim_end().chars().count();
-    if plain + 7 <= page.width() {
-        page.line(format!("{number:<2} {what}  {much}").trim_end());
+    let (id, place) = (root.id.to_string(), place(root));
+    let (what, much) = (format!("{coloured}  {}", style.strong(&place)), format!("{}  {age}", counted(root)));
+    let columns = id.len() + cause.len() + place.chars().count() + much.trim_end().chars().count();
+    if columns + 6 <= page.width() {
+        page.line(format!("{id}  {what}  {much}").trim_end());
     } else {
-        page.filled(&format!("{number:<2} "), &what);
+        page.filled(&format!("{id}  "), &what);
         page.line(format!("   {much}").trim_end());
     }
-    part(page, "", &proof(block, root));
+    part(page, "", &proof(root));
     if let Some(missing) = root.finding.missing.as_ref().filter(|_| root.finding.confidence == Confidence::Probable) {
         part(page, "Unseen", missing);
     }
-    let names: Vec<String> = block.victims().iter().map(|held| name(&held.thing)).collect();
-    if names != [place(root)] {
+    let also: BTreeSet<&str> = root.also.iter().map(|other| other.cause.id).filter(|other| *other != cause).collect();
+    if !also.is_empty() {
+        part(page, "Also", &also.into_iter().collect::<Vec<_>>().join(", "));
+    }
+    let names: Vec<String> = root.victims.iter().map(|victim| short_name(&victim.held.thing)).collect();
+    if names != [place] {
         part(page, "Holds", &some(&names));
     }
-    if let Some(step) =
-        root.finding.remedy.steps.iter().find(|step| step.command.is_some()).or(root.finding.remedy.steps.first())
-    {
+    let steps = &root.finding.remedy.steps;
+    if let Some(step) = steps.iter().find(|step| step.command.is_some()).or(steps.first()) {
         let is_there = step.on_the_node || root.told_by.is_some();
         let node = root.node().filter(|_| is_there);
         let node = node.map_or(String::new(), |node| format!("on {}: ", clean(node, 253)));
@@ -118,7 +121,7 @@ fn part(page: &mut Page, head: &str, text: &str) {
 }
 
 /// What proves it: the words of the root itself, which quote the server where it says anything.
-fn proof(block: &Block, root: &Root) -> String {
+fn proof(root: &Root) -> String {
     let said = match root.finding.chain.as_slice() {
         // `does not exist` tells little by itself.
         [.., above, last] if last.state.chars().count() < MIN_STATE_CHARS => {
@@ -131,7 +134,11 @@ fn proof(block: &Block, root: &Root) -> String {
         .told_by
         .as_ref()
         .map_or(String::new(), |by| format!("{} says ({} ago): ", clean(&by.node, 253), duration(by.seconds_ago)));
-    let many = if block.roots().len() > 1 { "each for itself: " } else { "" };
+    // Only the node knows what holds each of them.
+    let many = match (&root.look_on, root.victims.as_slice()) {
+        (Some(_), [first, _, ..]) => format!("for example {}: ", short_name(&first.held.thing)),
+        _ => String::new(),
+    };
     let probable = if root.finding.confidence == Confidence::Probable { "probable: " } else { "" };
     format!("{node}{probable}{many}{said}")
 }
@@ -139,7 +146,7 @@ fn proof(block: &Block, root: &Root) -> String {
 /// The root in a few words: `node/node-b`, `service/guard in guard-system`; of what only a node knows, that node.
 fn place(root: &Root) -> String {
     if let Some(node) = &root.look_on {
-        return format!("not visible from the API: look on {}", clean(node, 253));
+        return format!("not visible from the API: check node {}", clean(node, 253));
     }
     let Some(link) = root.finding.chain.last() else { return String::new() };
     let node = root.told_by.as_ref().map_or(String::new(), |by| format!(" on {}", clean(&by.node, 253)));
@@ -153,8 +160,9 @@ fn place(root: &Root) -> String {
 }
 
 /// `12 pods, 2 ns`: of what and in how many namespaces.
-fn counted(block: &Block) -> String {
-    let objects = block.objects();
+fn counted(root: &Root) -> String {
+    let victims = root.victims.iter().map(|victim| &victim.held.thing);
+    let objects: Vec<&ObjectRef> = victims.chain(&root.on_the_way).collect();
     let is_namespace = |object: &&&ObjectRef| object.is(known::NAMESPACES);
     let others: Vec<&ObjectRef> = objects.iter().filter(|object| !is_namespace(object)).copied().collect();
     let mut namespaces: BTreeSet<&str> = others.iter().filter_map(|object| object.namespace.as_deref()).collect();
@@ -174,7 +182,7 @@ fn counted(block: &Block) -> String {
 }
 
 /// `shop/db-0` of a pod, `ns/shop`, `widget shop/w1`.
-fn name(object: &ObjectRef) -> String {
+pub fn short_name(object: &ObjectRef) -> String {
     let of = |name: &str| clean(name, 253);
     match &object.namespace {
         Some(namespace) if object.is(known::PODS) => format!("{}/{}", of(namespace), of(&object.name)),
@@ -184,7 +192,8 @@ fn name(object: &ObjectRef) -> String {
     }
 }
 
-fn some(names: &[String]) -> String {
+/// The first names, and how many more there are.
+pub fn some(names: &[String]) -> String {
     let shown = names.iter().take(MAX_NAMES).cloned().collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(MAX_NAMES) {
         0 => shown,

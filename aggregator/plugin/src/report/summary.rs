@@ -3,21 +3,14 @@
 use std::collections::BTreeSet;
 
 use aggregator_core::messages::Refusal;
-use aggregator_core::report::{ClusterReport, Root};
+use aggregator_core::report::{ClusterReport, Counts, Root};
 use aggregator_core::state::Subject;
 use findings::render::Style;
 use findings::{FaultKind, Unknown, Verdict, duration};
 
-use super::blocks::blocks;
-
-/// One line: how many things are stuck, of how many causes, and for how long.
+/// One line: how many objects are stuck, of how many causes, and for how long.
 pub fn summary(report: &ClusterReport, style: Style) -> String {
-    let victims = |verdict: Verdict| {
-        let of_roots = report.roots.iter().flat_map(|root| root.victims.iter().map(|victim| &victim.held));
-        let all = of_roots.chain(&report.unexplained).filter(|held| held.verdict == verdict);
-        all.map(|held| &held.thing).collect::<BTreeSet<_>>().len()
-    };
-    let stuck = victims(Verdict::Stuck);
+    let Counts { stuck, unknown, .. } = report.counts;
     if matches!(report.subject, Subject::Before { .. }) {
         return match report.verdict {
             Verdict::Stuck => style.bad(&format!("It would not be deleted{}", causes(report))),
@@ -35,26 +28,20 @@ pub fn summary(report: &ClusterReport, style: Style) -> String {
         let oldest = oldest.max().map_or(String::new(), |seconds| format!(" (oldest {})", duration(seconds)));
         parts.push(format!("{}{}{oldest}", style.bad(&format!("{stuck} {objects} stuck")), causes(report)));
     }
-    for (verdict, word) in [(Verdict::CannotTell, "unclear"), (Verdict::Progressing, "progressing")] {
-        if victims(verdict) > 0 {
-            parts.push(style.doubtful(&format!("{} {word}", victims(verdict))));
-        }
+    if unknown > 0 {
+        parts.push(style.doubtful(&format!("{unknown} unknown")));
     }
-    if !parts.is_empty() {
-        return parts.join(", ");
-    }
-    match report.verdict {
-        Verdict::CannotTell => style.doubtful("Nothing stuck was seen, but not everything could be looked at"),
-        _ => "Nothing is stuck".to_owned(),
+    match (parts.is_empty(), report.verdict) {
+        (false, _) => parts.join(", "),
+        (true, Verdict::CannotTell) => style.doubtful("Nothing stuck was seen, but not everything could be looked at"),
+        (true, _) => "Nothing is stuck".to_owned(),
     }
 }
 
 /// `, 3 root causes`; what only a node knows is not counted as known.
 fn causes(report: &ClusterReport) -> String {
-    let blocks = blocks(report);
-    let stuck = blocks.iter().filter_map(|block| block.roots().first()).filter(|root| root.verdict == Verdict::Stuck);
-    let (hidden, known): (Vec<&Root>, Vec<&Root>) = stuck.copied().partition(|root| root.look_on.is_some());
-    let nodes: BTreeSet<_> = hidden.iter().filter_map(|root| root.look_on.as_deref()).collect();
+    let stuck = report.roots.iter().filter(|root| root.verdict == Verdict::Stuck);
+    let (nodes, known): (Vec<&Root>, Vec<&Root>) = stuck.partition(|root| root.look_on.is_some());
     let known = match known.len() {
         0 => String::new(),
         1 => ", 1 root cause".to_owned(),
@@ -62,8 +49,8 @@ fn causes(report: &ClusterReport) -> String {
     };
     match nodes.len() {
         0 => known,
-        1 => format!("{known}, 1 node to look on"),
-        many => format!("{known}, {many} nodes to look on"),
+        1 => format!("{known}, 1 node to check"),
+        many => format!("{known}, {many} nodes to check"),
     }
 }
 

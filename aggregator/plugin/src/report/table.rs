@@ -20,13 +20,14 @@ fn row(root: &Root) -> [String; 4] {
     };
     let place = root.told_by.as_ref().map_or(String::new(), |by| format!(" on {}", clean(&by.node, 253)));
     let known = root.finding.chain.last().map_or(String::new(), |link| format!("{}{place}", link.subject));
-    let shown = root.look_on.as_ref().map_or(known, |node| format!("unknown to the API: on {}", clean(node, 253)));
+    let shown =
+        root.look_on.as_ref().map_or(known, |node| format!("unknown to the API: check node {}", clean(node, 253)));
     let victims: Vec<String> = root.victims.iter().map(|victim| name(&victim.held.thing)).collect();
     [age, root.finding.cause.id.to_owned(), shown, victims.join(",")]
 }
 
 fn unexplained(held: &Held) -> [String; 4] {
-    [held.overdue().map_or("-".to_owned(), duration), "cannot tell".to_owned(), "-".to_owned(), name(&held.thing)]
+    [held.overdue().map_or("-".to_owned(), duration), "unknown".to_owned(), "-".to_owned(), name(&held.thing)]
 }
 
 /// `pod/shop/db-0`, `namespace/shop`: one word for each.

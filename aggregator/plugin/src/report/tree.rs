@@ -5,11 +5,10 @@ use aggregator_core::diagnosis::ToldBy;
 use aggregator_core::report::{ClusterReport, Held, Root};
 use aggregator_core::state::Subject;
 use findings::render::{self, Detail, Page, Style};
-use findings::{Verdict, clean, duration};
+use findings::{RootId, Verdict, clean, duration};
 use jiff::{SignedDuration, Timestamp};
 
-use super::blocks::blocks;
-use super::root_selector::RootSelector;
+use super::normal;
 use super::summary::{NotSeen, by_reason, summary};
 
 /// How the reader calls this program.
@@ -31,6 +30,10 @@ pub fn tree(report: &ClusterReport, detail: Detail, width: usize, style: Style) 
         page.gap();
         unexplained(&mut page, report, held);
     }
+    normal::line(&mut page, report);
+    if detail == Detail::Wide || matches!(report.subject, Subject::Object { .. }) {
+        normal::kinds(&mut page, report);
+    }
     for same in by_reason(&report.unknown) {
         page.gap();
         not_seen(&mut page, &same);
@@ -42,25 +45,11 @@ pub fn tree(report: &ClusterReport, detail: Detail, width: usize, style: Style) 
     page.finish()
 }
 
-/// The whole tree of one root, or of all that have this number on the first screen.
-pub fn explain(
-    report: &ClusterReport,
-    selector: RootSelector,
-    detail: Detail,
-    width: usize,
-    style: Style,
-) -> Option<String> {
-    let roots = match selector {
-        RootSelector::Number(number) => blocks(report).get(number.checked_sub(1)?)?.roots().to_vec(),
-        RootSelector::Id(id) => vec![report.roots.iter().find(|root| root.finding.root_id() == id)?],
-    };
+/// The whole tree of one root.
+pub fn explain(report: &ClusterReport, id: RootId, detail: Detail, width: usize, style: Style) -> Option<String> {
+    let root = report.roots.iter().find(|root| root.id == id)?;
     let mut page = Page::new(width, style);
-    for (index, root) in roots.into_iter().enumerate() {
-        if index > 0 {
-            page.gap();
-        }
-        one_root(&mut page, report, root, detail);
-    }
+    one_root(&mut page, report, root, detail);
     Some(page.finish())
 }
 
@@ -76,7 +65,7 @@ fn verdict(report: &ClusterReport, held: &Held, style: Style) -> String {
     if matches!(report.subject, Subject::Before { .. }) {
         return match held.verdict {
             Verdict::Stuck => style.bad("would be stuck"),
-            Verdict::CannotTell => style.doubtful("Cannot tell"),
+            Verdict::CannotTell => style.doubtful("Unknown"),
             Verdict::Progressing => style.doubtful("would be held for now"),
             Verdict::Clear if held.thing.kind == "Node" => "would be drained".to_owned(),
             Verdict::Clear => "would be deleted".to_owned(),
@@ -85,8 +74,8 @@ fn verdict(report: &ClusterReport, held: &Held, style: Style) -> String {
     match (held.verdict, held.overdue()) {
         (Verdict::Stuck, Some(seconds)) => format!("{} for {}{since}", style.bad("Stuck"), duration(seconds)),
         (Verdict::Stuck, None) => style.bad("Stuck"),
-        (Verdict::CannotTell, _) => style.doubtful("Cannot tell"),
-        (Verdict::Progressing, _) => style.doubtful("Progressing"),
+        (Verdict::CannotTell, _) => style.doubtful("Unknown"),
+        (Verdict::Progressing, _) => "Terminating normally".to_owned(),
         (Verdict::Clear, _) => "Not stuck in a deletion".to_owned(),
     }
 }
@@ -107,7 +96,7 @@ fn one_root(page: &mut Page, report: &ClusterReport, root: &Root, detail: Detail
         }
     }
     if let Some(node) = &root.look_on {
-        page.filled("  ", &format!("What holds it is not visible from the API: look on {}.", clean(node, 253)));
+        page.filled("  ", &format!("What holds it is not visible from the API: check node {}.", clean(node, 253)));
     }
     page.gap();
     render::finding(page, &root.finding);
@@ -132,6 +121,14 @@ fn one_root(page: &mut Page, report: &ClusterReport, root: &Root, detail: Detail
     }
     page.gap();
     render::remedy(page, &root.finding, PROGRAM, detail);
+    for other in &root.also {
+        page.gap();
+        let state = other.chain.last().map_or("", |link| link.state.as_str());
+        page.filled("  Also   ", &format!("{}: {state}", other.cause.id));
+        if other.cause != root.finding.cause {
+            render::remedy(page, other, PROGRAM, detail);
+        }
+    }
     let is_deleted = root.victims.iter().any(|victim| victim.held.overdue_seconds.is_some());
     if is_deleted && matches!(report.subject, Subject::Object { .. }) {
         page.filled("  Who    ", DELETED_BY);

@@ -388,7 +388,7 @@ fn the_kubelets_own_words_are_quoted_when_they_are_asked_for() {
     let files = look_with(log(files), subject(), |state| state.kubelet_log = true);
     let plain = look(recording("dstate-fuse"), subject());
     assert_eq!((files.causes(), files.report.verdict), (plain.causes(), plain.report.verdict));
-    assert_eq!(files.report.roots[0].finding.confidence, plain.report.roots[0].finding.confidence);
+    assert_eq!(files.chain(0), plain.chain(0));
     assert!(told(&files, "?query=kubelet' | grep ee7644fa"), "{:#?}", files.report.notes);
     assert!(files.report.notes.iter().all(|note| !note.contains("has no line")), "{:#?}", files.report.notes);
     let nothing = look_with(log("-- No entries --\n"), subject(), |state| state.kubelet_log = true);

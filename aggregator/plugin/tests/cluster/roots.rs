@@ -23,7 +23,7 @@ fn words(looked: &Looked) -> String {
 }
 
 #[test]
-fn two_errors_of_one_controller_are_two_roots() {
+fn two_errors_of_one_controller_are_two_explanations_of_one_root() {
     let failing =
         |why: &str| json!([{"type": "Synced", "status": "False", "reason": "ReconcileError", "message": why}]);
     let buckets = |first: &str, second: &str| {
@@ -36,12 +36,14 @@ fn two_errors_of_one_controller_are_two_roots() {
     };
     let denied = "AccessDenied: not authorized to perform s3:DeleteBucket";
     let looked = buckets("BucketNotEmpty: the bucket is not empty", denied);
-    assert_eq!(looked.causes(), ["FinalizerControllerFailing"; 2], "{:#?}", looked.report);
+    assert_eq!(looked.causes(), ["FinalizerControllerFailing"], "{:#?}", looked.report);
+    assert_eq!(looked.report.roots[0].also.len(), 1, "{:#?}", looked.report);
     assert!(words(&looked).contains("AccessDenied") && words(&looked).contains("BucketNotEmpty"), "{}", words(&looked));
     // What only names the object is the same.
     let of = |name: &str| format!("BucketNotEmpty: {name} is not empty, request 4f{name}");
     let looked = buckets(&of("w1"), &of("w2"));
     assert_eq!(looked.causes(), ["FinalizerControllerFailing"], "{:#?}", looked.report);
+    assert!(looked.report.roots[0].also.is_empty(), "{:#?}", looked.report);
     assert_eq!(looked.report.roots[0].on_the_way.len(), 2, "{:#?}", looked.report.roots[0]);
 }
 
@@ -184,10 +186,14 @@ fn an_attachment_of_a_claimed_volume_is_a_symptom() {
 
 /// The three pods of the recording were held by three different things, which only their node knows.
 #[test]
-fn what_only_the_node_knows_is_not_one_cause() {
-    let looked = look(recording("csi-unmount"), everything());
-    assert_eq!(looked.causes(), ["CsiDriverNotOnNode"; 3], "{:#?}", looked.report);
-    assert!(looked.report.roots.iter().all(|root| root.finding.confidence == Confidence::Probable));
+fn what_only_the_node_knows_is_one_root_and_not_proven() {
+    let mut world = recording("csi-unmount");
+    world.at += jiff::SignedDuration::from_secs(60);
+    let looked = look(world, everything());
+    assert_eq!(looked.causes(), ["CsiDriverNotOnNode"], "{:#?}", looked.report);
+    let root = &looked.report.roots[0];
+    assert_eq!((root.look_on.as_deref(), root.victims.len()), (Some("node-a"), 3), "{root:#?}");
+    assert_eq!(root.finding.confidence, Confidence::Probable);
 }
 
 /// An operator and its webhook, without their namespace.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::incidents::{Incident, markdown};
-use aggregator_core::report::{ClusterReport, Held, Root};
+use aggregator_core::report::{ClusterReport, Counts, Held, Root, TerminatingNormally};
 use aggregator_core::state::ObjectRef;
 use axum::Json;
 use axum::extract::{Path, Query, State};
@@ -124,6 +124,8 @@ pub struct Roots {
     roots: Vec<RootLine>,
     /// Objects that are being deleted and of which no cause is known.
     unexplained: usize,
+    /// Of all objects that the caller may see.
+    counts: Counts,
 }
 
 /// One line for each root that somebody may see.
@@ -136,15 +138,16 @@ pub async fn roots_of(shared: &Shared, user: &User) -> Result<Answer<Roots>, Ref
         Timestamp::from_second(at?.as_second().checked_sub(seconds)?).ok()
     };
     let line = |root: &Root| RootLine {
-        id: root.finding.root_id().to_string(),
+        id: root.id.to_string(),
         cause: root.finding.cause.id,
         title: root.finding.cause.title,
         root: root.finding.chain.last().map(|link| link.subject.clone()).unwrap_or_default(),
         verdict: root.verdict,
-        victims: root.victims.len(),
+        victims: root.objects(),
         oldest_since: root.oldest().and_then(since),
     };
-    let content = Roots { roots: report.roots.iter().map(line).collect(), unexplained: report.unexplained.len() };
+    let (counts, unexplained) = (report.counts, report.unexplained.len());
+    let content = Roots { roots: report.roots.iter().map(line).collect(), unexplained, counts };
     Ok(Answer { silent_since: seen.silent_since, content })
 }
 
@@ -157,6 +160,7 @@ pub struct ObjectAnswer {
     object: ObjectRef,
     roots: Vec<Root>,
     unexplained: Vec<Held>,
+    terminating_normally: Vec<TerminatingNormally>,
 }
 
 /// `-` stands for the core group and for no namespace.
@@ -192,7 +196,10 @@ pub async fn object(
     });
     let mut unexplained = report.unexplained.clone();
     unexplained.retain(|held| holds(&held.thing));
-    let content = ObjectAnswer { object: found.ok_or(Refusal::NothingToSee)?, roots, unexplained };
+    let mut terminating_normally = report.terminating_normally.clone();
+    terminating_normally.retain(|one| holds(&one.held.thing));
+    let object = found.ok_or(Refusal::NothingToSee)?;
+    let content = ObjectAnswer { object, roots, unexplained, terminating_normally };
     Ok(tagged(&headers, &Answer { silent_since: seen.silent_since, content }))
 }
 

@@ -6,7 +6,7 @@ use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use aggregator_core::report::{Held, Root};
+use aggregator_core::report::{Counted, Held, Root};
 
 use axum::extract::{FromRequestParts as _, State};
 use axum::http::request::Parts;
@@ -161,16 +161,19 @@ fn one(value: u64) -> [(NoLabel, i64); 1] {
     [(NoLabel {}, i64::try_from(value).unwrap_or(i64::MAX))]
 }
 
+fn counted(published: &Published) -> Vec<Counted<'_>> {
+    let counted = published.report.iter().flat_map(|report| report.objects());
+    counted.filter(|counted| counted.verdict > Verdict::Clear).collect()
+}
+
 fn objects(all: &mut Registry, published: &Published) {
-    let objects = all_roots(published).flat_map(|root| {
-        let label = |held: &Held| ObjectLabel {
-            kind: held.thing.kind.to_string(),
-            cause: root.finding.cause.id,
-            verdict: held.verdict.as_str(),
-        };
-        root.victims.iter().map(move |victim| (label(&victim.held), 1))
+    let counted = counted(published);
+    let objects = counted.iter().filter_map(|counted| {
+        let (kind, verdict) = (counted.object.kind.to_string(), counted.verdict.as_str());
+        Some((ObjectLabel { kind, cause: counted.cause?.id, verdict }, 1))
     });
-    gauge(all, "objects", "Objects that are being deleted and held, by kind, cause and verdict", objects);
+    let help = "Objects that are being deleted, each counted once, by kind, cause of its first root and verdict";
+    gauge(all, "objects", help, objects);
     let unexplained = published.report.iter().flat_map(|report| &report.unexplained);
     let unexplained = unexplained.map(|held| (StateLabel { state: held.verdict.as_str() }, 1));
     gauge(all, "unexplained_objects", "Objects that are being deleted and of which no cause is known", unexplained);
@@ -184,20 +187,19 @@ fn roots(all: &mut Registry, published: &Published) {
     let (holding, left_out) = one_by_one(all_roots(published));
     let victims = holding.into_iter().map(|root| {
         let node = root.node().map(str::to_owned);
-        let label = RootLabel { cause: root.finding.cause.id, root: root.finding.root_id().to_string(), node };
-        (label, i64::try_from(root.victims.len()).unwrap_or(i64::MAX))
+        let label = RootLabel { cause: root.finding.cause.id, root: root.id.to_string(), node };
+        (label, i64::try_from(root.objects()).unwrap_or(i64::MAX))
     });
-    gauge(all, "root_victims", "Objects that one root holds and that should be gone, of the first 50 roots", victims);
+    let help = "Objects that a root holds, of the first 50 roots; an object with two roots is counted for both";
+    gauge(all, "root_victims", help, victims);
     gauge(all, "roots_left_out", "Roots beyond the first 50, which hold something all the same", one(left_out));
 }
 
 fn namespaces(all: &mut Registry, published: &Published) {
-    let names = all_roots(published).flat_map(|root| {
-        root.victims.iter().filter_map(move |victim| {
-            let object = &victim.held.thing;
-            let namespace = object.namespace.clone().or((object.kind == "Namespace").then(|| object.name.clone()));
-            Some((NamespaceLabel { namespace: namespace?, cause: root.finding.cause.id }, 1))
-        })
+    let counted = counted(published);
+    let names = counted.iter().filter_map(|Counted { object, cause, .. }| {
+        let namespace = object.namespace.clone().or((object.kind == "Namespace").then(|| object.name.clone()));
+        Some((NamespaceLabel { namespace: namespace?, cause: (*cause)?.id }, 1))
     });
     let names: BTreeMap<(String, &'static str), i64> = names.fold(BTreeMap::new(), |mut sums, (label, one)| {
         *sums.entry((label.namespace, label.cause)).or_default() += one;
@@ -261,7 +263,8 @@ mod tests {
     fn root(cause: &'static Cause, name: &str, verdict: Verdict) -> Root {
         let finding = FindingBuilder::new(cause).root(name).finish();
         let (victims, on_the_way, behind) = (Vec::new(), Vec::new(), Vec::new());
-        Root { verdict, finding, told_by: None, look_on: None, victims, on_the_way, behind }
+        let (id, also) = (findings::RootId::new(name), Vec::new());
+        Root { id, verdict, finding, also, told_by: None, look_on: None, victims, on_the_way, behind }
     }
 
     /// Its agent's findings are not called late, and it has no other alert.

@@ -4,10 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::incidents::Incident;
-use aggregator_core::report::{ClusterReport, Held, Root};
+use aggregator_core::report::{ClusterReport, Counts, Held, Root, TerminatingNormally};
 use aggregator_core::state::{ApiResource, ObjectRef, known};
 use findings::event::NAMESPACE;
-use findings::{Entity, Finding, Link, Remedy, Values, Verdict};
+use findings::{Entity, Finding, Link, Remedy, RootId, Values, Verdict};
 
 use super::review::{Access, NotReviewed, Reviews, User};
 
@@ -63,7 +63,8 @@ fn objects(report: &ClusterReport) -> ByName<'_> {
     let victims = report.roots.iter().flat_map(|root| root.victims.iter().map(|victim| &victim.held.thing));
     let between = report.roots.iter().flat_map(|root| &root.on_the_way);
     let rest = report.unexplained.iter().map(|held| &held.thing);
-    let all = victims.chain(between).chain(rest);
+    let normal = report.terminating_normally.iter().map(|one| &one.held.thing);
+    let all = victims.chain(between).chain(rest).chain(normal);
     all.map(|object| ((object.kind.as_ref(), object.namespace.as_deref(), object.name.as_str()), object)).collect()
 }
 
@@ -78,7 +79,9 @@ impl Rights {
         let known = objects(report);
         let mut needed = HashSet::from([agent_access(), full_access()]);
         needed.extend(known.values().map(|object| object_access(object)));
-        needed.extend(report.roots.iter().flat_map(Root::links).map(|link| link_access(link, &known)));
+        let normal = report.terminating_normally.iter().filter_map(|one| one.waits_for.as_ref());
+        let links = report.roots.iter().flat_map(Root::links).chain(normal);
+        needed.extend(links.map(|link| link_access(link, &known)));
         needed.extend(incidents.iter().map(|incident| object_access(&incident.object)));
         let links = incidents.iter().flat_map(|incident| incident.holds.iter().flat_map(|hold| &hold.chain));
         needed.extend(links.map(|link| link_access(link, &known)));
@@ -110,21 +113,37 @@ impl Rights {
         let roots: Vec<Root> = report.roots.iter().filter_map(|root| self.root(root, &known)).collect();
         let unexplained: Vec<Held> =
             report.unexplained.iter().filter(|held| self.may_see(&held.thing)).cloned().collect();
+        let terminating_normally: Vec<TerminatingNormally> =
+            report.terminating_normally.iter().filter_map(|one| self.normal(one, &known)).collect();
         let all = self.may_see_all();
-        let verdicts = roots.iter().map(|root| root.verdict).chain(unexplained.iter().map(|held| held.verdict));
-        ClusterReport {
+        let held = unexplained.iter().chain(terminating_normally.iter().map(|one| &one.held));
+        let verdicts = roots.iter().map(|root| root.verdict).chain(held.map(|held| held.verdict));
+        let mut seen = ClusterReport {
             schema: report.schema,
             at: report.at.clone(),
             subject: report.subject.clone(),
             looked_at: report.looked_at.clone(),
             refused: report.refused.clone().filter(|_| all),
             verdict: if all { report.verdict } else { verdicts.max().unwrap_or(Verdict::Clear) },
+            counts: Counts::default(),
             roots,
+            terminating_normally,
             unexplained,
             // Both name whatever they are about.
             unknown: if all { report.unknown.clone() } else { Vec::new() },
             notes: if all { report.notes.clone() } else { Default::default() },
+        };
+        seen.count();
+        seen
+    }
+
+    fn normal(&self, one: &TerminatingNormally, known: &ByName) -> Option<TerminatingNormally> {
+        let mut seen = self.may_see(&one.held.thing).then(|| one.clone())?;
+        if seen.waits_for.as_ref().is_some_and(|link| !self.has(&link_access(link, known))) {
+            seen.waits_for = None;
+            seen.held.words.clear();
         }
+        Some(seen)
     }
 
     fn root(&self, root: &Root, known: &ByName) -> Option<Root> {
@@ -141,12 +160,15 @@ impl Rights {
         let mut chain: Vec<Arc<Link>> = seen.finding.chain.into_iter().map(Arc::new).collect();
         hidden += self.chain(&mut chain, known);
         seen.finding.chain = chain.into_iter().map(Arc::unwrap_or_clone).collect();
+        seen.also.retain(|other| other.chain.iter().all(|link| self.has(&link_access(link, known))));
         if hidden > 0 || (root.told_by.is_some() && !self.may_see_nodes()) {
             seen.finding = unnamed(seen.finding);
             // Of what is hidden not even a hash is told; two such roots are told apart by what the caller sees.
             let first = seen.victims.first().map(|victim| &victim.held.thing).or(seen.on_the_way.first());
             let first = first.map(ToString::to_string).unwrap_or_default();
             seen.finding.root = format!("{}:{HIDDEN}, {first}", seen.finding.cause.id);
+            seen.id = RootId::new(&seen.finding.root);
+            seen.also.clear();
             seen.told_by = None;
             seen.look_on = None;
             for victim in &mut seen.victims {
@@ -264,8 +286,10 @@ mod tests {
         }];
         let (on_the_way, behind) = (Vec::new(), Vec::new());
         Root {
+            id: RootId::new("node-b"),
             verdict: Verdict::Stuck,
             finding,
+            also: Vec::new(),
             told_by: None,
             look_on: Some("node-b".to_owned()),
             victims,
@@ -283,7 +307,7 @@ mod tests {
         let (pods, nodes) = (object_access(&ObjectRef::pod("shop", "db-0")), object_access(&ObjectRef::node("node-b")));
         assert_eq!(seen_with(&[pods.clone(), nodes]).look_on.as_deref(), Some("node-b"));
         let hidden = seen_with(&[pods]);
-        assert_ne!(hidden.finding.root_id(), root().finding.root_id(), "not even a hash of what is hidden");
+        assert_ne!(hidden.id, root().id, "not even a hash of what is hidden");
         let hidden = serde_json::to_string(&hidden).unwrap();
         assert!(hidden.contains(HIDDEN) && !hidden.contains("node-b"), "{hidden}");
     }

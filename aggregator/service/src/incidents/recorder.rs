@@ -272,7 +272,7 @@ fn news(root: &Root) -> (Confidence, Verdict, Option<Timestamp>) {
 
 fn is_same(hold: &Hold, root: &Root, now: Timestamp) -> bool {
     let recently = now.checked_sub(MAX_GAP).unwrap_or(Timestamp::MIN);
-    hold.root == root.finding.root && hold.until.is_none_or(|until| until >= recently)
+    hold.root == root.id.to_string() && hold.until.is_none_or(|until| until >= recently)
 }
 
 /// Whether all of this is kept already.
@@ -282,8 +282,9 @@ fn is_kept<'h, 'r: 'h>(
     now: Timestamp,
     limits: Limits,
 ) -> bool {
-    let is_held = |hold: &Hold| holds.clone().any(|held| held.root.finding.root == hold.root);
+    let is_held = |hold: &Hold| holds.clone().any(|held| held.root.id.to_string() == hold.root);
     let is_kept = |root: &Root| match incident.holds.iter().find(|hold| is_same(hold, root, now)) {
+        Some(hold) if hold.cause != root.finding.cause => false,
         Some(hold) => (hold.confidence, hold.verdict, hold.until) == news(root),
         None => incident.has_more_holds && incident.holds.len() >= limits.holds,
     };
@@ -297,7 +298,7 @@ fn update<'h, 'r: 'h>(
     limits: Limits,
 ) {
     for hold in incident.holds.iter_mut().filter(|hold| hold.until.is_none()) {
-        if !holds.clone().any(|held| held.root.finding.root == hold.root) {
+        if !holds.clone().any(|held| held.root.id.to_string() == hold.root) {
             hold.until = Some(now);
         }
     }
@@ -305,14 +306,21 @@ fn update<'h, 'r: 'h>(
         let finding = &root.finding;
         let is_full = incident.holds.len() >= limits.holds;
         match incident.holds.iter_mut().find(|hold| is_same(hold, root, now)) {
-            Some(hold) => (hold.confidence, hold.verdict, hold.until) = news(root),
+            Some(hold) => {
+                (hold.confidence, hold.verdict, hold.until) = news(root);
+                // The cause of the same root is known better.
+                if hold.cause != finding.cause {
+                    (hold.cause, hold.gate) = (finding.cause, finding.gate);
+                    hold.chain = last(*chain, root, limits.links);
+                }
+            }
             None if is_full => incident.has_more_holds = true,
             None => incident.holds.push(Hold {
                 cause: finding.cause,
                 gate: finding.gate,
                 confidence: finding.confidence,
                 verdict: root.verdict,
-                root: finding.root.clone(),
+                root: root.id.to_string(),
                 chain: last(*chain, root, limits.links),
                 told_by: root.told_by.as_ref().map(|by| by.node.clone()),
                 since: now,

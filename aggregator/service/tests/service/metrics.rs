@@ -39,6 +39,41 @@ fn what_metrics_call_a_root_is_what_api_and_page_call_it() {
     assert!(status == 200 && piece.contains("node-b"), "{piece}");
 }
 
+/// Metrics, JSON and page count the same objects, each once.
+#[test]
+fn the_numbers_of_objects_agree() {
+    for recording in
+        ["unreachable-node-pvc-chain", "dstate-fuse", "finalizer-and-webhook", "csi-unmount", "volumes-busy"]
+    {
+        let running = Running::start(recording);
+        running.until_ready();
+        let (_, stuck) = running.get("/api/v1/stuck", "admin");
+        let (_, metrics) = running.get("/metrics", "admin");
+        let (_, page) = running.get("/page/roots", "admin");
+        let report: Value = serde_json::from_str(&stuck).unwrap();
+        let sum = |verdict: &str| {
+            let label = format!("verdict=\"{verdict}\"}} ");
+            let lines = metrics.lines().filter(|line| line.starts_with("why_terminating_cluster_objects{"));
+            lines.filter_map(|line| line.split_once(&label)?.1.parse::<f64>().ok()).sum::<f64>()
+        };
+        let counts = &report["counts"];
+        let found = [sum("Stuck"), sum("Progressing")].map(Some);
+        assert_eq!(
+            found,
+            [counts["stuck"].as_f64(), counts["terminating_normally"].as_f64()],
+            "{recording}: {metrics}"
+        );
+        for root in report["roots"].as_array().unwrap() {
+            let number = root["victims"].as_array().unwrap().len() + root["on_the_way"].as_array().unwrap().len();
+            let id = root["id"].as_str().unwrap();
+            let item = page.split("<li>").find(|item| item.contains(id)).unwrap();
+            assert!(item.contains(&format!("holds {number} object")), "{recording}: {item}");
+            let series = metrics.lines().find(|line| line.contains(&format!("root=\"{id}\"")));
+            assert!(series.is_some_and(|line| line.ends_with(&format!(" {number}"))), "{recording}: {metrics}");
+        }
+    }
+}
+
 /// It should not be gone yet: an alert tells of each root.
 #[test]
 fn what_holds_a_pod_inside_its_grace_period_is_no_root_of_the_metrics() {

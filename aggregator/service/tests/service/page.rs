@@ -159,8 +159,7 @@ fn as_the_documents_show_it() -> anyhow::Result<()> {
     // What has no room in a box ends before its edge.
     stuck_namespace(&running.api.store, "team-b", &"a-generated-name-".repeat(8), "");
     running.get("/readyz", "");
-    let link =
-        "[...document.querySelectorAll('[data-root]')].find((root) => root.textContent.includes('holds 2 objects'))";
+    let link = "[...document.querySelectorAll('[data-root]')].find((root) => root.dataset.words.includes('team-b'))";
     browser.until(&format!("{link} !== undefined"))?;
     browser.eval(&format!("{link}.click()"))?;
     browser.until("[...document.querySelectorAll('.block .label')].some((text) => text.textContent.endsWith('…'))")?;
@@ -222,7 +221,7 @@ fn who_may_see_nothing_is_told_nothing() {
     assert!(!String::from_utf8_lossy(shell.body()).contains("exam-dstate"));
     assert_eq!(running.status("/page/roots", ""), 401);
     let (status, list) = running.get("/page/roots", "bob");
-    assert!(status == 200 && list.contains("Nothing that you may see is stuck"), "{list}");
+    assert!(status == 200 && list.contains("Nothing is stuck in what you can see"), "{list}");
     let (_, list) = running.get("/page/roots", "admin");
     let id = list.split("#root=").nth(1).unwrap().split('"').next().unwrap();
     assert_eq!(running.status(&format!("/page/roots/{id}"), "admin"), 200);

@@ -3,6 +3,7 @@
 mod agent_event;
 mod agent_findings;
 mod build;
+mod counts;
 mod incremental;
 mod pages;
 mod product;
@@ -118,6 +119,7 @@ pub fn look_with(world: World, subject: Subject, change: impl FnOnce(&mut State)
     });
     let report = judge(&state);
     incremental::assert_same_as_judged_anew(&state, &report);
+    counts::agree(&report);
     pages::is_as_kept(&report);
     let looked = Looked { state, report, requests: requests(&store) };
     for command in looked.commands() {
@@ -138,15 +140,22 @@ pub fn requests(store: &Store) -> Vec<String> {
 }
 
 impl Looked {
-    /// The ids of the causes, in the order of the report.
+    /// The ids of the causes, in the order of the report; then those of what terminates normally, each once.
     pub fn causes(&self) -> Vec<&'static str> {
-        self.report.roots.iter().map(|root| root.finding.cause.id).collect()
+        let mut normal: Vec<&str> = self.report.terminating_normally.iter().map(|one| one.cause.id).collect();
+        normal.dedup();
+        self.report.roots.iter().map(|root| root.finding.cause.id).chain(normal).collect()
     }
 
-    /// `subject: state` of each link of a root's chain.
+    /// `subject: state` of each link of a root's chain; after the roots, of what terminates normally and what it waits for.
     pub fn chain(&self, root: usize) -> Vec<String> {
-        let chain = &self.report.roots[root].finding.chain;
-        chain.iter().map(|link| format!("{}: {}", link.subject, link.state)).collect()
+        let words = |link: &findings::Link| format!("{}: {}", link.subject, link.state);
+        if let Some(root) = self.report.roots.get(root) {
+            return root.finding.chain.iter().map(words).collect();
+        }
+        let one = &self.report.terminating_normally[root - self.report.roots.len()];
+        let own = format!("{}: {}", one.held.thing, one.held.words);
+        [own].into_iter().chain(one.waits_for.as_ref().map(words)).collect()
     }
 
     /// The victims of a root.
@@ -168,6 +177,6 @@ impl Looked {
         let fits =
             chain.len() == expected.len() && chain.iter().zip(expected).all(|(link, start)| link.starts_with(start));
         assert!(fits, "{chain:#?}");
-        assert!(self.report.roots[root].finding.chain.last().unwrap().root);
+        assert!(self.report.roots.get(root).is_none_or(|root| root.finding.chain.last().unwrap().root));
     }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use aggregator_core::report::ClusterReport;
+use aggregator_core::report::{ClusterReport, Root};
 use aggregator_core::state::Subject;
 use findings::golden_answers::Answer;
 use findings::render::{Detail, Style};
@@ -16,11 +16,16 @@ pub fn is_as_kept(report: &ClusterReport) {
     let Some(test) = findings::golden_answers::current_test() else { return };
     let is_of_thread = module_path!().starts_with("threads");
     let is_before = matches!(report.subject, Subject::Before { .. });
-    for root in report.roots.iter().filter(|root| root.told_by.is_none() && !is_recorded(root.finding.cause.0)) {
-        let is_probable = root.finding.confidence != Confidence::Proven;
-        let faults = [is_before, report.roots.len() > 1, root.verdict != Verdict::Stuck, is_probable, !is_of_thread];
-        let text = tree(report, Detail::Short, 80, Style::Plain);
-        let answer = Answer { cause: root.finding.cause.id, faults: &faults, text: &text };
+    let of_root = |root: &Root| (root.finding.cause, root.verdict, root.finding.confidence);
+    let roots = report.roots.iter().filter(|root| root.told_by.is_none()).map(of_root);
+    let normal = report.terminating_normally.iter().filter(|_| report.roots.is_empty());
+    let all = roots.chain(normal.map(|one| (one.cause, Verdict::Progressing, Confidence::Proven)));
+    for (cause, verdict, confidence) in all.filter(|(cause, ..)| !is_recorded(cause.0)) {
+        let is_probable = confidence != Confidence::Proven;
+        let faults = [is_before, report.roots.len() > 1, verdict != Verdict::Stuck, is_probable, !is_of_thread];
+        let detail = if report.roots.is_empty() { Detail::Wide } else { Detail::Short };
+        let text = tree(report, detail, 80, Style::Plain);
+        let answer = Answer { cause: cause.id, faults: &faults, text: &text };
         findings::golden_answers::check_kept(&findings::golden_answers::folder("cluster"), &test, &answer);
     }
 }

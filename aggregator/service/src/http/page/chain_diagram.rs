@@ -259,8 +259,10 @@ pub(super) mod tests {
             root: "root".to_owned(),
         };
         Root {
+            id: findings::RootId::new("root"),
             verdict: Verdict::Stuck,
             finding,
+            also: Vec::new(),
             told_by: None,
             look_on: None,
             victims: chains

@@ -50,8 +50,7 @@ async fn root(
 ) -> Result<Response, Refusal> {
     let seen = see(&shared, &caller.user).await?;
     let report = seen.report();
-    let root =
-        report.roots.iter().find(|root| root.finding.root_id().to_string() == id).ok_or(Refusal::NothingToSee)?;
+    let root = report.roots.iter().find(|root| root.id.to_string() == id).ok_or(Refusal::NothingToSee)?;
     Ok(page(&headers, &root_details::details(root, &seen.visible_incidents())))
 }
 

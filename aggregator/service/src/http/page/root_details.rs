@@ -88,14 +88,14 @@ fn timeline(root: &Root, incidents: &[Incident]) -> Vec<(Timestamp, String)> {
     let victims = root.victims.iter().map(|victim| &victim.held.thing);
     let held: BTreeSet<&ObjectRef> = victims.chain(&root.on_the_way).collect();
     let is_held = |incident: &&Incident| {
-        incident.holds.iter().any(|hold| hold.root == root.finding.root)
+        incident.holds.iter().any(|hold| hold.root == root.id.to_string())
             && (incident.end.is_some() || held.contains(&incident.object))
     };
     for incident in incidents.iter().filter(is_held) {
         let object = &incident.object;
         lines.push((incident.asked, format!("{object}: its deletion was asked for")));
         lines.push((incident.stuck_since, format!("{object}: judged to be stuck")));
-        for hold in incident.holds.iter().filter(|hold| hold.root == root.finding.root) {
+        for hold in incident.holds.iter().filter(|hold| hold.root == root.id.to_string()) {
             lines.push((hold.since, format!("{object}: held by this")));
             lines.extend(hold.until.map(|until| (until, format!("{object}: not held by this any more"))));
         }

@@ -48,19 +48,19 @@ pub fn list(report: &ClusterReport, silent_since: Option<Timestamp>) -> Markup {
             p.warning { "The API server has not been heard since " (since.strftime("%Y-%m-%d %H:%M:%SZ")) ": this is of before." }
         }
         @if report.roots.is_empty() && report.unexplained.is_empty() {
-            p { "Nothing that you may see is stuck." }
+            p { "Nothing is stuck in what you can see." }
         }
         ol.roots {
             @for (root, names, _) in &roots {
                 li {
-                    @let id = root.finding.root_id();
+                    @let id = root.id;
                     a href={ "#root=" (id) } data-root=(id) data-words=(names) {
                         strong.cause { (root.finding.cause.title) }
                         span.name { (name(root)) }
                         span.facts {
                             span.verdict.(root.verdict.as_str()) { (verdict(root.verdict)) }
                             @if let Some(seconds) = root.oldest() { " for " (duration(seconds)) }
-                            " · holds " (counted(root.victims.len()))
+                            " · holds " (counted(root.objects()))
                         }
                     }
                 }
@@ -77,6 +77,7 @@ pub fn list(report: &ClusterReport, silent_since: Option<Timestamp>) -> Markup {
                 @if report.unexplained.len() > MAX_LISTED { li { (report.unexplained.len() - MAX_LISTED) " more" } }
             }
         }
+        @if let Some(line) = report.normal_line() { p { (line) } }
         @if !report.unknown.is_empty() {
             h2 { "Not known" }
             ul { @for unknown in report.unknown.iter().take(MAX_LISTED) { li { (unknown.source) ": " (unknown.why) "; hides " (unknown.hides) } } }
@@ -94,6 +95,6 @@ pub fn verdict(verdict: Verdict) -> &'static str {
     }
 }
 
-fn counted(victims: usize) -> String {
-    if victims == 1 { "1 object".to_owned() } else { format!("{victims} objects") }
+fn counted(objects: usize) -> String {
+    if objects == 1 { "1 object".to_owned() } else { format!("{objects} objects") }
 }

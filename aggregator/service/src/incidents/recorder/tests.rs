@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
-use aggregator_core::report::{Held, Victim};
+use aggregator_core::report::{Counts, Held, Victim};
 use aggregator_core::state::{Subject, known};
-use findings::{CauseRef, Confidence, Evidence, Finding, Link, Remedy, Values};
+use findings::{CauseRef, Confidence, Evidence, Finding, Link, Remedy, RootId, Values};
 use proptest::prelude::*;
 
 use findings::cause::{FUSE_SERVER_NOT_RESPONDING as FUSE, VOLUME_HELD_BY_PROCESS as HELD};
@@ -56,8 +56,10 @@ fn root(cause: &'static findings::Cause, verdict: Verdict, victims: &[&str]) -> 
         Victim { held, chain: vec![Arc::new(last.clone())] }
     };
     Root {
+        id: RootId::new(cause.id),
         verdict,
         finding,
+        also: vec![],
         told_by: None,
         look_on: None,
         victims: victims.iter().map(victim).collect(),
@@ -74,7 +76,9 @@ fn report(roots: Vec<Root>) -> ClusterReport {
         looked_at: vec![],
         refused: None,
         verdict: Verdict::Stuck,
+        counts: Counts::default(),
         roots,
+        terminating_normally: vec![],
         unexplained: vec![],
         unknown: vec![],
         notes: BTreeSet::new(),

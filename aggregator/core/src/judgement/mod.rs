@@ -1,0 +1,186 @@
+//! From the graph to the answer: each root cause once, with all it holds, and what terminates normally.
+
+mod gaps;
+mod reach;
+mod roots;
+mod waiting;
+
+use findings::{Verdict, clean};
+
+use crate::diagnosis::{Found, RootCause, Step};
+use crate::engine::{build, to_ask};
+use crate::explanation_cache::ExplanationCache;
+use crate::graph::{Graph, Node};
+use crate::lister::Changes;
+use crate::report::{ClusterReport, Counts, Held, TerminatingNormally};
+use crate::shares::Shares;
+use crate::state::{Question, State, Subject};
+
+use gaps::Gaps;
+use reach::Reach;
+use roots::Roots;
+use waiting::Waiting;
+
+/// An answer is about as long at the most, shared out per namespace.
+const MAX_BYTES: usize = 6 << 20;
+
+/// Judges a state; what it does not know yet makes the verdict "cannot tell".
+pub fn judge(state: &State) -> ClusterReport {
+    judge_again(state, &mut ExplanationCache::default(), &Changes::default()).0
+}
+
+/// Judges a state that was judged before, and says what to ask next.
+pub fn judge_again(state: &State, kept: &mut ExplanationCache, changes: &Changes) -> (ClusterReport, Vec<Question>) {
+    let (graph, questions) = build(state, kept, changes);
+    (report(state, &graph, !questions.is_empty()), to_ask(questions))
+}
+
+fn report(state: &State, graph: &Graph, has_questions: bool) -> ClusterReport {
+    let mut answer = Answer::new(graph, &state.subject);
+    let outer = || graph.victims.iter().copied().filter(|victim| !answer.waiting.is_inner(*victim));
+    let (normal, held): (Vec<Node>, Vec<Node>) = outer().partition(|victim| answer.is_normal(*victim));
+    let mut shares = Shares::new(MAX_BYTES, normal.iter().chain(&held).map(|victim| graph.object(*victim)));
+    let mut more = Vec::new();
+    for victim in held {
+        let reported = answer.add(victim, 0, &mut shares);
+        more.extend(reported.map(|reported| (victim, reported)));
+    }
+    shares.open();
+    more.retain(|(victim, reported)| answer.add(*victim, *reported, &mut shares).is_some());
+    answer.add_normal(&mut shares);
+    answer.gaps.leave_out(more.len(), "objects with more root causes than one answer holds", "what else holds them");
+    if graph.cut {
+        let why = "more objects wait for each other than are looked into at once".to_owned();
+        answer.gaps.too_large(why, "what the rest waits for; name one object to look at it alone");
+    }
+    let is_blind = graph.cut || !more.is_empty() || graph.about.is_blind() || has_questions;
+    let verdict = answer.verdict.max(if is_blind { Verdict::CannotTell } else { Verdict::Clear });
+    let (unknown, notes) = answer.gaps.finish();
+    let mut report = ClusterReport {
+        schema: ClusterReport::SCHEMA,
+        at: state.at.to_string(),
+        subject: state.subject.clone(),
+        refused: refused(graph, &state.subject),
+        verdict,
+        counts: Counts::default(),
+        roots: answer.roots.finish(),
+        terminating_normally: answer.normal,
+        unexplained: answer.unexplained,
+        looked_at: graph.looked_at.iter().map(|kind| clean(kind, 127)).collect(),
+        unknown,
+        notes,
+    };
+    report.count();
+    report
+}
+
+/// What was asked about does not exist.
+fn refused(graph: &Graph, subject: &Subject) -> Option<String> {
+    if graph.about.missing {
+        return Some(clean(&graph.about.words, 300));
+    }
+    let [only] = graph.victims.as_slice() else { return None };
+    let is_asked_for = matches!(subject, Subject::Object { .. } | Subject::Before { .. });
+    let diagnosis = graph.diagnosis(*only);
+    (is_asked_for && diagnosis.missing).then(|| format!("{} {}", graph.object(*only), diagnosis.words))
+}
+
+/// An answer in the making.
+struct Answer<'g> {
+    graph: &'g Graph,
+    subject: &'g Subject,
+    waiting: Waiting<'g>,
+    verdict: Verdict,
+    roots: Roots,
+    normal: Vec<TerminatingNormally>,
+    unexplained: Vec<Held>,
+    gaps: Gaps,
+}
+
+impl<'g> Answer<'g> {
+    fn new(graph: &'g Graph, subject: &'g Subject) -> Self {
+        let mut gaps = Gaps::default();
+        gaps.add(&graph.about);
+        graph.nodes().for_each(|node| gaps.add(graph.diagnosis(node)));
+        let (waiting, verdict, roots) = (Waiting::new(graph), Verdict::default(), Roots::default());
+        Answer { graph, subject, waiting, verdict, roots, normal: Vec::new(), unexplained: Vec::new(), gaps }
+    }
+
+    fn is_before(&self) -> bool {
+        matches!(self.subject, Subject::Before { .. })
+    }
+
+    /// Whether it is being deleted, and what it waits for goes on by itself. Before a deletion nothing is.
+    fn is_normal(&self, node: Node) -> bool {
+        let goes_on = |cause: &RootCause| cause.verdict == Verdict::Progressing;
+        !self.is_before() && self.graph.diagnosis(node).terminating && self.waiting.worst(node).is_some_and(goes_on)
+    }
+
+    /// Adds all that terminates normally, victims and what they wait for.
+    fn add_normal(&mut self, shares: &mut Shares<'g>) {
+        /// Beside its texts, as measured.
+        const OBJECT_BYTES: usize = 300;
+        let mut left_out = 0;
+        for node in self.graph.nodes().filter(|node| self.is_normal(*node)).collect::<Vec<_>>() {
+            self.verdict = self.verdict.max(Verdict::Progressing);
+            let object = self.graph.object(node);
+            let Some(cause) = self.waiting.worst(node).filter(|_| shares.has_room(object)) else {
+                left_out += 1;
+                continue;
+            };
+            let (own, last): (Vec<&Step>, Vec<&Step>) =
+                cause.steps.last().into_iter().partition(|step| step.object.as_ref() == Some(object));
+            let waits_for = last.first().map(|last| last.link(false));
+            let mut held = self.held(node, Verdict::Progressing);
+            if let Some(own) = own.first() {
+                held.words.clone_from(&own.words);
+            }
+            shares.charge(
+                object,
+                OBJECT_BYTES + held.words.len() + waits_for.as_ref().map_or(0, |link| link.state.len()),
+            );
+            self.normal.push(TerminatingNormally { held, cause: findings::CauseRef(cause.draft.cause), waits_for });
+        }
+        self.gaps.leave_out(left_out, "more objects that terminate normally", "which they are");
+    }
+
+    fn held(&self, node: Node, verdict: Verdict) -> Held {
+        let (thing, diagnosis) = (self.graph.object(node).clone(), self.graph.diagnosis(node));
+        Held { thing, verdict, overdue_seconds: diagnosis.overdue, words: clean(&diagnosis.words, 400) }
+    }
+
+    /// Adds what holds one victim, as far as there is room. Returns how many of its causes were added before or now, where
+    /// there are more.
+    fn add(&mut self, victim: Node, reported: usize, shares: &mut Shares<'g>) -> Option<usize> {
+        let graph = self.graph;
+        let diagnosis = graph.diagnosis(victim);
+        let reach = Reach::new(graph, victim);
+        // Beside what is stuck nothing is said of what goes on by itself.
+        let is_stuck = diagnosis.terminating && !self.is_before();
+        let counts = |cause: &RootCause| !is_stuck || cause.verdict != Verdict::Progressing;
+        let causes = reach.nodes.iter().enumerate().flat_map(|(at, (node, _))| {
+            let causes = graph.diagnosis(*node).causes.iter().enumerate();
+            causes.filter(|(_, cause)| counts(cause)).map(move |(index, cause)| (at, index, cause))
+        });
+        let unexplained = if is_stuck { Verdict::CannotTell } else { Verdict::Clear };
+        let worst = self.waiting.worst(victim).map_or(unexplained, |cause| cause.verdict);
+        let is_blind = reach.nodes.iter().any(|(node, _)| graph.diagnosis(*node).is_blind());
+        let held = self.held(victim, worst.max(if is_blind { Verdict::CannotTell } else { Verdict::Clear }));
+        self.verdict = self.verdict.max(held.verdict);
+        if causes.clone().next().is_none() {
+            if diagnosis.terminating || matches!(self.subject, Subject::Object { .. } | Subject::Before { .. }) {
+                self.unexplained.push(held);
+            }
+            return None;
+        }
+        for (count, (at, index, cause)) in causes.enumerate().skip(reported) {
+            if !shares.has_room(graph.object(victim)) {
+                return Some(count);
+            }
+            let (nodes, way) = reach.way(at);
+            let bytes = self.roots.add(Found { cause, index, way: &way }, &nodes, &held);
+            shares.charge(graph.object(victim), bytes);
+        }
+        None
+    }
+}

@@ -1,0 +1,157 @@
+//! The root causes of an answer: each once, with its explanations and all it holds.
+
+use findings::{Confidence, Evidence, Finding, RootId};
+use foldhash::{HashMap, HashSet};
+
+use crate::diagnosis::{Explained, Found, RootCause};
+use crate::graph::Node;
+use crate::report::{Held, Root, Victim};
+
+/// More evidence for one explanation is not kept.
+const MAX_EVIDENCE: usize = 24;
+/// More explanations of one root are not kept beside the first.
+const MAX_OTHER_EXPLANATIONS: usize = 4;
+
+/// Roots in the making.
+#[derive(Default)]
+pub(super) struct Roots {
+    drafts: Vec<Draft>,
+    by_identity: HashMap<String, usize>,
+    /// Each cause is met again for every object that waits for it.
+    by_cause: HashMap<*const RootCause, usize>,
+    /// What each root already has.
+    known: HashSet<(usize, Node)>,
+    /// What was offered to each root as evidence, by its address: most is that of something that many wait for, and to find
+    /// by its text that it has been offered already costs more than all else.
+    offered: HashSet<(usize, *const Evidence)>,
+}
+
+struct Draft {
+    root: Root,
+    /// How many steps the shown finding has of its own.
+    steps: usize,
+}
+
+impl Roots {
+    /// One more object that a root holds. Returns about how many bytes of the answer that takes.
+    pub(super) fn add(&mut self, found: Found, nodes: &[Node], held: &Held) -> usize {
+        /// As measured.
+        const ROOT_BYTES: usize = 4096;
+        const LINK_BYTES: usize = 250;
+        let Found { cause, way, .. } = found;
+        let before = self.drafts.len();
+        let index = self.index(cause);
+        match self.drafts.get_mut(index) {
+            Some(draft) => draft.explain(found),
+            None => self.drafts.push(Draft::new(found)),
+        }
+        let is_new = self.drafts.len() > before;
+        let Some(Draft { root, .. }) = self.drafts.get_mut(index) else { return 0 };
+        let verdict = root.verdict;
+        if let Some(finding) = root.explanations_mut().find(|finding| finding.root == cause.draft.root) {
+            // What one object proves is so, however little another shows of it; that one is merely young proves nothing.
+            if cause.draft.confidence == Confidence::Proven && cause.verdict == verdict {
+                finding.confidence = Confidence::Proven;
+                finding.missing = None;
+            }
+            let of_way = way.objects.iter().flat_map(|explained| &explained.diagnosis.evidence);
+            for evidence in of_way.chain(&cause.draft.evidence) {
+                if finding.evidence.len() >= MAX_EVIDENCE {
+                    break;
+                }
+                if self.offered.insert((index, std::ptr::from_ref(evidence))) && !finding.evidence.contains(evidence) {
+                    finding.evidence.push(evidence.clone());
+                }
+            }
+        }
+        if nodes.first().is_some_and(|victim| self.known.insert((index, *victim))) {
+            root.victims.push(Victim { held: held.clone(), chain: found.chain() });
+        }
+        for (node, Explained { object, diagnosis, .. }) in nodes.iter().zip(&way.objects) {
+            let behind: Vec<String> =
+                diagnosis.waiting.iter().filter(|one| !root.behind.contains(one)).cloned().collect();
+            root.behind.extend(behind);
+            if diagnosis.terminating && self.known.insert((index, *node)) {
+                root.on_the_way.push(object.clone());
+            }
+        }
+        // The victim has the chain, and a new root as well; what stands on the way is named once more.
+        let links = nodes.len() + cause.steps.len() + 1;
+        let root_bytes = if is_new { ROOT_BYTES + links * LINK_BYTES } else { 0 };
+        root_bytes + 2 * links * LINK_BYTES
+    }
+
+    /// The worst first, then the oldest, then the widest.
+    pub(super) fn finish(self) -> Vec<Root> {
+        let mut roots: Vec<Root> = self.drafts.into_iter().map(|draft| draft.root).collect();
+        roots.sort_by_key(|root| std::cmp::Reverse((root.verdict, root.oldest(), root.victims.len())));
+        roots
+    }
+
+    fn index(&mut self, cause: &RootCause) -> usize {
+        let next = self.drafts.len();
+        let by_identity = &mut self.by_identity;
+        let find = || *by_identity.entry(cause.identity()).or_insert(next);
+        *self.by_cause.entry(std::ptr::from_ref(cause)).or_insert_with(find)
+    }
+}
+
+impl Draft {
+    fn new(found: Found) -> Self {
+        let Found { cause, .. } = found;
+        let root = Root {
+            id: RootId::new(&cause.identity()),
+            verdict: cause.verdict,
+            finding: found.finding(),
+            also: Vec::new(),
+            told_by: told_by(cause),
+            look_on: cause.look_on(),
+            victims: Vec::new(),
+            on_the_way: Vec::new(),
+            behind: Vec::new(),
+        };
+        Draft { root, steps: cause.steps.len() }
+    }
+
+    /// Of the explanations the worst is shown, before what only its node knows; and of one explanation the chain that shows
+    /// most.
+    fn explain(&mut self, found: Found) {
+        let (Found { cause, .. }, Draft { root, steps }) = (found, &mut *self);
+        let is_same = root.finding.root == cause.draft.root;
+        let is_better = match is_same {
+            true => (cause.verdict, cause.steps.len()) > (root.verdict, *steps),
+            false => (cause.verdict, cause.look_on().is_none()) > (root.verdict, root.look_on.is_none()),
+        };
+        if !is_better {
+            let is_known = is_same || root.also.iter().any(|one| one.root == cause.draft.root);
+            if !is_known && root.also.len() < MAX_OTHER_EXPLANATIONS {
+                root.also.push(found.finding());
+            }
+            return;
+        }
+        let before = std::mem::replace(&mut root.finding, found.finding());
+        match is_same {
+            true => {
+                let new = before.evidence.into_iter().filter(|one| !cause.draft.evidence.contains(one));
+                root.finding.evidence.extend(new);
+            }
+            false => {
+                root.also.retain(|one| one.root != cause.draft.root);
+                root.also.insert(0, before);
+                root.also.truncate(MAX_OTHER_EXPLANATIONS);
+            }
+        }
+        (root.verdict, root.told_by, root.look_on) = (cause.verdict, told_by(cause), cause.look_on());
+        *steps = cause.steps.len();
+    }
+}
+
+fn told_by(cause: &RootCause) -> Option<crate::diagnosis::ToldBy> {
+    cause.agent.as_ref().map(|agent| agent.by.clone())
+}
+
+impl Root {
+    fn explanations_mut(&mut self) -> impl Iterator<Item = &mut Finding> {
+        std::iter::once(&mut self.finding).chain(&mut self.also)
+    }
+}
