@@ -8,4 +8,7 @@ cd "$(dirname "$0")/.."
 folder=$4
 built=$(sh deploy/static.sh "$1" "$2" "$3")
 install -D -m 755 "$built" "$folder/$(basename "$built")"
-[ "$2" != release ] || sh deploy/notices.sh "$1" "$(triple "$3")" "$built" "$folder"
+if [ "$2" = release ]; then
+	sh deploy/notices.sh "$1" "$(triple "$3")" "$built" "$folder"
+	weigh "$folder"/*
+fi

@@ -1,4 +1,4 @@
-# The version, and the names of programs and machines; to be sourced.
+# Names of programs and machines, and the size limit; to be sourced.
 version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"$/\1/p' Cargo.toml)
 
 programs() {
@@ -20,4 +20,11 @@ triple() {
 	aarch64 | arm64) echo aarch64-unknown-linux-gnu ;;
 	*) echo "no static build is known for $1" >&2; return 1 ;;
 	esac
+}
+
+# The limit for a release program, and for all files of its image: every node pulls it.
+max_bytes=$((12 << 20))
+weigh() { # file...
+	bytes=$(cat "$@" | wc -c)
+	[ "$bytes" -le $max_bytes ] || { echo "$*: $bytes bytes, more than the limit of $max_bytes" >&2; return 1; }
 }
