@@ -80,8 +80,8 @@ pub struct Judge {
     failing: BTreeMap<Question, (Timestamp, Fault)>,
     /// Where what each watch has told stands: tens of thousands of Events may come at once.
     places: BTreeMap<Question, UidIndex>,
-    /// When each list was read, or was to be read, the last time.
-    listed_at: BTreeMap<Question, Timestamp>,
+    /// When each list was read, or was to be read, the last time, and how often in a row it came cut.
+    listed_at: BTreeMap<Question, (Timestamp, u32)>,
     changed: Changed,
     /// What was judged before, and what is known otherwise since.
     kept: ExplanationCache,
@@ -133,15 +133,22 @@ impl Judge {
             || self.wanted.iter().any(is_unasked)
     }
 
-    /// Whether every watch is believed and has listed all there is. Of Events too many may have been written to stop
-    /// us: those of a node that holds something are asked for alone then.
-    pub fn sees_all(&self) -> bool {
-        let is_cut = |answered: &Answered| match &answered.question {
+    /// Whether every watch is believed and has listed what there is.
+    pub fn is_believed(&self) -> bool {
+        let is_seen = |answered: &Answered| !matches!(answered.answer, Answer::Failed(_));
+        watched().iter().all(|question| self.state.answers.get(question).is_some_and(is_seen))
+    }
+
+    /// How many lists had more than there is room for. Of Events too many may have been written to stop us: those of a
+    /// node that holds something are asked for alone then.
+    pub fn cut_lists(&self) -> u32 {
+        let is_cut = |answered: &&Answered| match &answered.question {
             Question::Objects { resource, .. } => answered.cut && *resource != known::AGENT_EVENTS.into(),
             _ => answered.cut,
         };
-        let is_whole = |answered: &Answered| !is_cut(answered) && !matches!(answered.answer, Answer::Failed(_));
-        watched().iter().all(|question| self.state.answers.get(question).is_some_and(is_whole))
+        let watched = watched();
+        let cut = watched.iter().filter_map(|question| self.state.answers.get(question)).filter(is_cut);
+        u32::try_from(cut.count()).unwrap_or(u32::MAX)
     }
 
     /// Takes in what a watch tells.
@@ -151,7 +158,9 @@ impl Judge {
                 self.failing.remove(&answered.question);
                 let places = answered.answer.as_ref().seen().map(UidIndex::new).unwrap_or_default();
                 self.places.insert(answered.question.clone(), places);
-                self.listed_at.insert(answered.question.clone(), now);
+                let before = self.listed_at.get(&answered.question).map_or(0, |(_, cut)| *cut);
+                let cut = if answered.cut { before.saturating_add(1) } else { 0 };
+                self.listed_at.insert(answered.question.clone(), (now, cut));
                 self.add(answered);
             }
             Change::Applied(question, facts) => {
@@ -208,15 +217,18 @@ impl Judge {
     /// The lists to read anew: of which something was left out that there is room for now, or perhaps.
     pub fn relists(&mut self, now: Timestamp) -> Vec<Question> {
         let is_due = |question: &Question| {
+            let Some((at, cut)) = self.listed_at.get(question) else { return true };
             let pause = match self.places.get(question).is_some_and(|places| places.len() < MIN_RELIST_ROOM) {
-                true => RELIST_INTERVAL,
+                true => (RELIST_INTERVAL * 2_u32.pow((*cut).min(5))).min(FULL_RELIST_INTERVAL),
                 false => FULL_RELIST_INTERVAL,
             };
-            self.listed_at.get(question).is_none_or(|at| later(*at, pause) <= now || *at > now)
+            later(*at, pause) <= now || *at > now
         };
         let cut = watched().into_iter().filter(|one| self.state.answers.get(one).is_some_and(|answered| answered.cut));
         let due: Vec<Question> = cut.filter(is_due).collect();
-        self.listed_at.extend(due.iter().map(|question| (question.clone(), now)));
+        for question in &due {
+            self.listed_at.entry(question.clone()).or_default().0 = now;
+        }
         due
     }
 

@@ -134,9 +134,10 @@ impl JudgeThread {
             return;
         }
         let (going, findings) = (terminating(judge), findings(judge, &report, now));
-        let snapshot = Snapshot { at: now, going: &going, report: &report, on_nodes };
+        let cut_lists = judge.cut_lists();
+        let snapshot = Snapshot { at: now, going: &going, is_whole: cut_lists == 0, report: &report, on_nodes };
         // What cannot be seen has not gone.
-        let changed = judge.sees_all() && self.recorder.observe(&snapshot);
+        let changed = judge.is_believed() && self.recorder.observe(&snapshot);
         self.published.send_modify(|published| {
             let is_same = published.report.as_ref().is_some_and(|before| before.outline().eq(report.outline()));
             published.version += u64::from(!is_same || changed);
@@ -145,6 +146,7 @@ impl JudgeThread {
             }
             published.report = Some(Arc::new(report));
             published.findings = findings;
+            published.cut_lists = cut_lists;
             published.silent_since = None;
         });
     }

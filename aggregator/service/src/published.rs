@@ -15,6 +15,8 @@ pub struct Published {
     pub incidents: Arc<Vec<Arc<Incident>>>,
     /// Findings of agents that are younger than an hour, and those that should have been renewed.
     pub findings: Findings,
+    /// Watched lists that had more than there is room for.
+    pub cut_lists: u32,
     /// Since when the API server has not been heard; none while it is.
     pub silent_since: Option<Timestamp>,
     /// Counts up with each judgement that differs.

@@ -1,17 +1,21 @@
 //! A list, read page after page.
 
-use aggregator_core::state::{Answer, Facts, Fault, Page, Question};
+use aggregator_core::state::{Answer, Facts, Fault, Page, Question, Scope};
 use findings::FaultKind;
 
 use super::pages::Pages;
 use super::paths::path;
 use super::server::Server;
 
-/// Every object of a list that is asked for.
+/// Of a list that is longer than what is kept of it, so many times that are read: other namespaces come later in it.
+const MAX_READ: usize = 4;
+
+/// Every object of a list that is asked for. Of more than there is room for each namespace has its share.
 pub async fn list(server: &Server<'_>, question: &Question) -> (Answer<Facts>, bool) {
     let Question::Objects { resource, scope, select, detail } = question else { return (Answer::Missing, false) };
     let mut pages = Pages::new(server, &path(resource, scope), select);
-    let mut all: Option<Facts> = None;
+    let max_read = if matches!(scope, Scope::All) { server.bounds.objects * MAX_READ } else { server.bounds.objects };
+    let (mut all, mut read, mut is_cut): (Option<Facts>, usize, bool) = (None, 0, false);
     loop {
         let answer = pages.ask((*detail).into()).await.and_then(|body| whole(question, &body));
         let (Page { mut facts, next, .. }, bytes) = match answer {
@@ -25,12 +29,17 @@ pub async fn list(server: &Server<'_>, question: &Question) -> (Answer<Facts>, b
         let is_last = next.is_empty();
         pages.came(bytes, next);
         facts.keep(select);
+        read += facts.count();
         match &mut all {
             Some(all) => all.append(facts),
             None => all = Some(facts),
         }
-        if let Some(all) = all.take_if(|all| is_last || all.count() >= server.bounds.objects) {
-            return (Answer::Seen(all), !is_last);
+        if let Some(all) = all.as_mut().filter(|all| all.count() > server.bounds.objects) {
+            all.keep_shares(server.bounds.objects);
+            is_cut = true;
+        }
+        if let Some(all) = all.take_if(|_| is_last || read >= max_read) {
+            return (Answer::Seen(all), is_cut || !is_last);
         }
     }
 }

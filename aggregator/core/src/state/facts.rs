@@ -1,5 +1,6 @@
 //! Answers, typed by kind.
 
+use foldhash::HashMap;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -123,11 +124,45 @@ impl Facts {
         match (select, self) {
             (Select::Every | Select::Fields(_) | Select::Labels(_), _) => {}
             (Select::Terminating, facts) => {
-                facts.objects_mut().into_iter().for_each(|objects| objects.retain_terminating())
+                facts.retain(|meta| meta.deletion_timestamp.is_some());
             }
             (Select::Local, Facts::Volumes(volumes)) => volumes.retain(PersistentVolume::is_local),
             (Select::Local, _) => {}
         }
+    }
+
+    fn retain(&mut self, mut keep: impl FnMut(&Meta) -> bool) {
+        if let Some(objects) = self.objects_mut() {
+            objects.retain(&mut keep);
+        }
+    }
+
+    /// Keeps so many objects, shared out to their namespaces: a small one keeps all of its own.
+    pub fn keep_shares(&mut self, max_objects: usize) {
+        let namespace = |meta: &Meta| meta.namespace.clone().unwrap_or_default();
+        let mut counts: HashMap<String, usize> = HashMap::default();
+        for meta in self.metas() {
+            *counts.entry(namespace(meta)).or_default() += 1;
+        }
+        let mut sizes: Vec<usize> = counts.into_values().collect();
+        sizes.sort_unstable();
+        let mut room = max_objects;
+        let mut largest_share = None;
+        for (index, size) in sizes.iter().enumerate() {
+            let share = room / (sizes.len() - index);
+            if *size > share {
+                largest_share = Some(share);
+                break;
+            }
+            room -= size;
+        }
+        let Some(largest_share) = largest_share else { return };
+        let mut kept: HashMap<String, usize> = HashMap::default();
+        self.retain(|meta| {
+            let count = kept.entry(namespace(meta)).or_default();
+            *count += 1;
+            *count <= largest_share
+        });
     }
 
     /// Gives back the room that lists have grown into.

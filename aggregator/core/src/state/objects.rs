@@ -9,7 +9,7 @@ pub(super) trait Objects {
     fn meta(&self, at: usize) -> Option<&Meta>;
     fn metas(&self) -> Vec<&Meta>;
     fn for_each_meta(&mut self, change: &mut dyn FnMut(&mut Meta));
-    fn retain_terminating(&mut self);
+    fn retain(&mut self, keep: &mut dyn FnMut(&Meta) -> bool);
     fn shrink(&mut self);
     fn append(&mut self, more: Facts);
     fn upsert(&mut self, more: Facts);
@@ -34,8 +34,8 @@ impl<K: Kind> Objects for Vec<K> {
         self.iter_mut().for_each(|object| change(object.meta_mut()));
     }
 
-    fn retain_terminating(&mut self) {
-        self.retain(|object| object.meta().deletion_timestamp.is_some());
+    fn retain(&mut self, keep: &mut dyn FnMut(&Meta) -> bool) {
+        self.retain(|object| keep(object.meta()));
     }
 
     fn shrink(&mut self) {

@@ -139,6 +139,30 @@ fn a_server_that_never_answers_costs_one_deadline_per_round() {
     );
 }
 
+/// Pods come in the order of their namespaces: the first has more than there is room for.
+#[test]
+fn of_a_list_that_is_too_long_each_namespace_has_its_share() {
+    let world =
+        (0..1300).fold(healthy(), |world, number| world.going_pod("flood", &format!("p{number}"), "node-a", "Running"));
+    let world = world.going_pod("small", "one", "node-a", "Running");
+    let mut state = State::new(everything(), world.at);
+    let dir = tempfile::tempdir().unwrap();
+    world.write(dir.path());
+    let store = apiserver::Store::new(dir.path()).with_recording(dir.path());
+    let service = apiserver::service(&store, apiserver::VERSION).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let client = Client::new(service, "default");
+        gather(&client, &mut state, Bounds { objects: 600, ..Bounds::default() }, |_, _| {}).await;
+    });
+    let report = judge(&state);
+    let pods: Vec<_> =
+        report.objects().iter().filter(|one| one.object.kind == "Pod").map(|one| one.object.clone()).collect();
+    assert!(pods.iter().any(|pod| pod.namespace.as_deref() == Some("small")), "{} pods", pods.len());
+    assert!((590..=600).contains(&pods.len()), "{}", pods.len());
+    assert!(report.unknown.iter().any(|one| one.kind == Some(FaultKind::TooLarge)), "{:#?}", report.unknown);
+}
+
 #[test]
 fn the_servers_clock_counts() {
     let service = tower::service_fn(|_: http::Request<kube::client::Body>| async {

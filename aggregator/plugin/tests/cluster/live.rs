@@ -267,7 +267,7 @@ fn who_holds_nothing_is_said_and_who_was_not_asked_about_too() {
     let notes = |looked: &Looked| looked.report.notes.iter().cloned().collect::<Vec<_>>().join("\n");
     let none = look_before(shop(2), before("ns", "shop"), vec![would_hold(0, nobody), would_hold(1, nobody)]);
     assert_eq!((none.causes(), none.report.verdict), (vec![], Verdict::Clear), "{:#?}", none.report);
-    assert!(notes(&none).contains("name no process outside of these pods"), "{}", notes(&none));
+    assert!(notes(&none).contains("Queried now, the agents name no process outside of these pods"), "{}", notes(&none));
     assert!(notes(&none).contains("shop/db-00, shop/db-01."), "{}", notes(&none));
     // An agent that could not look at all of it says nobody, and that is no answer.
     let cannot = |report: &mut NodeReport| {

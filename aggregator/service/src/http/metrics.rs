@@ -143,6 +143,8 @@ fn text(published: &Published, shared: &Shared) -> Result<String, std::fmt::Erro
         namespaces(all, published);
     }
     agents(all, published);
+    let help = "Watched lists that had more objects than the service has room for: some are not seen";
+    gauge(all, "cut_lists", help, one(u64::from(published.cut_lists)));
     incidents(all, published);
     silence(all, published, shared);
     let leads = u64::from(shared.served.leader.remaining().is_some());

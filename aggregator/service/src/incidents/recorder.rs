@@ -82,7 +82,7 @@ impl Recorder {
         let unexplained: HashMap<Key, Verdict> =
             unexplained.iter().map(|held| (Key::new(&held.thing), held.verdict)).collect();
         let told_by_then = snapshot.at.checked_sub(MAX_UNEXPLAINED).unwrap_or(Timestamp::MIN);
-        let mut changed = self.end(snapshot);
+        let mut changed = snapshot.is_whole && self.end(snapshot);
         let (now, limits) = (snapshot.at, self.limits);
         for (uid, going) in snapshot.going {
             let key = Key::from_terminating(going);

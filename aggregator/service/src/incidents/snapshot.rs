@@ -47,6 +47,8 @@ pub struct Snapshot<'a> {
     pub at: Timestamp,
     /// All that goes, by uid.
     pub going: &'a HashMap<&'a str, Terminating<'a>>,
+    /// Whether that is all: else what is not in it may still be there.
+    pub is_whole: bool,
     /// What was judged. It may be a little older than `going`.
     pub report: &'a ClusterReport,
     /// What agents still see on nodes, by the pod's uid.

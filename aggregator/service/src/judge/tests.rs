@@ -13,19 +13,19 @@ fn what_a_failed_watch_does_not_show_has_not_gone() {
     let start = Timestamp::UNIX_EPOCH;
     let mut judge = Judge::new(start);
     watched().iter().for_each(|question| judge.changed(listed(question, false), start));
-    assert!(judge.sees_all());
+    assert!(judge.is_believed());
     let pods = watched()[1].clone();
     let fail = |judge: &mut Judge, at| {
         judge.changed(Change::Failed(pods.clone(), Fault::new(FaultKind::Refused, "")), at);
     };
     fail(&mut judge, start);
-    assert!(judge.sees_all(), "one failure says nothing");
+    assert!(judge.is_believed(), "one failure says nothing");
     fail(&mut judge, later(start, WATCH_TIMEOUT));
-    assert!(!judge.sees_all());
+    assert!(!judge.is_believed());
     judge.changed(listed(&pods, true), later(start, WATCH_TIMEOUT));
-    assert!(!judge.sees_all(), "some were left out");
+    assert_eq!((judge.is_believed(), judge.cut_lists()), (true, 1), "some were left out");
     judge.changed(listed(&pods, false), later(start, WATCH_TIMEOUT));
-    assert!(judge.sees_all());
+    assert_eq!(judge.cut_lists(), 0);
 }
 
 #[test]
@@ -44,12 +44,12 @@ fn what_is_watched_does_not_grow_without_end() {
         judge.changed(Change::Applied(pods.clone(), Facts::object(&pods, pod(n).as_bytes()).unwrap()), start);
     };
     apply(&mut judge, 0);
-    assert!(judge.sees_all(), "it was known");
+    assert_eq!(judge.cut_lists(), 0, "it was known");
     apply(&mut judge, MAX_OBJECTS);
-    assert!(!judge.sees_all(), "one was left out");
+    assert_eq!(judge.cut_lists(), 1, "one was left out");
     judge.changed(listed(&pods, false), start);
     judge.changed(listed(&watched()[4], true), start);
-    assert!(judge.sees_all(), "whoever writes Events by the thousand stops no recording");
+    assert_eq!(judge.cut_lists(), 0, "whoever writes Events by the thousand stops no recording");
     judge.changed(Change::Listed(Answered { question: pods.clone(), answer: known, cut: false }), start);
     apply(&mut judge, MAX_OBJECTS);
     let Answer::Seen(facts) = &judge.state().answers[&pods].answer else { panic!() };
@@ -74,15 +74,34 @@ fn a_flood_leaves_out_its_own_and_what_was_left_out_is_listed_again() {
         facts.metas().iter().any(|meta| meta.uid == uid)
     };
     assert!(has(&judge, "small-0"), "the flood takes no room from another namespace");
-    assert!(!judge.sees_all());
+    assert_eq!(judge.cut_lists(), 1);
     let soon = later(start, RELIST_INTERVAL);
     assert_eq!(judge.relists(soon), [], "there is no room yet");
     (0..MAX_OBJECTS).for_each(|n| judge.changed(Change::Deleted(pods.clone(), format!("flood-{n}")), soon));
     assert_eq!(judge.relists(soon), std::slice::from_ref(&pods));
     assert_eq!(judge.relists(soon), [], "once is enough");
     judge.changed(listed(&pods, false), soon);
-    assert!(judge.sees_all());
+    assert_eq!(judge.cut_lists(), 0);
     assert_eq!(judge.relists(later(soon, FULL_RELIST_INTERVAL)), []);
+}
+
+/// Its server breaks it off each time, say.
+#[test]
+fn a_list_that_comes_cut_each_time_is_read_less_and_less_often() {
+    let start = Timestamp::UNIX_EPOCH;
+    let mut judge = Judge::new(start);
+    watched().iter().for_each(|question| judge.changed(listed(question, false), start));
+    let pods = watched()[1].clone();
+    judge.changed(listed(&pods, true), start);
+    let mut read = 0;
+    for second in (0..3600).step_by(10) {
+        let now = later(start, Duration::from_secs(second));
+        if !judge.relists(now).is_empty() {
+            read += 1;
+            judge.changed(listed(&pods, true), now);
+        }
+    }
+    assert!((6..=12).contains(&read), "read {read} times in an hour");
 }
 
 /// A clock that was an hour ahead is set back: nothing waits for that hour to come again.
@@ -105,7 +124,7 @@ fn a_clock_that_jumps_back_stops_nothing() {
     fail(&mut judge, ahead);
     fail(&mut judge, back);
     fail(&mut judge, later(back, WATCH_TIMEOUT));
-    assert!(!judge.sees_all());
+    assert!(!judge.is_believed());
 }
 
 fn seconds(seconds: u64) -> Timestamp {

@@ -39,7 +39,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) {
     }
     if !free.is_empty() {
         diagnosis.note(format!(
-            "Match now, the agents name no process outside of these pods that holds one of their volumes: {}.",
+            "Queried now, the agents name no process outside of these pods that holds one of their volumes: {}.",
             some(&free, MAX_NAMES)
         ));
     }

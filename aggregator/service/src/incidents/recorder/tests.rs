@@ -111,7 +111,13 @@ impl Shown {
         for (name, left) in on_node {
             on_nodes.entry(format!("uid-{name}")).or_default().push(left.clone());
         }
-        self.0.observe(&Snapshot { at: at(second), going: &going, report: &report, on_nodes: &on_nodes })
+        self.0.observe(&Snapshot {
+            at: at(second),
+            going: &going,
+            is_whole: true,
+            report: &report,
+            on_nodes: &on_nodes,
+        })
     }
 
     fn only(&self) -> &Incident {
@@ -183,9 +189,32 @@ fn another_object_of_the_same_name_is_another_incident() {
     let other = ["uid-2".to_owned()];
     let other = terminating(&["a"], &other);
     let report = report(vec![root(&FUSE, Verdict::Stuck, &["a"])]);
-    shown.0.observe(&Snapshot { at: at(200), going: &other, report: &report, on_nodes: &BTreeMap::new() });
+    shown.0.observe(&Snapshot {
+        at: at(200),
+        going: &other,
+        is_whole: true,
+        report: &report,
+        on_nodes: &BTreeMap::new(),
+    });
     let ids: BTreeSet<&str> = shown.0.incidents().map(|incident| incident.id.as_str()).collect();
     assert_eq!(ids.len(), 2);
+}
+
+/// A list had more than there is room for: what is new in it is recorded, and what is not in it may still be there.
+#[test]
+fn of_a_list_that_was_cut_nothing_has_gone() {
+    let mut shown = Shown::new();
+    shown.show(100, &["a"], vec![root(&FUSE, Verdict::Stuck, &["a"])], &[]);
+    let uids = uids(&["b"]);
+    let (going, report) = (terminating(&["b"], &uids), report(vec![root(&FUSE, Verdict::Stuck, &["b"])]));
+    let mut snapshot =
+        Snapshot { at: at(200), going: &going, is_whole: false, report: &report, on_nodes: &BTreeMap::new() };
+    assert!(shown.0.observe(&snapshot));
+    let open = |recorder: &Recorder| recorder.incidents().filter(|incident| incident.end.is_none()).count();
+    assert_eq!(open(&shown.0), 2);
+    snapshot.is_whole = true;
+    shown.0.observe(&snapshot);
+    assert_eq!(open(&shown.0), 1);
 }
 
 fn written(recorder: &Recorder) -> Vec<u8> {
