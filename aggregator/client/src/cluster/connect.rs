@@ -8,7 +8,7 @@ use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use serde_json::json;
 
-use super::exec::{self, ExecError, with};
+use super::credential_plugin::{self, ExecError, with};
 use super::proxy::{self, Environment, ProxyError};
 use crate::config::{TokenError, prepare};
 
@@ -82,7 +82,7 @@ pub async fn connect(connection: &Connection) -> Result<(Client, String), Connec
     let mut config = found(connection).await?;
     flags(&mut config, connection);
     // kube runs the plugin once for each part of the client.
-    exec::run(&mut config.auth_info)?;
+    credential_plugin::run(&mut config.auth_info)?;
     prepare(&mut config, connection.user_agent, connection.request_timeout)?;
     config.disable_compression = connection.disable_compression;
     if config.cluster_url.scheme_str() == Some("http") {

@@ -1,9 +1,8 @@
 //! What the judgement of a cluster asks for, and how kubectl would reach that cluster.
 
-mod channel;
 mod connect;
+mod credential_plugin;
 mod discovery;
-mod exec;
 mod fault;
 mod follow;
 mod gather;
@@ -13,6 +12,7 @@ mod live;
 mod objects;
 mod pages;
 mod paths;
+mod pod_exec;
 mod proxy;
 mod scan;
 mod server;
@@ -21,7 +21,7 @@ mod terminating;
 mod watch;
 
 pub use connect::{ConnectError, Connection, connect, with_scheme};
-pub use exec::ExecError;
+pub use credential_plugin::ExecError;
 pub use follow::{From, changed, followed, versions};
 pub use gather::{Unreachable, answer, gather, reach};
 pub use server::{Bounds, Server};

@@ -10,7 +10,7 @@ use kube::Client;
 use kube::client::Body;
 use tokio::sync::Semaphore;
 
-use super::channel;
+use super::pod_exec;
 use crate::Fault;
 use crate::request::{self, Response};
 
@@ -72,7 +72,7 @@ impl<'a> Server<'a> {
         let Ok(_one) = self.free.acquire().await else {
             return Answer::failed(FaultKind::NotAsked, "the client ends");
         };
-        let ran = channel::read(self.client, path, most.min(self.bounds.answer));
+        let ran = pod_exec::read(self.client, path, most.min(self.bounds.answer));
         tokio::time::timeout(EXEC, ran).await.unwrap_or_else(|_| Fault::timed_out(EXEC).into())
     }
 

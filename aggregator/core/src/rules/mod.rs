@@ -2,32 +2,32 @@
 
 mod agent;
 mod api_service;
-mod attachment;
 mod backend;
 mod ca_bundle;
-mod claim;
 mod control_plane;
 mod crd;
+mod csi_controller;
 mod finalizer;
 mod invalid_owner;
-mod live_pod;
 mod minimum_age;
 mod namespace;
 mod node;
 mod object;
 mod object_reports;
 mod owner;
+mod persistent_volume;
+mod persistent_volume_claim;
 mod phrases;
 mod pod;
+mod pod_not_terminating;
 mod preview;
 mod replacement;
-mod sidecar;
-mod subject;
-mod volume;
+mod requested_objects;
+mod volume_attachment;
 mod webhook;
 
 pub use finalizer::{KnownFinalizer, known as known_finalizers};
-pub use subject::{looked_at, victims};
+pub use requested_objects::{looked_at, victims};
 
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
@@ -48,9 +48,9 @@ fn look(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         _ if target.is(known::NAMESPACES) => namespace::explain(lister, target),
         _ if target.is(known::PODS) => pod::explain(lister, target),
         _ if target.is(known::NODES) => node::explain(lister, target),
-        _ if target.is(known::CLAIMS) => claim::explain(lister, target),
-        _ if target.is(known::VOLUMES) => volume::explain(lister, target),
-        _ if target.is(known::ATTACHMENTS) => attachment::explain(lister, target),
+        _ if target.is(known::CLAIMS) => persistent_volume_claim::explain(lister, target),
+        _ if target.is(known::VOLUMES) => persistent_volume::explain(lister, target),
+        _ if target.is(known::ATTACHMENTS) => volume_attachment::explain(lister, target),
         _ if target.is(known::CRDS) => crd::explain(lister, target),
         _ if target.is(known::API_SERVICES) => api_service::explain(lister, target),
         _ if target.is(known::VALIDATING) || target.is(known::MUTATING) => webhook::explain(lister, target),

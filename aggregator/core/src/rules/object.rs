@@ -3,7 +3,7 @@
 use findings::{Placeholder, cause};
 
 use super::phrases::{held_by, overdue};
-use super::{finalizer, invalid_owner, node, subject};
+use super::{finalizer, invalid_owner, node, requested_objects};
 use crate::diagnosis::{Diagnosis, RootCause};
 use crate::lister::Lister;
 use crate::state::*;
@@ -25,7 +25,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         invalid_owner::explain_live(lister, target, meta, &mut diagnosis);
         return diagnosis;
     }
-    if subject::is_named(lister, target) {
+    if requested_objects::is_named(lister, target) {
         invalid_owner::explain_terminating(lister, target, meta, &mut diagnosis);
     }
     diagnosis.terminating = true;

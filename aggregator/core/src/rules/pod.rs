@@ -5,7 +5,7 @@ use findings::{Cause, Placeholder, cause, clean, duration};
 use super::object_reports::{self, quoted};
 use super::phrases::{age, overdue, some, within};
 use super::webhook::Request;
-use super::{agent, control_plane, finalizer, live_pod, node, owner, replacement, webhook};
+use super::{agent, control_plane, finalizer, node, owner, pod_not_terminating, replacement, webhook};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::messages::kubelet;
@@ -51,7 +51,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         return diagnosis;
     };
     if pod.metadata.deletion_timestamp.is_none() {
-        live_pod::explain(lister, target, pod, &mut diagnosis);
+        pod_not_terminating::explain(lister, target, pod, &mut diagnosis);
         return diagnosis;
     }
     diagnosis.terminating = true;

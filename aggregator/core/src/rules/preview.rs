@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 
 use findings::{Cause, Placeholder, Verdict, cause};
 
+mod live_volume_holders;
 mod release;
 mod stateful_set;
-mod volume_users;
 
 use super::phrases::{some, within};
 use super::webhook::{self, Request};
-use super::{control_plane, finalizer, minimum_age, subject};
+use super::{control_plane, finalizer, minimum_age, requested_objects};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::state::*;
@@ -37,7 +37,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef, look: fn(&Lister, &ObjectRef
         _ if target.is(known::PODS) => pod(lister, target),
         _ => look(lister, target),
     };
-    if subject::is_named(lister, target) {
+    if requested_objects::is_named(lister, target) {
         let answer = lister.object(&target.resource, target.namespace.as_deref(), &target.name);
         if let Some(object) = diagnosis.silently(answer).filter(|_| !target.is(known::NODES)) {
             webhook::refuses(lister, &mut diagnosis, &[Request::about(target, &object.metadata, "DELETE")]);
@@ -55,12 +55,12 @@ pub fn explain(lister: &Lister, target: &ObjectRef, look: fn(&Lister, &ObjectRef
             lost_claims(lister, namespace, |claim| claim.metadata.deletion_timestamp.is_some(), &mut diagnosis);
         }
     }
-    if subject::is_named(lister, target) {
+    if requested_objects::is_named(lister, target) {
         in_use(target, &mut diagnosis);
     }
     diagnosis.causes.retain(|found| found.holds_from_the_start && found.verdict != Verdict::Progressing);
-    if subject::is_named(lister, target) || release.is_some_and(|release| release.target() == *target) {
-        volume_users::explain(lister, target, &mut diagnosis);
+    if requested_objects::is_named(lister, target) || release.is_some_and(|release| release.target() == *target) {
+        live_volume_holders::explain(lister, target, &mut diagnosis);
     }
     diagnosis
 }

@@ -3,7 +3,7 @@
 
 use findings::{Advice, Cause, PodUid, Remedy, Step, Values, clean, quote_for_shell};
 
-use super::{claims::Claim, trust::Trusted};
+use super::{believed_events::Claim, trust::Trusted};
 use crate::diagnosis::ToldBy;
 use crate::state::Pod;
 

@@ -1,6 +1,6 @@
 //! What an agent says holds a pod, and what it says would hold the volumes of one.
 
-use super::claims::{self, Claims};
+use super::believed_events::{self, Claims};
 use super::event_policy::Policy;
 use super::root_cause::{Context, root_cause};
 use super::{event_age, live_query, missing_agent};
@@ -24,7 +24,7 @@ pub fn findings(
 ) -> Vec<RootCause> {
     let name = on.metadata.name.as_str();
     if let Some(said) = live_query::ask(lister, diagnosis, pod, on, live_query::About::Terminating) {
-        let claims = claims::read_live(&said, pod);
+        let claims = believed_events::read_live(&said, pod);
         let at = Context { lister, policy: None, target, pod, on };
         return claims.iter().take(MAX_FINDINGS).map(|claim| root_cause(&at, claim, words)).collect();
     }
@@ -45,7 +45,7 @@ pub fn findings(
             return Vec::new();
         }
     };
-    let Claims { mut claims, over, refused } = claims::read_claims(lister, &events, pod, on);
+    let Claims { mut claims, over, refused } = believed_events::read_claims(lister, &events, pod, on);
     if let Some(note) = refused {
         diagnosis.note(note);
     }
@@ -95,7 +95,7 @@ pub fn would_hold(lister: &Lister, diagnosis: &mut Diagnosis, pod: &Pod) -> Hold
     let at = Context { lister, policy: None, target: &target, pod, on };
     let words = format!("{} on {}", pod.status.phase, on.metadata.name);
     let missing = "whether it still holds it when the kubelet unmounts it: it was seen once, before any deletion";
-    let held = claims::read_live(&said, pod).into_iter().take(MAX_FINDINGS).map(|claim| {
+    let held = believed_events::read_live(&said, pod).into_iter().take(MAX_FINDINGS).map(|claim| {
         let mut found = root_cause(&at, &claim, &words).probable(missing);
         found.here = false;
         found

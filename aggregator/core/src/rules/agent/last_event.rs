@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::claims;
+use super::believed_events;
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::state::{AgentEvent, Node};
@@ -17,7 +17,7 @@ pub fn last_event<'a>(
     let answer = lister.agent_events(&on.metadata.name);
     let events = diagnosis.optional("Events of the agents", "whether its agent reaches the API server", answer)?;
     let is_its = |event: &&&AgentEvent| {
-        let is_by_now = event.carried().is_ok_and(|carried| claims::is_by_now(lister, event, carried));
+        let is_by_now = event.carried().is_ok_and(|carried| believed_events::is_by_now(lister, event, carried));
         event.regarding.uid == on.metadata.uid && event.reporting_instance == on.metadata.name && is_by_now
     };
     let written = events.iter().filter(is_its).filter_map(|event| Some((event.written()?, *event)));

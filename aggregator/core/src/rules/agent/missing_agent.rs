@@ -2,7 +2,7 @@
 
 use findings::{clean, duration};
 
-use super::claims::Claim;
+use super::believed_events::Claim;
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::state::{Answer, Node, Pod, is_true};

@@ -2,7 +2,7 @@
 //! as an agent, so all of it is a claim: checked, bounded, cleaned and told as such.
 
 mod advice;
-mod claims;
+mod believed_events;
 pub(super) mod event_age;
 mod event_policy;
 mod findings;

@@ -2,7 +2,7 @@
 
 use findings::{Confidence, Evidence, Link};
 
-use super::claims::Claim;
+use super::believed_events::Claim;
 use super::event_policy::Policy;
 use super::{advice, event_age, link};
 use crate::diagnosis::{AgentFinding, RootCause, Step, ToldBy};

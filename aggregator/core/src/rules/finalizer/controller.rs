@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::rights::{self, Permission, Rights};
-use super::runner::{self, Runner, RunnerState};
 use super::setter;
+use super::workloads_of_account::{self, Runner, RunnerState};
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::state::*;
@@ -198,7 +198,7 @@ fn candidates<'a>(
         })
     };
     let mut all = Vec::new();
-    let runners = runner::find(lister, diagnosis, &accounts, &foremost, is_found);
+    let runners = workloads_of_account::find(lister, diagnosis, &accounts, &foremost, is_found);
     for (account, fit) in &rights.accounts {
         let all_own = || runners.iter().filter(|runner| runner.account == *account);
         let is_served = all_own().any(|runner| runner.stands() == RunnerState::Ready);

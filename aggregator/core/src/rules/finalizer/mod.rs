@@ -14,9 +14,9 @@ mod operator;
 mod referenced_objects;
 mod registry;
 mod rights;
-mod runner;
 mod setter;
 mod third_party;
+mod workloads_of_account;
 
 use findings::{FaultKind, cause};
 

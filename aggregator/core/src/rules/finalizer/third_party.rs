@@ -14,7 +14,7 @@ use super::grouping;
 use super::operator::{self, Operator};
 use super::referenced_objects;
 use super::registry::KnownFinalizer;
-use super::runner::Runner;
+use super::workloads_of_account::Runner;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::rules::phrases::{Quote, some};

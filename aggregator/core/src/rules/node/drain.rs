@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use findings::{Cause, Placeholder, cause};
 
 use super::drainer::{CORDONED, Drainer, KARPENTERS, drainer};
-use super::termination::Termination;
-use super::tolerated::{came_back, evicted_at, is_drained, is_given_up};
+use super::karpenter_termination::Termination;
+use super::tolerations::{came_back, evicted_at, is_drained, is_given_up};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::rules::minimum_age::MIN_AGE_SECONDS;
 use crate::rules::phrases::{count, lasting, some, within};
-use crate::rules::subject::pods_on;
+use crate::rules::requested_objects::pods_on;
 use crate::rules::webhook::Request;
 use crate::rules::{control_plane, object_reports, webhook};
 use crate::state::*;

@@ -1,27 +1,27 @@
 //! Why a node does not let its pods go.
 
-mod disruption;
 pub mod drain;
 mod drainer;
 mod heartbeat;
+mod karpenter_termination;
 mod route;
-mod termination;
-mod tolerated;
+mod tolerations;
+mod zone_disruption;
 
 use std::collections::BTreeSet;
 
 use findings::{Placeholder, cause};
 
 use super::phrases::{age, condition_text};
-use super::{agent, control_plane, finalizer, subject};
+use super::{agent, control_plane, finalizer, requested_objects};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::state::taint::{OUT_OF_SERVICE, SHUT_DOWN, UNREACHABLE};
 use crate::state::*;
-use disruption::Disruption;
-pub use disruption::suspended;
 use heartbeat::{Heartbeat, Word};
 pub use route::{NoRoute, down as network_down, missing as route_missing};
+use zone_disruption::Disruption;
+pub use zone_disruption::suspended;
 
 /// The pod garbage collector acts every 20 seconds.
 const MAX_COLLECTION_SECONDS: i64 = 120;
@@ -78,7 +78,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         diagnosis.overdue = super::phrases::overdue(lister, &node.metadata);
         diagnosis.words = format!("{}; {}", super::phrases::held_by(lister, &node.metadata), diagnosis.words);
     }
-    if diagnosis.terminating || subject::is_named(lister, target) {
+    if diagnosis.terminating || requested_objects::is_named(lister, target) {
         let left = drain::explain(lister, target, node, &mut diagnosis);
         diagnosis.causes.extend(left.into_iter().map(RootCause::in_place_of_own));
     }
@@ -257,12 +257,12 @@ fn runs_all_the_same(lister: &Lister, target: &ObjectRef, taint: &Taint, word: &
 
 /// Whether it was asked about, and no pod on it is being deleted.
 fn is_known_empty(lister: &Lister, target: &ObjectRef) -> bool {
-    subject::is_named(lister, target) && is_empty(lister, target)
+    requested_objects::is_named(lister, target) && is_empty(lister, target)
 }
 
 /// Whether no pod on it is being deleted.
 fn is_empty(lister: &Lister, target: &ObjectRef) -> bool {
-    let pods = subject::pods_on(lister, &target.name).seen();
+    let pods = requested_objects::pods_on(lister, &target.name).seen();
     pods.is_some_and(|pods| pods.iter().all(|pod| pod.metadata.deletion_timestamp.is_none()))
 }
 
@@ -362,7 +362,7 @@ const MAX_CLAIMS: usize = 20;
 /// `None` when all volumes of the node count, or these are too many to be asked for one by one.
 fn claims_on<'a>(lister: &Lister<'a>, node: &ObjectRef) -> Option<BTreeSet<(&'a str, String)>> {
     if matches!(lister.state.subject, Subject::Everything { .. } | Subject::Kind { .. })
-        || subject::is_named(lister, node)
+        || requested_objects::is_named(lister, node)
     {
         return None;
     }

@@ -8,7 +8,7 @@ use super::super::controller::Basis;
 use super::super::controller_reports::{self, Reported};
 use super::super::leader::{self, Leader};
 use super::super::rights::{self, Permission};
-use super::super::runner::{Runner, RunnerState};
+use super::super::workloads_of_account::{Runner, RunnerState};
 use super::{DOUBT, NOBODY_ELSE, ROLES};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;

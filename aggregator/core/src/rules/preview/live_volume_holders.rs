@@ -4,7 +4,7 @@ use super::MAX_NAMES;
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::rules::phrases::{count, some, within};
-use crate::rules::subject::pods_on;
+use crate::rules::requested_objects::pods_on;
 use crate::rules::{agent, agent::Holders};
 use crate::state::*;
 

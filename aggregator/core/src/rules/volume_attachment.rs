@@ -2,10 +2,10 @@
 
 use findings::{Placeholder, cause};
 
+use super::csi_controller::{self, Sidecar};
 use super::finalizer;
 use super::object_reports::quoted;
 use super::phrases::{lasting, overdue};
-use super::sidecar::{self, Sidecar};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::messages::errors;
@@ -146,7 +146,7 @@ fn idle(lister: &Lister, target: &ObjectRef, attachment: &Attachment, diagnosis:
     let driver = &attachment.spec.attacher;
     let base = base(&cause::VOLUME_ATTACHER_GONE, target, attachment)
         .evidence(target.to_string(), "no detachError, and the finalizer is left");
-    let (words, lease) = match sidecar::attacher(lister, diagnosis, driver) {
+    let (words, lease) = match csi_controller::attacher(lister, diagnosis, driver) {
         Sidecar::Silent(lease) => {
             (format!("{words}; the attacher of {driver} is silent: {} is {}", lease.0, lease.1), Some(lease))
         }

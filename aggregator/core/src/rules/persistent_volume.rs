@@ -2,10 +2,10 @@
 
 use findings::{Placeholder, cause};
 
+use super::csi_controller::{self, Sidecar};
 use super::object_reports::quoted;
 use super::phrases::held_by;
 use super::phrases::{overdue, within};
-use super::sidecar::{self, Sidecar};
 use super::{control_plane, finalizer, invalid_owner};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
@@ -141,7 +141,7 @@ fn not_its_turn(lister: &Lister, target: &ObjectRef, volume: &PersistentVolume, 
         .name(Placeholder::Pv, &target.name)
         .name_if(Placeholder::Driver, driver)
         .evidence(target.to_string(), format!("phase {phase}, reclaim policy {policy}"));
-    let root = match driver.filter(|_| is_kept).map(|driver| sidecar::provisioner(lister, diagnosis, driver)) {
+    let root = match driver.filter(|_| is_kept).map(|driver| csi_controller::provisioner(lister, diagnosis, driver)) {
         Some(Sidecar::Silent((source, says)) | Sidecar::Alive((source, says))) => root.evidence(source, says),
         Some(Sidecar::NotTold) | None => root,
     };
@@ -182,7 +182,7 @@ fn backend(
             root.evidence(source, quoted(said, 400))
         }
         // Without its words it may as well not run.
-        Some(driver) => match sidecar::provisioner(lister, diagnosis, driver) {
+        Some(driver) => match csi_controller::provisioner(lister, diagnosis, driver) {
             Sidecar::Silent((source, says)) | Sidecar::Alive((source, says)) => {
                 root.evidence(source, says).probable(UNSAID)
             }
