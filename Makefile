@@ -9,7 +9,7 @@ AGENT := $(TARGET)/static/$(shell uname -m)-unknown-linux-gnu/release/why-termin
 PROGRAM ?= all
 PROFILE ?= release
 OWN_ARCH := $(subst aarch64,arm64,$(subst x86_64,amd64,$(shell uname -m)))
-# What is built for, amd64,arm64 for both; another machine than this one needs its Rust library and linker (docs/release.md).
+# What is built for; `make image` and `make release` take amd64,arm64 for both. Another machine than this one needs its Rust library and linker (docs/release.md).
 ARCH ?= $(OWN_ARCH)
 
 .PHONY: demo test accuracy deny bench docs static image release archives reproducible arm64 coverage mutants tag packages kubectl build \

@@ -13,6 +13,7 @@ about=${ABOUT:-$(sh tests/tool.sh cargo-about 0.9.3 --features cli)}
 cyclonedx=$(sh tests/tool.sh cargo-cyclonedx 0.5.9 --debug)
 rust=$("${RUSTC:-rustc}" --version | cut -d' ' -f2)
 glibc=$(grep -aom1 'GNU C Library (.*) stable release version [0-9.]*[0-9]' "$program" | sed 's/.* //')
+[ -n "$glibc" ] || { echo "no version of glibc is in $program" >&2; exit 1; }
 
 # A copy, because cargo-cyclonedx writes a file into every crate of the workspace.
 work=$(mktemp -d)

@@ -1,4 +1,4 @@
-//! By which an alert, an address and a question name one root. It is made from the root's key, so that names stay out.
+//! By which an alert, an address and a question name one root. It is a hash, so that names stay out.
 
 use std::fmt;
 use std::str::FromStr;

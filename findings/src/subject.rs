@@ -86,6 +86,20 @@ pub enum Entity {
 }
 
 impl Entity {
+    /// What it is on its node, however it stands: a process by its pid, a mount by its path and device. None where its name
+    /// means something within a pod only.
+    pub fn identity(&self) -> Option<String> {
+        Some(match self {
+            Entity::Process { pid, .. } => format!("process {pid}"),
+            Entity::Mount { path, device, .. } => format!("mount {path} {device}"),
+            Entity::Container { id, .. } => format!("container {id}"),
+            Entity::Sandbox { id } => format!("sandbox {id}"),
+            Entity::Cgroup { path } | Entity::Path { path } | Entity::Device { path } => path.clone(),
+            Entity::CsiDriver { name } => format!("CSI driver {name}"),
+            Entity::Volume { .. } | Entity::Object { .. } => return None,
+        })
+    }
+
     /// The same, bounded and cleaned again: one that was read may say anything.
     pub fn cleaned(&self) -> Self {
         match self {

@@ -208,7 +208,10 @@ impl RootCause {
             // What somebody else may have written must not take the place of what is known.
             (.., Some(agent)) if agent.by.unverified.is_some() => format!("unverified: {key}"),
             (Some(object), ..) => of_object(object),
-            (None, Some(_), Some(agent)) => format!("{}: {}", agent.by.node, last.subject),
+            (None, Some(what), Some(agent)) => match what.identity() {
+                Some(what) => format!("{}: {what}", agent.by.node),
+                None => key.to_owned(),
+            },
             _ => key.to_owned(),
         }
     }

@@ -122,7 +122,8 @@ impl<'g> Answer<'g> {
         const OBJECT_BYTES: usize = 300;
         let mut left_out = 0;
         for node in self.graph.nodes().filter(|node| self.is_normal(*node)).collect::<Vec<_>>() {
-            self.verdict = self.verdict.max(Verdict::Progressing);
+            let is_blind = self.waiting.is_blind(node);
+            self.verdict = self.verdict.max(if is_blind { Verdict::CannotTell } else { Verdict::Progressing });
             let object = self.graph.object(node);
             let Some(cause) = self.waiting.worst(node).filter(|_| shares.has_room(object)) else {
                 left_out += 1;
@@ -164,7 +165,7 @@ impl<'g> Answer<'g> {
         });
         let unexplained = if is_stuck { Verdict::CannotTell } else { Verdict::Clear };
         let worst = self.waiting.worst(victim).map_or(unexplained, |cause| cause.verdict);
-        let is_blind = reach.nodes.iter().any(|(node, _)| graph.diagnosis(*node).is_blind());
+        let is_blind = self.waiting.is_blind(victim);
         let held = self.held(victim, worst.max(if is_blind { Verdict::CannotTell } else { Verdict::Clear }));
         self.verdict = self.verdict.max(held.verdict);
         if causes.clone().next().is_none() {

@@ -1,6 +1,6 @@
 //! The root causes of an answer: each once, with its explanations and all it holds.
 
-use findings::{Confidence, Evidence, Finding, RootId};
+use findings::{CauseRef, Confidence, Evidence, Finding, RootId};
 use foldhash::{HashMap, HashSet};
 
 use crate::diagnosis::{Explained, Found, RootCause};
@@ -65,7 +65,9 @@ impl Roots {
             }
         }
         if nodes.first().is_some_and(|victim| self.known.insert((index, *victim))) {
-            root.victims.push(Victim { held: held.clone(), chain: found.chain() });
+            let gate = cause.agent.as_ref().and_then(|agent| agent.gate);
+            let (held, cause) = (held.clone(), CauseRef(cause.draft.cause));
+            root.victims.push(Victim { held, cause, gate, chain: found.chain() });
         }
         for (node, Explained { object, diagnosis, .. }) in nodes.iter().zip(&way.objects) {
             let behind: Vec<String> =
@@ -104,6 +106,7 @@ impl Draft {
             verdict: cause.verdict,
             finding: found.finding(),
             also: Vec::new(),
+            more_explanations: 0,
             told_by: told_by(cause),
             look_on: cause.look_on(),
             victims: Vec::new(),
@@ -123,9 +126,16 @@ impl Draft {
             false => (cause.verdict, cause.look_on().is_none()) > (root.verdict, root.look_on.is_none()),
         };
         if !is_better {
-            let is_known = is_same || root.also.iter().any(|one| one.root == cause.draft.root);
-            if !is_known && root.also.len() < MAX_OTHER_EXPLANATIONS {
-                root.also.push(found.finding());
+            // Of what only the node knows each pod has a key of its own.
+            let is_one = |one: &Finding| match cause.look_on() {
+                Some(_) => one.cause.id == cause.draft.cause.id,
+                None => one.root == cause.draft.root,
+            };
+            let is_known = is_same || is_one(&root.finding) || root.also.iter().any(is_one);
+            match root.also.len() < MAX_OTHER_EXPLANATIONS {
+                _ if is_known => {}
+                true => root.also.push(found.finding()),
+                false => root.more_explanations += 1,
             }
             return;
         }

@@ -7,6 +7,8 @@ use crate::graph::{Graph, Marks, Node};
 pub(super) struct Waiting<'g> {
     /// By circle: the nearest of the worst causes; none where none is known.
     worst: Vec<Option<&'g RootCause>>,
+    /// By circle: whether something of it, or below it, could not be seen.
+    blind: Vec<bool>,
     circles: Marks<usize>,
     /// Victims that another victim waits for. Of victims that wait for each other, all but the first.
     inner: Marks<bool>,
@@ -19,7 +21,10 @@ impl<'g> Waiting<'g> {
         // What is waited for comes before what waits for it.
         nodes.sort_by_key(|node| circles[*node]);
         let mut worst: Vec<Option<&RootCause>> = vec![None; graph.len()];
+        let mut blind = vec![false; graph.len()];
         for node in &nodes {
+            let is_blind_below = graph.waits_for(*node).iter().any(|next| blind[circles[*next]]);
+            blind[circles[*node]] |= is_blind_below || graph.diagnosis(*node).is_blind();
             let own = graph.diagnosis(*node).causes.iter();
             let below = graph.waits_for(*node).iter().filter_map(|next| worst[circles[*next]]);
             let known = worst[circles[*node]];
@@ -28,12 +33,17 @@ impl<'g> Waiting<'g> {
         }
         nodes.reverse();
         let inner = inner(graph, &circles, nodes);
-        Waiting { worst, circles, inner }
+        Waiting { worst, blind, circles, inner }
     }
 
     /// The worst cause of all that it waits for, and of its own.
     pub(super) fn worst(&self, node: Node) -> Option<&'g RootCause> {
         self.worst[self.circles[node]]
+    }
+
+    /// Whether something that it waits for, or of itself, could not be seen.
+    pub(super) fn is_blind(&self, node: Node) -> bool {
+        self.blind[self.circles[node]]
     }
 
     /// Whether it is reported with another victim that waits for it.

@@ -6,7 +6,7 @@ mod normal;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use findings::{CauseRef, Entity, Finding, Link, RootId, Unknown, Verdict};
+use findings::{CauseRef, Entity, Finding, Gate, Link, RootId, Unknown, Verdict};
 use foldhash::HashSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -57,9 +57,10 @@ impl ClusterReport {
     pub fn objects(&self) -> Vec<Counted<'_>> {
         let roots = self.roots.iter().flat_map(|root| {
             let verdict = |verdict: Verdict| if verdict == Verdict::Clear { verdict } else { root.verdict };
-            let victims = root.victims.iter().map(move |victim| (&victim.held.thing, verdict(victim.held.verdict)));
-            let all = victims.chain(root.on_the_way.iter().map(|object| (object, root.verdict)));
-            all.map(|(object, verdict)| Counted { object, verdict, cause: Some(root.finding.cause), root: Some(root) })
+            let victims =
+                root.victims.iter().map(move |victim| (&victim.held.thing, verdict(victim.held.verdict), victim.cause));
+            let all = victims.chain(root.on_the_way.iter().map(|object| (object, root.verdict, root.finding.cause)));
+            all.map(|(object, verdict, cause)| Counted { object, verdict, cause: Some(cause), root: Some(root) })
         });
         let unexplained = self.unexplained.iter().map(|held| (held, None));
         let normal = self.terminating_normally.iter().map(|one| (&one.held, Some(one.cause)));
@@ -153,6 +154,9 @@ pub struct Root {
     /// Other explanations of the same root.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub also: Vec<Finding>,
+    /// How many more explanations there are.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub more_explanations: usize,
     /// Which agent said it; none for what the API shows by itself.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub told_by: Option<ToldBy>,
@@ -165,6 +169,10 @@ pub struct Root {
     pub on_the_way: Vec<ObjectRef>,
     /// What waits behind the victims and is no problem of its own.
     pub behind: Vec<String>,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 impl Root {
@@ -207,6 +215,11 @@ pub struct Victim {
     /// What it is and how it stands.
     #[serde(flatten)]
     pub held: Held,
+    /// Its own cause: of one root there may be several explanations.
+    pub cause: CauseRef,
+    /// The gate that this cause blocks, if it blocks one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub gate: Option<Gate>,
     /// From it down to the root cause.
     pub chain: Vec<Arc<Link>>,
 }

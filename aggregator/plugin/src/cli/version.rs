@@ -87,10 +87,17 @@ impl Server {
     }
 }
 
+/// What `/version` answers with, as far as it is shown.
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ServerInfo {
+    git_version: String,
+}
+
 async fn query(api: &ApiClient) -> Server {
     let (version, installed) = tokio::join!(api.send(Method::GET, "/version", Content::Nothing), installed(api));
-    let version = version.and_then(Response::success).and_then(|answer| answer.json::<Value>());
-    let version = version.map(|version| clean(text(&version["gitVersion"]), MAX_ERROR_CHARS));
+    let version = version.and_then(Response::success).and_then(|answer| answer.json::<ServerInfo>());
+    let version = version.map(|version| clean(&version.git_version, MAX_ERROR_CHARS));
     Server { server_version: observed(version), installed: observed(installed) }
 }
 

@@ -129,6 +129,9 @@ fn one_root(page: &mut Page, report: &ClusterReport, root: &Root, detail: Detail
             render::remedy(page, other, PROGRAM, detail);
         }
     }
+    if root.more_explanations > 0 {
+        page.filled("  Also   ", &format!("{} more explanations", root.more_explanations));
+    }
     let is_deleted = root.victims.iter().any(|victim| victim.held.overdue_seconds.is_some());
     if is_deleted && matches!(report.subject, Subject::Object { .. }) {
         page.filled("  Who    ", DELETED_BY);

@@ -86,6 +86,23 @@ fn a_node_that_is_ready_again_is_not_out_of_reach() {
     assert!(!node.causes().contains(&"NodeUnreachable"), "{:#?}", node.report);
 }
 
+/// What terminates normally may be held by what was not seen.
+#[test]
+fn beside_a_young_pod_what_could_not_be_seen_stays_unknown() {
+    let young = |world: World| {
+        let later = world.ago(-20);
+        let world = world.going("shop", all_false()).going_pod("shop", "web", "node-a", "Running");
+        let world = world.change("/api/v1/pods", "web", |pod| pod["metadata"]["deletionTimestamp"] = later.into());
+        let now = world.ago(5);
+        world.change("/api/v1/namespaces", "shop", |one| one["metadata"]["deletionTimestamp"] = now.into())
+    };
+    let seen = look(young(healthy()), object("ns", "", "shop"));
+    assert_eq!(seen.report.verdict, Verdict::Progressing, "{:#?}", seen.report);
+    let refused = young(healthy()).refuse("/api/v1/namespaces/shop/persistentvolumeclaims", 403, "forbidden");
+    let blind = look(refused, object("ns", "", "shop"));
+    assert_eq!(blind.report.verdict, Verdict::CannotTell, "{:#?}", blind.report);
+}
+
 #[test]
 fn pods_that_no_kubelet_has() {
     assert_eq!(causes_of(healthy().going_pod("a", "p", "", "Pending")), ["PodNeverScheduled"]);

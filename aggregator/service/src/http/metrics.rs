@@ -266,7 +266,18 @@ mod tests {
         let finding = FindingBuilder::new(cause).root(name).finish();
         let (victims, on_the_way, behind) = (Vec::new(), Vec::new(), Vec::new());
         let (id, also) = (findings::RootId::new(name), Vec::new());
-        Root { id, verdict, finding, also, told_by: None, look_on: None, victims, on_the_way, behind }
+        Root {
+            id,
+            verdict,
+            finding,
+            also,
+            more_explanations: 0,
+            told_by: None,
+            look_on: None,
+            victims,
+            on_the_way,
+            behind,
+        }
     }
 
     /// Its agent's findings are not called late, and it has no other alert.

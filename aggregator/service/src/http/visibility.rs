@@ -4,10 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::incidents::Incident;
-use aggregator_core::report::{ClusterReport, Counts, Held, Root, TerminatingNormally};
+use aggregator_core::report::{ClusterReport, Counts, Held, Root, TerminatingNormally, Victim};
 use aggregator_core::state::{ApiResource, ObjectRef, known};
 use findings::event::NAMESPACE;
-use findings::{Entity, Finding, Link, Remedy, RootId, Values, Verdict};
+use findings::{Entity, Finding, Link, Placeholder, Remedy, RootId, Values, Verdict};
 
 use super::review::{Access, NotReviewed, Reviews, User};
 
@@ -157,10 +157,22 @@ impl Rights {
         for victim in &mut seen.victims {
             hidden += self.chain(&mut victim.chain, known);
         }
+        let is_part = seen.objects() < root.objects();
+        let is_seen = |chain: &[Link]| chain.iter().all(|link| self.has(&link_access(link, known)));
+        if !is_seen(&seen.finding.chain) && hidden == 0 {
+            // The finding is that of the first object, which the caller may not see.
+            let own = seen.victims.first().map(|victim| of_victim(&seen, victim));
+            seen.finding = own.unwrap_or_else(|| unnamed(seen.finding));
+        }
+        if is_part {
+            // It quotes other objects on the way.
+            seen.finding.evidence.clear();
+            seen.also.clear();
+        }
         let mut chain: Vec<Arc<Link>> = seen.finding.chain.into_iter().map(Arc::new).collect();
         hidden += self.chain(&mut chain, known);
         seen.finding.chain = chain.into_iter().map(Arc::unwrap_or_clone).collect();
-        seen.also.retain(|other| other.chain.iter().all(|link| self.has(&link_access(link, known))));
+        seen.also.retain(|other| is_seen(&other.chain));
         if hidden > 0 || (root.told_by.is_some() && !self.may_see_nodes()) {
             seen.finding = unnamed(seen.finding);
             // Of what is hidden not even a hash is told; two such roots are told apart by what the caller sees.
@@ -223,6 +235,32 @@ impl Rights {
     }
 }
 
+/// What holds one victim, where the finding of its root is about another one. Where only the node knows more, the steps
+/// are filled for this victim; else they could name another one.
+fn of_victim(root: &Root, victim: &Victim) -> Finding {
+    let Victim { held, cause, gate, chain } = victim;
+    let finding = root.finding.clone();
+    let remedy = match (&root.look_on, &held.thing.namespace) {
+        (Some(node), Some(namespace)) => {
+            let mut values = Values::new();
+            let pod = format!("{namespace}/{}", held.thing.name);
+            values.set(Placeholder::AgentPod, &pod);
+            values.set(Placeholder::Pod, pod);
+            values.set(Placeholder::Node, node);
+            Remedy::fill(cause.0, &values)
+        }
+        _ => Remedy { steps: Vec::new(), ..Remedy::fill(cause.0, &Values::new()) },
+    };
+    Finding {
+        cause: *cause,
+        gate: *gate,
+        chain: chain.iter().map(|link| Link::clone(link)).collect(),
+        root: format!("{}:{}", cause.id, held.thing),
+        remedy,
+        ..unnamed(finding)
+    }
+}
+
 /// The finding without its words, keys and commands, which name what the links named. Each field is listed, so that a
 /// new one is thought of here.
 fn unnamed(finding: Finding) -> Finding {
@@ -280,8 +318,10 @@ mod tests {
             root: "of node-b".to_owned(),
         };
         let held = Held { thing: pod, verdict: Verdict::Stuck, overdue_seconds: Some(60), words: String::new() };
-        let victims = vec![aggregator_core::report::Victim {
+        let victims = vec![Victim {
             held,
+            cause: finding.cause,
+            gate: None,
             chain: finding.chain.iter().cloned().map(Arc::new).collect(),
         }];
         let (on_the_way, behind) = (Vec::new(), Vec::new());
@@ -290,12 +330,39 @@ mod tests {
             verdict: Verdict::Stuck,
             finding,
             also: Vec::new(),
+            more_explanations: 0,
             told_by: None,
             look_on: Some("node-b".to_owned()),
             victims,
             on_the_way,
             behind,
         }
+    }
+
+    /// One node holds pods of two tenants: each reads of their own, and what they may do there.
+    #[test]
+    fn of_a_root_with_pods_of_two_tenants_each_sees_their_own() {
+        let mut both = root();
+        let mine = ObjectRef::pod("pay", "p");
+        let other = cause::all().find(|one| one.id == "PodCleanupNotFinished").unwrap();
+        both.victims.push(Victim {
+            held: Held {
+                thing: mine.clone(),
+                verdict: Verdict::Stuck,
+                overdue_seconds: Some(5),
+                words: "mine".to_owned(),
+            },
+            cause: CauseRef(other),
+            gate: None,
+            chain: vec![Arc::new(link(&mine))],
+        });
+        both.finding.evidence = vec![findings::Evidence::new("Pod shop/db-0", "secret words")];
+        let rights = Rights([(object_access(&mine), true)].into());
+        let seen = rights.root(&both, &ByName::new()).unwrap();
+        let text = serde_json::to_string(&seen).unwrap();
+        assert!(!text.contains("shop") && !text.contains("secret") && !text.contains(HIDDEN), "{text}");
+        assert_eq!((seen.finding.cause.id, seen.id), (other.id, both.id));
+        assert!(text.contains("check --pod pay/p"), "{text}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use aggregator_core::report::{ClusterReport, Root};
 use aggregator_core::state::ObjectRef;
-use findings::{Confidence, Link, Verdict};
+use findings::{CauseRef, Confidence, Gate, Link, Verdict};
 use foldhash::{HashMap, HashMapExt as _};
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest as _, Sha256};
@@ -194,6 +194,9 @@ struct Holding<'r> {
     root: &'r Root,
     /// Of the object.
     verdict: Verdict,
+    /// What holds the object itself.
+    cause: CauseRef,
+    gate: Option<Gate>,
     /// From it down to the root; none for that of the root itself.
     chain: Option<&'r [Arc<Link>]>,
     /// Where what holds the same object besides stands.
@@ -216,18 +219,21 @@ impl<'r> Holdings<'r> {
         for root in report.roots.iter().rev() {
             let verdict = if root.verdict == Verdict::Stuck { Verdict::Stuck } else { Verdict::Clear };
             for object in root.on_the_way.iter().rev() {
-                held.add(object, root, verdict, None);
+                let (cause, gate) = (root.finding.cause, root.finding.gate);
+                held.add(object, Holding { root, verdict, cause, gate, chain: None, next: None });
             }
             for victim in root.victims.iter().rev() {
-                held.add(&victim.held.thing, root, victim.held.verdict, Some(&victim.chain));
+                let (verdict, cause, gate) = (victim.held.verdict, victim.cause, victim.gate);
+                let holding = Holding { root, verdict, cause, gate, chain: Some(&victim.chain), next: None };
+                held.add(&victim.held.thing, holding);
             }
         }
         held
     }
 
-    fn add(&mut self, object: &'r ObjectRef, root: &'r Root, verdict: Verdict, chain: Option<&'r [Arc<Link>]>) {
+    fn add(&mut self, object: &'r ObjectRef, holding: Holding<'r>) {
         let next = self.first.insert(Key::new(object), self.all.len());
-        self.all.push(Holding { root, verdict, chain, next });
+        self.all.push(Holding { next, ..holding });
     }
 
     /// What holds one, by the order of the roots.
@@ -283,12 +289,12 @@ fn is_kept<'h, 'r: 'h>(
     limits: Limits,
 ) -> bool {
     let is_held = |hold: &Hold| holds.clone().any(|held| held.root.id.to_string() == hold.root);
-    let is_kept = |root: &Root| match incident.holds.iter().find(|hold| is_same(hold, root, now)) {
-        Some(hold) if hold.cause != root.finding.cause => false,
-        Some(hold) => (hold.confidence, hold.verdict, hold.until) == news(root),
+    let is_kept = |held: &Holding| match incident.holds.iter().find(|hold| is_same(hold, held.root, now)) {
+        Some(hold) if hold.cause != held.cause => false,
+        Some(hold) => (hold.confidence, hold.verdict, hold.until) == news(held.root),
         None => incident.has_more_holds && incident.holds.len() >= limits.holds,
     };
-    incident.last_held_by().all(is_held) && holds.clone().all(|held| is_kept(held.root))
+    incident.last_held_by().all(is_held) && holds.clone().all(is_kept)
 }
 
 fn update<'h, 'r: 'h>(
@@ -302,22 +308,22 @@ fn update<'h, 'r: 'h>(
             hold.until = Some(now);
         }
     }
-    for Holding { root, chain, .. } in holds {
+    for Holding { root, cause, gate, chain, .. } in holds {
         let finding = &root.finding;
         let is_full = incident.holds.len() >= limits.holds;
         match incident.holds.iter_mut().find(|hold| is_same(hold, root, now)) {
             Some(hold) => {
                 (hold.confidence, hold.verdict, hold.until) = news(root);
                 // The cause of the same root is known better.
-                if hold.cause != finding.cause {
-                    (hold.cause, hold.gate) = (finding.cause, finding.gate);
+                if hold.cause != *cause {
+                    (hold.cause, hold.gate) = (*cause, *gate);
                     hold.chain = last(*chain, root, limits.links);
                 }
             }
             None if is_full => incident.has_more_holds = true,
             None => incident.holds.push(Hold {
-                cause: finding.cause,
-                gate: finding.gate,
+                cause: *cause,
+                gate: *gate,
                 confidence: finding.confidence,
                 verdict: root.verdict,
                 root: root.id.to_string(),

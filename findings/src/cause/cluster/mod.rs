@@ -1,40 +1,40 @@
 //! What the API shows. Each file is named after that of its rule in `aggregator/core/src/rules`.
 
 mod api_service;
-mod attachment;
-mod claim;
 mod control_plane;
 mod crd;
 mod deletion_cycle;
 mod finalizer;
 mod invalid_owner;
-mod live_pod;
 mod namespace;
 mod node;
 mod object;
 mod owner;
+mod persistent_volume;
+mod persistent_volume_claim;
 mod pod;
+mod pod_not_terminating;
 mod preview;
 mod shared;
-mod volume;
+mod volume_attachment;
 mod webhook;
 
 pub use api_service::*;
-pub use attachment::*;
-pub use claim::*;
 pub use control_plane::*;
 pub use crd::*;
 pub use deletion_cycle::*;
 pub use finalizer::*;
 pub use invalid_owner::*;
-pub use live_pod::*;
 pub use namespace::*;
 pub use node::*;
 pub use object::*;
 pub use owner::*;
+pub use persistent_volume::*;
+pub use persistent_volume_claim::*;
 pub use pod::*;
+pub use pod_not_terminating::*;
 pub use preview::*;
-pub use volume::*;
+pub use volume_attachment::*;
 pub use webhook::*;
 
 use crate::Cause;
@@ -58,12 +58,12 @@ pub(super) static ALL: &[&[&Cause]] = &[
     owner::ALL,
     deletion_cycle::ALL,
     pod::ALL,
-    live_pod::ALL,
+    pod_not_terminating::ALL,
     node::ALL,
     node::drain::ALL,
-    claim::ALL,
-    volume::ALL,
-    attachment::ALL,
+    persistent_volume_claim::ALL,
+    persistent_volume::ALL,
+    volume_attachment::ALL,
     invalid_owner::ALL,
 ];
 

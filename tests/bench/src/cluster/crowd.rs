@@ -242,7 +242,7 @@ pub fn node_name(index: usize) -> String {
 /// Group, plural and kind of each custom resource of an operator that is well.
 pub fn custom_kinds() -> impl Iterator<Item = (String, String, String)> {
     let of_group = |index: usize| {
-        ["Entity", "ThingClaim"].map(|kind| {
+        ["Thing", "ThingClaim"].map(|kind| {
             let plural = format!("{}s", kind.to_lowercase());
             (format!("group-{index}.example.org"), plural, kind.to_owned())
         })

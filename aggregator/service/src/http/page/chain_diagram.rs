@@ -263,11 +263,15 @@ pub(super) mod tests {
             verdict: Verdict::Stuck,
             finding,
             also: Vec::new(),
+            more_explanations: 0,
             told_by: None,
             look_on: None,
             victims: chains
                 .iter()
-                .map(|one| Victim { held: held(one), chain: chain(one).into_iter().map(Arc::new).collect() })
+                .map(|one| {
+                    let chain = chain(one).into_iter().map(Arc::new).collect();
+                    Victim { held: held(one), cause: CauseRef(cause), gate: None, chain }
+                })
                 .collect(),
             on_the_way: Vec::new(),
             behind: Vec::new(),

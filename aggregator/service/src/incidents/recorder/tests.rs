@@ -53,13 +53,14 @@ fn root(cause: &'static findings::Cause, verdict: Verdict, victims: &[&str]) -> 
     };
     let victim = |name: &&str| {
         let held = Held { thing: pod(name), verdict, overdue_seconds: Some(1), words: String::new() };
-        Victim { held, chain: vec![Arc::new(last.clone())] }
+        Victim { held, cause: CauseRef(cause), gate: None, chain: vec![Arc::new(last.clone())] }
     };
     Root {
         id: RootId::new(cause.id),
         verdict,
         finding,
         also: vec![],
+        more_explanations: 0,
         told_by: None,
         look_on: None,
         victims: victims.iter().map(victim).collect(),
