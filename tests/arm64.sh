@@ -4,7 +4,7 @@
 # processes of this machine, and knows neither seccomp nor listmount.
 #
 # PROFILE=release runs the optimised programs that a release has; otherwise they are quicker to build.
-# Needs what docs/release.md names for linux-arm64, and qemu-aarch64-static (Debian: qemu-user-static), or QEMU.
+# Needs Rust's library and a linker for aarch64, and qemu-aarch64-static (Debian: qemu-user-static), or QEMU.
 set -eu
 cd "$(dirname "$0")/.."
 target=${TARGET:-${CARGO_TARGET_DIR:-target}}

@@ -55,7 +55,7 @@ impl Relay {
         (Relay(sender), questions)
     }
 
-    /// As [`Conversation::look`](super::Conversation::look), for the node of whoever asks.
+    /// As [`Conversation::facts`](super::Conversation::facts), for the node of whoever asks.
     pub async fn pods(&self, only: Option<&PodFilter>) -> Seen<ApiFacts> {
         match self.ask(ApiQuestion::Pods(only.cloned())).await {
             Ok(ApiAnswer::Pods(answer)) => answer,
