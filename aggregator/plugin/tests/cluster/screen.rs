@@ -67,6 +67,46 @@ fn pods_of_which_only_the_node_knows_are_one_block() {
     assert!(block.iter().any(|line| line.starts_with("   Never   kubectl delete pod --force")), "{text}");
 }
 
+/// Three namespaces with 25 pods each, deleted a moment ago.
+fn deleted_a_moment_ago() -> World {
+    let mut world = healthy();
+    let (now, end) = (world.ago(5), world.ago(-15));
+    for number in 1..=3 {
+        let namespace = format!("team-{number}");
+        world = world.going(&namespace, all_false());
+        for pod in 0..25 {
+            world = world.going_pod(&namespace, &format!("web-{pod}"), "node-a", "Running");
+        }
+    }
+    world
+        .list("/api/v1/namespaces")
+        .iter_mut()
+        .filter(|one| one["metadata"]["deletionTimestamp"].is_string())
+        .for_each(|one| one["metadata"]["deletionTimestamp"] = now.clone().into());
+    world
+        .list("/api/v1/pods")
+        .iter_mut()
+        .filter(|one| one["metadata"]["deletionTimestamp"].is_string())
+        .for_each(|one| one["metadata"]["deletionTimestamp"] = end.clone().into());
+    world
+}
+
+#[test]
+fn a_normal_deletion_is_one_line() {
+    let looked = look(deleted_a_moment_ago(), everything());
+    let text = shown(&looked);
+    let line = "3 namespaces and 75 pods are terminating normally; the last grace period ends in 15s.";
+    assert!(text.starts_with(&format!("Nothing is stuck\n\n{line}\n")), "{text}");
+    let named = look(deleted_a_moment_ago(), object("ns", "", "team-1"));
+    let text = tree(&named.report, Detail::Short, 100, Style::Plain);
+    assert!(text.starts_with("Nothing is stuck\n\n1 namespace and 25 pods are terminating normally;"), "{text}");
+    assert!(text.lines().count() <= 10, "a line for each kind: {text}");
+    assert!(text.contains("\n  team-1/web-0") || text.contains("  25 pods (team-1/web-"), "{text}");
+    for word in ["ROOT CAUSE", "Next", "Never", "Don't", "Do  "] {
+        assert!(!text.contains(word), "{word}: {text}");
+    }
+}
+
 #[test]
 fn the_oldest_root_is_first_and_each_has_its_proof() {
     let world = healthy().with_custom("example.com", "widgets", "Widget");
