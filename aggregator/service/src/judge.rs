@@ -157,9 +157,11 @@ impl Judge {
             Change::Listed(answered) => {
                 self.failing.remove(&answered.question);
                 let places = answered.answer.as_ref().seen().map(UidIndex::new).unwrap_or_default();
+                let places_len = places.len();
                 self.places.insert(answered.question.clone(), places);
                 let before = self.listed_at.get(&answered.question).map_or(0, |(_, cut)| *cut);
-                let cut = if answered.cut { before.saturating_add(1) } else { 0 };
+                let has_room = places_len < MIN_RELIST_ROOM;
+                let cut = if answered.cut && has_room { before.saturating_add(1) } else { 0 };
                 self.listed_at.insert(answered.question.clone(), (now, cut));
                 self.add(answered);
             }

@@ -20,8 +20,10 @@ pub async fn list(server: &Server<'_>, question: &Question) -> (Answer<Facts>, b
         let answer = pages.ask((*detail).into()).await.and_then(|body| whole(question, &body));
         let (Page { mut facts, next, .. }, bytes) = match answer {
             Answer::Seen(page) => page,
-            // The list was too old to go on with; what has come is true all the same.
-            Answer::Failed(Fault { kind: FaultKind::Stale, .. }) if let Some(all) = all => {
+            // The list was too old to go on with, or as much has come as there is room for; that is true all the same.
+            Answer::Failed(Fault { kind, .. })
+                if let Some(all) = all.take_if(|_| kind == FaultKind::Stale || read >= server.bounds.objects) =>
+            {
                 return (Answer::Seen(all), true);
             }
             other => return (other.map(|(page, _)| page.facts), false),
@@ -38,6 +40,9 @@ pub async fn list(server: &Server<'_>, question: &Question) -> (Answer<Facts>, b
             all.keep_shares(server.bounds.objects);
             is_cut = true;
         }
+        // Without namespaces there are no shares.
+        let is_shared = all.as_ref().and_then(|all| all.meta_at(0)).is_some_and(|meta| meta.namespace.is_some());
+        let max_read = if is_shared { max_read } else { server.bounds.objects };
         if let Some(all) = all.take_if(|_| is_last || read >= max_read) {
             return (Answer::Seen(all), is_cut || !is_last);
         }

@@ -30,6 +30,8 @@ struct Draft {
     root: Root,
     /// How many steps the shown finding has of its own.
     steps: usize,
+    /// Its explanations, those included that find no room.
+    explanations: HashSet<String>,
 }
 
 impl Roots {
@@ -85,7 +87,7 @@ impl Roots {
 
     /// The worst first, then the oldest, then the widest.
     pub(super) fn finish(self) -> Vec<Root> {
-        let mut roots: Vec<Root> = self.drafts.into_iter().map(|draft| draft.root).collect();
+        let mut roots: Vec<Root> = self.drafts.into_iter().map(Draft::finish).collect();
         roots.sort_by_key(|root| std::cmp::Reverse((root.verdict, root.oldest(), root.victims.len())));
         roots
     }
@@ -113,29 +115,27 @@ impl Draft {
             on_the_way: Vec::new(),
             behind: Vec::new(),
         };
-        Draft { root, steps: cause.steps.len() }
+        Draft { root, steps: cause.steps.len(), explanations: HashSet::from_iter([explanation(cause)]) }
+    }
+
+    fn finish(mut self) -> Root {
+        self.root.more_explanations = self.explanations.len().saturating_sub(1 + self.root.also.len());
+        self.root
     }
 
     /// Of the explanations the worst is shown, before what only its node knows; and of one explanation the chain that shows
     /// most.
     fn explain(&mut self, found: Found) {
-        let (Found { cause, .. }, Draft { root, steps }) = (found, &mut *self);
+        let (Found { cause, .. }, Draft { root, steps, explanations }) = (found, &mut *self);
+        let is_new = explanations.insert(explanation(cause));
         let is_same = root.finding.root == cause.draft.root;
         let is_better = match is_same {
             true => (cause.verdict, cause.steps.len()) > (root.verdict, *steps),
             false => (cause.verdict, cause.look_on().is_none()) > (root.verdict, root.look_on.is_none()),
         };
         if !is_better {
-            // Of what only the node knows each pod has a key of its own.
-            let is_one = |one: &Finding| match cause.look_on() {
-                Some(_) => one.cause.id == cause.draft.cause.id,
-                None => one.root == cause.draft.root,
-            };
-            let is_known = is_same || is_one(&root.finding) || root.also.iter().any(is_one);
-            match root.also.len() < MAX_OTHER_EXPLANATIONS {
-                _ if is_known => {}
-                true => root.also.push(found.finding()),
-                false => root.more_explanations += 1,
+            if is_new && root.also.len() < MAX_OTHER_EXPLANATIONS {
+                root.also.push(found.finding());
             }
             return;
         }
@@ -154,6 +154,11 @@ impl Draft {
         (root.verdict, root.told_by, root.look_on) = (cause.verdict, told_by(cause), cause.look_on());
         *steps = cause.steps.len();
     }
+}
+
+/// What makes an explanation another one. Of what only the node knows each pod has a key of its own, and one cause.
+fn explanation(cause: &RootCause) -> String {
+    if cause.look_on().is_some() { cause.draft.cause.id.to_owned() } else { cause.draft.root.clone() }
 }
 
 fn told_by(cause: &RootCause) -> Option<crate::diagnosis::ToldBy> {

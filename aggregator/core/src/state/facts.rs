@@ -147,21 +147,25 @@ impl Facts {
         let mut sizes: Vec<usize> = counts.into_values().collect();
         sizes.sort_unstable();
         let mut room = max_objects;
-        let mut largest_share = None;
+        let mut shares = None;
         for (index, size) in sizes.iter().enumerate() {
-            let share = room / (sizes.len() - index);
+            let left = sizes.len() - index;
+            let share = room / left;
             if *size > share {
-                largest_share = Some(share);
+                shares = Some((share, room - share * left));
                 break;
             }
             room -= size;
         }
-        let Some(largest_share) = largest_share else { return };
+        // What does not divide evenly is for the first of them.
+        let Some((share, mut rest)) = shares else { return };
         let mut kept: HashMap<String, usize> = HashMap::default();
         self.retain(|meta| {
             let count = kept.entry(namespace(meta)).or_default();
             *count += 1;
-            *count <= largest_share
+            let is_of_rest = *count == share + 1 && rest > 0;
+            rest -= usize::from(is_of_rest);
+            *count <= share || is_of_rest
         });
     }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use aggregator_core::judgement::judge;
-use aggregator_core::state::State;
+use aggregator_core::state::{Page, Question, Resource, Scope, State};
 use client::{Bounds, gather, reach};
 use findings::{FaultKind, Verdict};
 use kube::Client;
@@ -161,6 +161,17 @@ fn of_a_list_that_is_too_long_each_namespace_has_its_share() {
     assert!(pods.iter().any(|pod| pod.namespace.as_deref() == Some("small")), "{} pods", pods.len());
     assert!((590..=600).contains(&pods.len()), "{}", pods.len());
     assert!(report.unknown.iter().any(|one| one.kind == Some(FaultKind::TooLarge)), "{:#?}", report.unknown);
+}
+
+/// More namespaces than there is room for objects.
+#[test]
+fn of_more_namespaces_than_have_room_some_are_kept() {
+    let question = Question::terminating_metadata(Resource::new("", "v1", "pods"), Scope::All);
+    let item = |number: usize| json!({"metadata": {"name": "p", "namespace": format!("n{number}"), "uid": format!("{number}"), "deletionTimestamp": "2026-01-01T00:00:00Z"}});
+    let list = json!({"metadata": {}, "items": (0..601).map(item).collect::<Vec<_>>()});
+    let mut facts = Page::read(&question, list.to_string().as_bytes()).unwrap().facts;
+    facts.keep_shares(600);
+    assert_eq!(facts.count(), 600);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::incidents::Incident;
 use aggregator_core::report::{ClusterReport, Counts, Held, Root, TerminatingNormally, Victim};
 use aggregator_core::state::{ApiResource, ObjectRef, known};
 use findings::event::NAMESPACE;
-use findings::{Entity, Finding, Link, Placeholder, Remedy, RootId, Values, Verdict};
+use findings::{Confidence, Entity, Finding, Link, Placeholder, Remedy, RootId, Values, Verdict};
 
 use super::review::{Access, NotReviewed, Reviews, User};
 
@@ -159,7 +159,7 @@ impl Rights {
         }
         let is_part = seen.objects() < root.objects();
         let is_seen = |chain: &[Link]| chain.iter().all(|link| self.has(&link_access(link, known)));
-        if !is_seen(&seen.finding.chain) && hidden == 0 {
+        if !is_seen(&seen.finding.chain) {
             // The finding is that of the first object, which the caller may not see.
             let own = seen.victims.first().map(|victim| of_victim(&seen, victim));
             seen.finding = own.unwrap_or_else(|| unnamed(seen.finding));
@@ -168,6 +168,7 @@ impl Rights {
             // It quotes other objects on the way.
             seen.finding.evidence.clear();
             seen.also.clear();
+            seen.more_explanations = 0;
         }
         let mut chain: Vec<Arc<Link>> = seen.finding.chain.into_iter().map(Arc::new).collect();
         hidden += self.chain(&mut chain, known);
@@ -181,6 +182,7 @@ impl Rights {
             seen.finding.root = format!("{}:{HIDDEN}, {first}", seen.finding.cause.id);
             seen.id = RootId::new(&seen.finding.root);
             seen.also.clear();
+            seen.more_explanations = 0;
             seen.told_by = None;
             seen.look_on = None;
             for victim in &mut seen.victims {
@@ -240,10 +242,15 @@ impl Rights {
 fn of_victim(root: &Root, victim: &Victim) -> Finding {
     let Victim { held, cause, gate, chain } = victim;
     let finding = root.finding.clone();
-    let remedy = match (&root.look_on, &held.thing.namespace) {
-        (Some(node), Some(namespace)) => {
+    let pods = chain.iter().rev().filter_map(|link| match &link.what {
+        Some(Entity::Object { kind, namespace: Some(namespace), name }) if kind == "Pod" => {
+            Some(format!("{namespace}/{name}"))
+        }
+        _ => None,
+    });
+    let remedy = match (&root.look_on, pods.take(1).next()) {
+        (Some(node), Some(pod)) => {
             let mut values = Values::new();
-            let pod = format!("{namespace}/{}", held.thing.name);
             values.set(Placeholder::AgentPod, &pod);
             values.set(Placeholder::Pod, pod);
             values.set(Placeholder::Node, node);
@@ -256,6 +263,7 @@ fn of_victim(root: &Root, victim: &Victim) -> Finding {
         gate: *gate,
         chain: chain.iter().map(|link| Link::clone(link)).collect(),
         root: format!("{}:{}", cause.id, held.thing),
+        confidence: Confidence::Probable,
         remedy,
         ..unnamed(finding)
     }
@@ -292,7 +300,7 @@ fn unnamed(finding: Finding) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use findings::{CauseRef, Confidence, cause};
+    use findings::{CauseRef, cause};
 
     use super::*;
 

@@ -52,7 +52,7 @@ pub struct Recorder {
     open: BTreeMap<String, Arc<Incident>>,
     /// The earliest end first.
     ended: VecDeque<Arc<Incident>>,
-    /// Whether the next snapshot is the first: what is gone by then went unseen.
+    /// Whether the next snapshot is the first, or the first whole one: what is gone by then went unseen.
     is_new: bool,
 }
 
@@ -111,7 +111,8 @@ impl Recorder {
         }
         changed |= self.record_left_behind(snapshot);
         changed |= self.forget(snapshot.at);
-        self.is_new = false;
+        // After a list that was cut, what has gone meanwhile went unseen.
+        self.is_new = !snapshot.is_whole;
         changed
     }
 

@@ -216,6 +216,9 @@ fn of_a_list_that_was_cut_nothing_has_gone() {
     snapshot.is_whole = true;
     shown.0.observe(&snapshot);
     assert_eq!(open(&shown.0), 1);
+    let seen: Vec<bool> =
+        shown.0.incidents().filter_map(|incident| incident.end.as_ref()).map(|end| end.seen).collect();
+    assert_eq!(seen, [false], "when it went is not known");
 }
 
 fn written(recorder: &Recorder) -> Vec<u8> {
