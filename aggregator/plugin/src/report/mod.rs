@@ -4,6 +4,7 @@ mod drawing;
 mod name;
 mod normal;
 mod screen;
+mod short_names;
 mod summary;
 mod table;
 mod tree;

@@ -3,7 +3,7 @@
 use aggregator_core::report::ClusterReport;
 use findings::render::Page;
 
-use super::screen::{short_name, some};
+use super::short_names::{short_name, some};
 
 /// Writes the line for all of it.
 pub fn line(page: &mut Page, report: &ClusterReport) {

@@ -9,10 +9,9 @@ use findings::render::{Page, Style};
 use findings::{Confidence, Entity, Verdict, clean, duration};
 
 use super::normal;
+use super::short_names::{short_name, some};
 use super::summary::{NotSeen, by_reason, summary};
 
-/// More names of what a root holds are counted.
-const MAX_NAMES: usize = 3;
 /// More notes are counted.
 const MAX_NOTES: usize = 3;
 /// Words of a root that are shorter are shown with what leads to it.
@@ -179,26 +178,6 @@ fn counted(root: &Root) -> String {
         parts.push(format!("{} ns", namespaces.len()));
     }
     parts.join(", ")
-}
-
-/// `shop/db-0` of a pod, `ns/shop`, `widget shop/w1`.
-pub fn short_name(object: &ObjectRef) -> String {
-    let of = |name: &str| clean(name, 253);
-    match &object.namespace {
-        Some(namespace) if object.is(known::PODS) => format!("{}/{}", of(namespace), of(&object.name)),
-        Some(namespace) => format!("{} {}/{}", clean(&object.kind.to_lowercase(), 63), of(namespace), of(&object.name)),
-        None if object.is(known::NAMESPACES) => format!("ns/{}", of(&object.name)),
-        None => format!("{}/{}", clean(&object.kind.to_lowercase(), 63), of(&object.name)),
-    }
-}
-
-/// The first names, and how many more there are.
-pub fn some(names: &[String]) -> String {
-    let shown = names.iter().take(MAX_NAMES).cloned().collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(MAX_NAMES) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
 }
 
 fn not_seen(page: &mut Page, same: &NotSeen) {

@@ -7,9 +7,9 @@ use axum::http::{StatusCode, header, request::Parts};
 use axum::response::{IntoResponse, Response};
 
 use super::Shared;
+use super::peer::Peer;
 use super::rate_limit::RateLimits;
 use super::review::{MAX_TOKEN_BYTES, NotReviewed, Reviews, User};
-use super::server::Peer;
 
 /// Somebody the API server knows.
 pub struct Caller {

@@ -7,6 +7,7 @@ mod concurrency_limit;
 mod metrics;
 mod openapi;
 mod page;
+mod peer;
 mod rate_limit;
 mod review;
 mod router;

@@ -1,6 +1,6 @@
 //! Connections: how many, how long, and how much each may say.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::Extension;
@@ -16,6 +16,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::Shared;
 use super::concurrency_limit::ConcurrencyLimit;
+use super::peer::Peer;
 use super::router::router;
 
 /// At the same time, and of one address: behind a port-forward all come from the same.
@@ -31,10 +32,6 @@ const MAX_HEADERS: usize = 64;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// A connection lives no longer; whoever follows a stream begins anew.
 const MAX_CONNECTION_AGE: Duration = Duration::from_secs(600);
-
-/// Where a request comes from. A header of a proxy is not believed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Peer(pub IpAddr);
 
 /// Listens there; the address that was given is returned, because port 0 means any.
 pub async fn bind(address: SocketAddr) -> std::io::Result<(TcpListener, SocketAddr)> {
