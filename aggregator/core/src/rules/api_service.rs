@@ -1,12 +1,13 @@
 //! Why an aggregated API is not served.
 
+mod backed_api;
 mod neighbours;
 mod unavailable;
 mod unreachable;
 
 use findings::{Placeholder, cause};
 
-use self::unavailable::Unavailable;
+use self::backed_api::Unavailable;
 use super::phrases::lasting;
 use crate::diagnosis::{Diagnosis, RootCause};
 use crate::lister::Lister;

@@ -1,41 +1,15 @@
 //! Why an aggregated API is said to be unavailable.
 
-use findings::{Cause, Placeholder, cause};
+use findings::{Placeholder, cause};
 
+use super::backed_api::Unavailable;
 use super::unreachable;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
-use crate::lister::Lister;
 use crate::messages::api_service::{Failure, failure};
 use crate::rules::backend::{self, Backend};
 use crate::rules::ca_bundle;
-use crate::rules::phrases::condition_text;
-use crate::state::*;
-
-/// An API that is served by a Service, and what the API server says of it.
-pub struct Unavailable<'c, 'l> {
-    pub lister: &'c Lister<'l>,
-    pub target: &'c ObjectRef,
-    pub api: &'c ApiService,
-    pub available: &'c Condition,
-    pub reference: &'c ServiceRef,
-}
 
 impl Unavailable<'_, '_> {
-    /// The Service that serves it.
-    pub fn service(&self) -> ObjectRef {
-        ObjectRef::namespaced(known::SERVICES, &self.reference.namespace, &self.reference.name)
-    }
-
-    /// What was found below it.
-    pub fn found(&self, cause: &'static Cause) -> RootCause {
-        RootCause::below(cause, self.target)
-            .name(Placeholder::ApiService, &self.target.name)
-            .name(Placeholder::Namespace, &self.reference.namespace)
-            .name(Placeholder::Service, self.reference)
-            .name(Placeholder::ServiceName, &self.reference.name)
-            .evidence(format!("status of {}", self.target), condition_text(self.available))
-    }
-
     /// Explains it by what is behind the Service.
     pub fn explain(&self, diagnosis: &mut Diagnosis) {
         let unexplained =

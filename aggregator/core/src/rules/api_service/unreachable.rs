@@ -2,8 +2,8 @@
 
 use findings::{Cause, Placeholder, cause};
 
+use super::backed_api::Unavailable;
 use super::neighbours::{self, Neighbour};
-use super::unavailable::Unavailable;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::messages::api_service::{Failure, address};
 use crate::rules::node::{self, NoRoute};
