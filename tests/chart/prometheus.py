@@ -48,10 +48,11 @@ def staged(stack, folder, log):
     deaf = record.deaf_runtime(stack, folder)
     refused = {"path": "/apis/apiregistration.k8s.io", "do": "forbidden"}
     _, unseen = record.api_server(stack, folder, "unseen", "discovery-failure", log, [refused])
-    agents = [
-        record.agent(stack, flags, log, {"node": "lab-node"}),
-        record.agent(stack, [*others, deaf], log, {"node": "deaf-node"}),
-    ]
+    # Both are the agent of one node, and an agent that starts takes over the Events that this node has. So this one has
+    # read them (none) before the other writes its own.
+    deaf_agent = record.agent(stack, [*others, deaf], log, {"node": "deaf-node"})
+    until(True, lambda: re.search(r'_source_failures_total\{source="cri"\} [1-9]', metrics(deaf_agent.port)) is not None)
+    agents = [record.agent(stack, flags, log, {"node": "lab-node"}), deaf_agent]
     service = record.service(stack, kubeconfig, log, {"pod": "aggregator-0"}, "--no-events")
     other = record.service(stack, unseen, log, {"pod": "aggregator-1"}, "--lease=why-terminating/none")
     return [job("why-terminating-agent", agents), job("why-terminating-aggregator", [service, other])], service.process
@@ -76,6 +77,11 @@ def prometheus(stack, program, folder, jobs, log):
     data = f"--storage.tsdb.path={folder}/data"
     stack.enter_context(record.running(program, f"--config.file={config}", data, listen, log=log))
     return f"http://127.0.0.1:{port}"
+
+
+def metrics(port):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        return answer.read().decode()
 
 
 def get(address, path, **parameters):
