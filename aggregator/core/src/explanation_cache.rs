@@ -8,6 +8,7 @@ use std::sync::Arc;
 use foldhash::{HashMap, HashSet, HashSetExt as _};
 use jiff::Timestamp;
 
+use crate::access::Reads;
 use crate::diagnosis::Explained;
 use crate::graph::Named;
 use crate::lister::{Changes, Dependency, Lister, Trace};
@@ -24,6 +25,8 @@ const MAX_REFRESHED: usize = 100;
 #[derive(Debug, Default)]
 pub struct ExplanationCache {
     objects: HashMap<Named, Basis>,
+    /// Each different one of those that were read for them.
+    reads: HashSet<Reads>,
     /// What the choice of what is explained rests on.
     chosen: Vec<Dependency>,
     at: Timestamp,
@@ -88,12 +91,14 @@ impl ExplanationCache {
             trace.add(&basis.trace);
             return Arc::clone(explained);
         }
-        let explained = Arc::new(Explained::new(object.clone(), rules::explain(lister, object)));
+        let diagnosis = rules::explain(lister, object);
+        let mut found = lister.take_trace();
+        let reads = self.shared(Reads::new(std::mem::take(&mut found.reads)));
+        let explained = Arc::new(Explained::new(object.clone(), diagnosis, reads));
         self.count += 1;
         let lasts =
             (explained.diagnosis.overdue.unwrap_or(0) / 100).clamp(*REFRESH_SECONDS.start(), *REFRESH_SECONDS.end());
-        let basis =
-            Basis { trace: lister.take_trace(), at: now, lasts, count: self.count, round: Cell::new(self.round) };
+        let basis = Basis { trace: found, at: now, lasts, count: self.count, round: Cell::new(self.round) };
         trace.add(&basis.trace);
         // Else the key would stay what was known before.
         self.objects.remove(object);
@@ -101,10 +106,22 @@ impl ExplanationCache {
         explained
     }
 
+    /// For most objects of a namespace the same is read.
+    fn shared(&mut self, reads: Reads) -> Reads {
+        match self.reads.get(&reads) {
+            Some(known) => known.clone(),
+            None => {
+                self.reads.insert(reads.clone());
+                reads
+            }
+        }
+    }
+
     /// Ends it: what nothing waits for any more is dropped.
     pub(crate) fn end(&mut self) {
         let round = self.round;
         self.objects.retain(|_, basis| basis.round.get() == round);
+        self.reads.retain(Reads::is_shared);
     }
 
     /// Whether more was old than was explained anew.

@@ -8,6 +8,7 @@
 //! The rules ask a [`lister::Lister`] for what they need. What the state does not have yet becomes the next
 //! [`state::Question`]s, so that the plan of what to ask and the judgement are the same code.
 
+pub mod access;
 mod deletion_cycle;
 pub mod diagnosis;
 pub mod engine;

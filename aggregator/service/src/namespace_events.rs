@@ -225,6 +225,7 @@ mod tests {
             told_by: None,
             since: DATE,
             until: None,
+            reads: aggregator_core::access::Reads::default(),
         };
         Incident {
             id: "1".to_owned(),

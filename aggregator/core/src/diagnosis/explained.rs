@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use findings::{Finding, Link};
 
 use super::{Diagnosis, RootCause, Step};
+use crate::access::Reads;
 use crate::state::ObjectRef;
 
 /// What leads from a victim to the object that a cause was found at, which is the last of them. Of a long way the middle is
@@ -24,22 +25,24 @@ pub struct Explained {
     pub object: ObjectRef,
     /// What is known of it.
     pub diagnosis: Diagnosis,
+    /// What was read for that.
+    pub reads: Reads,
     link: OnceLock<Arc<Link>>,
     /// For each cause.
     down: OnceLock<Vec<Vec<Arc<Link>>>>,
 }
 
 impl Explained {
-    /// Keeps both.
-    pub fn new(object: ObjectRef, diagnosis: Diagnosis) -> Self {
-        Explained { object, diagnosis, link: OnceLock::new(), down: OnceLock::new() }
+    /// Keeps all three.
+    pub fn new(object: ObjectRef, diagnosis: Diagnosis, reads: Reads) -> Self {
+        Explained { object, diagnosis, reads, link: OnceLock::new(), down: OnceLock::new() }
     }
 
     /// The same with one more cause.
     pub fn with(&self, cause: RootCause) -> Self {
         let mut diagnosis = self.diagnosis.clone();
         diagnosis.causes.push(cause);
-        Explained::new(self.object.clone(), diagnosis)
+        Explained::new(self.object.clone(), diagnosis, self.reads.clone())
     }
 
     fn link(&self) -> &Arc<Link> {

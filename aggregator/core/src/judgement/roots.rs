@@ -45,10 +45,11 @@ impl Roots {
         let index = self.index(cause);
         match self.drafts.get_mut(index) {
             Some(draft) => draft.explain(found),
-            None => self.drafts.push(Draft::new(found)),
+            None => self.drafts.push(Draft::new(found, held)),
         }
         let is_new = self.drafts.len() > before;
         let Some(Draft { root, .. }) = self.drafts.get_mut(index) else { return 0 };
+        root.reads.add(&held.reads);
         let verdict = root.verdict;
         if let Some(finding) = root.explanations_mut().find(|finding| finding.root == cause.draft.root) {
             // What one object proves is so, however little another shows of it; that one is merely young proves nothing.
@@ -101,7 +102,7 @@ impl Roots {
 }
 
 impl Draft {
-    fn new(found: Found) -> Self {
+    fn new(found: Found, held: &Held) -> Self {
         let Found { cause, .. } = found;
         let root = Root {
             id: RootId::new(&cause.identity()),
@@ -114,6 +115,7 @@ impl Draft {
             victims: Vec::new(),
             on_the_way: Vec::new(),
             behind: Vec::new(),
+            reads: held.reads.clone(),
         };
         Draft { root, steps: cause.steps.len(), explanations: HashSet::from_iter([explanation(cause)]) }
     }

@@ -1,5 +1,6 @@
 //! What follows for an object from all that it waits for.
 
+use crate::access::Reads;
 use crate::diagnosis::RootCause;
 use crate::graph::{Graph, Marks, Node};
 
@@ -9,6 +10,8 @@ pub(super) struct Waiting<'g> {
     worst: Vec<Option<&'g RootCause>>,
     /// By circle: whether something of it, or below it, could not be seen.
     blind: Vec<bool>,
+    /// By circle: what was read for it and for all that is below it.
+    reads: Vec<Reads>,
     circles: Marks<usize>,
     /// Victims that another victim waits for. Of victims that wait for each other, all but the first.
     inner: Marks<bool>,
@@ -22,9 +25,14 @@ impl<'g> Waiting<'g> {
         nodes.sort_by_key(|node| circles[*node]);
         let mut worst: Vec<Option<&RootCause>> = vec![None; graph.len()];
         let mut blind = vec![false; graph.len()];
+        let mut reads: Vec<Option<Reads>> = vec![None; graph.len()];
         for node in &nodes {
             let is_blind_below = graph.waits_for(*node).iter().any(|next| blind[circles[*next]]);
             blind[circles[*node]] |= is_blind_below || graph.diagnosis(*node).is_blind();
+            let mut read = reads[circles[*node]].take().unwrap_or_else(|| graph.explained(*node).reads.clone());
+            let read_below = graph.waits_for(*node).iter().filter_map(|next| reads[circles[*next]].as_ref());
+            [&graph.explained(*node).reads].into_iter().chain(read_below).for_each(|more| read.add(more));
+            reads[circles[*node]] = Some(read);
             let own = graph.diagnosis(*node).causes.iter();
             let below = graph.waits_for(*node).iter().filter_map(|next| worst[circles[*next]]);
             let known = worst[circles[*node]];
@@ -33,7 +41,13 @@ impl<'g> Waiting<'g> {
         }
         nodes.reverse();
         let inner = inner(graph, &circles, nodes);
-        Waiting { worst, blind, circles, inner }
+        let reads = reads.into_iter().map(Option::unwrap_or_default).collect();
+        Waiting { worst, blind, reads, circles, inner }
+    }
+
+    /// All that was read to know what holds it: for itself, and for all that it waits for.
+    pub(super) fn reads(&self, node: Node) -> &Reads {
+        &self.reads[self.circles[node]]
     }
 
     /// The worst cause of all that it waits for, and of its own.

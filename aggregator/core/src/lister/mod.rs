@@ -16,6 +16,7 @@ use jiff::Timestamp;
 use agent_events::ByNode;
 pub use trace::{Changes, Dependency, Trace};
 
+use crate::access::Access;
 use crate::messages::Message;
 use crate::state::{
     AgentEvent, Answer, Answered, ApiResource, Detail, Discovery, Facts, Kind, Lease, Meta, Namespace, Node, Object,
@@ -62,6 +63,11 @@ impl<'a> Lister<'a> {
 
     fn depends_on(&self, one: Dependency) {
         self.trace.borrow_mut().dependencies.push(one);
+    }
+
+    /// Notes the right that this takes.
+    fn reads(&self, access: impl Into<Option<Access>>) {
+        self.trace.borrow_mut().reads.extend(access.into());
     }
 
     fn asks(&self, question: Question) {
@@ -139,6 +145,7 @@ impl<'a> Lister<'a> {
     /// A list that has all of these.
     fn listed<K: Kind>(&self, known: ApiResource, scope: &Scope) -> Answer<&'a [K]> {
         if let (Scope::Namespace(_), Some(all)) = (scope, self.whole::<K>(known)) {
+            self.reads(Access::list(&known.into(), scope));
             return Answer::Seen(all);
         }
         let (resource, scope, select, detail) = (known.into(), scope.clone(), Select::Every, Detail::Full);
@@ -154,7 +161,10 @@ impl<'a> Lister<'a> {
     /// Volumes that are a path of one node: of a large cluster these few are kept, where not all are known anyway.
     pub fn local_volumes(&self) -> Answer<Vec<&'a PersistentVolume>> {
         match self.whole::<PersistentVolume>(known::VOLUMES) {
-            Some(all) => Answer::Seen(all.iter().filter(|volume| volume.is_local()).collect()),
+            Some(all) => {
+                self.reads(Access::list(&known::VOLUMES.into(), &Scope::All));
+                Answer::Seen(all.iter().filter(|volume| volume.is_local()).collect())
+            }
             None => self.select(known::VOLUMES, Scope::All, Select::Local),
         }
     }
@@ -265,6 +275,7 @@ impl<'a> Lister<'a> {
         let of_all = agent_events::question(None);
         self.depends_on(Dependency::object(&of_all, None, node));
         if let Some(all) = self.state.answers.get(&of_all).filter(|all| !all.cut) {
+            self.reads(Access::of_question(&of_all));
             let all = all.answer.as_ref().and_then(slice_of::<AgentEvent>);
             return all.map(|events| self.by_node.get_or_init(|| ByNode::new(events)).events(node).collect());
         }
@@ -331,6 +342,9 @@ impl<'a> Lister<'a> {
         self.depends_on(Dependency::object(question, namespace, name));
         let (question, answered) = self.state.answers.get_key_value(question)?;
         let Answer::Seen(facts) = &answered.answer else { return None };
+        if let Question::Objects { resource, .. } = question {
+            self.reads(Access::get(resource, namespace, name));
+        }
         let objects = K::among(facts)?;
         let mut indexes = self.index.borrow_mut();
         let index = indexes.entry(question).or_insert_with(|| {
@@ -341,8 +355,9 @@ impl<'a> Lister<'a> {
     }
 
     /// All objects of a kind that some answer holds; one that was asked for twice comes twice.
-    pub fn met<K: Kind + 'a>(&self) -> impl Iterator<Item = &'a K> + use<'a, K> {
+    pub fn met<K: Kind + 'a>(&self, known: ApiResource) -> impl Iterator<Item = &'a K> + use<'a, K> {
         self.trace.borrow_mut().depends_on_all = true;
+        self.reads(Access::list(&known.into(), &Scope::All));
         let answers = self.state.answers.values();
         let facts = answers.filter_map(|answered| answered.answer.as_ref().seen());
         facts.filter_map(|facts| K::among(facts)).flatten()
@@ -351,13 +366,17 @@ impl<'a> Lister<'a> {
     /// When kube-controller-manager last wrote the status of an object that was met, and of which.
     pub fn controllers_wrote(&self) -> Option<&(Timestamp, ObjectRef)> {
         self.trace.borrow_mut().depends_on_all = true;
+        for known in [known::NAMESPACES, known::NODES] {
+            self.reads(Access::list(&known.into(), &Scope::All));
+        }
         let look = || {
             let wrote = |known, meta: &Meta| {
                 let shown = ObjectRef::cluster_wide(known, &meta.name);
                 meta.controllers_wrote_at().map(|at| (at, shown))
             };
-            let namespaces = self.met::<Namespace>().filter_map(|one| wrote(known::NAMESPACES, &one.metadata));
-            let nodes = self.met::<Node>().filter_map(|one| wrote(known::NODES, &one.metadata));
+            let namespaces =
+                self.met::<Namespace>(known::NAMESPACES).filter_map(|one| wrote(known::NAMESPACES, &one.metadata));
+            let nodes = self.met::<Node>(known::NODES).filter_map(|one| wrote(known::NODES, &one.metadata));
             namespaces.chain(nodes).max()
         };
         self.controllers_wrote.get_or_init(look).as_ref()
@@ -367,6 +386,7 @@ impl<'a> Lister<'a> {
         self.depends_on(Dependency::answer(&question));
         match self.state.answers.get(&question) {
             Some(answered) => {
+                self.reads(Access::of_question(&question));
                 if answered.cut {
                     self.trace.borrow_mut().cut.insert(answered.question.to_string());
                 }

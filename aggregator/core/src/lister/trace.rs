@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 
+use crate::access::Access;
 use crate::state::{AgentEvent, Facts, Kind as _, Meta, Question};
 use foldhash::HashSet;
 
@@ -55,6 +56,8 @@ pub struct Trace {
     pub silent_nodes: BTreeSet<String>,
     /// Answers that were used and are not whole.
     pub cut: BTreeSet<String>,
+    /// The rights that it takes to read what was used.
+    pub reads: BTreeSet<Access>,
 }
 
 impl Trace {
@@ -66,7 +69,7 @@ impl Trace {
         self
     }
 
-    /// Takes in another one, but for its dependencies.
+    /// Takes in another one, but for its dependencies and what was read.
     pub fn add(&mut self, other: &Trace) {
         self.questions.extend(other.questions.iter().cloned());
         self.silent_nodes.extend(other.silent_nodes.iter().cloned());

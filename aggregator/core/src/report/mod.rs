@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use normal::NormalKind;
 
+use crate::access::Reads;
 use crate::diagnosis::ToldBy;
 use crate::state::{ObjectRef, Subject};
 
@@ -169,6 +170,9 @@ pub struct Root {
     pub on_the_way: Vec<ObjectRef>,
     /// What waits behind the victims and is no problem of its own.
     pub behind: Vec<String>,
+    /// What was read for all of it.
+    #[serde(skip)]
+    pub reads: Reads,
 }
 
 fn is_zero(number: &usize) -> bool {
@@ -236,6 +240,9 @@ pub struct Held {
     pub overdue_seconds: Option<i64>,
     /// How it stands, in words.
     pub words: String,
+    /// What was read to know that, and what holds it.
+    #[serde(skip)]
+    pub reads: Reads,
 }
 
 impl Held {

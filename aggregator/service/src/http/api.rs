@@ -67,7 +67,7 @@ impl Seen {
 
     /// The incidents that the caller may see.
     pub fn visible_incidents(&self) -> Vec<Incident> {
-        self.rights.incidents(self.incidents.iter().map(Arc::as_ref), &self.whole)
+        self.rights.incidents(self.incidents.iter().map(Arc::as_ref))
     }
 }
 
@@ -257,7 +257,7 @@ pub async fn one_incident(
 ) -> Result<Response, Refusal> {
     let seen = see(&shared, &caller.user).await?;
     let incident = seen.incidents.iter().map(Arc::as_ref).find(|incident| incident.id == id);
-    let incident = seen.rights.incidents(incident, &seen.whole).pop().ok_or(Refusal::NothingToSee)?;
+    let incident = seen.rights.incidents(incident).pop().ok_or(Refusal::NothingToSee)?;
     if format.as_deref() == Some("md") {
         let text = markdown(&incident, shared.served.clock.now());
         return Ok(([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], text).into_response());

@@ -19,7 +19,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::Shared;
 use super::caller::{Caller, Refused};
-use super::review::Access;
+use super::review::Right;
 use crate::published::{Findings, Published};
 use crate::requests::{Outcome, Requests};
 use crate::resource_usage;
@@ -54,7 +54,7 @@ pub async fn render(State(shared): State<Shared>, mut parts: Parts) -> Response 
 
 async fn may_read(parts: &mut Parts, shared: &Shared) -> Result<bool, Refused> {
     let Caller { user, .. } = Caller::from_request_parts(parts, shared).await?;
-    shared.reviews.may(&user, &Access::Path("/metrics")).await.map_err(|_| Refused::Unreviewed)
+    shared.reviews.may(&user, &Right::Path("/metrics")).await.map_err(|_| Refused::Unreviewed)
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -277,6 +277,7 @@ mod tests {
             victims,
             on_the_way,
             behind,
+            reads: aggregator_core::access::Reads::default(),
         }
     }
 

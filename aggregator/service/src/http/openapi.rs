@@ -52,8 +52,8 @@ pub fn document(routes: &[Route]) -> Value {
         "info": {
             "title": "why-terminating",
             "version": "1",
-            "description": "What holds whatever is stuck in Terminating, as far as the caller may see it. What may not \
-                be seen reads \"something you may not see\".",
+            "description": "What holds whatever is stuck in Terminating, as far as the caller has permission to \
+                read all that it rests on.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],

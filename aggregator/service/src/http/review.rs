@@ -6,7 +6,7 @@ use std::hash::Hash;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use aggregator_core::state::Name;
+use aggregator_core::access::Access;
 use client::{ApiClient, Client, Content, Limits, Response};
 use futures::StreamExt as _;
 use http::Method;
@@ -47,27 +47,11 @@ impl User {
     }
 }
 
-/// Something that somebody may or may not do.
+/// Something that a caller may or may not do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Access {
-    /// To look at objects of a resource: in a namespace, or of the whole cluster.
-    Get {
-        /// The API group.
-        group: Name,
-        /// The plural.
-        plural: Name,
-        /// The namespace; none for what lives in none.
-        namespace: Option<String>,
-    },
-    /// To list objects of a resource.
-    List {
-        /// The API group.
-        group: Name,
-        /// The plural.
-        plural: Name,
-        /// The namespace; none for all of them.
-        namespace: Option<String>,
-    },
+pub enum Right {
+    /// To read objects.
+    Read(Access),
     /// To read a path that is no resource.
     Path(&'static str),
 }
@@ -87,7 +71,7 @@ pub struct Reviews {
     api: ApiClient,
     places: Semaphore,
     users: Mutex<Cache<[u8; 32], Option<User>>>,
-    access: Mutex<Cache<([u8; 32], Access), bool>>,
+    rights: Mutex<Cache<([u8; 32], Right), bool>>,
 }
 
 /// Answers that are not old.
@@ -113,8 +97,8 @@ impl Reviews {
     pub fn new(client: Client, request_timeout: Duration) -> Self {
         let api = ApiClient::new(client, Limits::new(request_timeout, MAX_REVIEW_BYTES));
         let places = Semaphore::new(MAX_CONCURRENT_REVIEWS);
-        let (users, access) = (Mutex::new(Cache(HashMap::new())), Mutex::new(Cache(HashMap::new())));
-        Reviews { api, places, users, access }
+        let (users, rights) = (Mutex::new(Cache(HashMap::new())), Mutex::new(Cache(HashMap::new())));
+        Reviews { api, places, users, rights }
     }
 
     /// What was said of a token a moment ago, if it was asked.
@@ -143,7 +127,7 @@ impl Reviews {
     pub async fn allowed(&self, user: &User, asked: Vec<Access>) -> Result<HashMap<Access, bool>, NotReviewed> {
         let who = &user.digest();
         let answers = futures::stream::iter(asked).map(|access| async move {
-            let allowed = self.known_or_asked(user, who, &access).await?;
+            let allowed = self.known_or_asked(user, who, &Right::Read(access.clone())).await?;
             Ok((access, allowed))
         });
         let answers: Vec<Result<(Access, bool), NotReviewed>> =
@@ -152,35 +136,30 @@ impl Reviews {
     }
 
     /// Whether somebody may do it.
-    pub async fn may(&self, user: &User, access: &Access) -> Result<bool, NotReviewed> {
-        self.known_or_asked(user, &user.digest(), access).await
+    pub async fn may(&self, user: &User, right: &Right) -> Result<bool, NotReviewed> {
+        self.known_or_asked(user, &user.digest(), right).await
     }
 
-    async fn known_or_asked(&self, user: &User, who: &[u8; 32], access: &Access) -> Result<bool, NotReviewed> {
-        let key = (*who, access.clone());
-        if let Some(known) = self.access.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+    async fn known_or_asked(&self, user: &User, who: &[u8; 32], right: &Right) -> Result<bool, NotReviewed> {
+        let key = (*who, right.clone());
+        if let Some(known) = self.rights.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
             return Ok(known);
         }
-        let attributes = |verb: &str, group: &str, plural: &str, namespace: &Option<String>| {
-            let namespace = namespace.as_deref().unwrap_or_default();
-            json!({"verb": verb, "group": group, "resource": plural, "namespace": namespace})
-        };
         let mut spec = json!({"user": user.username, "uid": user.uid, "groups": user.groups, "extra": user.extra});
-        match access {
-            Access::Get { group, plural, namespace } => {
-                spec["resourceAttributes"] = attributes("get", group, plural, namespace);
+        match right {
+            Right::Read(Access { verb, group, plural, namespace }) => {
+                let namespace = namespace.as_deref().unwrap_or_default();
+                spec["resourceAttributes"] =
+                    json!({"verb": verb, "group": group, "resource": plural, "namespace": namespace});
             }
-            Access::List { group, plural, namespace } => {
-                spec["resourceAttributes"] = attributes("list", group, plural, namespace);
-            }
-            Access::Path(path) => spec["nonResourceAttributes"] = json!({"verb": "get", "path": path}),
+            Right::Path(path) => spec["nonResourceAttributes"] = json!({"verb": "get", "path": path}),
         }
         let review = json!({
             "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec
         });
         let status = self.review("/apis/authorization.k8s.io/v1/subjectaccessreviews", &review).await?;
         let allowed = status["allowed"] == true && status["denied"] != true;
-        self.access.lock().unwrap_or_else(PoisonError::into_inner).put(key, allowed);
+        self.rights.lock().unwrap_or_else(PoisonError::into_inner).put(key, allowed);
         Ok(allowed)
     }
 

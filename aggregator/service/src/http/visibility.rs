@@ -1,120 +1,112 @@
-//! What of a report a caller may see. What is hidden keeps its place in a chain, so that the shape stays.
+//! What of a report a caller may see: what follows from what they have permission to read, and nothing else. Each object and
+//! root of a report has what was read to know of it ([`Reads`]), which the lister has noted.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::incidents::Incident;
+use crate::incidents::{Hold, Incident};
+use aggregator_core::access::{Access, Reads};
 use aggregator_core::report::{ClusterReport, Counts, Held, Root, TerminatingNormally, Victim};
-use aggregator_core::state::{ApiResource, ObjectRef, known};
+use aggregator_core::state::{ObjectRef, Scope, known};
 use findings::event::NAMESPACE;
-use findings::{Confidence, Entity, Finding, Link, Placeholder, Remedy, RootId, Values, Verdict};
+use findings::{Confidence, Entity, Finding, Link, Placeholder, Remedy, Values, Verdict};
 
-use super::review::{Access, NotReviewed, Reviews, User};
+use super::review::{NotReviewed, Reviews, User};
 
-/// In place of what somebody may not see.
-const HIDDEN: &str = "something you may not see";
+/// How an object stands whose explanation rests on something that the caller has no permission to read, or that has none.
+const HIDDEN: &str = "no permission to read all that its explanation rests on";
 
-/// What somebody may do, as far as it was asked.
+/// What a caller has permission to read, as far as it was asked.
 pub struct Rights(HashMap<Access, bool>);
 
-/// The right to see an object: its namespace's objects of that kind.
-fn object_access(object: &ObjectRef) -> Access {
-    Access::Get {
-        group: object.resource.group.clone(),
-        plural: object.resource.plural.clone(),
-        namespace: object.namespace.clone(),
-    }
-}
-
-/// The right to see what agents tell.
+/// The right to see what agents report.
 fn agent_access() -> Access {
-    let (group, plural) = (known::AGENT_EVENTS.group.into(), known::AGENT_EVENTS.plural.into());
-    Access::List { group, plural, namespace: Some(NAMESPACE.to_owned()) }
+    Access::list(&known::AGENT_EVENTS.into(), &Scope::Namespace(NAMESPACE.to_owned()))
 }
 
-/// The right to see whatever is: it is asked for what names no object.
-fn full_access() -> Access {
-    Access::List { group: "*".into(), plural: "*".into(), namespace: None }
+/// All objects of a report.
+fn objects(report: &ClusterReport) -> impl Iterator<Item = &ObjectRef> {
+    let held = report.unexplained.iter().chain(report.terminating_normally.iter().map(|one| &one.held));
+    let roots = report.roots.iter();
+    let of_roots = roots.flat_map(|root| root.victims.iter().map(|victim| &victim.held.thing).chain(&root.on_the_way));
+    of_roots.chain(held.map(|held| &held.thing))
 }
 
-fn known_kind(kind: &str) -> Option<&'static ApiResource> {
-    known::ALL.iter().find(|known| known.kind == kind)
-}
-
-/// Which right it takes to see a link of a chain.
-fn link_access(link: &Link, objects: &ByName) -> Access {
-    let Some(Entity::Object { kind, namespace, name }) = &link.what else { return agent_access() };
-    if let Some(object) = objects.get(&(kind.as_str(), namespace.as_deref(), name.as_str())) {
-        return object_access(object);
-    }
-    match known_kind(kind) {
-        Some(known) => {
-            Access::Get { group: known.group.into(), plural: known.plural.into(), namespace: namespace.clone() }
-        }
-        None => full_access(),
-    }
-}
-
-/// By kind, namespace and name.
-type ByName<'r> = HashMap<(&'r str, Option<&'r str>, &'r str), &'r ObjectRef>;
-
-/// Objects of a report by what a link calls them.
-fn objects(report: &ClusterReport) -> ByName<'_> {
-    let victims = report.roots.iter().flat_map(|root| root.victims.iter().map(|victim| &victim.held.thing));
-    let between = report.roots.iter().flat_map(|root| &root.on_the_way);
-    let rest = report.unexplained.iter().map(|held| &held.thing);
-    let normal = report.terminating_normally.iter().map(|one| &one.held.thing);
-    let all = victims.chain(between).chain(rest).chain(normal);
-    all.map(|object| ((object.kind.as_ref(), object.namespace.as_deref(), object.name.as_str()), object)).collect()
+/// Each object of a report with what was read for it, and each root.
+fn reads(report: &ClusterReport) -> impl Iterator<Item = (&ObjectRef, &Reads)> {
+    let victims = report.roots.iter().flat_map(|root| {
+        let held = root.victims.iter().map(|victim| &victim.held);
+        held.flat_map(|held| [(&held.thing, &held.reads), (&held.thing, &root.reads)])
+    });
+    let held = report.unexplained.iter().chain(report.terminating_normally.iter().map(|one| &one.held));
+    victims.chain(held.map(|held| (&held.thing, &held.reads)))
 }
 
 impl Rights {
-    /// Asks for all rights that a report and these incidents take. What they are does not depend on who asks.
+    /// Asks for all rights that a report and these incidents take: first to see objects, then to see what those rest on.
     pub async fn ask(
         reviews: &Reviews,
         user: &User,
         report: &ClusterReport,
         incidents: &[Arc<Incident>],
     ) -> Result<Rights, NotReviewed> {
-        let known = objects(report);
-        let mut needed = HashSet::from([agent_access(), full_access()]);
-        needed.extend(known.values().map(|object| object_access(object)));
-        let normal = report.terminating_normally.iter().filter_map(|one| one.waits_for.as_ref());
-        let links = report.roots.iter().flat_map(Root::links).chain(normal);
-        needed.extend(links.map(|link| link_access(link, &known)));
-        needed.extend(incidents.iter().map(|incident| object_access(&incident.object)));
-        let links = incidents.iter().flat_map(|incident| incident.holds.iter().flat_map(|hold| &hold.chain));
-        needed.extend(links.map(|link| link_access(link, &known)));
-        Ok(Rights(reviews.allowed(user, needed.into_iter().collect()).await?))
+        let mut rights = Rights(HashMap::new());
+        let objects = objects(report).chain(incidents.iter().map(|incident| &incident.object));
+        let always = [agent_access(), Access::everything()];
+        rights.learn(reviews, user, objects.map(Access::get_object).chain(always).collect()).await?;
+        let of_incidents = incidents.iter().flat_map(|one| one.holds.iter().map(|hold| (&one.object, &hold.reads)));
+        let all = reads(report).chain(of_incidents).filter(|(object, _)| rights.may_see(object));
+        // Thousands of objects share a few.
+        let each: HashSet<&Reads> = all.map(|(_, reads)| reads).collect();
+        let needed = each.into_iter().filter_map(Reads::all).flatten().cloned().collect();
+        rights.learn(reviews, user, needed).await?;
+        Ok(rights)
+    }
+
+    /// Who may list a kind in the whole cluster is not asked for each namespace.
+    async fn learn(&mut self, reviews: &Reviews, user: &User, needed: HashSet<Access>) -> Result<(), NotReviewed> {
+        let wide: HashSet<Access> = needed.iter().map(|access| access.wider().0).collect();
+        self.0.extend(reviews.allowed(user, wide.into_iter().collect()).await?);
+        let narrow = needed.into_iter().filter(|access| !self.has(access)).collect();
+        self.0.extend(reviews.allowed(user, narrow).await?);
+        Ok(())
     }
 
     fn has(&self, access: &Access) -> bool {
-        self.0.get(access).copied().unwrap_or(false)
+        let (wide, within) = access.wider();
+        [&wide, &within, access].into_iter().any(|access| self.0.get(access).copied().unwrap_or(false))
+    }
+
+    /// Whether all that was read for something may be read.
+    fn have(&self, reads: &Reads) -> bool {
+        reads.all().map_or(self.may_see_all(), |all| all.iter().all(|access| self.has(access)))
     }
 
     /// Whether an object may be seen.
     pub fn may_see(&self, object: &ObjectRef) -> bool {
-        self.has(&object_access(object))
+        self.has(&Access::get_object(object))
     }
 
     /// Whether everything may be seen.
     pub fn may_see_all(&self) -> bool {
-        self.has(&full_access())
-    }
-
-    /// Whether what agents tell may be seen.
-    pub fn may_see_nodes(&self) -> bool {
-        self.has(&agent_access())
+        self.has(&Access::everything())
     }
 
     /// What of the report may be seen.
     pub fn report(&self, report: &ClusterReport) -> ClusterReport {
-        let known = objects(report);
-        let roots: Vec<Root> = report.roots.iter().filter_map(|root| self.root(root, &known)).collect();
-        let unexplained: Vec<Held> =
-            report.unexplained.iter().filter(|held| self.may_see(&held.thing)).cloned().collect();
-        let terminating_normally: Vec<TerminatingNormally> =
-            report.terminating_normally.iter().filter_map(|one| self.normal(one, &known)).collect();
+        let roots: Vec<Root> = report.roots.iter().filter_map(|root| self.root(root)).collect();
+        let normal = report.terminating_normally.iter().filter(|one| self.have(&one.held.reads));
+        let terminating_normally: Vec<TerminatingNormally> = normal.cloned().collect();
+        let explained = report.unexplained.iter().filter(|held| self.have(&held.reads));
+        let mut unexplained: Vec<Held> = explained.cloned().collect();
+        let shown =
+            roots.iter().flat_map(|root| root.victims.iter().map(|one| &one.held.thing).chain(&root.on_the_way));
+        let shown = shown.chain(terminating_normally.iter().map(|one| &one.held.thing));
+        let mut shown: HashSet<&ObjectRef> = shown.chain(unexplained.iter().map(|held| &held.thing)).collect();
+        let hidden = objects(report).filter(|object| self.may_see(object) && shown.insert(object));
+        let mut hidden: Vec<Held> = hidden.map(neutral).collect();
+        hidden.sort_by(|one, other| one.thing.cmp(&other.thing));
+        unexplained.extend(hidden);
         let all = self.may_see_all();
         let held = unexplained.iter().chain(terminating_normally.iter().map(|one| &one.held));
         let verdicts = roots.iter().map(|root| root.verdict).chain(held.map(|held| held.verdict));
@@ -137,111 +129,72 @@ impl Rights {
         seen
     }
 
-    fn normal(&self, one: &TerminatingNormally, known: &ByName) -> Option<TerminatingNormally> {
-        let mut seen = self.may_see(&one.held.thing).then(|| one.clone())?;
-        if seen.waits_for.as_ref().is_some_and(|link| !self.has(&link_access(link, known))) {
-            seen.waits_for = None;
-            seen.held.words.clear();
+    /// A root as it would be if it held only what the caller may see.
+    fn root(&self, root: &Root) -> Option<Root> {
+        if self.have(&root.reads) {
+            let mut seen = root.clone();
+            seen.behind.retain(|_| self.may_see_all());
+            return Some(seen);
         }
-        Some(seen)
-    }
-
-    fn root(&self, root: &Root, known: &ByName) -> Option<Root> {
-        let mut seen = root.clone();
-        seen.victims.retain(|victim| self.may_see(&victim.held.thing));
-        seen.on_the_way.retain(|object| self.may_see(object));
-        if seen.victims.is_empty() && seen.on_the_way.is_empty() {
-            return None;
-        }
-        let mut hidden = 0;
-        for victim in &mut seen.victims {
-            hidden += self.chain(&mut victim.chain, known);
-        }
-        let is_part = seen.objects() < root.objects();
-        let is_seen = |chain: &[Link]| chain.iter().all(|link| self.has(&link_access(link, known)));
-        if !is_seen(&seen.finding.chain) {
-            // The finding is that of the first object, which the caller may not see.
-            let own = seen.victims.first().map(|victim| of_victim(&seen, victim));
-            seen.finding = own.unwrap_or_else(|| unnamed(seen.finding));
-        }
-        if is_part {
-            // It quotes other objects on the way.
-            seen.finding.evidence.clear();
-            seen.also.clear();
-            seen.more_explanations = 0;
-        }
-        let mut chain: Vec<Arc<Link>> = seen.finding.chain.into_iter().map(Arc::new).collect();
-        hidden += self.chain(&mut chain, known);
-        seen.finding.chain = chain.into_iter().map(Arc::unwrap_or_clone).collect();
-        seen.also.retain(|other| is_seen(&other.chain));
-        if hidden > 0 || (root.told_by.is_some() && !self.may_see_nodes()) {
-            seen.finding = unnamed(seen.finding);
-            // Of what is hidden not even a hash is told; two such roots are told apart by what the caller sees.
-            let first = seen.victims.first().map(|victim| &victim.held.thing).or(seen.on_the_way.first());
-            let first = first.map(ToString::to_string).unwrap_or_default();
-            seen.finding.root = format!("{}:{HIDDEN}, {first}", seen.finding.cause.id);
-            seen.id = RootId::new(&seen.finding.root);
-            seen.also.clear();
-            seen.more_explanations = 0;
-            seen.told_by = None;
-            seen.look_on = None;
-            for victim in &mut seen.victims {
-                victim.held.words.clear();
-            }
-        }
-        seen.behind.retain(|_| self.may_see_all());
-        Some(seen)
-    }
-
-    /// Hides links; returns how many.
-    fn chain(&self, chain: &mut [Arc<Link>], known: &ByName) -> usize {
-        // Below what may not be seen nothing is told, whatever it is: that would say what is above it.
-        let seen = chain.iter().take_while(|link| self.has(&link_access(link, known))).count();
-        let hidden = chain.len() - seen;
-        // How the last one stands that may be seen tells what holds it.
-        if let Some(last) = chain[..seen].last_mut().filter(|_| hidden > 0) {
-            Arc::make_mut(last).state.clear();
-        }
-        for link in &mut chain[seen..] {
-            *link = Arc::new(Link { root: link.root, ..Link::new(HIDDEN.to_owned(), "") });
-        }
-        hidden
+        let victims: Vec<Victim> = root.victims.iter().filter(|one| self.have(&one.held.reads)).cloned().collect();
+        let finding = of_victim(root, victims.first()?);
+        let is_linked = |object: &&ObjectRef| victims.iter().any(|victim| leads_through(victim, object));
+        let on_the_way = root.on_the_way.iter().filter(|object| self.may_see(object)).filter(is_linked).cloned();
+        Some(Root {
+            id: root.id,
+            verdict: victims.iter().map(|victim| victim.held.verdict).max()?,
+            finding,
+            also: Vec::new(),
+            more_explanations: 0,
+            told_by: None,
+            look_on: root.look_on.clone(),
+            on_the_way: on_the_way.collect(),
+            victims,
+            behind: Vec::new(),
+            reads: Reads::default(),
+        })
     }
 
     /// What of incidents may be seen, without those of which the object may not.
-    pub fn incidents<'a>(
-        &self,
-        incidents: impl IntoIterator<Item = &'a Incident>,
-        report: &ClusterReport,
-    ) -> Vec<Incident> {
-        let known = objects(report);
+    pub fn incidents<'a>(&self, incidents: impl IntoIterator<Item = &'a Incident>) -> Vec<Incident> {
         let seen = incidents.into_iter().filter(|incident| self.may_see(&incident.object));
-        seen.map(|incident| self.incident(incident.clone(), &known)).collect()
+        seen.map(|incident| self.incident(incident.clone())).collect()
     }
 
-    fn incident(&self, mut seen: Incident, known: &ByName) -> Incident {
-        for hold in &mut seen.holds {
-            let hidden = self.chain(&mut hold.chain, known);
-            if hidden > 0 || (hold.told_by.is_some() && !self.may_see_nodes()) {
-                hold.root = HIDDEN.to_owned();
-                hold.told_by = None;
-            }
-        }
-        if !self.may_see_nodes() {
-            for left in seen.end.iter_mut().flat_map(|end| &mut end.left_behind) {
-                left.node = HIDDEN.to_owned();
-                left.root = Link::new(HIDDEN.to_owned(), "");
-            }
+    fn incident(&self, mut seen: Incident) -> Incident {
+        let all = seen.holds.len();
+        seen.holds.retain(|hold| self.have(&hold.reads));
+        seen.has_more_holds |= seen.holds.len() < all;
+        let nameless = |hold: &mut Hold| hold.reads = Reads::default();
+        seen.holds.iter_mut().for_each(nameless);
+        if !self.has(&agent_access()) {
+            seen.end.iter_mut().for_each(|end| end.left_behind.clear());
         }
         seen
     }
+}
+
+/// An object of which the caller may see that it is being deleted, and no more.
+fn neutral(object: &ObjectRef) -> Held {
+    let (thing, words) = (object.clone(), HIDDEN.to_owned());
+    Held { thing, verdict: Verdict::CannotTell, overdue_seconds: None, words, reads: Reads::default() }
+}
+
+/// Whether the chain of a victim names this object.
+fn leads_through(victim: &Victim, object: &ObjectRef) -> bool {
+    let is_it = |link: &Arc<Link>| match &link.what {
+        Some(Entity::Object { kind, namespace, name }) => {
+            *kind == object.kind && *namespace == object.namespace && *name == object.name
+        }
+        _ => false,
+    };
+    victim.chain.iter().any(is_it)
 }
 
 /// What holds one victim, where the finding of its root is about another one. Where only the node knows more, the steps
 /// are filled for this victim; else they could name another one.
 fn of_victim(root: &Root, victim: &Victim) -> Finding {
     let Victim { held, cause, gate, chain } = victim;
-    let finding = root.finding.clone();
     let pods = chain.iter().rev().filter_map(|link| match &link.what {
         Some(Entity::Object { kind, namespace: Some(namespace), name }) if kind == "Pod" => {
             Some(format!("{namespace}/{name}"))
@@ -261,46 +214,21 @@ fn of_victim(root: &Root, victim: &Victim) -> Finding {
     Finding {
         cause: *cause,
         gate: *gate,
-        chain: chain.iter().map(|link| Link::clone(link)).collect(),
-        root: format!("{}:{}", cause.id, held.thing),
         confidence: Confidence::Probable,
-        remedy,
-        ..unnamed(finding)
-    }
-}
-
-/// The finding without its words, keys and commands, which name what the links named. Each field is listed, so that a
-/// new one is thought of here.
-fn unnamed(finding: Finding) -> Finding {
-    let Finding {
-        cause,
-        gate,
-        confidence,
-        missing: _,
-        chain,
-        evidence: _,
-        remedy,
-        values: _,
-        root: _,
-        must_end_too: _,
-    } = finding;
-    Finding {
-        cause,
-        gate,
-        confidence,
         missing: None,
-        chain,
+        chain: chain.iter().map(|link| Link::clone(link)).collect(),
         evidence: Vec::new(),
-        remedy: Remedy { steps: Vec::new(), ..remedy },
+        remedy,
         values: Values::new(),
-        root: HIDDEN.to_owned(),
+        root: format!("{}:{}", cause.id, held.thing),
         must_end_too: None,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use findings::{CauseRef, cause};
+    use aggregator_core::state::Subject;
+    use findings::{CauseRef, Evidence, RootId, cause};
 
     use super::*;
 
@@ -309,30 +237,56 @@ mod tests {
         Link { what: Some(what), ..Link::new(object.to_string(), "") }
     }
 
-    /// A pod that a node holds, of which only the node itself knows why.
+    fn rights(all: &[Access]) -> Rights {
+        Rights(all.iter().map(|right| (right.clone(), true)).collect())
+    }
+
+    /// What was read to know that a node holds this pod.
+    fn reads(pod: &ObjectRef) -> Reads {
+        let all = [pod, &ObjectRef::node("node-b")].map(Access::get_object);
+        serde_json::from_value(serde_json::json!(all)).unwrap()
+    }
+
+    fn victim(pod: &ObjectRef, cause: &'static findings::Cause) -> Victim {
+        let (verdict, words, reads) = (Verdict::Stuck, String::new(), reads(pod));
+        Victim {
+            held: Held { thing: pod.clone(), verdict, overdue_seconds: Some(60), words, reads },
+            cause: CauseRef(cause),
+            gate: None,
+            chain: [link(pod), link(&ObjectRef::node("node-b"))].map(Arc::new).into(),
+        }
+    }
+
+    /// A node that holds pods of two tenants.
     fn root() -> Root {
-        let (pod, node) = (ObjectRef::pod("shop", "db-0"), ObjectRef::node("node-b"));
-        let cause = cause::all().next().unwrap();
+        let (theirs, own) = (ObjectRef::pod("shop", "db-0"), ObjectRef::pod("pay", "p"));
+        let first = cause::all().next().unwrap();
+        let other = cause::all().find(|one| one.id == "PodCleanupNotFinished").unwrap();
+        let victims = vec![victim(&theirs, first), victim(&own, other)];
+        let all: Vec<&Access> = victims.iter().flat_map(|one| one.held.reads.all().unwrap()).collect();
+        let finding = Finding {
+            evidence: vec![Evidence::new("Pod shop/db-0", "secret words")],
+            missing: Some("secret words".to_owned()),
+            must_end_too: Some(vec!["secret words".to_owned()]),
+            ..of_victim(&Root { victims: Vec::new(), ..empty(first) }, &victims[0])
+        };
+        let reads = serde_json::from_value(serde_json::json!(all)).unwrap();
+        Root { finding, victims, reads, ..empty(first) }
+    }
+
+    fn empty(cause: &'static findings::Cause) -> Root {
         let finding = Finding {
             cause: CauseRef(cause),
             gate: None,
-            confidence: Confidence::Probable,
-            missing: Some("whether node-b still runs it".to_owned()),
-            must_end_too: Some(vec!["pid 1 of node-b".to_owned()]),
-            chain: vec![link(&pod), link(&node)],
+            confidence: Confidence::Proven,
+            missing: None,
+            must_end_too: None,
+            chain: Vec::new(),
             evidence: Vec::new(),
             remedy: Remedy::fill(cause, &Values::new()),
             values: Values::new(),
-            root: "of node-b".to_owned(),
+            root: String::new(),
         };
-        let held = Held { thing: pod, verdict: Verdict::Stuck, overdue_seconds: Some(60), words: String::new() };
-        let victims = vec![Victim {
-            held,
-            cause: finding.cause,
-            gate: None,
-            chain: finding.chain.iter().cloned().map(Arc::new).collect(),
-        }];
-        let (on_the_way, behind) = (Vec::new(), Vec::new());
         Root {
             id: RootId::new("node-b"),
             verdict: Verdict::Stuck,
@@ -341,49 +295,58 @@ mod tests {
             more_explanations: 0,
             told_by: None,
             look_on: Some("node-b".to_owned()),
-            victims,
-            on_the_way,
-            behind,
+            victims: Vec::new(),
+            on_the_way: Vec::new(),
+            behind: Vec::new(),
+            reads: Reads::default(),
         }
     }
 
-    /// One node holds pods of two tenants: each reads of their own, and what they may do there.
-    #[test]
-    fn of_a_root_with_pods_of_two_tenants_each_sees_their_own() {
-        let mut both = root();
-        let mine = ObjectRef::pod("pay", "p");
-        let other = cause::all().find(|one| one.id == "PodCleanupNotFinished").unwrap();
-        both.victims.push(Victim {
-            held: Held {
-                thing: mine.clone(),
-                verdict: Verdict::Stuck,
-                overdue_seconds: Some(5),
-                words: "mine".to_owned(),
-            },
-            cause: CauseRef(other),
-            gate: None,
-            chain: vec![Arc::new(link(&mine))],
-        });
-        both.finding.evidence = vec![findings::Evidence::new("Pod shop/db-0", "secret words")];
-        let rights = Rights([(object_access(&mine), true)].into());
-        let seen = rights.root(&both, &ByName::new()).unwrap();
-        let text = serde_json::to_string(&seen).unwrap();
-        assert!(!text.contains("shop") && !text.contains("secret") && !text.contains(HIDDEN), "{text}");
-        assert_eq!((seen.finding.cause.id, seen.id), (other.id, both.id));
-        assert!(text.contains("check --pod pay/p"), "{text}");
+    fn nothing() -> ClusterReport {
+        ClusterReport {
+            schema: ClusterReport::SCHEMA,
+            at: String::new(),
+            subject: Subject::Everything { namespace: None, all_kinds: false },
+            refused: None,
+            verdict: Verdict::Stuck,
+            counts: Counts::default(),
+            roots: Vec::new(),
+            terminating_normally: Vec::new(),
+            unexplained: Vec::new(),
+            looked_at: Vec::new(),
+            unknown: Vec::new(),
+            notes: Default::default(),
+        }
     }
 
     #[test]
-    fn the_node_to_look_on_is_named_to_those_who_may_see_it() {
-        let seen_with = |rights: &[Access]| {
-            let rights = Rights(rights.iter().map(|right| (right.clone(), true)).collect());
-            rights.root(&root(), &ByName::new()).unwrap()
-        };
-        let (pods, nodes) = (object_access(&ObjectRef::pod("shop", "db-0")), object_access(&ObjectRef::node("node-b")));
-        assert_eq!(seen_with(&[pods.clone(), nodes]).look_on.as_deref(), Some("node-b"));
-        let hidden = seen_with(&[pods]);
-        assert_ne!(hidden.id, root().id, "not even a hash of what is hidden");
-        let hidden = serde_json::to_string(&hidden).unwrap();
-        assert!(hidden.contains(HIDDEN) && !hidden.contains("node-b"), "{hidden}");
+    fn of_a_root_with_pods_of_two_tenants_each_sees_their_own() {
+        let (both, own) = (root(), ObjectRef::pod("pay", "p"));
+        let seen =
+            rights(&[Access::get_object(&own), Access::get_object(&ObjectRef::node("node-b"))]).root(&both).unwrap();
+        let text = serde_json::to_string(&seen).unwrap();
+        assert!(!text.contains("shop") && !text.contains("secret"), "{text}");
+        assert_eq!((seen.finding.cause.id, seen.id), ("PodCleanupNotFinished", both.id));
+        assert!(text.contains("check --pod pay/p"), "{text}");
+    }
+
+    /// Not even a hash of what is hidden, nor its cause: only that the pod is being deleted.
+    #[test]
+    fn who_lacks_one_right_sees_no_more_than_the_object() {
+        let own = ObjectRef::pod("pay", "p");
+        let report = ClusterReport { roots: vec![root()], ..nothing() };
+        let seen = rights(&[Access::get_object(&own)]).report(&report);
+        assert!(seen.roots.is_empty() && seen.unexplained == [neutral(&own)], "{seen:#?}");
+        let none = rights(&[]).report(&report);
+        assert_eq!((none.verdict, objects(&none).count()), (Verdict::Clear, 0));
+    }
+
+    #[test]
+    fn what_rests_on_nobody_knows_what_is_for_those_who_may_read_everything() {
+        let unknown = Root { reads: Reads::default(), victims: Vec::new(), ..root() };
+        let nodes_and_pods = [known::PODS, known::NODES].map(|kind| Access::list(&kind.into(), &Scope::All));
+        assert!(rights(&nodes_and_pods).root(&unknown).is_none());
+        assert!(rights(&[Access::everything()]).root(&unknown).is_some());
+        assert!(rights(&nodes_and_pods).root(&root()).unwrap().finding.missing.is_some(), "all of it");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use aggregator_core::access::Reads;
 use aggregator_core::state::ObjectRef;
 use findings::{CauseRef, Confidence, Gate, Link, Verdict};
 use jiff::Timestamp;
@@ -25,7 +26,7 @@ pub struct Incident {
     pub stuck_since: Timestamp,
     /// What held it, the earliest first.
     pub holds: Vec<Hold>,
-    /// Whether holds were left out because there were too many.
+    /// Whether holds were left out: there were too many, or the caller has no permission to see them.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub has_more_holds: bool,
     /// How it ended; none while it is stuck.
@@ -60,6 +61,10 @@ pub struct Hold {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     #[schemars(with = "Option<String>")]
     pub until: Option<Timestamp>,
+    /// What was read to know it; kept in the file and not shown.
+    #[serde(skip_serializing_if = "Reads::is_unknown", default)]
+    #[schemars(skip)]
+    pub reads: Reads,
 }
 
 /// How an incident ended.

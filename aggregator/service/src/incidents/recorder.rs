@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use aggregator_core::access::Reads;
 use aggregator_core::report::{ClusterReport, Root};
 use aggregator_core::state::ObjectRef;
 use findings::{CauseRef, Confidence, Gate, Link, Verdict};
@@ -200,6 +201,7 @@ struct Holding<'r> {
     gate: Option<Gate>,
     /// From it down to the root; none for that of the root itself.
     chain: Option<&'r [Arc<Link>]>,
+    reads: &'r Reads,
     /// Where what holds the same object besides stands.
     next: Option<usize>,
 }
@@ -220,12 +222,13 @@ impl<'r> Holdings<'r> {
         for root in report.roots.iter().rev() {
             let verdict = if root.verdict == Verdict::Stuck { Verdict::Stuck } else { Verdict::Clear };
             for object in root.on_the_way.iter().rev() {
-                let (cause, gate) = (root.finding.cause, root.finding.gate);
-                held.add(object, Holding { root, verdict, cause, gate, chain: None, next: None });
+                let (cause, gate, reads) = (root.finding.cause, root.finding.gate, &root.reads);
+                held.add(object, Holding { root, verdict, cause, gate, chain: None, reads, next: None });
             }
             for victim in root.victims.iter().rev() {
                 let (verdict, cause, gate) = (victim.held.verdict, victim.cause, victim.gate);
-                let holding = Holding { root, verdict, cause, gate, chain: Some(&victim.chain), next: None };
+                let (chain, reads) = (Some(victim.chain.as_slice()), &victim.held.reads);
+                let holding = Holding { root, verdict, cause, gate, chain, reads, next: None };
                 held.add(&victim.held.thing, holding);
             }
         }
@@ -309,15 +312,16 @@ fn update<'h, 'r: 'h>(
             hold.until = Some(now);
         }
     }
-    for Holding { root, cause, gate, chain, .. } in holds {
+    for Holding { root, cause, gate, chain, reads, .. } in holds {
         let finding = &root.finding;
         let is_full = incident.holds.len() >= limits.holds;
         match incident.holds.iter_mut().find(|hold| is_same(hold, root, now)) {
             Some(hold) => {
                 (hold.confidence, hold.verdict, hold.until) = news(root);
                 // The cause of the same root is known better.
+                hold.reads.add(reads);
                 if hold.cause != *cause {
-                    (hold.cause, hold.gate) = (*cause, *gate);
+                    (hold.cause, hold.gate, hold.reads) = (*cause, *gate, (*reads).clone());
                     hold.chain = last(*chain, root, limits.links);
                 }
             }
@@ -332,6 +336,7 @@ fn update<'h, 'r: 'h>(
                 told_by: root.told_by.as_ref().map(|by| by.node.clone()),
                 since: now,
                 until: None,
+                reads: (*reads).clone(),
             }),
         }
     }

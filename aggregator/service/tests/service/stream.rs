@@ -55,7 +55,7 @@ fn who_follows_hears_of_changes_for_as_long_as_they_may() {
     assert_eq!(name, "roots");
     assert_eq!(before, running.json("/api/v1/roots", "admin").1);
     let seen = alice.next().unwrap().1;
-    assert!(seen["roots"][0]["root"] == "something you may not see", "{seen}");
+    assert!(seen["roots"].as_array().unwrap().is_empty() && seen["unexplained"].as_u64().unwrap() > 0, "{seen}");
     let (_, incidents) = running.json("/api/v1/incidents", "admin");
     let pod = incidents["incidents"].as_array().unwrap().iter().find(|one| one["object"]["kind"] == "Pod").unwrap();
     let (namespace, name) = (pod["object"]["namespace"].as_str().unwrap(), pod["object"]["name"].as_str().unwrap());

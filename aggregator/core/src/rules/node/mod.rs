@@ -366,7 +366,7 @@ fn claims_on<'a>(lister: &Lister<'a>, node: &ObjectRef) -> Option<BTreeSet<(&'a 
     {
         return None;
     }
-    let mut pods = lister.met::<Pod>().filter(|pod| pod.spec.node_name == node.name).peekable();
+    let mut pods = lister.met::<Pod>(known::PODS).filter(|pod| pod.spec.node_name == node.name).peekable();
     pods.peek()?;
     let claims = |pod: &'a Pod| {
         let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();

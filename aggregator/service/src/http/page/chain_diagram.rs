@@ -245,6 +245,7 @@ pub(super) mod tests {
             verdict: Verdict::Stuck,
             overdue_seconds: Some(60),
             words: String::new(),
+            reads: aggregator_core::access::Reads::default(),
         };
         let finding = Finding {
             cause: CauseRef(cause),
@@ -275,6 +276,7 @@ pub(super) mod tests {
                 .collect(),
             on_the_way: Vec::new(),
             behind: Vec::new(),
+            reads: aggregator_core::access::Reads::default(),
         }
     }
 

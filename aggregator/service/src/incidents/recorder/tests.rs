@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use aggregator_core::access::Reads;
 use aggregator_core::report::{Counts, Held, Victim};
 use aggregator_core::state::{Subject, known};
 use findings::{CauseRef, Confidence, Evidence, Finding, Link, Remedy, RootId, Values};
@@ -52,7 +53,8 @@ fn root(cause: &'static findings::Cause, verdict: Verdict, victims: &[&str]) -> 
         must_end_too: None,
     };
     let victim = |name: &&str| {
-        let held = Held { thing: pod(name), verdict, overdue_seconds: Some(1), words: String::new() };
+        let (words, reads) = (String::new(), Reads::default());
+        let held = Held { thing: pod(name), verdict, overdue_seconds: Some(1), words, reads };
         Victim { held, cause: CauseRef(cause), gate: None, chain: vec![Arc::new(last.clone())] }
     };
     Root {
@@ -66,6 +68,7 @@ fn root(cause: &'static findings::Cause, verdict: Verdict, victims: &[&str]) -> 
         victims: victims.iter().map(victim).collect(),
         on_the_way: vec![],
         behind: vec![],
+        reads: Reads::default(),
     }
 }
 

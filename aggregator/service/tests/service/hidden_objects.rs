@@ -1,0 +1,119 @@
+//! What a tenant learns of objects that the API server does not show them, whatever they name in their own: nothing. Clusters
+//! that differ only in what is hidden give the same answer.
+
+use std::time::Duration;
+
+use apiserver::Store;
+use serde_json::{Value, json};
+
+use crate::api::until;
+use crate::cluster::{ago, still_alive, stuck_pod_of};
+use crate::running::Running;
+
+/// In the names of all that `alice`, who may get pods, has no permission to see.
+const SECRET: &str = "hush";
+
+/// Pods that lead to a program by the domain of a finalizer, and to a node.
+fn tenant(store: &Store) {
+    let mut held = stuck_pod_of("tenant", "held");
+    held["metadata"]["finalizers"] = json!(["acme.example/hold"]);
+    held["metadata"]["managedFields"] = json!([{
+        "manager": "acme-operator", "operation": "Update", "apiVersion": "v1", "time": ago(4000),
+        "fieldsType": "FieldsV1", "fieldsV1": {"f:metadata": {"f:finalizers": {".": {}, "v:\"acme.example/hold\"": {}}}}
+    }]);
+    store.put_pod("tenant", "held", &held).unwrap();
+    let mut running = stuck_pod_of("tenant", "running");
+    running["metadata"]["finalizers"] = json!([]);
+    running["metadata"]["deletionGracePeriodSeconds"] = json!(30);
+    running["spec"]["nodeName"] = json!("node-x");
+    running["status"]["phase"] = json!("Running");
+    store.put_pod("tenant", "running", &running).unwrap();
+}
+
+fn name(kind: &str) -> String {
+    format!("{SECRET}-{kind}")
+}
+
+/// The program of the domain, with its account and its rights, and how many of its pods are ready.
+fn program(store: &Store, ready: u32) {
+    let (namespace, deployment, account, role) = (name("ns"), "acme-operator".to_owned(), name("sa"), name("role"));
+    let meta = |name: &str| json!({"name": name, "uid": format!("uid-{name}"), "labels": {"app": "x"}});
+    let mut object = json!({
+        "metadata": meta(&deployment),
+        "spec": {"replicas": 1, "template": {"metadata": {"labels": {"app": "x"}}, "spec": {"serviceAccountName": account}}},
+        "status": {"replicas": 1, "readyReplicas": ready, "availableReplicas": ready}
+    });
+    object["metadata"]["namespace"] = json!(namespace);
+    store.put("deployments", Some(&namespace), &deployment, &object).unwrap();
+    let rules = json!([
+        {"apiGroups": ["acme.example"], "resources": ["*"], "verbs": ["*"]},
+        {"apiGroups": [""], "resources": ["pods", "pods/finalizers"], "verbs": ["update", "patch"]}
+    ]);
+    store.put("clusterroles", None, &role, &json!({"metadata": meta(&role), "rules": rules})).unwrap();
+    let binding = json!({
+        "metadata": meta(&name("binding")),
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+        "subjects": [{"kind": "ServiceAccount", "namespace": namespace, "name": account}]
+    });
+    store.put("clusterrolebindings", None, &name("binding"), &binding).unwrap();
+}
+
+fn node(store: &Store, status: &str) {
+    let condition = json!({
+        "type": "Ready", "status": status, "reason": "KubeletNotReady", "message": format!("{SECRET} words of the kubelet"),
+        "lastTransitionTime": ago(3000), "lastHeartbeatTime": ago(20)
+    });
+    let node = json!({
+        "metadata": {"name": "node-x", "uid": "uid-node-x"}, "spec": {},
+        "status": {"conditions": [condition], "nodeInfo": {"operatingSystem": "linux"}}
+    });
+    store.put_node("node-x", &node).unwrap();
+}
+
+/// What does not come from the time.
+fn timeless(mut answer: Value) -> Value {
+    match &mut answer {
+        Value::Object(fields) => {
+            fields
+                .retain(|field, _| !["at", "overdue_seconds", "stuck_since", "oldest_since"].contains(&field.as_str()));
+            fields.values_mut().for_each(|value| *value = timeless(value.take()));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| *item = timeless(item.take())),
+        _ => {}
+    }
+    answer
+}
+
+/// All that `alice` gets, and all that is there.
+fn answers(prepare: impl FnOnce(&Store)) -> (Vec<Value>, String) {
+    let running = Running::start_with("baseline", |store| {
+        still_alive(store);
+        tenant(store);
+        prepare(store);
+    });
+    let pods = ["held", "running"].map(|name| format!("/api/v1/objects/-/Pod/tenant/{name}"));
+    let is_known = |path: &String| running.get(path, "admin").0 == 200;
+    until(Duration::from_secs(30), || pods.iter().all(is_known));
+    let paths = ["/api/v1/stuck", "/api/v1/roots", "/api/v1/nodes/node-x"].map(str::to_owned);
+    let hers = paths.iter().chain(&pods).map(|path| timeless(running.json(path, "alice").1)).collect();
+    (hers, running.get("/api/v1/stuck", "admin").1)
+}
+
+#[test]
+fn what_is_hidden_changes_no_answer() {
+    let (nothing, _) = answers(|store| node(store, "True"));
+    assert!(nothing[0].to_string().contains(r#""name":"held""#), "{nothing:#?}");
+    let (ready, _) = answers(|store| {
+        node(store, "True");
+        program(store, 1);
+    });
+    let (broken, whole) = answers(|store| {
+        node(store, "False");
+        program(store, 0);
+    });
+    assert!(whole.contains(&name("ns")) && whole.contains("words of the kubelet"), "nothing was hidden: {whole}");
+    for other in [&ready, &broken] {
+        assert_eq!(&nothing, other);
+        assert!(!json!(other).to_string().contains(SECRET), "{other:#?}");
+    }
+}
