@@ -104,6 +104,11 @@ impl Finding {
         Some(first)
     }
 
+    /// Gives it the steps for each of these instead of its own, where its root is one of several.
+    pub fn take_steps_for(&mut self, each: &[Values]) {
+        self.remedy.steps = Remedy::steps(self.cause.0, each.get(..MAX_STEPS).unwrap_or(each));
+    }
+
     /// Bounds and cleans every text in it: one that was read may say anything.
     pub fn clean(&mut self) {
         for link in &mut self.chain {

@@ -139,6 +139,7 @@ fn share(seen: &Observation, candidate: &Candidate) -> Observation {
         processes: seen.processes.clone(),
         shims: seen.shims.clone(),
         multipath: seen.multipath.clone(),
+        path_mounts: seen.path_mounts.clone(),
         block_stacks: seen.block_stacks.clone(),
         fuse: seen.fuse.clone(),
         holders: seen.holders.iter().filter(|search| of_pod(&search.mount_point)).cloned().collect(),

@@ -43,7 +43,7 @@ fn files_in(block: &Path) -> io::Result<Vec<LoopFile>> {
 }
 
 /// The path without the newline and without what the kernel adds to a deleted file.
-fn backing_file(line: &[u8]) -> (HostPath, bool) {
+pub(super) fn backing_file(line: &[u8]) -> (HostPath, bool) {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     match line.strip_suffix(b" (deleted)") {
         Some(path) => (HostPath::new(path), true),

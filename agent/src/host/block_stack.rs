@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::{HostRoot, multipath::line};
+use super::{HostRoot, block::backing_file, multipath::line};
 use crate::{
-    observation::{BlockDevice, BlockKind, BlockStack, Dev, HostPath},
+    observation::{BlockDevice, BlockKind, BlockStack, Dev},
     sys,
 };
 
@@ -22,7 +22,8 @@ pub fn read_again(host: &HostRoot, mut stack: BlockStack) -> BlockStack {
     let sysfs = host.at(&"/sys".into());
     for device in &mut stack.devices {
         let counters = counters(&sysfs.join("class/block").join(&device.name));
-        (device.in_flight, device.finished[1]) = (counters.in_flight, counters.finished);
+        (device.in_flight, device.finished[1], device.written[1]) =
+            (counters.in_flight, counters.finished, counters.written);
     }
     stack
 }
@@ -36,8 +37,14 @@ fn stack(sysfs: &Path, mounted: Dev) -> Option<BlockStack> {
         let below = lower_devices(&of);
         names.extend(below.iter().filter(|name| !names.contains(name)).cloned().collect::<Vec<_>>());
         let counters = counters(&of);
-        let (in_flight, finished) = (counters.in_flight, [counters.finished, None]);
-        devices.push(BlockDevice { kind: kind(&of), name, in_flight, finished, below });
+        devices.push(BlockDevice {
+            kind: kind(&of),
+            name,
+            in_flight: counters.in_flight,
+            finished: [counters.finished, None],
+            written: [counters.written, None],
+            below,
+        });
         at += 1;
     }
     Some(BlockStack { mounted, devices })
@@ -68,7 +75,7 @@ fn kind(device: &Path) -> BlockKind {
         return BlockKind::Mapper { name, user, suspended };
     }
     if let Some(file) = line(&device.join("loop/backing_file")) {
-        return BlockKind::Loop { file: HostPath::from(file.as_str()) };
+        return BlockKind::Loop { file: backing_file(file.as_bytes()).0 };
     }
     match line(&device.join("md/array_state")) {
         Some(state) => BlockKind::Raid { state },
@@ -79,6 +86,7 @@ fn kind(device: &Path) -> BlockKind {
 struct Counters {
     in_flight: Option<u64>,
     finished: Option<u64>,
+    written: Option<u64>,
 }
 
 /// Of `stat` (Documentation/block/stat.rst): the first, fifth, twelfth and sixteenth number count what was finished,
@@ -88,7 +96,7 @@ fn counters(device: &Path) -> Counters {
         .map(|line| line.split_whitespace().filter_map(|number| number.parse().ok()).collect())
         .unwrap_or_default();
     let finished = (numbers.len() > 8).then(|| [0, 4, 11, 15].iter().filter_map(|at| numbers.get(*at)).sum());
-    Counters { in_flight: numbers.get(8).copied(), finished }
+    Counters { in_flight: numbers.get(8).copied(), finished, written: numbers.get(4).copied() }
 }
 
 #[cfg(test)]
@@ -137,6 +145,7 @@ mod tests {
         assert!(!stack.devices[2].stands_still(), "one look proves nothing");
         let again = read_again(&host, stack.clone());
         assert_eq!(again.devices[2].finished, [Some(42), Some(42)]);
+        assert_eq!(again.devices[2].written, [Some(20), Some(20)]);
         assert!(again.devices[2].stands_still() && again.devices[2].is_dead());
         fs::write(dir.path().join("sys/devices/sdb/stat"), "11 0 0 0 20 0 0 0 3 0 0 5 0 0 0 7 0\n").unwrap();
         assert!(!read_again(&host, stack.clone()).devices[2].stands_still());

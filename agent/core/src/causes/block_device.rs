@@ -1,11 +1,12 @@
 //! A block device below a mount that does not finish what it was given.
 
-use findings::{Entity, Finding, FindingBuilder, Placeholder, Subject, cause, clean};
+use findings::{Entity, Evidence, Finding, FindingBuilder, Link, Placeholder, Subject, cause, clean};
 
 use super::{
     blocked_task::{BlockedTask, Sure},
     describe,
     finding_builder::pod_finding,
+    loop_file,
 };
 use crate::{
     observation::{BlockDevice, BlockKind, BlockStack, Mount, Question},
@@ -20,6 +21,16 @@ pub fn stack<'a>(view: &PodView<'a>, mount: &Mount) -> Option<&'a BlockStack> {
     view.seen.block_stacks.iter().find(|stack| stack.mounted == mount.dev)
 }
 
+/// Of several file systems the only one whose device may be waited for: it is dead or suspended, or has requests of which
+/// it finished none, and the others are idle or finish theirs.
+pub fn only_waited_for<'a>(view: &PodView<'a>, mounts: &[&'a Mount]) -> Option<&'a Mount> {
+    let may_be = |mount: &Mount| stack(view, mount).and_then(BlockStack::may_be_waited_for);
+    let known: Vec<Option<bool>> = mounts.iter().map(|mount| may_be(mount)).collect();
+    let is_only = known.iter().all(Option::is_some) && known.iter().filter(|known| **known == Some(true)).count() == 1;
+    let at = known.iter().position(|known| *known == Some(true)).filter(|_| is_only)?;
+    mounts.get(at).copied()
+}
+
 /// A task waits for a device-mapper device that somebody has suspended.
 pub fn suspended(
     view: &PodView,
@@ -29,12 +40,8 @@ pub fn suspended(
     sure: Sure,
 ) -> Option<Finding> {
     let (device, name) = stack.suspended()?;
-    let draft = begin(view, &cause::BLOCK_DEVICE_SUSPENDED, waiting, mount);
-    let draft = stack
-        .devices
-        .iter()
-        .take_while(|above| above.name != device.name)
-        .fold(draft, |draft, above| draft.link(subject(above), state(above)))
+    let head = down_to(waiting, mount, &stack.devices, Some(device));
+    let draft = begin(view, &cause::BLOCK_DEVICE_SUSPENDED, waiting, &head)
         .blame(subject(device), "suspended: all that is sent to it waits")
         .evidence(format!("/sys/block/{}/dm/suspended", device.name), "1")
         .name(Placeholder::Map, name)
@@ -53,13 +60,45 @@ pub fn not_responding(
     stack: Option<&BlockStack>,
     sure: Sure,
 ) -> Finding {
-    let mut draft = begin(view, &cause::BLOCK_DEVICE_NOT_RESPONDING, waiting, mount);
+    unanswered(view, waiting, mount, stack, sure, 0)
+}
+
+/// What holds the devices below the file of so many loop devices.
+pub fn below_loop(
+    view: &PodView,
+    waiting: &BlockedTask,
+    mount: &Mount,
+    stack: &BlockStack,
+    sure: Sure,
+    depth: usize,
+) -> Finding {
+    let suspended = suspended(view, waiting, mount, stack, sure);
+    suspended.unwrap_or_else(|| unanswered(view, waiting, mount, Some(stack), sure, depth))
+}
+
+fn unanswered(
+    view: &PodView,
+    waiting: &BlockedTask,
+    mount: &Mount,
+    stack: Option<&BlockStack>,
+    sure: Sure,
+    depth: usize,
+) -> Finding {
     let devices = stack.map(|stack| stack.devices.as_slice()).unwrap_or_default();
     let blamed = stack.and_then(BlockStack::suspect);
     let source = |device: &BlockDevice| format!("/sys/class/block/{}/{{stat,device/state}}", device.name);
-    for device in devices.iter().take_while(|device| Some(*device) != blamed) {
-        draft = draft.link(subject(device), state(device));
+    let head = down_to(waiting, mount, devices, blamed);
+    if let Some(device) = blamed.filter(|device| device.stands_still())
+        && let BlockKind::Loop { file } = &device.kind
+    {
+        let head: Vec<Link> = head.iter().cloned().chain([Link::new(subject(device), state(device))]).collect();
+        let below = BlockedTask { head: &head, ..*waiting };
+        if let Some(mut finding) = loop_file::find(view, &below, file, sure, depth) {
+            finding.evidence.push(Evidence::new(source(device), state(device)));
+            return finding;
+        }
     }
+    let draft = begin(view, &cause::BLOCK_DEVICE_NOT_RESPONDING, waiting, &head);
     let draft = match blamed {
         Some(device) => draft
             .blame(subject(device), state(device))
@@ -90,9 +129,16 @@ fn lacks(blamed: Option<&BlockDevice>) -> &'static str {
     }
 }
 
-fn begin(view: &PodView, cause: &'static findings::Cause, waiting: &BlockedTask, mount: &Mount) -> FindingBuilder {
-    pod_finding(view, cause, waiting.gate, waiting.head)
-        .link(describe::mount(mount), format!("{} waits for its device", waiting.call()))
+/// The chain from the task to the devices above this one, or through all of them.
+fn down_to(waiting: &BlockedTask, mount: &Mount, devices: &[BlockDevice], device: Option<&BlockDevice>) -> Vec<Link> {
+    let above = devices.iter().take_while(|above| Some(*above) != device);
+    let above = above.map(|above| Link::new(subject(above), state(above)));
+    let waits = Link::new(describe::mount(mount), format!("{} waits for its device", waiting.call()));
+    waiting.head.iter().cloned().chain([waits]).chain(above).collect()
+}
+
+fn begin(view: &PodView, cause: &'static findings::Cause, waiting: &BlockedTask, head: &[Link]) -> FindingBuilder {
+    pod_finding(view, cause, waiting.gate, head)
         .evidence(waiting.wchan(), waiting.function)
         .evidence(waiting.syscall(), waiting.call())
         .name(Placeholder::Pid, waiting.process.id())
@@ -141,7 +187,14 @@ mod tests {
     const DEV: Dev = Dev { major: 253, minor: 4 };
 
     fn device(name: &str, kind: BlockKind) -> BlockDevice {
-        BlockDevice { name: name.into(), kind, in_flight: Some(0), finished: [Some(7), Some(7)], below: Vec::new() }
+        BlockDevice {
+            name: name.into(),
+            kind,
+            in_flight: Some(0),
+            finished: [Some(7), Some(7)],
+            written: [None; 2],
+            below: Vec::new(),
+        }
     }
 
     fn mapper(name: &str, suspended: bool) -> BlockDevice {

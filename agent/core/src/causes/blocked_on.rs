@@ -5,8 +5,8 @@ use findings::{Finding, Gate, Link};
 
 use super::{
     block_device,
-    blocked_task::{BlockedTask, Sure},
-    file_server, frozen_file_system, fuse, nfs,
+    blocked_task::{BlockedTask, Sure, distinct},
+    file_server, frozen_file_system, fuse, layers, nfs,
 };
 use crate::{
     kernel::{self, Subsystem, WaitSite},
@@ -44,9 +44,8 @@ pub fn file_system<'a>(view: &PodView<'a>, process: &Process, thread: &Thread) -
 fn among(view: &PodView, waiting: &BlockedTask, known: Option<WaitSite>, mounts: &[&Mount]) -> Option<Finding> {
     let BlockedTask { process, thread, head, gate, .. } = waiting;
     let Some(WaitSite { subsystem, .. }) = known else { return virtual_fuse(view, waiting, mounts) };
-    let mut candidates: Vec<&Mount> = mounts.iter().copied().filter(|mount| subsystem.may_be(mount)).collect();
-    candidates.sort_by_key(|mount| mount.dev);
-    candidates.dedup_by_key(|mount| mount.dev);
+    let mut candidates = candidates(view, waiting, subsystem, mounts);
+    let down_to = |mount: &Mount| layers::down_to(view, process, thread, &[mount], head);
     match subsystem {
         Subsystem::Served(_) if candidates.is_empty() => None,
         Subsystem::Served(_) => Some(file_server::not_responding(view, waiting, &candidates)),
@@ -70,11 +69,39 @@ fn among(view: &PodView, waiting: &BlockedTask, known: Option<WaitSite>, mounts:
             let [mount] = candidates.as_slice() else { return None };
             flushes(view, waiting, mount)
         }
-        Subsystem::Freeze | Subsystem::Journal(_) | Subsystem::Device | Subsystem::Page | Subsystem::Writeback => {
-            let [mount] = candidates.as_slice() else { return None };
-            if mount.needs_server() { None } else { device_finding(view, waiting, subsystem, mount, Sure::Perhaps) }
+        Subsystem::Freeze => frozen_file_system::among(view, waiting, &candidates),
+        Subsystem::Journal(_) | Subsystem::Device | Subsystem::Page | Subsystem::Writeback => {
+            let (mount, sure) = match candidates.as_slice() {
+                [mount] => (*mount, Sure::Perhaps),
+                several => (block_device::only_waited_for(view, several)?, Sure::Yes),
+            };
+            if mount.needs_server() {
+                return None;
+            }
+            let sure = if matches!(subsystem, Subsystem::Journal(_)) { sure } else { Sure::Perhaps };
+            let waiting = BlockedTask { head: &down_to(mount), ..*waiting };
+            device_finding(view, &waiting, subsystem, mount, sure)
         }
     }
+}
+
+/// The file systems that a task may wait for: those of its mounts, and those below its overlays. Where its call is on one
+/// overlay, those below that.
+fn candidates<'a>(
+    view: &PodView<'a>,
+    waiting: &BlockedTask,
+    subsystem: Subsystem,
+    mounts: &[&'a Mount],
+) -> Vec<&'a Mount> {
+    let BlockedTask { process, thread, .. } = waiting;
+    let file = thread.works_on.as_ref().filter(|_| !process.exits(thread)).and_then(|file| file.mount_id);
+    let overlay = mounts.iter().copied().find(|mount| Some(mount.id) == file && mount.is_overlay());
+    let mut candidates = match overlay {
+        Some(overlay) => layers::below(view, &[overlay]),
+        None => mounts.iter().copied().chain(layers::below(view, mounts)).collect(),
+    };
+    candidates.retain(|mount| subsystem.may_be(mount));
+    distinct(&candidates)
 }
 
 /// On its way out a task waits for pages where it closes a file that it has written: NFS and CIFS send it to their server
@@ -100,7 +127,8 @@ fn virtual_fuse(view: &PodView, waiting: &BlockedTask, mounts: &[&Mount]) -> Opt
     is_it.then(|| file_server::not_responding(view, waiting, &candidates))
 }
 
-fn device_finding(
+/// What a task waits for below this mount.
+pub fn device_finding(
     view: &PodView,
     waiting: &BlockedTask,
     subsystem: Subsystem,

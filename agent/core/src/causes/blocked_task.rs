@@ -9,6 +9,7 @@ use crate::{
 };
 
 /// A task that waits, where it was found, and what is known of its place in the kernel.
+#[derive(Clone, Copy)]
 pub struct BlockedTask<'a> {
     /// Its process.
     pub process: &'a Process,

@@ -1,13 +1,102 @@
 //! A file system that somebody has frozen: whoever writes waits until it is thawed.
 
-use findings::{Finding, Placeholder, cause};
+use findings::{Finding, Placeholder, Values, cause};
 
 use super::{
-    blocked_task::{BlockedTask, Sure, path_to},
+    block_device,
+    blocked_on::{device_finding, file_system},
+    blocked_task::{BlockedTask, Sure, path_to, root_of},
     describe,
     finding_builder::pod_finding,
+    layers,
 };
-use crate::{observation::Mount, view::PodView};
+use crate::{
+    kernel::{self, Subsystem},
+    observation::{BlockStack, Mount},
+    view::PodView,
+};
+
+/// Of more file systems than these it is not said that one is frozen.
+const MAX_CANDIDATES: usize = 8;
+
+/// A task waits for the thaw of one of these.
+pub fn among(view: &PodView, waiting: &BlockedTask, mounts: &[&Mount]) -> Option<Finding> {
+    let BlockedTask { process, thread, head, .. } = waiting;
+    let finding = |mount: &Mount, sure: Sure| {
+        let head = layers::down_to(view, process, thread, &[mount], head);
+        device_finding(view, &BlockedTask { head: &head, ..*waiting }, Subsystem::Freeze, mount, sure)
+    };
+    let writable: Vec<&Mount> = mounts.iter().copied().filter(|mount| !mount.takes_no_writes()).collect();
+    // A lock of this kind is also taken to start and to run a program.
+    let may_write = describe::may_write(thread);
+    if !may_write {
+        let [mount] = writable.as_slice() else { return None };
+        return finding(mount, Sure::Perhaps);
+    }
+    let mut left = writable.clone();
+    left.retain(|mount| !block_device::stack(view, mount).is_some_and(takes_writes));
+    let known: Vec<&Mount> = left.iter().copied().filter(|mount| is_known(view, mount)).collect();
+    match (known.as_slice(), left.as_slice()) {
+        ([mount], _) => finding(mount, Sure::Perhaps),
+        (_, [mount]) if writable.len() > 1 => finding(mount, Sure::Yes),
+        (_, [mount]) => finding(mount, Sure::Perhaps),
+        (_, several) if (2..=MAX_CANDIDATES).contains(&several.len()) => Some(one_of(view, waiting, several)),
+        _ => None,
+    }
+}
+
+/// Whether something was written to the device of a file system between two looks: then it is not frozen.
+fn takes_writes(stack: &BlockStack) -> bool {
+    stack.top().is_some_and(|device| device.takes_writes())
+}
+
+/// Whether the device of this mount is suspended, or another task is known to wait for its thaw.
+fn is_known(view: &PodView, mount: &Mount) -> bool {
+    let is_suspended = || block_device::stack(view, mount).is_some_and(|stack| stack.suspended().is_some());
+    let mut tasks =
+        view.seen.processes.iter().flat_map(|process| process.threads.iter().map(move |task| (process, task)));
+    let waits = |thread| kernel::wait_site(thread).is_some_and(|site| site.subsystem == Subsystem::Freeze);
+    is_suspended()
+        || tasks.any(|(process, thread)| {
+            thread.works_on.is_some()
+                && describe::writes(thread)
+                && waits(thread)
+                && file_system(view, process, thread).is_some_and(|other| other.dev == mount.dev)
+        })
+}
+
+/// Nothing tells which of these is frozen but the file systems themselves.
+fn one_of(view: &PodView, waiting: &BlockedTask, several: &[&Mount]) -> Finding {
+    let BlockedTask { process, thread, function, head, gate } = waiting;
+    let one_of = format!("one of these {} file systems is frozen", several.len());
+    let draft = pod_finding(view, &cause::FILE_SYSTEM_FROZEN, *gate, head)
+        .probable("which of these file systems the task waits for")
+        .evidence(waiting.wchan(), function)
+        .evidence(waiting.syscall(), waiting.call())
+        .name(Placeholder::Pid, process.id())
+        .name(Placeholder::Tid, thread.tid);
+    let mut finding = several
+        .iter()
+        .fold(draft, |draft, mount| draft.link(describe::mount(mount), &one_of))
+        .blame("a file system", "which of these is frozen cannot be told")
+        .root(root_of(several))
+        .finish();
+    let each: Vec<Values> = several
+        .iter()
+        .map(|mount| match device(view, mount) {
+            Some(device) => finding.values.clone().with(Placeholder::Device, device),
+            None => finding.values.clone(),
+        })
+        .collect();
+    finding.take_steps_for(&each);
+    finding
+}
+
+/// The device of an ext4, which tells by itself whether it is frozen.
+fn device(view: &PodView, mount: &Mount) -> Option<String> {
+    let stack = if mount.fs_type == "ext4" { block_device::stack(view, mount)? } else { return None };
+    Some(format!("/dev/{}", stack.top()?.name))
+}
 
 /// A task waits for the thaw of this mount's file system.
 pub fn frozen(view: &PodView, waiting: &BlockedTask, mount: &Mount, sure: Sure) -> Finding {
@@ -22,13 +111,13 @@ pub fn frozen(view: &PodView, waiting: &BlockedTask, mount: &Mount, sure: Sure) 
         .name_if(Placeholder::Mount, path_to(view, waiting, mount))
         .root(mount.dev);
     // That lock has other users; beside a call that writes on this very mount there is no other.
-    let writes = describe::writes(thread);
-    if sure == Sure::Yes && writes {
-        draft
-    } else {
-        draft.probable("that the lock which the task waits for is that of a freeze")
+    if sure == Sure::Yes && describe::may_write(thread) {
+        return draft.finish();
     }
-    .finish()
+    draft
+        .probable("that the lock which the task waits for is that of a freeze")
+        .name_if(Placeholder::Device, device(view, mount))
+        .finish()
 }
 
 #[cfg(test)]
@@ -63,6 +152,73 @@ mod tests {
         assert!(steps(&seen).contains("fsfreeze -u /var/lib/kubelet/plugins/x"), "{}", steps(&seen));
         seen.node.init_mount_ns = Some(2);
         assert!(steps(&seen).contains("fsfreeze -u /proc/77/root/var/lib/kubelet/plugins/x"), "{}", steps(&seen));
+    }
+
+    fn stack(dev: &str, name: &str, written: [u64; 2]) -> BlockStack {
+        let kind = BlockKind::Disk { state: Some("running".into()) };
+        let (finished, written) = ([Some(1), Some(1)], written.map(Some));
+        let device = BlockDevice { name: name.into(), kind, in_flight: Some(0), finished, written, below: Vec::new() };
+        BlockStack { mounted: Dev::parse(dev).unwrap(), devices: vec![device] }
+    }
+
+    /// As `touch` does.
+    fn making_a_file() -> Observation {
+        let mut seen = sample::running();
+        block(&mut seen, INIT, "percpu_rwsem_wait");
+        let call = Syscall { number: 257, first_argument: 0xffff_ff9c, name: Some("openat".into()) };
+        seen.processes[0].threads[0].syscall = Seen::Seen(call);
+        container_table(&mut seen, vec![mount(9, "7:0", "/data", "ext4"), mount(10, "254:0", "/etc/hosts", "ext4")]);
+        seen
+    }
+
+    #[test]
+    fn of_several_that_may_be_frozen_none_is_named_and_each_can_be_looked_at() {
+        let mut seen = making_a_file();
+        seen.block_stacks = vec![stack("7:0", "loop0", [3, 3]), stack("254:0", "vda", [3, 3])];
+        assert_eq!(causes(&seen), ["FileSystemFrozen"]);
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!(
+            (finding.confidence, finding.root.as_str()),
+            (Confidence::Probable, "FileSystemFrozen:one-of:7:0,254:0")
+        );
+        let links: Vec<&str> = finding.chain.iter().map(|link| link.state.as_str()).collect();
+        assert_eq!(links.iter().filter(|state| **state == "one of these 2 file systems is frozen").count(), 2);
+        assert_eq!(finding.roots().next().unwrap().subject, "a file system");
+        let commands: Vec<&str> = finding.remedy.steps.iter().filter_map(|step| step.command.as_deref()).collect();
+        assert_eq!(commands, ["dumpe2fs -h /dev/loop0", "dumpe2fs -h /dev/vda"], "nothing is thawed as a test");
+    }
+
+    #[test]
+    fn what_cannot_be_frozen_is_left_out() {
+        let answer = |seen: &Observation| {
+            assert_eq!(causes(seen), ["FileSystemFrozen"]);
+            let finding = judge(seen).pods[0].findings[0].clone();
+            (finding.root, finding.confidence)
+        };
+        // It was written to.
+        let mut seen = making_a_file();
+        seen.block_stacks = vec![stack("7:0", "loop0", [3, 3]), stack("254:0", "vda", [3, 5])];
+        assert_eq!(answer(&seen), ("FileSystemFrozen:7:0".into(), Confidence::Proven));
+        // Nothing can be written there.
+        let mut seen = making_a_file();
+        seen.mounts.others[0].mounts[1].read_only = true;
+        assert_eq!(answer(&seen), ("FileSystemFrozen:7:0".into(), Confidence::Probable));
+        // Another task is known to wait for one.
+        let mut seen = making_a_file();
+        let mut writer = process(INIT + 1, "log", 'D', INIT);
+        (writer.ns_pids, writer.pid_ns) = (vec![INIT + 1, 2], Some(500));
+        (writer.mount_ns, writer.owner) = (Some(600), seen.processes[0].owner.clone());
+        seen.processes.push(writer);
+        block(&mut seen, INIT + 1, "percpu_rwsem_wait");
+        let thread = &mut seen.processes[2].threads[0];
+        thread.syscall = Seen::Seen(Syscall { number: 1, first_argument: 5, name: Some("write".into()) });
+        thread.works_on = Some(OpenFile { fd: 5, path: HostPath::from("/data/x"), mount_id: Some(9) });
+        assert_eq!(answer(&seen), ("FileSystemFrozen:7:0".into(), Confidence::Proven));
+        // To start a program takes a lock of this kind as well.
+        let mut seen = making_a_file();
+        let call = Syscall { number: 59, first_argument: 1, name: Some("execve".into()) };
+        seen.processes[0].threads[0].syscall = Seen::Seen(call);
+        assert_eq!(causes(&seen), ["UninterruptibleTask"]);
     }
 
     #[test]

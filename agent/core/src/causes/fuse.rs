@@ -37,14 +37,19 @@ pub fn not_responding(
         [mount] if let Some(number) = mount.fuse_connection() => describe_connection(view, draft, mount, number),
         [] => draft
             .probable("which FUSE mount the task waits for")
-            .blame("a FUSE server", "no mount with waiting requests was found in the task's mount namespace")
+            .blame("a FUSE server", nowhere(view, process, thread))
             .root(format!("unknown:{}", process.pid)),
         several => {
-            let mut draft = draft.probable("which of these FUSE mounts the task waits for");
-            for mount in several {
-                draft = draft.link(describe::mount(mount), "one of these does not answer");
-            }
-            draft.root(root_of(several))
+            let of = |mount: &Mount| mount.fuse_connection().and_then(|number| view.fuse(number));
+            let one_of =
+                |draft: FindingBuilder, mount: &&Mount| draft.link(describe::mount(mount), served_by(of(mount), mount));
+            let lacks_fusectl = several.iter().filter_map(|mount| of(mount)).any(FuseConnection::lacks_fusectl);
+            several
+                .iter()
+                .fold(draft.probable("which of these FUSE mounts the task waits for"), one_of)
+                .blame("a FUSE server", "which of these does not answer cannot be told")
+                .name_if(Placeholder::Fusectl, lacks_fusectl.then_some(FUSECTL))
+                .root(root_of(several))
         }
     }
 }
@@ -205,6 +210,26 @@ fn servers<'a>(connection: &'a FuseConnection, mount: &Mount) -> Servers<'a> {
             }
         }
     }
+}
+
+/// Said of one of several mounts of which one does not answer.
+fn served_by(connection: Option<&FuseConnection>, mount: &Mount) -> String {
+    let server = match connection.map(|connection| servers(connection, mount)) {
+        Some(Servers::One(server)) => format!(", served by pid {} {}", server.pid, clean(&server.comm, 32)),
+        _ => String::new(),
+    };
+    let number = mount.fuse_connection().unwrap_or_default();
+    format!("one of these does not answer: connection {number}{server}")
+}
+
+/// Said where none of the mounts that a task can see has a request waiting.
+fn nowhere(view: &PodView, process: &Process, thread: &Thread) -> String {
+    let table = view.table(process, thread);
+    let relative = table.into_iter().flat_map(|table| &table.mounts).find(|mount| mount.layers.has_relative());
+    let lower = relative.map_or(String::new(), |mount| {
+        format!("; layers of the overlay {} have relative names, which cannot be followed", mount.mount_point.show())
+    });
+    format!("no mount with waiting requests was found in the task's mount namespace{lower}")
 }
 
 fn server_state(server: &FuseServer) -> String {
@@ -385,6 +410,33 @@ mod tests {
             let next = finding.remedy.steps[step + 1].command.as_deref();
             assert_eq!(next, Some("echo 1 > /sys/fs/fuse/connections/40/abort"));
         }
+    }
+
+    /// Whoever reads the last line of a chain as its root would have named one of them.
+    #[test]
+    fn without_fusectl_one_of_several_servers_is_not_picked() {
+        let mut seen = sample::running();
+        block(&mut seen, INIT, "request_wait_answer");
+        container_table(
+            &mut seen,
+            vec![mount(9, "0:40", "/mnt/media", "fuse.s3fs"), mount(10, "0:41", "/mnt/other", "fuse.sshfs")],
+        );
+        let fault = Fault::new("/sys/fs/fuse/connections", (FaultKind::Gone, "the fusectl file system is not mounted"));
+        let silent = |number, pid| FuseConnection {
+            waiting: Seen::Failed(fault.clone()),
+            ..fuse_connection(number, 0, vec![fuse_server(pid, 'S')])
+        };
+        seen.fuse = vec![silent(40, 4111), silent(41, 4112)];
+        assert_eq!(causes(&seen), ["FuseServerNotResponding"]);
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!(finding.confidence, Confidence::Probable);
+        let root = finding.chain.last().unwrap();
+        assert!(root.root && root.subject == "a FUSE server", "{root:?}");
+        let states: Vec<&str> = finding.chain.iter().map(|link| link.state.as_str()).collect();
+        assert!(states.contains(&"one of these does not answer: connection 40, served by pid 4111 s3fs"), "{states:?}");
+        assert!(states.contains(&"one of these does not answer: connection 41, served by pid 4112 s3fs"), "{states:?}");
+        let commands: Vec<&str> = finding.remedy.steps.iter().filter_map(|step| step.command.as_deref()).collect();
+        assert_eq!(commands, ["mount -t fusectl fusectl /sys/fs/fuse/connections"], "none is aborted");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use findings::{Confidence, Evidence, Finding, Gate, Link, Placeholder, cause};
 
-use super::{blocked_on, describe, finding_builder::pod_finding, fuse, nfs};
+use super::{blocked_on, describe, finding_builder::pod_finding, fuse, layers, nfs};
 use crate::{
     observation::{Mount, Process, Thread},
     view::{PodView, UNMOUNT_RETRY_MS},
@@ -90,13 +90,20 @@ pub fn explain(view: &PodView, process: &Process, thread: &Thread, head: &[Link]
         return finding;
     }
     match waits_on(view, process, thread) {
-        WaitsOn::Fuse(mounts) => fuse::not_responding(view, &mounts, thread, process, &head, gate).finish(),
+        WaitsOn::Fuse(mounts) => {
+            let head = layers::down_to(view, process, thread, &mounts, &head);
+            fuse::not_responding(view, &mounts, thread, process, &head, gate).finish()
+        }
         WaitsOn::PerhapsFuse(mounts) => {
+            let head = layers::down_to(view, process, thread, &mounts, &head);
             let finding = fuse::not_responding(view, &mounts, thread, process, &head, gate)
                 .probable("the stack of the task, which says what it waits for");
             finding.evidence(format!("/proc/{}/task/{}/stack", process.pid, thread.tid), untold(thread)).finish()
         }
-        WaitsOn::Nfs(mounts) => nfs::not_responding(view, &mounts, thread, process, &head, gate),
+        WaitsOn::Nfs(mounts) => {
+            let head = layers::down_to(view, process, thread, &mounts, &head);
+            nfs::not_responding(view, &mounts, thread, process, &head, gate)
+        }
         WaitsOn::Unknown => unknown(view, process, thread, &head, gate),
     }
 }
@@ -142,8 +149,7 @@ enum WaitsOn<'a> {
 }
 
 fn waits_on<'a>(view: &PodView<'a>, process: &Process, thread: &Thread) -> WaitsOn<'a> {
-    let mounts: Vec<&Mount> =
-        view.table(process, thread).map(|table| table.mounts.iter().collect()).unwrap_or_default();
+    let mounts = layers::with_served(view, process, thread);
     let in_fuse = is_in_function(thread, fuse::is_fuse_function);
     let exact = blocked_on::file_system(view, process, thread);
     match exact {

@@ -38,6 +38,7 @@ impl Question {
                 *depth != Depth::Threads || process.threads.len() >= process.thread_count as usize
             }),
             MountTable { ns, .. } => seen.mounts.table(*ns).is_some(),
+            PathMount(path) => seen.path_mounts.iter().any(|known| known.path == *path),
             RootFileSystem(container) => {
                 seen.mounts.kubelet.get().is_some_and(|table| table.mounts.iter().any(|m| m.is_rootfs_of(container)))
             }

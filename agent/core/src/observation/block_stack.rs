@@ -24,6 +24,9 @@ pub struct BlockDevice {
     pub in_flight: Option<u64>,
     /// How many it had finished at the first and at the second look.
     pub finished: [Option<u64>; 2],
+    /// How many writes it had finished at the first and at the second look.
+    #[serde(default)]
+    pub written: [Option<u64>; 2],
     /// The devices that it is built on itself.
     #[serde(default)]
     pub below: Vec<String>,
@@ -80,6 +83,8 @@ impl BlockStack {
             let device = self.devices.get(at)?;
             let next = match legs.as_slice() {
                 _ if legs.iter().any(works) => None,
+                // It has what the one below it was not given.
+                [leg] if device.stands_still() && self.devices.get(*leg).is_some_and(BlockDevice::is_idle) => None,
                 [leg] if !device.is_dead() || is_gone(&leg) => Some(*leg),
                 _ if device.is_dead() => legs.iter().rfind(is_gone).copied(),
                 _ => legs.iter().rfind(is_gone).or_else(|| legs.iter().rfind(stands_still)).copied(),
@@ -89,6 +94,20 @@ impl BlockStack {
                 None => return Some(device),
             }
         }
+    }
+
+    /// The mounted device itself.
+    pub fn top(&self) -> Option<&BlockDevice> {
+        self.devices.first()
+    }
+
+    /// Whether a task that waits for a device may wait for this one; none where that was not told.
+    pub fn may_be_waited_for(&self) -> Option<bool> {
+        let top = self.top()?;
+        if self.suspended().is_some() || self.is_gone() || top.stands_still() {
+            return Some(true);
+        }
+        (top.finishes() || top.in_flight == Some(0)).then_some(false)
     }
 
     /// Whether nothing that is sent to the mounted device can be done: it does not work, or all that it is built on.
@@ -135,6 +154,16 @@ impl BlockDevice {
         self.in_flight.is_some_and(|count| count > 0)
             && self.finished[0].is_some()
             && self.finished[0] == self.finished[1]
+    }
+
+    /// Whether something was written to it between two looks.
+    pub fn takes_writes(&self) -> bool {
+        matches!(self.written, [Some(before), Some(after)] if before != after)
+    }
+
+    /// Whether it has nothing to do.
+    pub fn is_idle(&self) -> bool {
+        self.in_flight == Some(0) && !self.is_dead()
     }
 
     /// Whether it finished some between two looks.

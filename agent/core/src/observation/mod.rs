@@ -95,6 +95,9 @@ pub struct Observation {
     /// The multipath maps below suspects' volumes.
     #[serde(default)]
     pub multipath: Vec<MultipathMap>,
+    /// On which mounts the files of loop devices and the layers of overlays lie.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub path_mounts: Vec<PathMount>,
     /// The devices below mounts that tasks wait on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub block_stacks: Vec<BlockStack>,

@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::{HostPath, Seen};
 use crate::file_system;
 
+/// What mountinfo calls an overlay.
+pub const OVERLAY: &str = "overlay";
+
 /// A device number, as in mountinfo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Dev {
@@ -56,6 +59,44 @@ pub struct Mount {
     /// Its options that say so, as they stand there; empty in observations of older agents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub read_only_options: Vec<String>,
+    /// What it is made of, where it is an overlay.
+    #[serde(default, skip_serializing_if = "Layers::is_empty")]
+    pub layers: Layers,
+}
+
+/// The directories that an overlay is made of, as whoever mounted it called them: a relative one cannot be found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Layers {
+    /// Those it writes to.
+    pub upper: Vec<HostPath>,
+    /// Those it only reads.
+    pub lower: Vec<HostPath>,
+}
+
+impl Layers {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.all().next().is_none()
+    }
+
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = &HostPath> {
+        self.upper.iter().chain(&self.lower)
+    }
+
+    /// Whether one of them has a relative name.
+    pub fn has_relative(&self) -> bool {
+        self.all().any(|path| !path.as_bytes().starts_with(b"/"))
+    }
+}
+
+/// Which mount shows a path of the kubelet's namespace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PathMount {
+    /// The path. It need not exist.
+    pub path: HostPath,
+    /// The mount that a walk to it would end on.
+    pub mount: Option<Mount>,
 }
 
 impl Mount {
@@ -75,6 +116,16 @@ impl Mount {
     /// Whether it is the root file system the runtime made for this container.
     pub fn is_rootfs_of(&self, container: &str) -> bool {
         self.mount_point.as_bytes().ends_with(format!("/{container}/rootfs").as_bytes())
+    }
+
+    /// Whether nothing can be written through it.
+    pub fn takes_no_writes(&self) -> bool {
+        self.read_only || self.super_read_only
+    }
+
+    /// Whether it is an overlay.
+    pub fn is_overlay(&self) -> bool {
+        self.fs_type == OVERLAY
     }
 
     /// Whether it is NFS.

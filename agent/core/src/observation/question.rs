@@ -49,6 +49,8 @@ pub enum Question {
         /// A thread that lives in it; a zombie leader has no mount table any more.
         tid: u32,
     },
+    /// Which mount of the kubelet's namespace shows this path.
+    PathMount(HostPath),
     /// Where the root file system of this container is mounted.
     RootFileSystem(String),
     /// Who holds the mount at this path.
@@ -160,7 +162,7 @@ impl Question {
             // Its members are nearly always found below its init.
             PidNamespace(_) => Cost::Read,
             // One table; that of the kubelet's namespace is in memory.
-            MountTable { .. } | RootFileSystem(_) => Cost::Read,
+            MountTable { .. } | PathMount(_) | RootFileSystem(_) => Cost::Read,
             Holders(_) | InFlight | Unmounts | WritableFiles(_) | MountCopies(_) | FuseConnection(_) | Shims(_) => {
                 Cost::Search
             }
@@ -182,6 +184,7 @@ impl Question {
             | Unmounts
             | WaitingThreads(_)
             | MountTable { .. }
+            | PathMount(_)
             | RootFileSystem(_)
             | InFlight
             | MountCopies(_)

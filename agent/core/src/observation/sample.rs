@@ -252,6 +252,7 @@ pub fn mount(id: u32, dev: &str, mount_point: &str, fs_type: &str) -> Mount {
         read_only: false,
         super_read_only: false,
         read_only_options: Vec::new(),
+        layers: Layers::default(),
     }
 }
 

@@ -7,7 +7,8 @@ use std::borrow::Cow;
 
 use crate::{
     file_system,
-    observation::{Dev, HostPath, Mount},
+    observation::{Dev, HostPath, Layers, Mount, OVERLAY},
+    parse::overlay,
 };
 
 /// The mounts that were kept of one table.
@@ -89,6 +90,10 @@ impl<'a> RawMount<'a> {
             read_only: !among(self.options, &["ro"]).is_empty(),
             super_read_only: !read_only_options.is_empty(),
             read_only_options,
+            layers: match self.fs_type == OVERLAY.as_bytes() {
+                true => overlay::layers(self.super_options),
+                false => Layers::default(),
+            },
         }
     }
 }
@@ -191,7 +196,7 @@ fn number(field: &[u8]) -> Option<u32> {
 }
 
 /// Undoes the kernel's `mangle`: a backslash and three octal digits stand for one byte.
-fn unescape(field: &[u8]) -> Cow<'_, [u8]> {
+pub(super) fn unescape(field: &[u8]) -> Cow<'_, [u8]> {
     if !field.contains(&b'\\') {
         return Cow::Borrowed(field);
     }

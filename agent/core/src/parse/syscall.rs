@@ -165,6 +165,11 @@ pub fn writes(name: &str) -> bool {
     WRITES.contains(&name)
 }
 
+/// Whether a call of this name may change files: a call that opens one makes it where it is not there.
+pub fn may_write(name: &str) -> bool {
+    writes(name) || ["open", "openat", "openat2"].contains(&name)
+}
+
 /// The functions of a kernel stack, innermost first, at most 32.
 pub fn stack(bytes: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(bytes);
@@ -199,6 +204,7 @@ mod tests {
             CALLS.iter().chain(&OLD_CALLS).map(|(_, name, _)| *name).collect();
         assert_eq!(names.len(), CALLS.len() + OLD_CALLS.len());
         assert!(writes("write") && writes("mkdir") && !writes("read"));
+        assert!(may_write("unlink") && may_write("openat") && !writes("openat") && !may_write("execve"));
     }
 
     #[test]

@@ -48,6 +48,7 @@ fn lists(whole: &Observation) -> Observation {
     seen.shims.clear();
     seen.multipath.clear();
     seen.block_stacks.clear();
+    seen.path_mounts.clear();
     seen.fuse.clear();
     seen.holders.clear();
     seen.in_flight.clear();
@@ -134,6 +135,7 @@ fn answer(question: &Question, whole: &Observation, seen: &mut Observation) {
             }
         }
         MountTable { ns, .. } => copy_all(&whole.mounts.others, &mut seen.mounts.others, |table| table.ns == *ns),
+        PathMount(path) => copy_all(&whole.path_mounts, &mut seen.path_mounts, |known| known.path == *path),
         RootFileSystem(id) => {
             if let (Seen::Seen(from), Seen::Seen(to)) = (&whole.mounts.kubelet, &mut seen.mounts.kubelet) {
                 copy_all(&from.mounts, &mut to.mounts, |mount| mount.is_rootfs_of(id));

@@ -316,6 +316,12 @@ impl<'a> PodView<'a> {
         self.seen.mounts.table(ns)
     }
 
+    /// The kubelet's mount that a walk to `path` ends on.
+    pub fn mount_of(&self, path: &HostPath) -> Option<&'a Mount> {
+        self.seen.is_settled(Question::PathMount(path.clone()));
+        self.seen.path_mounts.iter().find(|known| known.path == *path)?.mount.as_ref()
+    }
+
     /// The FUSE connection with this number.
     pub fn fuse(&self, number: u32) -> Option<&'a FuseConnection> {
         self.seen.is_settled(Question::FuseConnection(number));

@@ -58,10 +58,8 @@ fn waiting(number: u32, host: &HostRoot) -> Seen<u32> {
             Err(_) => Seen::Failed(Fault::new(source, (FaultKind::Malformed, "has an unknown form"))),
         },
         Err(error) if error.kind() == io::ErrorKind::NotFound => match sys::is_mount_root(&host.at(&all)) {
-            Ok(Some(false)) => {
-                Seen::Failed(Fault::new(source, (FaultKind::Gone, "the fusectl file system is not mounted")))
-            }
-            _ => Seen::Missing,
+            Ok(Some(true)) => Seen::Missing,
+            _ => Seen::Failed(Fault::new(source, (FaultKind::Gone, "the fusectl file system is not mounted"))),
         },
         Err(error) => Seen::Failed(fault_at(source, &error)),
     }

@@ -28,7 +28,9 @@ use table::{Source as Anew, Text, is_too_long};
 pub use touchable::touchable;
 
 use crate::{
-    observation::{Dev, Fault, FaultKind, HostPath, Mount, MountTable, Seen, Source, is_path_within},
+    observation::{
+        Dev, Fault, FaultKind, HostPath, Mount, MountTable, OVERLAY, Seen, Source, covering, is_path_within,
+    },
     parse::mountinfo::{Parsed, RawMount},
     sys::ProcDir,
 };
@@ -79,9 +81,29 @@ impl MountReader {
     }
 
     /// Of the namespace of a task that waits: what [`MountReader::other`] keeps, the file systems on block devices,
-    /// and the mounts of these ids.
+    /// overlays, and the mounts of these ids.
     pub fn task_table(&mut self, tid: u32, ids: &[u32]) -> Seen<MountTable> {
-        self.filtered(tid, false, |mount| mount.needs_server() || mount.dev.major != 0 || ids.contains(&mount.id))
+        self.filtered(tid, false, |mount| {
+            mount.needs_server()
+                || mount.dev.major != 0
+                || mount.fs_type() == OVERLAY.as_bytes()
+                || ids.contains(&mount.id)
+        })
+    }
+
+    /// The mount that a walk to `path` ends on, in the namespace of `pid`.
+    pub fn path_mount(&mut self, pid: u32, path: &HostPath) -> Seen<Mount> {
+        let table = match super::seen(self.table(pid)) {
+            Seen::Seen(table) => table,
+            Seen::Missing | Seen::NotAsked => return Seen::Missing,
+            Seen::Failed(fault) => return Seen::Failed(fault),
+        };
+        let mounts = table.mounts(|mount| is_path_within(path.as_bytes(), &mount.mount_point())).mounts;
+        match (covering(&mounts, path), table.fault()) {
+            (_, Some(fault)) => Seen::Failed(fault),
+            (Some(mount), None) => Seen::Seen(mount.clone()),
+            (None, None) => Seen::Missing,
+        }
     }
 
     /// The root file systems of these containers, as the runtime mounts them.

@@ -11,7 +11,7 @@ use std::{
 };
 
 use crate::{
-    observation::{Fault, FaultKind, Mount},
+    observation::{Fault, FaultKind, HostPath, Mount},
     parse::mountinfo::{self, Parsed, RawMount},
     sys::ProcDir,
 };
@@ -138,6 +138,7 @@ fn keep_some(source: &Source, all: &mut Vec<Mount>, more: Vec<Mount>, room: &mut
             + mount.mount_point.as_bytes().len()
             + mount.root.as_bytes().len()
             + mount.source.as_bytes().len()
+            + mount.layers.all().map(|path| size_of::<HostPath>() + path.as_bytes().len()).sum::<usize>()
     };
     match room.checked_sub(more.iter().map(size).sum()) {
         Some(left) => {

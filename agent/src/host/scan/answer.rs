@@ -92,6 +92,7 @@ impl Scan<'_> {
                 pids.into_iter().for_each(|pid| self.process(pid, Depth::Threads, seen));
             }
             Question::MountTable { ns, tid } => self.mount_table(*ns, *tid, seen),
+            Question::PathMount(path) => self.path_mount(path, seen),
             Question::InFlight => seen.in_flight = in_flight::owners(self.process_index(), IN_FLIGHT_TIMEOUT),
             Question::VolumesChanged => self.volumes_changed(seen),
             Question::UnmountedDevices => self.unmounted_devices(seen),
@@ -291,6 +292,17 @@ impl Scan<'_> {
             Seen::Failed(fault) => seen.faults.push(fault),
             Seen::Missing | Seen::NotAsked => {}
         }
+    }
+
+    fn path_mount(&mut self, path: &HostPath, seen: &mut Observation) {
+        let Some(pid) = seen.mounts.kubelet.get().map(|table| table.through_pid) else { return };
+        let mount = self.reader.path_mount(pid, path);
+        if let Seen::Failed(fault) = &mount
+            && !seen.faults.contains(fault)
+        {
+            seen.faults.push(fault.clone());
+        }
+        seen.path_mounts.push(PathMount { path: path.clone(), mount: mount.get().cloned() });
     }
 
     fn root_file_systems(&mut self, containers: &[String], seen: &mut Observation) {

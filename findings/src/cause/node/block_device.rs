@@ -37,7 +37,9 @@ causes! {
         .proof("A thread is D with SIGKILL pending in a function of the file system's journal, the page cache or the \
             block layer, and has not run between two looks at least a quarter of a second apart; the descriptor of its \
             system call is on a mount whose device is not running, or all that it is built on: one dead path of a \
-            multipath map, or one dead disk of a mirror, proves nothing. Requests in flight of which none is finished \
+            multipath map, or one dead disk of a mirror, proves nothing. Below a loop device the chain goes on to what its file \
+            lies on. Where the call has a path, of the file systems it sees the others have devices that are idle or finish \
+            their requests. Requests in flight of which none is finished \
             between two looks make it probable.")
         .safe(&[
             step("Look for messages of the disk and its driver, and repair what they name").run("dmesg -T"),

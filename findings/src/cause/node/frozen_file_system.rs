@@ -12,10 +12,14 @@ causes! {
             and does not act on SIGKILL. It can also not be unmounted.")
         .proof("A thread is D with SIGKILL pending in the wait for a superblock's freeze protection \
             (percpu_rwsem_wait), and has not run between two looks at least a quarter of a second apart; its system \
-            call writes, and the call's descriptor is on this mount. Where the call has a path, the only file system \
-            on a device that it can see is probable.")
+            call writes, and the call's descriptor is on this mount. Where the call has a path, of the file systems on \
+            devices that it sees, and those below its overlays, the others are read-only or were written to between two \
+            looks. The only one that it sees, or one that another task waits for, is probable; of several, one is.")
         .safe(&[
             step("See what has frozen it: a backup or snapshot that still runs ends the freeze by itself"),
+            step("See whether {device} is frozen: an ext4 with a journal (has_journal) that is mounted for writing has \
+                needs_recovery among its features, and a frozen one has not")
+                .run("dumpe2fs -h {device}").if_known(),
             step("Thaw it; if it says \"Invalid argument\" it was not frozen").run("fsfreeze -u {mount}")
                 .lab("frozen-file-system").if_known(),
             step("Repair the hook that thaws it after the snapshot, and take the snapshot again"),

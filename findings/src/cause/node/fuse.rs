@@ -14,7 +14,8 @@ causes! {
         .proof("A thread is in a FUSE wait (request_wait_answer, fuse_*), in D with a pending SIGKILL or exiting (the \
             kernel drops a SIGKILL sent to a task that exits, and it may wait in S), and has not run between two looks \
             at least a quarter of a second apart; the mount comes from the descriptor of its system call, else from \
-            the one mount it can see whose /sys/fs/fuse/connections/<number>/waiting is above 0. For a volume: its \
+            the one mount it can see whose /sys/fs/fuse/connections/<number>/waiting is above 0; what it sees includes the layers of its overlays, and the \
+            file of a loop device that has requests and finishes none. For a volume: its \
             server is stopped (T), or a stat in a disposable child gets no answer. Several possible mounts, a \
             holder that is not being killed, a task that waits for another one's look into the same directory, a \
             process that gives no answer, as while it runs another program (runc asks a container's init the same \

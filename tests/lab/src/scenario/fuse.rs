@@ -88,6 +88,20 @@ pub const FUSE_WITHOUT_FUSECTL: Scenario = Scenario {
     },
 };
 
+/// It looks up a name on a file system that lies on a loop device on a file of the server.
+pub const LOOP_ON_FUSE: Scenario = Scenario {
+    name: "loop-on-fuse",
+    about: "the container's process waits for a loop device, whose file lies on a FUSE server that never answers",
+    stage: loop_on_fuse,
+};
+
+/// It reads a file of an overlay whose lower layer is the server's.
+pub const OVERLAY_ON_FUSE: Scenario = Scenario {
+    name: "overlay-on-fuse",
+    about: "the container's process reads from an overlay, a layer of which lies on a FUSE server that never answers",
+    stage: overlay_on_fuse,
+};
+
 const CAUSE: &str = "FuseServerNotResponding";
 
 pub(super) fn dstate_fuse(node: &Node, name: &str) -> anyhow::Result<Staged> {
@@ -144,6 +158,43 @@ fn fuse_lookup(node: &Node) -> anyhow::Result<Staged> {
     node.delete_until(&spec, Gate::ContainersStopped)?;
     support::wait_killed(task)?;
     let names = vec![task.to_string(), fuse.server.to_string()];
+    Ok(Staged::stuck(spec.pod, Gate::ContainersStopped, CAUSE, names).cured_by(fuse.abort_command()))
+}
+
+fn loop_on_fuse(node: &Node) -> anyhow::Result<Staged> {
+    let [media, disk, data] =
+        ["media-of-loop-on-fuse", "loop-on-fuse.img", "data-of-loop-on-fuse"].map(|name| node.layout().mnt(name));
+    fs::File::create(&disk).and_then(|file| file.set_len(16 << 20)).context("create the image of a disk")?;
+    support::shell(&format!("mkfs.ext4 -q -O ^has_journal {}", disk.display()))?;
+    let fuse = support::fuse_of_disk(node, "s3fs", &disk, &media)?;
+    fs::create_dir_all(&data).context("create a mount point")?;
+    support::shell(&format!("mount -o loop,ro {} {}", media.join("disk").display(), data.display()))?;
+    fs::write(disk.with_extension("silent"), "").context("silence the server")?;
+    let spec = PodSpec::new("loop-on-fuse").container(&["/bin/cat", "/data/name"]).mount(&data, "/data");
+    let task = node.run(&spec)?.app()?.pid;
+    process::wait_state(task, "D")?;
+    support::wait_requests(&fuse)?;
+    node.delete_until(&spec, Gate::ContainersStopped)?;
+    support::wait_killed(task)?;
+    let names = vec![task.to_string(), fuse.server.to_string(), "loop device".to_owned()];
+    Ok(Staged::stuck(spec.pod, Gate::ContainersStopped, CAUSE, names).cured_by(fuse.abort_command()))
+}
+
+fn overlay_on_fuse(node: &Node) -> anyhow::Result<Staged> {
+    let [media, upper, data] =
+        ["media-of-overlay", "upper-of-overlay", "data-of-overlay"].map(|name| node.layout().mnt(name));
+    let fuse = support::fuse_mount(node, "s3fs", &media)?;
+    for dir in [&data, &upper] {
+        fs::create_dir_all(dir).with_context(|| format!("create {}", dir.display()))?;
+    }
+    let layers = format!("lowerdir={}:{}", media.display(), upper.display());
+    support::shell(&format!("mount -t overlay -o {layers} overlay {}", data.display()))?;
+    let spec = PodSpec::new("overlay-on-fuse").container(&["/bin/cat", "/data/hang"]).mount(&data, "/data");
+    let task = node.run(&spec)?.app()?.pid;
+    support::wait_fuse_wait(task)?;
+    node.delete_until(&spec, Gate::ContainersStopped)?;
+    process::wait_state(task, "D")?;
+    let names = vec![task.to_string(), fuse.server.to_string(), "overlay".to_owned()];
     Ok(Staged::stuck(spec.pod, Gate::ContainersStopped, CAUSE, names).cured_by(fuse.abort_command()))
 }
 

@@ -41,6 +41,12 @@ pub fn fuse_block_mount(node: &Node, name: &str, device: &str, target: &Path) ->
     launch_fuse(node, launch, target)
 }
 
+/// Starts one that serves this image of a disk, until it is to be silent.
+pub fn fuse_of_disk(node: &Node, name: &str, disk: &Path, target: &Path) -> anyhow::Result<FuseMount> {
+    let launch = Launch::stand_in(name).args(["stand-in", "hangfs", "--source", name, "--disk"]);
+    launch_fuse(node, launch.arg(disk), target)
+}
+
 fn launch_fuse(node: &Node, launch: Launch, target: &Path) -> anyhow::Result<FuseMount> {
     fs::create_dir_all(target).with_context(|| format!("create {}", target.display()))?;
     let server = node.launch(launch.arg(target))?;

@@ -7,9 +7,12 @@
 mod protocol;
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{Read as _, Write as _},
-    os::{fd::AsRawFd as _, unix::net::UnixStream},
+    os::{
+        fd::AsRawFd as _,
+        unix::{fs::FileExt as _, net::UnixStream},
+    },
     path::PathBuf,
     thread,
 };
@@ -20,7 +23,7 @@ use nix::{
     mount::{MsFlags, mount},
 };
 
-use protocol::{Inode, Operation, Request, attributes, entry, init, opened};
+use protocol::{Inode, Operation, Request, attributes, entry, init, opened, range, room};
 
 /// Larger than the largest request.
 const BUFFER: usize = 1 << 20;
@@ -37,6 +40,9 @@ pub struct HangFs {
     /// The block device that the files seem to be on.
     #[arg(long)]
     device: Option<PathBuf>,
+    /// The image of a disk that is served as `disk`, until a file of its name that ends in `.silent` is beside it.
+    #[arg(long)]
+    disk: Option<PathBuf>,
 }
 
 impl HangFs {
@@ -66,7 +72,7 @@ impl HangFs {
                 },
             };
             let request = buffer.get(..length).and_then(Request::parse).context("a request is too short")?;
-            match answer(&request) {
+            match self.answer(&request)? {
                 Answer::Data(data) => reply(&mut device, request.unique, 0, &data)?,
                 Answer::Error(errno) => reply(&mut device, request.unique, -(errno as i32), &[])?,
                 Answer::Nothing => {}
@@ -75,6 +81,45 @@ impl HangFs {
                 }
             }
         }
+    }
+
+    fn answer(&self, request: &Request<'_>) -> anyhow::Result<Answer> {
+        let size = |inode: Inode| match &self.disk {
+            Some(disk) if inode == Inode::DISK => fs::metadata(disk).map(|disk| disk.len()),
+            _ => Ok(4096),
+        };
+        let inode = Inode(request.node);
+        Ok(match request.operation {
+            Operation::Init => Answer::Data(init(request)),
+            Operation::Lookup if request.argument.starts_with(b"lost\0") => Answer::Never,
+            Operation::Lookup => match Inode::named(request.argument) {
+                Some(inode) => Answer::Data(entry(inode, size(inode)?)),
+                None => Answer::Error(Errno::ENOENT),
+            },
+            Operation::GetAttributes => Answer::Data(attributes(inode, size(inode)?)),
+            Operation::Open => Answer::Data(opened(inode)),
+            Operation::Read if inode == Inode::HANG => Answer::Never,
+            Operation::Read if inode == Inode::DISK => self.read_disk(request)?,
+            Operation::Read => Answer::Data(b"something\n".to_vec()),
+            Operation::Room => Answer::Data(room()),
+            Operation::Flush if inode == Inode::FLUSH => Answer::Never,
+            Operation::ReadDirectory | Operation::Flush | Operation::Close => Answer::Data(Vec::new()),
+            Operation::Silent => Answer::Nothing,
+            Operation::Other => Answer::Error(Errno::ENOSYS),
+        })
+    }
+
+    fn read_disk(&self, request: &Request<'_>) -> anyhow::Result<Answer> {
+        let Some((disk, (offset, length))) = self.disk.as_ref().zip(range(request)) else {
+            return Ok(Answer::Error(Errno::EIO));
+        };
+        if disk.with_extension("silent").exists() {
+            return Ok(Answer::Never);
+        }
+        let mut data = vec![0; length.min(BUFFER)];
+        let read = File::open(disk)?.read_at(&mut data, offset).context("read the image")?;
+        data.truncate(read);
+        Ok(Answer::Data(data))
     }
 }
 
@@ -86,25 +131,6 @@ enum Answer {
     Nothing,
     /// The protocol wants one, but it does not come.
     Never,
-}
-
-fn answer(request: &Request<'_>) -> Answer {
-    match request.operation {
-        Operation::Init => Answer::Data(init(request)),
-        Operation::Lookup if request.argument.starts_with(b"lost\0") => Answer::Never,
-        Operation::Lookup => match Inode::named(request.argument) {
-            Some(inode) => Answer::Data(entry(inode)),
-            None => Answer::Error(Errno::ENOENT),
-        },
-        Operation::GetAttributes => Answer::Data(attributes(Inode(request.node))),
-        Operation::Open => Answer::Data(opened()),
-        Operation::Read if request.node == Inode::HANG.0 => Answer::Never,
-        Operation::Read => Answer::Data(b"something\n".to_vec()),
-        Operation::Flush if request.node == Inode::FLUSH.0 => Answer::Never,
-        Operation::ReadDirectory | Operation::Flush | Operation::Close => Answer::Data(Vec::new()),
-        Operation::Silent => Answer::Nothing,
-        Operation::Other => Answer::Error(Errno::ENOSYS),
-    }
 }
 
 fn reply(device: &mut File, unique: u64, error: i32, data: &[u8]) -> anyhow::Result<()> {

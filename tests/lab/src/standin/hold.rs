@@ -2,9 +2,11 @@
 
 use std::{
     fs::{self, File},
-    io::IoSlice,
+    io::{IoSlice, Seek as _, Write as _},
     os::{fd::AsRawFd as _, unix::net::UnixStream},
     path::{Path, PathBuf},
+    thread,
+    time::Duration,
 };
 
 use anyhow::Context as _;
@@ -36,6 +38,9 @@ pub struct Hold {
     /// Read this file.
     #[arg(long)]
     read: Option<PathBuf>,
+    /// Write to a file without a name in this directory, and have it stored, again and again.
+    #[arg(long)]
+    journal: Option<PathBuf>,
 }
 
 /// How a mount namespace learns of mounts of the one it was copied from.
@@ -73,7 +78,21 @@ impl Hold {
         if let Some(path) = &self.read {
             fs::read(path).with_context(|| format!("read {}", path.display()))?;
         }
+        if let Some(dir) = &self.journal {
+            journal(dir)?;
+        }
         super::wait_forever()
+    }
+}
+
+fn journal(dir: &Path) -> anyhow::Result<()> {
+    let path = dir.join(format!("journal-of-{}", std::process::id()));
+    let mut file = File::create_new(&path).with_context(|| format!("make {}", path.display()))?;
+    fs::remove_file(&path).with_context(|| format!("remove {}", path.display()))?;
+    loop {
+        file.write_all(&[0; 4096]).and_then(|()| file.sync_all()).context("write the journal")?;
+        file.rewind()?;
+        thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -18,6 +18,8 @@ pub enum Operation {
     Open,
     /// A file is read.
     Read,
+    /// How much room there is.
+    Room,
     /// A directory is read.
     ReadDirectory,
     /// A descriptor of a file is closed; whoever closes it waits.
@@ -38,6 +40,7 @@ impl Operation {
             3 | 4 => Self::GetAttributes,
             14 | 27 => Self::Open,
             15 => Self::Read,
+            17 => Self::Room,
             28 => Self::ReadDirectory,
             25 => Self::Flush,
             18 | 20 | 29 => Self::Close,
@@ -92,6 +95,8 @@ impl Inode {
     pub const HANG: Self = Self(3);
     /// The file that can be read; who closes it waits.
     pub const FLUSH: Self = Self(4);
+    /// The image of a disk.
+    pub const DISK: Self = Self(5);
 
     /// The file that a lookup asks for; its argument is a string that ends with a zero byte.
     pub fn named(argument: &[u8]) -> Option<Self> {
@@ -99,6 +104,7 @@ impl Inode {
             b"ok" => Some(Self::OK),
             b"hang" => Some(Self::HANG),
             b"flush" => Some(Self::FLUSH),
+            b"disk" => Some(Self::DISK),
             _ => None,
         }
     }
@@ -125,31 +131,46 @@ pub fn init(request: &Request<'_>) -> Vec<u8> {
     data.pad_to(64)
 }
 
+/// Where and how much is read (`fuse_read_in`).
+pub fn range(request: &Request<'_>) -> Option<(u64, usize)> {
+    Some((u64_at(request.argument, 8)?, u32_at(request.argument, 16)?.try_into().ok()?))
+}
+
 /// `fuse_entry_out`.
-pub fn entry(inode: Inode) -> Vec<u8> {
+pub fn entry(inode: Inode, size: u64) -> Vec<u8> {
     let mut data = Words::default();
     // Names are valid for long, so that walking to them later asks nobody.
     data.u64(inode.0).u64(0).u64(1000).u64(1000).u32(0).u32(0);
-    data.bytes(&attribute_bytes(inode));
+    data.bytes(&attribute_bytes(inode, size));
     data.pad_to(128)
 }
 
 /// `fuse_attr_out`.
-pub fn attributes(inode: Inode) -> Vec<u8> {
+pub fn attributes(inode: Inode, size: u64) -> Vec<u8> {
     let mut data = Words::default();
     data.u64(1000).u32(0).u32(0);
-    data.bytes(&attribute_bytes(inode));
+    data.bytes(&attribute_bytes(inode, size));
     data.pad_to(104)
 }
 
-/// `fuse_open_out`.
-pub fn opened() -> Vec<u8> {
-    Words::default().pad_to(16)
+/// `fuse_open_out`: nothing of the image is cached (`FOPEN_DIRECT_IO`).
+pub fn opened(inode: Inode) -> Vec<u8> {
+    let mut data = Words::default();
+    data.u64(0).u32(u32::from(inode == Inode::DISK));
+    data.pad_to(16)
+}
+
+/// `fuse_statfs_out`.
+pub fn room() -> Vec<u8> {
+    let mut data = Words::default();
+    // Blocks, those free, those free for all, files, those free; the size of a block, the longest name, the unit.
+    data.u64(1000).u64(0).u64(0).u64(10).u64(0).u32(4096).u32(255).u32(4096);
+    data.pad_to(80)
 }
 
 /// `fuse_attr`.
-fn attribute_bytes(inode: Inode) -> Vec<u8> {
-    let (mode, links, size) = if inode == Inode::ROOT { (0o040_755, 2, 0_u64) } else { (0o100_644, 1, 4096) };
+fn attribute_bytes(inode: Inode, size: u64) -> Vec<u8> {
+    let (mode, links, size) = if inode == Inode::ROOT { (0o040_755, 2, 0) } else { (0o100_644, 1, size) };
     let mut data = Words::default();
     data.u64(inode.0).u64(size).u64(size.div_ceil(512));
     // Three times, and their nanoseconds.
@@ -202,9 +223,9 @@ mod tests {
 
     #[test]
     fn replies_have_the_sizes_of_the_kernel() {
-        assert_eq!(attribute_bytes(Inode::OK).len(), 88);
-        assert_eq!(entry(Inode::OK).len(), 128);
-        assert_eq!(attributes(Inode::OK).len(), 104);
+        assert_eq!(attribute_bytes(Inode::OK, 4096).len(), 88);
+        assert_eq!(entry(Inode::OK, 4096).len(), 128);
+        assert_eq!(attributes(Inode::OK, 4096).len(), 104);
         assert_eq!(reply(1, 0, &[0; 4]).len(), 20);
     }
 }
