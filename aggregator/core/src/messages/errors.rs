@@ -42,6 +42,17 @@ pub fn is_invalid(message: &Message, object: &ObjectRef) -> bool {
     message.0.match_indices(&refused).any(|(at, _)| !message.0[..at].ends_with(char::is_alphanumeric))
 }
 
+/// Whether a call failed because nothing is behind a Service (kubernetes: apiserver/pkg/util/proxy/proxy.go,
+/// `ResolveEndpoint` and `ResolveCluster`): once something is, it is wrong.
+pub fn is_backend_missing(error: &str) -> bool {
+    error.contains("not found") || error.contains("no endpoints available for service")
+}
+
+/// Whether a call failed at the other one's certificate (Go: crypto/x509/verify.go, crypto/tls/common.go).
+pub fn is_certificate(error: &str) -> bool {
+    error.contains("x509:") || error.contains("tls: failed to verify certificate")
+}
+
 /// Whether something could not be made because its namespace is being deleted.
 pub fn is_namespace_terminating(message: &Message) -> bool {
     message.has("because it is being terminated")

@@ -7,15 +7,24 @@
 pub(crate) mod api_service;
 pub(crate) mod errors;
 pub(crate) mod kubelet;
+pub(crate) mod leads;
 pub(crate) mod namespace;
 mod normalise;
+mod quote;
 
 use std::fmt;
 
 pub use errors::Refusal;
 pub(crate) use normalise::normalised;
+pub(crate) use quote::quote;
 
+use regex::Regex;
 use serde::{Deserialize, Serialize};
+
+#[expect(clippy::expect_used, reason = "a constant of this folder; a test reads each of them")]
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("a pattern of this folder")
+}
 
 /// A sentence that was written for people.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,20 +3,13 @@
 //! Its messages join errors with commas and the errors hold commas themselves, so they are scanned
 //! for known patterns and never split.
 
-use std::cmp::Reverse;
-use std::ops::Range;
 use std::sync::LazyLock;
 
 use findings::clean;
 use regex::{Captures, Regex};
 
-use super::Message;
-use super::errors::{self, Etcd};
-
-#[expect(clippy::expect_used, reason = "a constant of this file; a test reads each of them")]
-fn pattern(text: &str) -> Regex {
-    Regex::new(text).expect("a pattern of this file")
-}
+use super::leads::{self, Lead};
+use super::{Message, pattern};
 
 static DISCOVERY_HEAD: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
@@ -27,73 +20,8 @@ static DISCOVERY_ITEM: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"(?:^|, )(?P<gv>[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?/[a-z](?:[-a-z0-9]*[a-z0-9])?|v1): "));
 static CONTENT_HEAD: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"(?s)^Failed to delete all resource types, (?P<n>[0-9]+) remaining: (?P<rest>.*)$"));
-static UNEXPECTED: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"unexpected items still remain in namespace: (?P<ns>[a-z0-9-]+) for gvr: (?P<group>[a-z0-9.-]*)/(?P<version>[a-z0-9-]+), Resource=(?P<resource>[a-z0-9-]+)",
-    )
-});
-static WEBHOOK_CALL: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r#"failed calling webhook "(?P<webhook>[^"]+)": (?:failed to call webhook: )?(?:Post|post) "?https://(?P<host>[^/":?]+)(?::[0-9]+)?(?:/[^"?: ]*)?(?:\?[^": ]*)?"?: (?P<err>[^,]+)"#,
-    )
-});
-static WEBHOOK_DENIAL: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r#"admission webhook "(?P<webhook>[^"]+)" denied the request(?:: (?P<why>[^,]+)| without explanation)"#)
-});
-static POLICY: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"ValidatingAdmissionPolicy '(?P<policy>[^']+)' with binding '(?P<binding>[^']+)' denied request: (?P<why>[^,]+)",
-    )
-});
-static CONVERSION: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"conversion webhook for (?P<group>[a-z0-9.-]+)/(?P<version>[a-z0-9-]+), Kind=(?P<kind>[A-Za-z0-9]+) (?:failed|returned [^:]+): (?P<err>[^,]+)",
-    )
-});
-static NOT_DECRYPTABLE: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r#"unable to transform key "(?P<key>/[^"]+)": (?P<err>[^,]+)"#));
-static ETCD: LazyLock<Regex> = LazyLock::new(|| pattern(r"etcdserver: (?P<err>[a-z: ]+)"));
-static CONTROLLER_FORBIDDEN: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r#"User "system:serviceaccount:kube-system:namespace-controller" cannot (?P<why>[^,]+)"#));
-static TOO_MANY: LazyLock<Regex> = LazyLock::new(|| pattern(r"the server has received too many requests"));
-static NOT_DECODABLE: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"illegal base64 data at input byte|illegal tag|unexpected EOF|proto: |converting \(.*\) to|couldn't get version/kind",
-    )
-});
-static STORED_VERSION: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"request to convert CR from an invalid group/version: (?P<gv>[^,]+)"));
 static REMAINING: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"(?P<resource>[a-z0-9-]+)\.(?P<group>[a-z0-9.-]*) has (?P<n>[0-9]+) resource instances"));
-
-/// Something the namespace controller ran into while deleting.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Obstacle {
-    /// Objects remain that should be gone.
-    Unexpected { group: String, resource: String },
-    /// A webhook could not be called.
-    WebhookCall { webhook: String, host: String, error: String },
-    /// A webhook said no.
-    WebhookDenial { webhook: String, why: String },
-    /// A ValidatingAdmissionPolicy said no.
-    PolicyDenial { policy: String, binding: String, why: String },
-    /// A conversion webhook could not be called, or failed.
-    Conversion { group: String, kind: String, error: String },
-    /// An object cannot be decrypted.
-    NotDecryptable { key: String, error: String },
-    /// An object cannot be decoded.
-    NotDecodable { error: String },
-    /// Objects are stored in a version that is not served.
-    StoredVersion { group_version: String },
-    /// etcd refuses.
-    Etcd { fault: Etcd, error: String },
-    /// RBAC refuses.
-    Forbidden { why: String },
-    /// Priority and fairness refuses.
-    TooManyRequests,
-    /// No pattern matched all of it.
-    Unknown { text: String },
-}
 
 /// What discovery failed for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,86 +50,20 @@ pub fn discovery_failure(message: &Message) -> DiscoveryFailure {
 }
 
 /// Reads `NamespaceDeletionContentFailure`; the same error for several resources is told once.
-pub fn content_failure(message: &Message) -> Vec<Obstacle> {
+pub fn content_failure(message: &Message) -> Vec<Lead> {
     let message = message.0.as_str();
     let head = CONTENT_HEAD.captures(message);
     let errors = head.as_ref().and_then(|head| head.name("n")?.as_str().parse().ok());
     let rest = head.as_ref().and_then(|head| head.name("rest")).map_or(message, |rest| rest.as_str());
-    let mut scan = Scan { text: rest, matches: Vec::new() };
-    scan.each(&UNEXPECTED, |it| Obstacle::Unexpected { group: part(it, "group"), resource: part(it, "resource") });
-    scan.each(&WEBHOOK_CALL, |it| Obstacle::WebhookCall {
-        webhook: part(it, "webhook"),
-        host: part(it, "host"),
-        error: part(it, "err"),
-    });
-    scan.each(&WEBHOOK_DENIAL, |it| Obstacle::WebhookDenial { webhook: part(it, "webhook"), why: part(it, "why") });
-    scan.each(&POLICY, |it| Obstacle::PolicyDenial {
-        policy: part(it, "policy"),
-        binding: part(it, "binding"),
-        why: part(it, "why"),
-    });
-    scan.each(&CONVERSION, |it| Obstacle::Conversion {
-        group: part(it, "group"),
-        kind: part(it, "kind"),
-        error: part(it, "err"),
-    });
-    scan.each(&STORED_VERSION, |it| Obstacle::StoredVersion { group_version: part(it, "gv") });
-    scan.each(&NOT_DECRYPTABLE, |it| Obstacle::NotDecryptable { key: part(it, "key"), error: part(it, "err") });
-    scan.each(&ETCD, |it| Obstacle::Etcd { fault: etcd(it), error: part(it, "err") });
-    scan.each(&CONTROLLER_FORBIDDEN, |it| Obstacle::Forbidden { why: part(it, "why") });
-    scan.each(&TOO_MANY, |_| Obstacle::TooManyRequests);
-    if scan.matches.is_empty() {
+    let (mut found, matched) = leads::scan(rest, Lead::is_of_deletion);
+    if matched == 0 {
         // A decoder's error has no form of its own, so it is looked for last.
-        scan.each(&NOT_DECODABLE, |_| Obstacle::NotDecodable { error: rest.to_owned() });
+        found.extend(leads::not_decodable(rest));
     }
-    let all = scan.outermost();
-    let matched = all.len();
-    let mut found: Vec<Obstacle> = Vec::new();
-    for obstacle in all {
-        if !found.contains(&obstacle) {
-            found.push(obstacle);
-        }
-    }
-    if matched < errors.unwrap_or(1) {
-        found.push(Obstacle::Unknown { text: rest.to_owned() });
+    if matched.max(found.len()) < errors.unwrap_or(1) {
+        found.push(Lead::Unknown { text: rest.to_owned() });
     }
     found
-}
-
-struct Scan<'a> {
-    text: &'a str,
-    /// Each with where it stands.
-    matches: Vec<(Range<usize>, Obstacle)>,
-}
-
-impl Scan<'_> {
-    fn each(&mut self, pattern: &Regex, read: impl Fn(&Captures) -> Obstacle) {
-        for captures in pattern.captures_iter(self.text) {
-            self.matches.extend(captures.get(0).map(|all| (all.range(), read(&captures))));
-        }
-    }
-
-    /// Those that no other one quotes, in their order: what a webhook or a policy says may hold any words.
-    fn outermost(mut self) -> Vec<Obstacle> {
-        self.matches.sort_by_key(|(at, _)| (at.start, Reverse(at.end)));
-        let mut end = 0;
-        let mut found = Vec::new();
-        for (at, obstacle) in self.matches {
-            if at.start >= end {
-                end = at.end;
-                found.push(obstacle);
-            }
-        }
-        found
-    }
-}
-
-fn etcd(captures: &Captures) -> Etcd {
-    errors::etcd(&Message::from(&captures[0])).unwrap_or(Etcd::NotResponding)
-}
-
-fn part(captures: &Captures, name: &str) -> String {
-    captures.name(name).map_or(String::new(), |part| part.as_str().trim().to_owned())
 }
 
 /// The finalizers that hold something, from `NamespaceFinalizersRemaining`.
@@ -222,6 +84,7 @@ pub fn remaining(message: &Message) -> Vec<(String, String, usize)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::errors::Etcd;
     use super::super::recording::messages;
     use super::*;
 
@@ -249,12 +112,12 @@ mod tests {
     #[test]
     fn tells_errors_apart_and_the_same_once() {
         let message = recorded("ns-webhook-fail.json", "NamespaceDeletionContentFailure");
-        let call = Obstacle::WebhookCall {
+        let call = Lead::WebhookCall {
             webhook: "guard.lab.example.com".to_owned(),
             host: "guard-svc.mon.svc".to_owned(),
             error: "service \"guard-svc\" not found".to_owned(),
         };
-        let denial = Obstacle::PolicyDenial {
+        let denial = Lead::PolicyDenial {
             policy: "lab-vap".to_owned(),
             binding: "lab-vap".to_owned(),
             why: "service accounts are protected".to_owned(),
@@ -275,7 +138,7 @@ mod tests {
             let message =
                 format!("Failed to delete all resource types, 2 remaining: {denied}{quoted}, zzz something new");
             let found = content_failure(&message.into());
-            let [Obstacle::WebhookDenial { webhook, why }, Obstacle::Unknown { text }] = &found[..] else {
+            let [Lead::WebhookDenial { webhook, why }, Lead::Unknown { text }] = &found[..] else {
                 panic!("{found:?}")
             };
             assert_eq!((webhook.as_str(), why.as_str()), ("guard.example.com", quoted));
@@ -286,18 +149,18 @@ mod tests {
     #[test]
     fn reads_which_objects_remain() {
         let message = recorded("ns-a-ordered-pods-unexpected.json", "NamespaceDeletionContentFailure");
-        let pods = Obstacle::Unexpected { group: String::new(), resource: "pods".to_owned() };
+        let pods = Lead::Unexpected { group: String::new(), resource: "pods".to_owned() };
         assert_eq!(content_failure(&message), std::slice::from_ref(&pods));
         let more = message.to_string().replace("1 remaining: ", "2 remaining: something new, ");
         let found = content_failure(&more.into());
         assert_eq!(found[0], pods);
-        assert!(matches!(&found[1], Obstacle::Unknown { text } if text.starts_with("something new")), "{found:?}");
+        assert!(matches!(&found[1], Lead::Unknown { text } if text.starts_with("something new")), "{found:?}");
     }
 
     #[test]
     fn reads_who_cannot_convert() {
         let found = content_failure(&recorded("ns-conversion-webhook.json", "NamespaceDeletionContentFailure"));
-        assert!(matches!(found.as_slice(), [Obstacle::Conversion { kind, .. }] if kind == "Widget"), "{found:?}");
+        assert!(matches!(found.as_slice(), [Lead::Conversion { kind, .. }] if kind == "Widget"), "{found:?}");
     }
 
     /// Printed by a 1.36 API server, and not kept whole; where it stands in the source is said of each.
@@ -309,34 +172,34 @@ mod tests {
         // apiserver: pkg/storage/etcd3/store.go.
         assert!(matches!(
             one("Internal error occurred: unable to transform key \"/registry/secrets/g1/bad\": identity transformer tried to read encrypted data"),
-            Obstacle::NotDecryptable { key, .. } if key == "/registry/secrets/g1/bad"
+            Lead::NotDecryptable { key, .. } if key == "/registry/secrets/g1/bad"
         ));
         // Go: encoding/base64.
-        assert!(matches!(one("illegal base64 data at input byte 3"), Obstacle::NotDecodable { .. }));
+        assert!(matches!(one("illegal base64 data at input byte 3"), Lead::NotDecodable { .. }));
         assert!(matches!(
             one("etcdserver: mvcc: database space exceeded"),
-            Obstacle::Etcd { fault: Etcd::SpaceExceeded, .. }
+            Lead::Etcd { fault: Etcd::SpaceExceeded, .. }
         ));
         // apimachinery: pkg/api/errors/errors.go, `NewForbidden` and `NewTooManyRequestsError`.
         assert!(matches!(
             one(
                 "pods is forbidden: User \"system:serviceaccount:kube-system:namespace-controller\" cannot list resource \"pods\""
             ),
-            Obstacle::Forbidden { .. }
+            Lead::Forbidden { .. }
         ));
         assert_eq!(
             one("the server has received too many requests and has asked us to try again later"),
-            Obstacle::TooManyRequests
+            Lead::TooManyRequests
         );
         // apiserver: pkg/admission/plugin/webhook/errors/statuserror.go.
         assert!(matches!(
             one("admission webhook \"guard.example.com\" denied the request: protected"),
-            Obstacle::WebhookDenial { why, .. } if why == "protected"
+            Lead::WebhookDenial { why, .. } if why == "protected"
         ));
         // apiextensions-apiserver: pkg/apiserver/conversion/converter.go.
         assert!(matches!(
             one("request to convert CR from an invalid group/version: example.com/v1alpha1"),
-            Obstacle::StoredVersion { group_version } if group_version == "example.com/v1alpha1"
+            Lead::StoredVersion { group_version } if group_version == "example.com/v1alpha1"
         ));
     }
 

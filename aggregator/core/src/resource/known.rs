@@ -68,6 +68,8 @@ known! {
     MUTATING = "admissionregistration.k8s.io" "v1" "mutatingwebhookconfigurations" "MutatingWebhookConfiguration" false;
     ADMISSION_POLICIES = "admissionregistration.k8s.io" "v1" "validatingadmissionpolicies" "ValidatingAdmissionPolicy" false;
     ADMISSION_POLICY_BINDINGS = "admissionregistration.k8s.io" "v1" "validatingadmissionpolicybindings" "ValidatingAdmissionPolicyBinding" false;
+    MUTATING_POLICIES = "admissionregistration.k8s.io" "v1" "mutatingadmissionpolicies" "MutatingAdmissionPolicy" false;
+    MUTATING_POLICY_BINDINGS = "admissionregistration.k8s.io" "v1" "mutatingadmissionpolicybindings" "MutatingAdmissionPolicyBinding" false;
     DEPLOYMENTS = "apps" "v1" "deployments" "Deployment" true;
     STATEFUL_SETS = "apps" "v1" "statefulsets" "StatefulSet" true;
     DAEMON_SETS = "apps" "v1" "daemonsets" "DaemonSet" true;

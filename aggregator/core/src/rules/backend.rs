@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use findings::clean;
+use jiff::Timestamp;
 
 use super::phrases::{count, some, within};
 use crate::diagnosis::{Diagnosis, Step};
@@ -17,6 +18,8 @@ pub enum Backend {
     Ready {
         /// Where the first ready endpoint runs.
         node: Option<String>,
+        /// When its endpoints last changed, as far as that is known.
+        since: Option<Timestamp>,
     },
     /// It is another name for a host, which has no endpoints here.
     External,
@@ -64,7 +67,7 @@ fn inspect_endpoints(
     }
     match ready(lister, diagnosis, service, is_taken) {
         Ready::Unknown => return Backend::Unknown,
-        Ready::On(node) => return Backend::Ready { node: node.filter(|node| !node.is_empty()) },
+        Ready::On(node, since) => return Backend::Ready { node: node.filter(|node| !node.is_empty()), since },
         Ready::Nowhere => {}
     }
     let service = ObjectRef::namespaced(known::SERVICES, namespace, name);
@@ -79,7 +82,7 @@ fn inspect_endpoints(
 /// Where a Service has a ready endpoint.
 enum Ready {
     Unknown,
-    On(Option<String>),
+    On(Option<String>, Option<Timestamp>),
     Nowhere,
 }
 
@@ -96,11 +99,12 @@ fn ready(lister: &Lister, diagnosis: &mut Diagnosis, service: &ServiceRef, is_ta
         }
         let Some(endpoints) = diagnosis.required(source, "what serves this", answer) else { return Ready::Unknown };
         let first = endpoints.subsets.iter().flat_map(|subset| &subset.addresses).next();
-        return first.map_or(Ready::Nowhere, |address| Ready::On(Some(address.node_name.clone())));
+        return first.map_or(Ready::Nowhere, |address| Ready::On(Some(address.node_name.clone()), None));
     }
     let Some(slices) = diagnosis.required(source, "what serves this", slices) else { return Ready::Unknown };
     let first = slices.iter().flat_map(|slice| &slice.endpoints).find(|endpoint| is_taken(endpoint));
-    first.map_or(Ready::Nowhere, |endpoint| Ready::On(Some(endpoint.node_name.clone())))
+    let since = slices.iter().filter_map(|slice| slice.changed_at()).max();
+    first.map_or(Ready::Nowhere, |endpoint| Ready::On(Some(endpoint.node_name.clone()), since))
 }
 
 fn pods_of(

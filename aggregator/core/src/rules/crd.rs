@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use findings::{Cause, FaultKind, Placeholder, cause};
+use jiff::Timestamp;
 
 use super::backend::{self, Backend};
 use super::ca_bundle;
@@ -29,11 +30,24 @@ pub fn crd_of(lister: &Lister, diagnosis: &mut Diagnosis, group: &str, kind: &st
 static NOT_CONVERTED: [&Cause; 3] =
     [&cause::CONVERSION_WEBHOOK_UNAVAILABLE, &cause::CONVERSION_WEBHOOK_CA_EXPIRED, &cause::STORED_VERSION_NOT_SERVED];
 
+/// Whether this is told of objects that cannot be converted.
+pub fn is_of_conversion(root: &RootCause) -> bool {
+    NOT_CONVERTED.iter().any(|cause| cause.id == root.draft.cause.id)
+}
+
 /// Whether the CRD tells why its objects cannot be converted.
 pub fn is_explained(lister: &Lister, crd: &ObjectRef) -> bool {
     let its = explain(lister, crd);
-    let is_told = |root: &RootCause| NOT_CONVERTED.iter().any(|cause| cause.id == root.draft.cause.id);
-    its.pending || its.causes.iter().any(is_told) || its.waits_for.iter().any(|one| one.is(known::NODES))
+    its.pending || its.causes.iter().any(is_of_conversion) || its.waits_for.iter().any(|one| one.is(known::NODES))
+}
+
+/// Whether the Service that converts its objects has a ready endpoint, and since when.
+pub fn converter_serves(lister: &Lister, diagnosis: &mut Diagnosis, crd: &ObjectRef) -> Option<Option<Timestamp>> {
+    let found = diagnosis.silently(lister.get::<Crd>(known::CRDS, None, &crd.name))?;
+    match backend::inspect_called(lister, diagnosis, found.converter()?) {
+        Backend::Ready { since, .. } => Some(since),
+        _ => None,
+    }
 }
 
 /// Explains a CRD.

@@ -1,5 +1,6 @@
 //! What each kind of object waits for, and which causes are found at it.
 
+mod admission_policy;
 mod agent;
 mod api_service;
 mod backend;
@@ -8,7 +9,9 @@ mod control_plane;
 mod crd;
 mod csi_controller;
 mod finalizer;
+mod garbage_collector;
 mod invalid_owner;
+mod leads;
 mod minimum_age;
 mod namespace;
 mod node;

@@ -5,7 +5,7 @@ use findings::cause;
 use super::finalizer::controller_manager::by_controller_manager;
 use super::phrases::{count, some, within};
 use super::webhook::Request;
-use super::{control_plane, invalid_owner, webhook};
+use super::{admission_policy, control_plane, garbage_collector, invalid_owner, webhook};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::state::*;
@@ -65,6 +65,7 @@ fn not_deleted(
         return Some(silent);
     }
     let mut refused = false;
+    let mut suspect = None;
     let mut names: Vec<String> = free.iter().map(|(dependent, _)| dependent.to_string()).collect();
     for ((dependent, its), name) in free.iter().zip(&mut names).take(MAX_DEPENDENTS) {
         if let Some(found) = invalid_owner::explain_dependent(lister, dependent, its) {
@@ -79,10 +80,16 @@ fn not_deleted(
             }
             false => "DELETE",
         };
-        refused |= webhook::refuses(lister, diagnosis, &[Request::about(dependent, its, operation)]);
+        let request = Request::about(dependent, its, operation);
+        refused |= webhook::refuses(lister, diagnosis, &[request]);
+        refused |= garbage_collector::is_kept_from(lister, diagnosis, dependent, its);
+        suspect = suspect.or_else(|| admission_policy::suspect(lister, diagnosis, target, request));
     }
     if refused || diagnosis.pending {
         return None;
+    }
+    if suspect.is_some() {
+        return suspect;
     }
     Some(
         RootCause::below(&cause::FOREGROUND_DEPENDENTS_REMAIN, target)

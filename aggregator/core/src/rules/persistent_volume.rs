@@ -3,12 +3,13 @@
 use findings::{Placeholder, cause};
 
 use super::csi_controller::{self, Sidecar};
-use super::object_reports::quoted;
 use super::phrases::held_by;
 use super::phrases::{overdue, within};
-use super::{control_plane, finalizer, invalid_owner};
+use super::webhook::Request;
+use super::{admission_policy, control_plane, finalizer, invalid_owner};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
+use crate::messages::quote;
 use crate::state::*;
 
 const PROTECTION: &str = "kubernetes.io/pv-protection";
@@ -120,7 +121,12 @@ fn not_released(
     let root = match control_plane::silent(lister, diagnosis, target) {
         Some(root) => root,
         None if finalizer::refused(lister, target, &volume.metadata, diagnosis) => return,
-        None => RootCause::here(&cause::PV_DELETION_PENDING, target, words).name(Placeholder::Pv, &target.name),
+        None => {
+            let update = Request::about(target, &volume.metadata, "UPDATE");
+            admission_policy::suspect(lister, diagnosis, target, update).unwrap_or_else(|| {
+                RootCause::here(&cause::PV_DELETION_PENDING, target, words).name(Placeholder::Pv, &target.name)
+            })
+        }
     };
     diagnosis.causes.push(root);
 }
@@ -170,7 +176,7 @@ fn backend(
         None => &volume.status.message,
     };
     let words =
-        if said.is_empty() { diagnosis.words.clone() } else { format!("{}: {}", diagnosis.words, quoted(said, 250)) };
+        if said.is_empty() { diagnosis.words.clone() } else { format!("{}: {}", diagnosis.words, quote(said, 250)) };
     let root = RootCause::here(cause, target, words)
         .name(Placeholder::Pv, &target.name)
         .name_if(Placeholder::Driver, volume.spec.csi.as_ref().map(|csi| &csi.driver))
@@ -179,7 +185,7 @@ fn backend(
     let root = match driver {
         _ if !said.is_empty() => {
             let source = last.map_or("status".to_owned(), |event| format!("Event {}", event.reason));
-            root.evidence(source, quoted(said, 400))
+            root.evidence(source, quote(said, 400))
         }
         // Without its words it may as well not run.
         Some(driver) => match csi_controller::provisioner(lister, diagnosis, driver) {

@@ -4,7 +4,8 @@ use findings::{Cause, Placeholder, cause};
 
 use super::phrases::held_by;
 use super::phrases::{overdue, some, within};
-use super::{control_plane, finalizer, invalid_owner, node};
+use super::webhook::Request;
+use super::{admission_policy, control_plane, finalizer, invalid_owner, node};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::state::*;
@@ -71,14 +72,19 @@ fn protection(lister: &Lister, target: &ObjectRef, claim: &Claim, diagnosis: &mu
         let root = match control_plane::silent(lister, diagnosis, target) {
             Some(root) => root,
             None if finalizer::refused(lister, target, &claim.metadata, diagnosis) => return,
-            None => RootCause::here(
-                &cause::PVC_PROTECTION_NOT_RELEASED,
-                target,
-                format!("{}; no pod uses it", diagnosis.words),
-            ),
+            None => not_released(lister, target, claim, diagnosis),
         };
         diagnosis.causes.push(root);
     }
+}
+
+/// No pod uses it, and the controller that runs has not removed the finalizer.
+fn not_released(lister: &Lister, target: &ObjectRef, claim: &Claim, diagnosis: &mut Diagnosis) -> RootCause {
+    let update = Request::about(target, &claim.metadata, "UPDATE");
+    admission_policy::suspect(lister, diagnosis, target, update).unwrap_or_else(|| {
+        let words = format!("{}; no pod uses it", diagnosis.words);
+        RootCause::here(&cause::PVC_PROTECTION_NOT_RELEASED, target, words)
+    })
 }
 
 /// Pods that are not being deleted and hold the claim, all of them.

@@ -2,13 +2,14 @@
 
 use findings::{Cause, Placeholder, cause, clean, duration};
 
-use super::object_reports::{self, quoted};
+use super::object_reports;
 use super::phrases::{age, overdue, some, within};
 use super::webhook::Request;
 use super::{agent, control_plane, finalizer, node, owner, pod_not_terminating, replacement, webhook};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::messages::kubelet;
+use crate::messages::quote;
 use crate::state::*;
 
 /// After its deadline a kubelet needs some seconds to finish and to report; nobody on the node is asked before.
@@ -321,14 +322,14 @@ fn kubelet_says(lister: &Lister, case: &TerminatingPod, words: &str, diagnosis: 
     let cni = kubelet::network_teardown(&event.message);
     let mut root = case
         .found(cause, words)
-        .evidence(format!("Event {} about {target}{ago}", event.reason), quoted(&event.message, 400));
+        .evidence(format!("Event {} about {target}{ago}", event.reason), quote(&event.message, 400));
     root = match &cni {
         // Its own words are the same for all pods that it fails for.
         Some(cni) => root.same_as(format!("{}:{cni}", pod.spec.node_name)).step(Step::named(
             format!("CNI plugin on {}", pod.spec.node_name),
-            format!("DEL fails: {}", quoted(cni, 300)),
+            format!("DEL fails: {}", quote(cni, 300)),
         )),
-        None => root.step(Step::named(format!("kubelet of {}", pod.spec.node_name), quoted(&event.message, 300))),
+        None => root.step(Step::named(format!("kubelet of {}", pod.spec.node_name), quote(&event.message, 300))),
     };
     diagnosis
         .causes
@@ -407,8 +408,8 @@ fn with_log(lister: &Lister, case: &TerminatingPod, root: RootCause, diagnosis: 
         return root;
     };
     let shown = lines.iter().rev().take(MAX_LOG_LINES);
-    let root = shown.fold(root, |root, line| root.evidence(&source, quoted(line, 400)));
-    root.step(Step::named(&source, quoted(last, 300)))
+    let root = shown.fold(root, |root, line| root.evidence(&source, quote(line, 400)));
+    root.step(Step::named(&source, quote(last, 300)))
 }
 
 /// What the kubelet has not finished, as far as the pod shows it.

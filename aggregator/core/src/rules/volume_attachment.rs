@@ -4,11 +4,11 @@ use findings::{Placeholder, cause};
 
 use super::csi_controller::{self, Sidecar};
 use super::finalizer;
-use super::object_reports::quoted;
 use super::phrases::{lasting, overdue};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::messages::errors;
+use crate::messages::quote;
 use crate::state::*;
 
 /// Explains a VolumeAttachment.
@@ -46,7 +46,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
 /// whatever their state.
 fn never_attached(lister: &Lister, target: &ObjectRef, attachment: &Attachment, diagnosis: &mut Diagnosis) {
     let place = &attachment.spec.node_name;
-    let attach_error = attachment.status.attach_error.as_ref().map(|error| quoted(&error.message, 200));
+    let attach_error = attachment.status.attach_error.as_ref().map(|error| quote(&error.message, 200));
     let why = attach_error.as_ref().map_or(String::new(), |error| format!(", attachError {error}"));
     diagnosis.words = format!("not attached to {place} (attached: false{why}), and not being deleted");
     let name = &attachment.spec.source.persistent_volume_name;
@@ -85,7 +85,7 @@ fn failing(
     diagnosis: &mut Diagnosis,
 ) {
     let since = lasting(lister, error.time);
-    let words = format!("detach fails{since}: {}", quoted(&error.message, 250));
+    let words = format!("detach fails{since}: {}", quote(&error.message, 250));
     if errors::is_secret_not_loaded(&error.message) {
         let root = lost_secret(lister, target, attachment, diagnosis);
         if let Some(root) = root {
@@ -95,7 +95,7 @@ fn failing(
     }
     let mut words = words;
     let mut root = base(&cause::VOLUME_DETACH_FAILS, target, attachment)
-        .evidence(target.to_string(), format!("status.detachError: {}", quoted(&error.message, 400)));
+        .evidence(target.to_string(), format!("status.detachError: {}", quote(&error.message, 400)));
     for gone in [
         ObjectRef::node(&attachment.spec.node_name),
         ObjectRef::cluster_wide(known::VOLUMES, &attachment.spec.source.persistent_volume_name),

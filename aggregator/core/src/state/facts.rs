@@ -103,8 +103,8 @@ kinds! {
     ApiServices(ApiService): API_SERVICES;
     Crds(Crd): CRDS;
     WebhookConfigurations(WebhookConfiguration): VALIDATING MUTATING;
-    AdmissionPolicies(AdmissionPolicy): ADMISSION_POLICIES;
-    AdmissionPolicyBindings(AdmissionPolicyBinding): ADMISSION_POLICY_BINDINGS;
+    AdmissionPolicies(AdmissionPolicy): ADMISSION_POLICIES MUTATING_POLICIES;
+    AdmissionPolicyBindings(AdmissionPolicyBinding): ADMISSION_POLICY_BINDINGS MUTATING_POLICY_BINDINGS;
     Workloads(Workload): DEPLOYMENTS STATEFUL_SETS DAEMON_SETS;
     Budgets(Budget): BUDGETS;
     Jobs(Job): JOBS;

@@ -9,7 +9,7 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Finalizers, MIRROR, TERMINATES_AT, Texts, release};
+use super::{ENDPOINTS_CHANGED, Finalizers, MIRROR, TERMINATES_AT, Texts, release};
 
 /// The API writes `null` for empty lists and unset fields alike.
 pub fn or_default<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
@@ -21,6 +21,7 @@ const ANNOTATIONS: &[&str] = &[
     "cluster-autoscaler.kubernetes.io/safe-to-evict",
     "karpenter.sh/do-not-disrupt",
     TERMINATES_AT,
+    ENDPOINTS_CHANGED,
     MIRROR,
     release::NAME,
     release::NAMESPACE,

@@ -25,7 +25,13 @@ fn by_webhook() -> Value {
 }
 
 fn causes_of(error: &str) -> Vec<&'static str> {
-    look(healthy().going("stuck", content_failure(error)), everything()).causes()
+    let version = "admissionregistration.k8s.io/v1";
+    let world = healthy().webhook("CREATE", "", "secrets").service("guard", "guard", Some("node-a")).with(json!([
+        {"apiVersion": version, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": "p"}, "spec": {}},
+        {"apiVersion": version, "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": "b"},
+         "spec": {"policyName": "p", "validationActions": ["Deny"]}}
+    ]));
+    look(world.going("stuck", content_failure(error)), everything()).causes()
 }
 
 #[test]
@@ -122,7 +128,8 @@ fn a_conversion_that_fails_although_its_webhook_has_an_endpoint_is_told_as_it_fa
     let looked = look(world, everything());
     assert_eq!(looked.causes(), ["ConversionWebhookUnavailable"], "{:#?}", looked.report);
     let last = looked.chain(0).pop().unwrap();
-    assert!(last.starts_with("Conversion of Widget.example.com: fails: "), "{last}");
+    let words = "CustomResourceDefinition widgets.example.com: the conversion of its objects fails: ";
+    assert!(last.starts_with(words), "{last}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What an object in foreground deletion owns, and what of that could not be looked at.
 
+use aggregator_core::state::{Answer, Answered, Facts, Question, Version};
 use findings::{Confidence, Verdict};
 use serde_json::{Value, json};
 
@@ -73,6 +74,80 @@ fn dependents_that_nobody_can_delete() {
     assert_eq!(refused.causes(), ["WebhookUnavailable"], "{:#?}", refused.report);
     let other = look(free().webhook("DELETE", "", "secrets"), object("xbucket", "", "x1"));
     assert_eq!(other.causes(), ["ForegroundDependentsRemain"], "{:#?}", other.report);
+}
+
+/// A Job whose finished pod the garbage collector should have deleted.
+fn job() -> World {
+    healthy().active("etl").held("batch/v1", "Job", "etl", "report", &["foregroundDeletion"]).with(json!({
+        "kind": "Pod", "metadata": {"name": "report-1", "namespace": "etl", "uid": "report-1",
+            "ownerReferences": owned_by("batch/v1", "Job", "report", "Job-report")},
+        "spec": {"nodeName": "node-1"}, "status": {"phase": "Succeeded"}
+    }))
+}
+
+/// A server of this minor version answers.
+fn of_minor(world: World, minor: &str) -> Looked {
+    look_with(world, object("job", "etl", "report"), |state| {
+        let version = Version { major: "1".to_owned(), minor: minor.to_owned(), ..Version::default() };
+        let answer = Answer::Seen(Facts::Version(version));
+        state.add(Answered { question: Question::Version, answer, cut: false });
+    })
+}
+
+/// Before 1.32 the collector waits for the lists of all kinds, whatever it is to delete (kubernetes#127105).
+#[test]
+fn one_kind_that_cannot_be_converted_keeps_the_garbage_collector_from_starting() {
+    let by_webhook =
+        json!({"strategy": "Webhook", "webhook": {"clientConfig": {"service": {"namespace": "mon", "name": "conv"}}}});
+    let broken = || job().with(crate::admission::crd(by_webhook.clone(), &["v1"]));
+    let looked = of_minor(broken(), "31");
+    assert_eq!(looked.causes(), ["ConversionWebhookUnavailable"], "{:#?}", looked.report);
+    assert_eq!(looked.report.roots[0].finding.confidence, Confidence::Probable);
+    looked.assert_chain(
+        0,
+        &[
+            "Job etl/report: Terminating",
+            "garbage collector: does not start, for the whole cluster",
+            "CustomResourceDefinition widgets.example.com: converts",
+            "Service mon/conv: does not exist",
+        ],
+    );
+    assert_eq!(of_minor(broken(), "32").causes(), ["ForegroundDependentsRemain"]);
+    let served = broken().service("mon", "conv", Some("node-1"));
+    assert_eq!(of_minor(served, "31").causes(), ["ForegroundDependentsRemain"]);
+    let steps = format!("{:?}", of_minor(job(), "31").report.roots[0].finding.remedy.steps);
+    assert!(steps.contains("restart it") && steps.contains("managed control plane"), "{steps}");
+}
+
+#[test]
+fn a_garbage_collector_whose_rights_were_taken_away_is_told() {
+    let controller = |world: World, name: &str| {
+        let role = format!("system:controller:{name}");
+        world.grants(&role, &["*"], &["*"], &["list", "delete", "patch", "update"], json!([sa("kube-system", name)]))
+    };
+    let asked = |world| look(world, object("job", "etl", "report"));
+    let whole = || controller(controller(job(), "namespace-controller"), "generic-garbage-collector");
+    assert_eq!(asked(whole()).causes(), ["ForegroundDependentsRemain"]);
+    let bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+    let looked = asked(whole().without(bindings, "system:controller:generic-garbage-collector"));
+    assert_eq!(looked.causes(), ["GarbageCollectorForbidden"], "{:#?}", looked.report);
+    assert_eq!(asked(job()).causes(), ["ForegroundDependentsRemain"]);
+}
+
+/// It looks up every owner of a dependent before it touches it.
+#[test]
+fn a_dead_api_of_another_owner_keeps_the_garbage_collector_from_a_dependent() {
+    let world = job().dead_api("ServiceNotFound", "service/api in \"addon\" is not present").change_groups(|groups| {
+        groups.push(
+            json!({"metadata": {"name": "gone.example.com"}, "versions": [{"version": "v1", "freshness": "Stale"}]}),
+        );
+    });
+    let other = json!({"apiVersion": "gone.example.com/v1", "kind": "Run", "name": "r", "uid": "r"});
+    let world = world.change("/api/v1/pods", "report-1", |pod| {
+        pod["metadata"]["ownerReferences"].as_array_mut().unwrap().push(other);
+    });
+    let looked = look(world, object("job", "etl", "report"));
+    assert_eq!(looked.causes(), ["ApiServiceWithoutService"], "{:#?}", looked.report);
 }
 
 fn deployment() -> World {

@@ -29,6 +29,8 @@ mod hidden;
 #[cfg(test)]
 mod kinds;
 #[cfg(test)]
+mod leads;
+#[cfg(test)]
 mod live;
 #[cfg(test)]
 mod minimum_age;
@@ -42,6 +44,8 @@ mod owners;
 mod plugin;
 #[cfg(test)]
 mod pods;
+#[cfg(test)]
+mod policies;
 #[cfg(test)]
 mod products;
 #[cfg(test)]

@@ -92,7 +92,7 @@ fn a_condition_without_a_status_is_read() {
     let message = "error executing pre-delete hooks: namespaces \"zookeeper-operator\" not found";
     let looked = asked(widget(conditions(json!([{"type": "DeletionError", "message": message}]))));
     let words = "DeletionError: \"error executing pre-delete hooks: namespaces 'zookeeper-operator' not found\"";
-    assert!(root(&looked).contains(words), "{:?}", looked.chain(0));
+    assert!(looked.chain(0)[1].contains(words), "{:?}", looked.chain(0));
 }
 
 #[test]

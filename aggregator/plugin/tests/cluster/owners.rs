@@ -347,12 +347,12 @@ fn a_daemon_set_that_runs_as_the_account_may_be_the_operator() {
 
 /// Whatever the size of the cluster: none of these lists grows with it, but for those that have pages.
 #[test]
-fn a_namespace_whose_conditions_name_the_kind_takes_15_requests() {
+fn a_namespace_whose_conditions_name_the_kind_takes_16_requests() {
     let remaining = "Some resources are remaining: widgets.example.com has 1 resource instances";
     let world = widget().without("/api/v1/namespaces", "team");
     let world = world.going("team", failing("NamespaceContentRemaining", remaining));
     let world = operator(world.may_change("ops", "op", "example.com", "widgets"), 0, 0);
     let looked = look(world, object("ns", "default", "team"));
     assert_eq!(looked.causes(), ["FinalizerControllerGone"], "{:#?}", looked.report);
-    assert!(looked.requests.len() <= 15, "{} {:#?}", looked.requests.len(), looked.requests);
+    assert!(looked.requests.len() <= 16, "{} {:#?}", looked.requests.len(), looked.requests);
 }

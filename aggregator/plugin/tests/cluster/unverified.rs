@@ -49,7 +49,7 @@ fn whoever_could_have_written_it_is_told() {
     let doubt = |world: World| {
         let looked = look(world.told(AgentEventFixture::fuse(&[POD])), everything());
         assert_eq!(looked.causes(), ["FuseServerNotResponding"]);
-        let asked = looked.requests.iter().filter(|path| path.contains("validatingadmissionpolic")).count();
+        let asked = looked.requests.iter().filter(|path| path.contains("/why-terminating-findings")).count();
         (looked.report.roots[0].told_by.as_ref().unwrap().unverified.clone(), asked)
     };
     const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic";

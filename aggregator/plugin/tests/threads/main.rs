@@ -55,6 +55,8 @@ mod kubernetes_113426;
 #[cfg(test)]
 mod kubernetes_118261;
 #[cfg(test)]
+mod kubernetes_129883;
+#[cfg(test)]
 mod kubernetes_60538;
 #[cfg(test)]
 mod kubernetes_60807;
@@ -98,6 +100,8 @@ mod rook_17059;
 mod support;
 #[cfg(test)]
 mod system_tools_26;
+#[cfg(test)]
+mod tektoncd_operator_3472;
 #[cfg(test)]
 mod terraform_provider_flux_67;
 #[cfg(test)]

@@ -1,11 +1,14 @@
 //! What the API shows. Each file is named after that of its rule in `aggregator/core/src/rules`.
 
+mod admission_policy;
 mod api_service;
 mod control_plane;
 mod crd;
 mod deletion_cycle;
 mod finalizer;
+mod garbage_collector;
 mod invalid_owner;
+mod leads;
 mod namespace;
 mod node;
 mod object;
@@ -19,12 +22,15 @@ mod shared;
 mod volume_attachment;
 mod webhook;
 
+pub use admission_policy::*;
 pub use api_service::*;
 pub use control_plane::*;
 pub use crd::*;
 pub use deletion_cycle::*;
 pub use finalizer::*;
+pub use garbage_collector::*;
 pub use invalid_owner::*;
+pub use leads::*;
 pub use namespace::*;
 pub use node::*;
 pub use object::*;
@@ -48,6 +54,8 @@ pub(super) static ALL: &[&[&Cause]] = &[
     namespace::unlisted::ALL,
     preview::ALL,
     webhook::ALL,
+    admission_policy::ALL,
+    leads::ALL,
     crd::ALL,
     object::ALL,
     finalizer::ALL,
@@ -56,6 +64,7 @@ pub(super) static ALL: &[&[&Cause]] = &[
     finalizer::registry::ALL,
     finalizer::ineffective_removal::ALL,
     owner::ALL,
+    garbage_collector::ALL,
     deletion_cycle::ALL,
     pod::ALL,
     pod_not_terminating::ALL,

@@ -80,6 +80,10 @@ causes! {
         .safe(&[
             READ_CONFIGURATION,
             step("Bring its backend, Service {service}, back; what waits is then deleted automatically"),
+            step("If the product was removed for good, its configuration is dead policy that refuses everything: \
+                remove it")
+                .run("kubectl delete {configuration}")
+                .if_known(),
             step("Where it refuses updates: have it exclude objects with a deletion timestamp"),
         ])
         .danger(Danger::new(

@@ -30,7 +30,7 @@ pub fn find(lister: &Lister, diagnosis: &mut Diagnosis, target: &ObjectRef, node
     });
     let mut unreachable = None;
     for (other, service, is_reached) in others.take(MAX_APIS) {
-        let Backend::Ready { node: Some(on) } = backend::inspect(lister, diagnosis, service) else { continue };
+        let Backend::Ready { node: Some(on), .. } = backend::inspect(lister, diagnosis, service) else { continue };
         let shown = format!("APIService {}", other.metadata.name);
         match (on == node, is_reached) {
             (true, true) => return Some(Neighbour::Reached(shown)),

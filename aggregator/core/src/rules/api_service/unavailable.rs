@@ -28,7 +28,7 @@ impl Unavailable<'_, '_> {
                 let root = root.name_if(Placeholder::Workload, workload);
                 steps.into_iter().fold(root, |root, step| root.evidence(&step.subject, &step.words).step(step))
             }
-            Backend::Ready { node } => self.by_message(diagnosis, node.as_deref()),
+            Backend::Ready { node, .. } => self.by_message(diagnosis, node.as_deref()),
             Backend::External => unexplained(),
             Backend::Unknown => unexplained().probable("what runs behind its Service: that could not be looked at"),
         };

@@ -24,6 +24,9 @@ static DOWN: [&Cause; 3] = [
     &cause::FINALIZER_CONTROLLER_NOT_LEADING,
 ];
 
+/// What is told of a finalizer that stays for no reason that can be seen; beside them, what it is known for.
+static OPEN: [&Cause; 2] = [&cause::FINALIZER_CONTROLLER_FAILING, &cause::FINALIZER_OWNER_UNKNOWN];
+
 /// Whether this is told of a controller that does not work.
 pub fn is_down(found: &Cause) -> bool {
     DOWN.iter().any(|down| down.id == found.id)
@@ -88,6 +91,12 @@ impl BlockingFinalizer<'_> {
         // Of one that runs where workloads do not show it, the workload that was found is another.
         let says_more = |known: &&KnownFinalizer| known.comes_first || !known.runs.is_empty() || !is_down(found);
         self.known.filter(says_more).map_or(found, |known| known.cause)
+    }
+
+    /// Whether the cause is no more than that the finalizer stays: nothing was seen that is broken.
+    pub fn is_open(&self, found: &RootCause) -> bool {
+        let known_for = self.known.map(|known| known.cause);
+        OPEN.iter().copied().chain(known_for).any(|cause| cause.id == found.draft.cause.id)
     }
 
     pub fn start(&self, cause: &'static Cause) -> RootCause {

@@ -7,7 +7,7 @@ use super::referenced_objects;
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::rules::webhook::Request;
-use crate::rules::{control_plane, webhook};
+use crate::rules::{admission_policy, control_plane, garbage_collector, webhook};
 use crate::state::*;
 
 /// Why such a finalizer stays.
@@ -26,6 +26,16 @@ pub fn by_controller_manager(
     if refused(lister, target, meta, diagnosis) {
         return;
     }
+    let is_collected =
+        cause.id == cause::GARBAGE_COLLECTOR_NOT_WORKING.id || cause.id == cause::ORPHAN_FINALIZER_PENDING.id;
+    if is_collected && garbage_collector::is_kept_from(lister, diagnosis, target, meta) {
+        return;
+    }
+    let update = Request::about(target, meta, "UPDATE");
+    if let Some(found) = admission_policy::suspect(lister, diagnosis, target, update) {
+        diagnosis.causes.push(found);
+        return;
+    }
     let mut words = format!("{}, which kube-controller-manager removes", diagnosis.words);
     let mut beside = Vec::new();
     if cause.id == cause::JOB_TRACKING_FINALIZER.id {
@@ -33,7 +43,7 @@ pub fn by_controller_manager(
         for (source, says) in &beside {
             words.push_str(&format!("; {source}: {says}"));
         }
-        let changers = webhook::changers(lister, diagnosis, Request::about(target, meta, "UPDATE"));
+        let changers = webhook::changers(lister, diagnosis, update);
         let says = "is called for updates of this pod; containers that it adds make them invalid";
         beside
             .extend(changers.into_iter().map(|name| (format!("MutatingWebhookConfiguration {name}"), says.to_owned())));

@@ -4,12 +4,15 @@ use findings::{Cause, cause, clean};
 
 use crate::diagnosis::{Diagnosis, RootCause};
 use crate::lister::Lister;
-use crate::messages::{Message, errors};
+use crate::messages::{Message, errors, leads};
+use crate::rules::leads::{Followed, Repair, Sentence, follow};
 use crate::rules::object_reports::{self, ObjectReport, Weight};
 use crate::state::*;
 
 /// More words than these are not told.
 const MAX_REPORTS: usize = 6;
+/// More of what one sentence names is not followed.
+const MAX_LEADS: usize = 4;
 /// More of a step is not shown: how the object stands, and its own words.
 const MAX_STEP_CHARS: usize = 600;
 
@@ -40,6 +43,43 @@ pub fn read(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Di
     let refused = found.and_then(|found| errors::refused_account(found.message));
     let refused = refused.map(|(namespace, name)| (namespace.to_owned(), name.to_owned()));
     Reported { cause, words, evidence: found.map(|found| (found.source.clone(), found.says.clone())), refused }
+}
+
+/// What came of what the object's own words name.
+pub enum Led {
+    /// `diagnosis` says now what is broken.
+    Further,
+    /// Nothing but the words says so of something that exists.
+    Claimed(Box<RootCause>),
+    /// This works again.
+    Repaired(Repair),
+    /// Nowhere.
+    Nowhere,
+}
+
+/// Follows what the object's own words name. Their author may be a tenant, who may write of anything: what is not seen to be
+/// broken is told only of what exists, as a claim.
+pub fn follow_leads(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) -> Led {
+    let mut led = Led::Nowhere;
+    for said in object_reports::read(lister, target, meta, diagnosis).iter().take(MAX_REPORTS) {
+        for lead in leads::read(said.message).iter().take(MAX_LEADS) {
+            let sentence = Sentence { target, source: &said.source, says: &said.says };
+            match follow(lister, diagnosis, &sentence, lead) {
+                Followed::Explained => return Led::Further,
+                Followed::Claimed(root) if matches!(led, Led::Nowhere) && is_about_an_object(&root) => {
+                    let missing = format!("that it is so now: only {} says it", said.source);
+                    led = Led::Claimed(Box::new(root.probable(missing)));
+                }
+                Followed::Repaired(repair) if matches!(led, Led::Nowhere) => led = Led::Repaired(repair),
+                Followed::Open | Followed::Claimed(_) | Followed::Repaired(_) | Followed::Nothing => {}
+            }
+        }
+    }
+    led
+}
+
+fn is_about_an_object(root: &RootCause) -> bool {
+    root.steps.last().is_some_and(|step| step.object.is_some())
 }
 
 /// Keeps the object's own words as evidence; the nearest to why it stays comes back.

@@ -13,7 +13,7 @@ mod leader;
 mod operator;
 mod referenced_objects;
 mod registry;
-mod rights;
+pub mod rights;
 mod setter;
 mod third_party;
 mod workloads_of_account;

@@ -2,12 +2,12 @@
 
 mod serving;
 
-use findings::cause;
+use findings::{Verdict, cause};
 
 use self::serving::Serving;
 use super::blocking_finalizer::{BlockingFinalizer, is_down, is_within};
 use super::controller::{self, Basis, Candidate, Controllers, Wanted};
-use super::controller_reports;
+use super::controller_reports::{self, Led};
 use super::deadlock;
 use super::finalizer_cause::{refused, setter as setter_words};
 use super::grouping;
@@ -17,8 +17,10 @@ use super::registry::KnownFinalizer;
 use super::workloads_of_account::Runner;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
+use crate::rules::admission_policy;
+use crate::rules::leads::Repair;
 use crate::rules::phrases::{Quote, some};
-use crate::rules::webhook;
+use crate::rules::webhook::{self, Request};
 use crate::state::*;
 
 /// More of the others are not shown.
@@ -42,8 +44,49 @@ pub fn explain(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagno
     }
     let found = if case.is_custom() { custom(lister, case, diagnosis) } else { built_in(lister, case, diagnosis) };
     // One that runs may fail at the webhook; one that is down is not hidden by it.
-    let found = found.filter(|found| !is_refused || is_down(found.draft.cause));
+    let Some(found) = found.filter(|found| !is_refused || is_down(found.draft.cause)) else { return };
+    let found = if case.is_open(&found) { lead_on(lister, case, found, diagnosis) } else { Some(found) };
     diagnosis.causes.extend(found.map(|found| grouping::keyed(case, found).in_place_of_own()));
+}
+
+/// A controller that runs, or that nobody knows, is no more than a link where the object's own words name what is in its
+/// way: the chain goes on there. Nothing when `diagnosis` says what that is.
+fn lead_on(
+    lister: &Lister,
+    case: &BlockingFinalizer,
+    found: RootCause,
+    diagnosis: &mut Diagnosis,
+) -> Option<RootCause> {
+    let first = diagnosis.causes.len();
+    match controller_reports::follow_leads(lister, case.target, case.meta, diagnosis) {
+        Led::Nowhere => {
+            let update = Request::about(case.target, case.meta, "UPDATE");
+            let policies = admission_policy::evaluated(lister, diagnosis, update).into_iter().take(MAX_OTHERS);
+            let says =
+                "evaluated for each update of the object: its expressions may refuse to let the finalizer be removed";
+            return Some(found.with_evidence(policies.map(|(policy, _)| (policy.to_string(), says))));
+        }
+        Led::Repaired(Repair { name, how, .. }) => {
+            let mut found = found;
+            if let Some(last) = found.steps.last_mut() {
+                last.words = format!("{}; {name} {how}", last.words);
+            }
+            return Some(found);
+        }
+        Led::Claimed(_) if found.verdict != Verdict::Stuck => return Some(found),
+        Led::Claimed(root) => diagnosis.causes.push(*root),
+        Led::Further => {}
+    }
+    let missing = "that this alone keeps its controller from finishing: the object's own words lead there";
+    for root in diagnosis.causes.iter_mut().skip(first) {
+        let links = found.steps.iter().rev().fold(root.clone(), |root, step| root.under(step.clone()));
+        let known = root.draft.evidence.clone();
+        let evidence = found.draft.evidence.iter().filter(|one| !known.contains(one));
+        let evidence = evidence.map(|one| (&one.source, &one.says));
+        let links = links.in_place_of_own().with_evidence(evidence);
+        *root = if links.draft.missing.is_some() { links } else { links.probable(missing) };
+    }
+    None
 }
 
 fn built_in(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis) -> Option<RootCause> {

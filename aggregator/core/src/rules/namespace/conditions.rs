@@ -1,18 +1,19 @@
 //! What the conditions point to.
 
-use findings::{Placeholder, cause};
+use findings::cause;
 use jiff::Timestamp;
 
 use super::terminating_namespace::TerminatingNamespace;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
-use crate::messages::namespace::{DiscoveryFailure, Obstacle, content_failure, discovery_failure};
+use crate::messages::leads::Lead;
+use crate::messages::namespace::{DiscoveryFailure, content_failure, discovery_failure};
+use crate::rules::leads::{self, Followed, Repair, Sentence};
 use crate::rules::phrases::{condition_text, some};
-use crate::rules::{control_plane, crd, webhook};
 use crate::state::*;
 
-/// Follows them. Returns the APIs that they name as dead and that answer again.
-pub fn follow(lister: &Lister, case: &TerminatingNamespace, diagnosis: &mut Diagnosis) -> Vec<Answering> {
+/// Follows them. Returns what they name as broken and that works again.
+pub fn follow(lister: &Lister, case: &TerminatingNamespace, diagnosis: &mut Diagnosis) -> Vec<Repair> {
     let mut answering = Vec::new();
     if let Some(failure) = case.failing("NamespaceDeletionDiscoveryFailure") {
         answering = discovery(lister, case, failure, diagnosis);
@@ -26,8 +27,8 @@ pub fn follow(lister: &Lister, case: &TerminatingNamespace, diagnosis: &mut Diag
         );
     }
     if let Some(failure) = case.failing("NamespaceDeletionContentFailure") {
-        for obstacle in content_failure(&failure.message) {
-            content(lister, case, failure, obstacle, diagnosis);
+        for lead in content_failure(&failure.message) {
+            answering.extend(content(lister, case, failure, &lead, diagnosis));
         }
     }
     answering
@@ -37,27 +38,22 @@ fn status_of(case: &TerminatingNamespace) -> String {
     format!("status of {}", case.target)
 }
 
-/// An API that a condition names as dead.
-pub struct Answering {
-    /// Its group and version.
-    pub group_version: String,
-    /// Since when it is available; nothing when it is served no more.
-    pub since: Option<Timestamp>,
-}
-
 fn discovery(
     lister: &Lister,
     case: &TerminatingNamespace,
     failure: &Condition,
     diagnosis: &mut Diagnosis,
-) -> Vec<Answering> {
+) -> Vec<Repair> {
     let mut answering = Vec::new();
     match discovery_failure(&failure.message) {
         DiscoveryFailure::Groups(groups) => {
             for (group_version, _) in groups {
                 let Some((group, version)) = group_version.split_once('/') else { continue };
                 match answers(lister, diagnosis, group, version) {
-                    Some(since) => answering.push(Answering { since, group_version }),
+                    Some(since) => {
+                        let how = if since.is_some() { leads::ANSWERS } else { leads::GONE };
+                        answering.push(Repair { name: group_version, how, since });
+                    }
                     None => diagnosis.wait_for(ObjectRef::api_service(group, version)),
                 }
             }
@@ -103,90 +99,31 @@ fn content(
     lister: &Lister,
     case: &TerminatingNamespace,
     failure: &Condition,
-    obstacle: Obstacle,
+    lead: &Lead,
     diagnosis: &mut Diagnosis,
-) {
-    let root = |cause, subject: &str, words: &str| {
-        RootCause::below(cause, case.target)
-            .same_as(subject)
-            .name(Placeholder::Namespace, case.name)
-            .step(Step::named(subject, words))
-            .evidence(status_of(case), condition_text(failure))
+) -> Option<Repair> {
+    let (source, says) = (status_of(case), condition_text(failure));
+    let sentence = Sentence { target: case.target, source: &source, says: &says };
+    let root = match leads::follow(lister, diagnosis, &sentence, lead) {
+        Followed::Repaired(repair) => return Some(repair),
+        Followed::Claimed(root) => *root,
+        Followed::Open | Followed::Explained | Followed::Nothing => return None,
     };
-    let cause = match obstacle {
-        // They are listed anyway, or follow from the resource's name.
-        Obstacle::Unexpected { .. } => return,
-        Obstacle::WebhookCall { webhook, host, error } => {
-            let called = webhook::called(lister, diagnosis, &webhook, &host);
-            // Its Service has a ready endpoint, or it is outside of the cluster: the path is cut, or it is slow.
-            if !called.is_explained && !diagnosis.pending {
-                let words = format!("cannot be called: {error}");
-                let root = root(&cause::WEBHOOK_UNAVAILABLE, &format!("Webhook {webhook}"), &words);
-                diagnosis
-                    .causes
-                    .push(root.name_if(Placeholder::Configuration, called.configuration.map(|it| it.typed_name())));
-            }
-            return;
-        }
-        Obstacle::WebhookDenial { webhook, why } => {
-            let configuration = webhook::configuration_of(lister, diagnosis, &webhook);
-            let why = if why.is_empty() { "without giving a reason".to_owned() } else { why };
-            root(&cause::WEBHOOK_REFUSES_DELETE, &format!("Webhook {webhook}"), &format!("refuses the deletion: {why}"))
-                .name_if(Placeholder::Configuration, configuration.map(|it| it.typed_name()))
-        }
-        Obstacle::PolicyDenial { policy, binding, why } => root(
-            &cause::POLICY_REFUSES_DELETE,
-            &format!("ValidatingAdmissionPolicy {policy}"),
-            &format!("bound by {binding}, refuses the deletion: {why}"),
-        ),
-        Obstacle::Conversion { group, kind, error } => {
-            match crd::crd_of(lister, diagnosis, &group, &kind) {
-                Some(crd) if crd::is_explained(lister, &crd) => diagnosis.wait_for(crd),
-                None if diagnosis.pending => {}
-                crd => {
-                    let root = root(
-                        &cause::CONVERSION_WEBHOOK_UNAVAILABLE,
-                        &format!("Conversion of {kind}.{group}"),
-                        &format!("fails: {error}"),
-                    );
-                    diagnosis.causes.push(root.name_if(Placeholder::Crd, crd.map(|crd| crd.name)));
-                }
-            }
-            return;
-        }
-        Obstacle::StoredVersion { group_version } => root(
-            &cause::STORED_VERSION_NOT_SERVED,
-            &format!("Objects of {group_version}"),
-            "are stored in a version that the CRD does not have any more",
-        ),
-        Obstacle::NotDecryptable { key, error } => {
-            root(&cause::OBJECT_NOT_DECRYPTABLE, &format!("etcd key {key}"), &format!("cannot be decrypted: {error}"))
-        }
-        Obstacle::NotDecodable { error } => {
-            root(&cause::OBJECT_NOT_DECODABLE, "A stored object", &format!("cannot be decoded: {error}"))
-        }
-        Obstacle::Etcd { fault, error } => {
-            let root = root(control_plane::etcd_cause(fault), "etcd", &format!("{}: {error}", fault.words()));
-            // The condition does not tell which API server said it.
-            let elsewhere = match served_elsewhere(lister, diagnosis) {
-                Some(apis) if apis.is_empty() => return diagnosis.causes.push(root),
-                Some(apis) => some(&apis, 3),
-                None => "an APIService that cannot be seen".to_owned(),
-            };
-            root.probable(format!("whether that is the etcd of kube-apiserver: behind {elsewhere} may be another"))
-        }
-        Obstacle::Forbidden { why } => {
-            root(&cause::NAMESPACE_CONTROLLER_FORBIDDEN, "The namespace controller", &format!("may not {why}"))
-        }
-        Obstacle::TooManyRequests => root(
-            &cause::API_REQUESTS_REJECTED,
-            "The API server",
-            "rejects the namespace controller's requests (429 Too Many Requests)",
-        ),
-        Obstacle::Unknown { text } => {
-            root(&cause::NAMESPACE_CONTENT_FAILURE, "Deleting the content", &format!("fails: {text}"))
-                .same_as(case.name)
-        }
+    // The condition does not tell which API server said it.
+    let elsewhere = match lead {
+        Lead::Etcd { .. } => served_elsewhere(lister, diagnosis).map(|apis| (apis.is_empty(), some(&apis, 3))),
+        _ => Some((true, String::new())),
     };
-    diagnosis.causes.push(cause);
+    let elsewhere = match elsewhere {
+        Some((true, _)) => None,
+        Some((false, apis)) => Some(apis),
+        None => Some("an APIService that cannot be seen".to_owned()),
+    };
+    diagnosis.causes.push(match elsewhere {
+        Some(apis) => {
+            root.probable(format!("whether that is the etcd of kube-apiserver: behind {apis} may be another"))
+        }
+        None => root,
+    });
+    None
 }

@@ -8,7 +8,8 @@ use findings::FaultKind;
 use super::terminating_namespace::TerminatingNamespace;
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
-use crate::messages::namespace::{Obstacle, content_failure, finalizers_remaining, remaining};
+use crate::messages::leads::Lead;
+use crate::messages::namespace::{content_failure, finalizers_remaining, remaining};
 use crate::rules::phrases::{count, within};
 use crate::state::*;
 
@@ -31,6 +32,8 @@ pub struct Left<'a> {
     pub finalizers: BTreeSet<&'a str>,
     /// Kinds that the conditions name and that could not be listed.
     pub unseen: Vec<Resource>,
+    /// Lists that failed, and how.
+    pub failed: Vec<(Resource, Fault)>,
 }
 
 /// Looks at what is always looked at, and at what the conditions name.
@@ -87,8 +90,8 @@ fn named(lister: &Lister, case: &TerminatingNamespace, diagnosis: &mut Diagnosis
         names.extend(remaining(&condition.message).into_iter().map(|(plural, group, _)| (group, plural)));
     }
     if let Some(condition) = case.failing("NamespaceDeletionContentFailure") {
-        names.extend(content_failure(&condition.message).into_iter().filter_map(|obstacle| match obstacle {
-            Obstacle::Unexpected { group, resource } => Some((group, resource)),
+        names.extend(content_failure(&condition.message).into_iter().filter_map(|lead| match lead {
+            Lead::Unexpected { group, resource } => Some((group, resource)),
             _ => None,
         }));
     }
@@ -129,8 +132,9 @@ fn objects<'a>(
         return;
     }
     let answer = lister.metadata(resource, within(case.name));
-    if matches!(answer, Answer::Failed(_)) {
+    if let Answer::Failed(fault) = &answer {
         left.unseen.push(resource.clone());
+        left.failed.push((resource.clone(), fault.clone()));
     }
     let hides = format!("which {resource} remain in {}", case.name);
     let objects = diagnosis.required(format!("{resource} of {}", case.name), &hides, answer).unwrap_or_default();

@@ -2,13 +2,13 @@
 
 use findings::{Placeholder, cause};
 
-use super::conditions::Answering;
 use super::content::Left;
 use super::terminating_namespace::TerminatingNamespace;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
+use crate::rules::leads::Repair;
 use crate::rules::minimum_age::MIN_AGE_SECONDS;
-use crate::rules::phrases::{age, count, some};
+use crate::rules::phrases::{count, lasting, some};
 use crate::rules::webhook::Request;
 use crate::rules::{control_plane, finalizer, webhook};
 use crate::state::*;
@@ -16,7 +16,13 @@ use crate::state::*;
 /// The namespace controller tries again within a minute; after five it does not work on the namespace.
 const MAX_RETRY_SECONDS: i64 = 300;
 
-pub fn judge(lister: &Lister, case: &TerminatingNamespace, left: &Left, diagnosis: &mut Diagnosis) {
+pub fn judge(
+    lister: &Lister,
+    case: &TerminatingNamespace,
+    left: &Left,
+    repaired: &[Repair],
+    diagnosis: &mut Diagnosis,
+) {
     recreated(case, left, diagnosis);
     foreign_finalizers(lister, case, diagnosis);
     if diagnosis.is_explained() || diagnosis.pending {
@@ -26,6 +32,7 @@ pub fn judge(lister: &Lister, case: &TerminatingNamespace, left: &Left, diagnosi
         own_update_refused(lister, case, diagnosis);
     }
     refused(lister, left, diagnosis);
+    outdated(lister, case, repaired, diagnosis);
     without_condition(lister, case, left, diagnosis);
     let is_young = diagnosis.is_younger_than(MIN_AGE_SECONDS);
     if !diagnosis.is_explained() && is_young && !diagnosis.pending {
@@ -79,20 +86,16 @@ pub fn control_plane(lister: &Lister, case: &TerminatingNamespace, diagnosis: &m
     }
 }
 
-/// The conditions name an API as dead that answers again, and nothing else holds the namespace.
-pub fn outdated(lister: &Lister, case: &TerminatingNamespace, answering: &[Answering], diagnosis: &mut Diagnosis) {
-    let Some(first) = answering.first().filter(|_| !diagnosis.is_explained() && !diagnosis.pending) else { return };
-    let names: Vec<String> = answering.iter().map(|one| one.group_version.clone()).collect();
-    let since = answering.iter().filter_map(|one| one.since).max();
-    let again = match since {
-        Some(since) => format!("answers again for {}", age(lister, since)),
-        None => "is served no more".to_owned(),
-    };
+/// The conditions name as broken what works again, and nothing else holds the namespace.
+fn outdated(lister: &Lister, case: &TerminatingNamespace, repaired: &[Repair], diagnosis: &mut Diagnosis) {
+    let Some(first) = repaired.first().filter(|_| !diagnosis.is_explained() && !diagnosis.pending) else { return };
+    let names: Vec<String> = repaired.iter().map(|one| one.name.clone()).collect();
+    let since = repaired.iter().filter_map(|one| one.since).max();
+    let again = format!("{}{}", first.how, lasting(lister, since));
     let words = format!("{}; its condition still names {}, which {again}", diagnosis.words, some(&names, 3));
     let root = RootCause::here(&cause::NAMESPACE_CONDITION_OUTDATED, case.target, words)
         .name(Placeholder::Namespace, case.name)
-        .name(Placeholder::GroupVersion, &first.group_version)
-        .evidence("APIService and API discovery", format!("{} {again}", some(&names, 3)));
+        .evidence("what the condition names", format!("{} {again}", some(&names, 3)));
     let is_recent = since.is_some_and(|since| lister.state.seconds_since(since) < MAX_RETRY_SECONDS);
     diagnosis.causes.push(match is_recent {
         true => root.progressing(),

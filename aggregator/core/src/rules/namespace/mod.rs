@@ -6,6 +6,7 @@
 
 mod conditions;
 mod content;
+mod failing_lists;
 mod finish;
 mod terminating_namespace;
 mod unlisted;
@@ -42,7 +43,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     for failing in namespace.status.conditions.iter().filter(|condition| condition.status == "True") {
         diagnosis.evidence(format!("status of {target}"), condition_text(failing));
     }
-    let answering = conditions::follow(lister, &case, &mut diagnosis);
+    let repaired = conditions::follow(lister, &case, &mut diagnosis);
     let mut left = content::read(lister, &case, &mut diagnosis);
     unlisted::explain(&case, &left, &mut diagnosis);
     // What they point to is looked at first.
@@ -52,13 +53,14 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         finish::control_plane(lister, &case, &mut diagnosis);
     }
     // Hundreds of lists: only when nothing cheaper has explained it.
-    if content::needs_sweep(&case, &diagnosis, &left) {
+    let is_vague = failing_lists::is_wanted(&diagnosis);
+    if is_vague || content::needs_sweep(&case, &diagnosis, &left) {
         content::sweep(lister, &case, &mut diagnosis, &mut left);
     }
-    content::contradict(&case, &mut diagnosis, &left);
-    if left.terminating == 0 && left.not_asked.is_empty() {
-        finish::outdated(lister, &case, &answering, &mut diagnosis);
+    if is_vague {
+        failing_lists::name(&case, &left, &mut diagnosis);
     }
-    finish::judge(lister, &case, &left, &mut diagnosis);
+    content::contradict(&case, &mut diagnosis, &left);
+    finish::judge(lister, &case, &left, &repaired, &mut diagnosis);
     diagnosis
 }

@@ -9,6 +9,7 @@ use super::karpenter_termination::Termination;
 use super::tolerations::{came_back, evicted_at, is_drained, is_given_up};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
+use crate::messages::quote;
 use crate::rules::minimum_age::MIN_AGE_SECONDS;
 use crate::rules::phrases::{count, lasting, some, within};
 use crate::rules::requested_objects::pods_on;
@@ -341,7 +342,7 @@ impl DrainedNode<'_, '_> {
         let BudgetStatus { current_healthy, desired_healthy, expected_pods, conditions, .. } = &budget.status;
         let failed = condition(conditions, "DisruptionAllowed").filter(|one| one.reason == "SyncFailed");
         if let Some(failed) = failed {
-            return format!("allows 0 disruptions: {}", object_reports::quoted(&failed.message, 200));
+            return format!("allows 0 disruptions: {}", quote(&failed.message, 200));
         }
         if !budget.is_counted() {
             let since = if budget.is_outdated() { "since it was changed" } else { "yet" };

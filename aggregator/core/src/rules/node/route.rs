@@ -1,9 +1,10 @@
 //! The route to a node's pods, as the route controller of its cloud tells.
 
-use super::super::object_reports::{self, quoted};
+use super::super::object_reports;
 use super::super::phrases::{Quote, condition_text};
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
+use crate::messages::quote;
 use crate::state::*;
 
 /// Why the node has no route, if anybody says that it has none.
@@ -37,7 +38,7 @@ pub fn missing(lister: &Lister, on: &Node, diagnosis: &mut Diagnosis) -> Option<
     let event = events.into_iter().find(|event| event.reason == "FailedToCreateRoute");
     let mut evidence: Vec<Quote> =
         condition.iter().map(|one| (format!("status of {target}"), condition_text(one))).collect();
-    evidence.extend(event.map(|event| (format!("Event {} about {target}", event.reason), quoted(&event.message, 400))));
-    let refusal = event.map(|event| quoted(&event.message, 300));
+    evidence.extend(event.map(|event| (format!("Event {} about {target}", event.reason), quote(&event.message, 400))));
+    let refusal = event.map(|event| quote(&event.message, 300));
     (!evidence.is_empty()).then_some(NoRoute { evidence, refusal, is_proven: condition.is_some() })
 }

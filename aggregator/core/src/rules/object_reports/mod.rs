@@ -10,7 +10,7 @@ use findings::clean;
 use super::phrases::within;
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
-use crate::messages::Message;
+use crate::messages::{Message, quote};
 use crate::state::*;
 use condition::weigh;
 
@@ -70,14 +70,9 @@ impl<'a> ObjectReport<'a> {
 fn phrase(head: &str, message: &Message, limit: usize) -> String {
     match (head.is_empty(), message.is_empty()) {
         (_, true) => head.to_owned(),
-        (true, false) => quoted(message, limit),
-        (false, false) => format!("{head}: {}", quoted(message, limit)),
+        (true, false) => quote(message, limit),
+        (false, false) => format!("{head}: {}", quote(message, limit)),
     }
-}
-
-/// Somebody's sentence between quotes, which it cannot end by itself.
-pub fn quoted(message: &Message, limit: usize) -> String {
-    format!("\"{}\"", clean(&message.to_string().replace('"', "'"), limit))
 }
 
 /// All that is said of an object, the nearest to why it stays first.
@@ -87,7 +82,7 @@ pub fn read<'a>(
     meta: &Meta,
     diagnosis: &mut Diagnosis,
 ) -> Vec<ObjectReport<'a>> {
-    let mut said = status(lister, target, diagnosis);
+    let mut said = status(lister, target, meta, diagnosis);
     said.extend(events(lister, target, meta, diagnosis).into_iter().map(|event| event_report(target, event)));
     said.sort_by_key(|one| one.weight);
     said
@@ -114,11 +109,16 @@ fn has_conditions(resource: &Resource) -> bool {
 }
 
 /// What its status says.
-fn status<'a>(lister: &Lister<'a>, target: &ObjectRef, diagnosis: &mut Diagnosis) -> Vec<ObjectReport<'a>> {
+fn status<'a>(
+    lister: &Lister<'a>,
+    target: &ObjectRef,
+    meta: &Meta,
+    diagnosis: &mut Diagnosis,
+) -> Vec<ObjectReport<'a>> {
     let source = format!("status of {target}");
     let conditions = |all: &'a [Condition]| {
         let each = all.iter().filter_map(|one| Some((weigh(&target.resource.group, one)?, one)));
-        each.map(|(weight, one)| ObjectReport::new(weight, source.clone(), &head(one), &one.message))
+        each.map(|(weight, one)| ObjectReport::new(weight, source.clone(), &head(one, meta), &one.message))
             .collect::<Vec<_>>()
     };
     if target.is(known::NODES) {
@@ -157,10 +157,11 @@ fn status<'a>(lister: &Lister<'a>, target: &ObjectRef, diagnosis: &mut Diagnosis
 }
 
 /// `Drained=Unknown Draining`; some kinds have conditions without a status.
-fn head(condition: &Condition) -> String {
+fn head(condition: &Condition, meta: &Meta) -> String {
     let Condition { kind, status, reason, .. } = condition;
     let state = if status.is_empty() { kind.clone() } else { format!("{kind}={status}") };
-    if reason.is_empty() { state } else { format!("{state} {reason}") }
+    let before = if condition.is_of_before(meta) { " (from before the deletion)" } else { "" };
+    if reason.is_empty() { format!("{state}{before}") } else { format!("{state} {reason}{before}") }
 }
 
 /// The Events about an object since its deletion was asked for, the latest first.

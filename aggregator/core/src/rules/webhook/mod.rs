@@ -4,10 +4,11 @@ mod certificate;
 mod request;
 
 use findings::{Cause, Placeholder, cause};
+use jiff::Timestamp;
 
-pub use request::Request;
+pub use request::{Match, Request, matches};
 
-use self::request::{Match, matches};
+use super::admission_policy;
 use super::backend::{self, Backend};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
@@ -141,9 +142,10 @@ fn blame(
     }
 }
 
-/// Whether a webhook that cannot be called refuses one of these requests; each is told in `diagnosis`.
+/// Whether a webhook that cannot be called, or a policy without its parameters, refuses one of these requests; each is told
+/// in `diagnosis`.
 pub fn refuses(lister: &Lister, diagnosis: &mut Diagnosis, requests: &[Request]) -> bool {
-    let mut any = false;
+    let mut any = admission_policy::refuses(lister, diagnosis, requests);
     for known in KINDS {
         for configuration in configurations(lister, diagnosis, known) {
             let target = ObjectRef::cluster_wide(known, &configuration.metadata.name);
@@ -188,36 +190,48 @@ pub fn changers(lister: &Lister, diagnosis: &mut Diagnosis, request: Request) ->
     names
 }
 
-/// A webhook as an error names it, and what came of it.
-pub struct Called {
-    /// The configuration it stands in, if that was found.
-    pub configuration: Option<ObjectRef>,
-    /// Whether `diagnosis` says now why it cannot be called.
-    pub is_explained: bool,
+/// What came of a webhook that an error names.
+pub enum Called {
+    /// `diagnosis` says now why it cannot be called.
+    Explained,
+    /// No configuration has it.
+    Gone,
+    /// Its Service has a ready endpoint, since then if that is known.
+    Serves { configuration: ObjectRef, since: Option<Timestamp> },
+    /// That could not be seen.
+    NotTold(Option<ObjectRef>),
 }
 
 /// Looks behind a webhook that an error names, and the host that was called: it was asked, whatever its rules say.
 pub fn called(lister: &Lister, diagnosis: &mut Diagnosis, webhook: &str, host: &str) -> Called {
-    let Some((configuration, webhook)) = find(lister, diagnosis, webhook, Some(host)) else {
-        return Called { configuration: None, is_explained: false };
+    let (configuration, webhook) = match find(lister, diagnosis, webhook, Some(host)) {
+        Found::One(configuration, webhook) => (configuration, webhook),
+        Found::None => return Called::Gone,
+        Found::NotTold => return Called::NotTold(None),
     };
-    let is_explained = blame(lister, diagnosis, &configuration, webhook, &Match::Yes);
-    Called { configuration: Some(configuration), is_explained }
+    if blame(lister, diagnosis, &configuration, webhook, &Match::Yes) {
+        return Called::Explained;
+    }
+    let service = webhook.client_config.service.as_ref();
+    match service.map(|service| backend::inspect_called(lister, diagnosis, service)) {
+        Some(Backend::Ready { since, .. }) => Called::Serves { configuration, since },
+        _ => Called::NotTold(Some(configuration)),
+    }
 }
 
-/// The configuration that has a webhook of this name, as errors print it.
-pub fn configuration_of(lister: &Lister, diagnosis: &mut Diagnosis, webhook: &str) -> Option<ObjectRef> {
-    find(lister, diagnosis, webhook, None).map(|(configuration, _)| configuration)
+/// A webhook of a name, and the configuration that it stands in.
+pub enum Found<'a> {
+    /// There is none.
+    None,
+    /// This one.
+    One(ObjectRef, &'a Webhook),
+    /// It may be one or another, or one that cannot be seen.
+    NotTold,
 }
 
-/// The webhook of this name. It is unique within its configuration only, so of several the host tells; nothing when it
-/// may be one or another.
-fn find<'a>(
-    lister: &Lister<'a>,
-    diagnosis: &mut Diagnosis,
-    name: &str,
-    host: Option<&str>,
-) -> Option<(ObjectRef, &'a Webhook)> {
+/// The webhook of this name, as errors print it. It is unique within its configuration only, so of several the host tells.
+pub fn find<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, name: &str, host: Option<&str>) -> Found<'a> {
+    let blind = diagnosis.unknown.len();
     let mut all = Vec::new();
     for known in KINDS {
         for configuration in configurations(lister, diagnosis, known) {
@@ -228,6 +242,11 @@ fn find<'a>(
     }
     if all.len() > 1 {
         all.retain(|(_, webhook)| host.is_some_and(|host| webhook.client_config.is_at(host)));
+    } else if all.is_empty() && diagnosis.unknown.len() == blind {
+        return Found::None;
     }
-    if all.len() == 1 { all.pop() } else { None }
+    match (all.pop(), all.is_empty()) {
+        (Some((configuration, webhook)), true) => Found::One(configuration, webhook),
+        _ => Found::NotTold,
+    }
 }

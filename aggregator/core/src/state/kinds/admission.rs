@@ -76,7 +76,7 @@ lite! {
 }
 
 lite! {
-    /// A ValidatingAdmissionPolicy.
+    /// A Validating- or MutatingAdmissionPolicy.
     AdmissionPolicy {
         /// Its metadata.
         metadata: Meta,
@@ -92,11 +92,43 @@ lite! {
         failure_policy: String,
         /// What must hold.
         validations: Vec<Nothing>,
+        /// The kind of its parameters, if it has any.
+        param_kind: Option<ParamKind>,
+        /// Which requests it is about.
+        match_constraints: MatchResources,
+        /// Conditions in CEL, which are not evaluated here.
+        match_conditions: Vec<Nothing>,
     }
 }
 
 lite! {
-    /// A ValidatingAdmissionPolicyBinding.
+    /// A kind of parameters.
+    ParamKind {
+        /// Group and version.
+        api_version: String,
+        /// The kind.
+        kind: String,
+    }
+}
+
+lite! {
+    /// Which requests a policy or its binding is about.
+    MatchResources {
+        /// In which namespaces.
+        namespace_selector: Selector,
+        /// About which objects.
+        object_selector: Selector,
+        /// About what.
+        resource_rules: Vec<WebhookRule>,
+        /// But not about this.
+        exclude_resource_rules: Vec<WebhookRule>,
+        /// `Exact`, or `Equivalent`, which is the default.
+        match_policy: String,
+    }
+}
+
+lite! {
+    /// The binding of such a policy.
     AdmissionPolicyBinding {
         /// Its metadata.
         metadata: Meta,
@@ -110,10 +142,39 @@ lite! {
     AdmissionPolicyBindingSpec {
         /// The policy.
         policy_name: String,
-        /// `Deny`, `Warn`, `Audit`.
+        /// `Deny`, `Warn`, `Audit`; none at the binding of a MutatingAdmissionPolicy.
         validation_actions: Vec<String>,
+        /// Its parameters.
+        param_ref: Option<ParamRef>,
         /// Which requests it is about, when it is not about all that its policy matches.
-        match_resources: Option<Nothing>,
+        match_resources: Option<MatchResources>,
+    }
+}
+
+lite! {
+    /// Names parameters.
+    ParamRef {
+        /// By their name.
+        name: String,
+        /// In which namespace; else in that of the request.
+        namespace: String,
+        /// Or by their labels.
+        selector: Option<Selector>,
+        /// `Allow` or `Deny`: whether requests are let in when there are none.
+        parameter_not_found_action: String,
+    }
+}
+
+impl MatchResources {
+    /// As a webhook would ask for the same requests.
+    pub fn as_webhook(&self, rules: &[WebhookRule]) -> Webhook {
+        Webhook {
+            rules: rules.to_vec(),
+            match_policy: self.match_policy.clone(),
+            namespace_selector: self.namespace_selector.clone(),
+            object_selector: self.object_selector.clone(),
+            ..Webhook::default()
+        }
     }
 }
 

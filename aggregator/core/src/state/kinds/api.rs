@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
+
 use super::{CaBundle, Condition, Meta, lite};
 
 lite! {
@@ -161,6 +163,14 @@ impl ClientConfig {
     }
 }
 
+impl EndpointSlice {
+    /// When its endpoints last changed: the time of what changed them, else when it was made.
+    pub fn changed_at(&self) -> Option<Timestamp> {
+        let changed = self.metadata.annotations.get(ENDPOINTS_CHANGED);
+        changed.and_then(|at| at.parse().ok()).or(self.metadata.creation_timestamp)
+    }
+}
+
 impl Crd {
     /// The Service that converts its objects, if one does.
     pub fn converter(&self) -> Option<&ServiceRef> {
@@ -210,6 +220,9 @@ lite! {
         external_name: String,
     }
 }
+
+/// When what changed the endpoints happened (kubernetes: staging/src/k8s.io/api/core/v1/annotation_key_constants.go).
+pub const ENDPOINTS_CHANGED: &str = "endpoints.kubernetes.io/last-change-trigger-time";
 
 lite! {
     /// Some endpoints of a Service.

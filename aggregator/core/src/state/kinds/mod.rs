@@ -97,6 +97,23 @@ pub struct Condition {
     /// When it was last confirmed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_heartbeat_time: Option<Timestamp>,
+    /// Of which generation of the object it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+}
+
+impl Condition {
+    /// Whether it was written before the object's deletion: of an earlier generation, which the deletion raises, or, where it
+    /// does not say that, at an earlier time.
+    pub fn is_of_before(&self, meta: &Meta) -> bool {
+        match self.observed_generation.zip(meta.generation) {
+            Some((observed, now)) => observed < now,
+            None => {
+                let written = self.last_heartbeat_time.or(self.last_transition_time);
+                written.zip(meta.deletion_requested_at()).is_some_and(|(written, asked)| written < asked)
+            }
+        }
+    }
 }
 
 /// The condition of this type.
@@ -200,6 +217,7 @@ fn loose_condition(value: &Value) -> Condition {
         message: text(value, "message").into(),
         last_transition_time: time("lastTransitionTime"),
         last_heartbeat_time: time("lastHeartbeatTime"),
+        observed_generation: value["observedGeneration"].as_i64(),
     }
 }
 

@@ -1,7 +1,13 @@
 //! What the conditions point to.
 
 use crate::cause::cluster::shared::{CONTENT_BY_HAND, EMPTY_THE_NAMESPACE, READ_CONFIGURATION};
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
+use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, step};
+
+const UNSAFE_DELETION: Advice = step(
+    "Only where its content is lost for good: kube-apiserver from 1.32 on deletes an object that it cannot read, with the \
+        feature gate AllowUnsafeMalformedObjectDeletion, the right unsafe-delete-ignore-read-errors, and the option \
+        ignoreStoreReadErrorWithClusterBreakingPotential of the request. Finalizers and owners are then not looked at",
+);
 
 causes! {
     /// A webhook says no.
@@ -47,6 +53,7 @@ causes! {
         .safe(&[
             step("Put the old encryption key back into the API server's encryption configuration as a read provider"),
             step("Then write every object of the kind anew, and drop the old key"),
+            UNSAFE_DELETION,
         ])
         .danger(Danger::new(
             "Deleting the key in etcd, or ignoreStoreReadErrorWithClusterBreakingPotential",
@@ -67,7 +74,8 @@ causes! {
                 .run("kubectl api-resources --verbs=list --namespaced -o name | xargs -n1 kubectl -n {namespace} get \
                     -o name")
                 .typed(),
-            step("Restore the object from a backup of etcd, or have the API server's log name it"),
+            step("Restore the object from a backup of etcd"),
+            UNSAFE_DELETION,
         ])
         .danger(Danger::new(
             "Deleting keys in etcd",

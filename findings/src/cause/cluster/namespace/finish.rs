@@ -6,12 +6,14 @@ use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 causes! {
     /// The namespace's condition names an API that answers again.
     NAMESPACE_CONDITION_OUTDATED = Cause::cluster(ClusterArea::Namespace, "NamespaceConditionOutdated")
-        .title("The namespace's condition names an API that answers again")
-        .meaning("The namespace controller could not list an API and says so in a condition. The API has answered \
-            since, or is served no more, and nothing was found in the namespace. The controller tries again within a \
-            minute and removes the namespace then. Where it has not, it does not work on the namespace.")
-        .proof("NamespaceDeletionDiscoveryFailure names the API; its APIService is Available or gone, and discovery \
-            lists it or does not have it. That the controller does not work on the namespace is inferred after five \
+        .title("The namespace's condition names what works again")
+        .meaning("The namespace controller could not list an API, or a webhook or a conversion failed, and a condition \
+            says so. It has been repaired or removed since, and nothing else was found to hold the namespace. The \
+            controller tries again within a minute and removes the namespace then. Where it has not, it does not work on \
+            the namespace.")
+        .proof("A condition names an API whose APIService is Available or gone, and discovery lists it or does not have \
+            it; or a webhook, a policy or a conversion that is configured no more, or whose Service was not found and \
+            has a ready endpoint now. That the controller does not work on the namespace is inferred after five \
             minutes, so it is probable then.")
         .safe(&[
             step("See what the condition says now, and when it was written")

@@ -1,0 +1,212 @@
+//! Admission policies: whether one refuses a request whatever its expressions say, because its parameters are gone, and
+//! which ones may refuse it by their expressions, which are not evaluated here.
+
+use findings::{Placeholder, cause};
+
+use super::phrases::some;
+use super::webhook::{Match, Request, matches};
+use crate::diagnosis::{Diagnosis, RootCause, Step};
+use crate::lister::Lister;
+use crate::state::*;
+
+/// A policy, and one of its bindings.
+struct Bound<'a> {
+    policy: ObjectRef,
+    binding: ObjectRef,
+    asks: &'a AdmissionPolicySpec,
+    binds: &'a AdmissionPolicyBindingSpec,
+}
+
+/// Policies and bindings of one kind.
+type Kinds = (ApiResource, ApiResource);
+
+const VALIDATING: Kinds = (known::ADMISSION_POLICIES, known::ADMISSION_POLICY_BINDINGS);
+
+/// Those of mutating policies, in the version that is served; older servers have none.
+fn mutating(lister: &Lister) -> Option<Kinds> {
+    let served = |known: ApiResource| {
+        let (resource, _) = lister.discovery().seen()?.find(known.group, known.plural)?;
+        ["v1", "v1beta1"]
+            .into_iter()
+            .find(|version| resource.version == *version)
+            .map(|version| ApiResource { version, ..known })
+    };
+    Some((served(known::MUTATING_POLICIES)?, served(known::MUTATING_POLICY_BINDINGS)?))
+}
+
+fn all<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis) -> Vec<Bound<'a>> {
+    let mut found = Vec::new();
+    for (policies, bindings) in std::iter::once(VALIDATING).chain(mutating(lister)) {
+        let adds = "whether an admission policy refuses it";
+        let answer = lister.list::<AdmissionPolicyBinding>(bindings, Scope::All);
+        let bound = diagnosis.optional(bindings.plural, adds, answer).unwrap_or_default();
+        if bound.is_empty() {
+            continue;
+        }
+        let answer = lister.list::<AdmissionPolicy>(policies, Scope::All);
+        let asked = diagnosis.optional(policies.plural, adds, answer).unwrap_or_default();
+        for binding in bound {
+            let policy = asked.iter().find(|policy| policy.metadata.name == binding.spec.policy_name);
+            found.extend(policy.map(|policy| Bound {
+                policy: ObjectRef::cluster_wide(policies, &policy.metadata.name),
+                binding: ObjectRef::cluster_wide(bindings, &binding.metadata.name),
+                asks: &policy.spec,
+                binds: &binding.spec,
+            }));
+        }
+    }
+    found
+}
+
+/// Whether a policy without its parameters refuses one of these requests; each is told in `diagnosis`.
+pub fn refuses(lister: &Lister, diagnosis: &mut Diagnosis, requests: &[Request]) -> bool {
+    let mut any = false;
+    for bound in all(lister, diagnosis) {
+        for request in requests {
+            if bound.asks.param_kind.is_some() && bound.is_about(lister, diagnosis, *request) {
+                any |= bound.lacks_parameters(lister, diagnosis, request.namespace);
+            }
+        }
+    }
+    any
+}
+
+/// Policies that are evaluated for this request and may refuse it, each with its binding.
+pub fn evaluated(lister: &Lister, diagnosis: &mut Diagnosis, request: Request) -> Vec<(ObjectRef, ObjectRef)> {
+    let mut found = Vec::new();
+    for bound in all(lister, diagnosis) {
+        let is_denial = bound.binds.validation_actions.iter().any(|action| action == "Deny");
+        if is_denial && bound.is_about(lister, diagnosis, request) {
+            found.push((bound.policy, bound.binding));
+        }
+    }
+    found
+}
+
+/// The first of them as a cause, where everything else is as it should be.
+pub fn suspect(lister: &Lister, diagnosis: &mut Diagnosis, target: &ObjectRef, request: Request) -> Option<RootCause> {
+    let names = evaluated(lister, diagnosis, request);
+    let (policy, binding) = names.first()?;
+    let Request { operation, resource, .. } = request;
+    let words = format!("bound by {binding}; evaluated for {operation} of {resource}, and may refuse it");
+    let others: Vec<String> = names.iter().skip(1).map(|(policy, _)| policy.to_string()).collect();
+    let root = RootCause::below(&cause::POLICY_MAY_REFUSE, target)
+        .same_as(policy)
+        .name(Placeholder::Configuration, binding.typed_name())
+        .step(Step::about(policy, &words))
+        .evidence(policy.to_string(), words)
+        .probable("whether its expressions refuse this request: they are not evaluated here");
+    Some(match others.is_empty() {
+        true => root,
+        false => root.evidence("other policies that are evaluated for it", some(&others, 5)),
+    })
+}
+
+/// What became of a policy and a binding that an error names.
+pub enum Named {
+    /// Its parameters are gone; `diagnosis` says so now.
+    Broken,
+    /// One of the two does not exist.
+    Gone,
+    /// Both are there.
+    Bound(ObjectRef),
+    /// They could not be seen.
+    NotTold,
+}
+
+/// Looks at the policy and the binding that an error names.
+pub fn named(
+    lister: &Lister,
+    diagnosis: &mut Diagnosis,
+    policy: &str,
+    binding: &str,
+    namespace: Option<&str>,
+) -> Named {
+    let hidden = (diagnosis.forbidden.len(), diagnosis.notes.len());
+    let all = all(lister, diagnosis);
+    match all.iter().find(|bound| bound.policy.name == policy && bound.binding.name == binding) {
+        Some(bound) if bound.lacks_parameters(lister, diagnosis, namespace) => Named::Broken,
+        Some(bound) => Named::Bound(bound.policy.clone()),
+        None if (diagnosis.forbidden.len(), diagnosis.notes.len()) != hidden => Named::NotTold,
+        None => Named::Gone,
+    }
+}
+
+impl Bound<'_> {
+    /// Whether it is evaluated for a request. matchConditions come later than the parameters.
+    fn is_about(&self, lister: &Lister, diagnosis: &mut Diagnosis, request: Request) -> bool {
+        let constraints = &self.asks.match_constraints;
+        let mut is_within = |resources: &MatchResources, rules: &[WebhookRule]| {
+            matches(lister, diagnosis, &resources.as_webhook(rules), request) != Match::No
+        };
+        let mut is_excluded = |resources: &MatchResources| {
+            let excluded = &resources.exclude_resource_rules;
+            !excluded.is_empty() && is_within(&MatchResources::default(), excluded)
+        };
+        if is_excluded(constraints) || self.binds.match_resources.as_ref().is_some_and(&mut is_excluded) {
+            return false;
+        }
+        let narrowed = self.binds.match_resources.as_ref();
+        is_within(constraints, &constraints.resource_rules)
+            && narrowed.is_none_or(|narrowed| {
+                let rules = &narrowed.resource_rules;
+                is_within(narrowed, if rules.is_empty() { &constraints.resource_rules } else { rules })
+            })
+    }
+
+    /// Whether its parameters are gone, so that it refuses all that it is about, before any condition or expression is
+    /// evaluated (kubernetes: apiserver/pkg/admission/plugin/policy/generic/policy_dispatcher.go, `CollectParams`).
+    fn lacks_parameters(&self, lister: &Lister, diagnosis: &mut Diagnosis, namespace: Option<&str>) -> bool {
+        let Bound { policy, binding, asks, binds } = self;
+        let Some(missing) = self.missing_parameters(lister, diagnosis, namespace) else { return false };
+        if asks.failure_policy == "Ignore" {
+            return false;
+        }
+        let words = format!("{missing}: each request that the policy matches is refused");
+        let root = RootCause::below(&cause::POLICY_PARAMETERS_MISSING, policy)
+            .same_as(format!("{policy}:{}", binds.policy_name))
+            .name(Placeholder::Configuration, binding.typed_name())
+            .step(Step::about(policy, "admission evaluates it for this request (failurePolicy: Fail)"))
+            .step(Step::about(binding, &words))
+            .evidence(binding.to_string(), words);
+        if diagnosis.causes.iter().all(|known| known.draft.root != root.draft.root) {
+            diagnosis.causes.push(root);
+        }
+        true
+    }
+
+    fn missing_parameters(
+        &self,
+        lister: &Lister,
+        diagnosis: &mut Diagnosis,
+        namespace: Option<&str>,
+    ) -> Option<String> {
+        let ParamKind { api_version, kind } = self.asks.param_kind.as_ref()?;
+        let wanted = self.binds.param_ref.as_ref()?;
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let discovery = diagnosis.silently(lister.discovery())?;
+        let Some((resource, served)) = discovery.resource_of_kind(group, version, kind) else {
+            let is_known = !discovery.is_stale(group);
+            return is_known.then(|| format!("its parameters are of {api_version} {kind}, which is not served"));
+        };
+        // Secrets are never read.
+        if wanted.parameter_not_found_action != "Deny" || (group.is_empty() && resource.plural == "secrets") {
+            return None;
+        }
+        let own = Some(wanted.namespace.as_str()).filter(|own| !own.is_empty());
+        let place = served.namespaced.then(|| own.or(namespace)).flatten();
+        let at = place.map_or(String::new(), |place| format!(" in {place}"));
+        let refuses = "does not exist, and parameterNotFoundAction is Deny";
+        if let Some(selector) = &wanted.selector {
+            let scope = place.map_or(Scope::All, |place| Scope::Namespace(place.to_owned()));
+            let all = diagnosis.silently(lister.metadata(&resource, scope))?;
+            let none = !all.iter().any(|one| selector.matches(&one.metadata.labels));
+            return (none && !diagnosis.pending)
+                .then(|| format!("a {kind} with the labels of its paramRef{at} {refuses}"));
+        }
+        let answer = lister.object(&resource, place, &wanted.name);
+        let is_missing = answer.is_missing();
+        diagnosis.silently(answer);
+        is_missing.then(|| format!("its parameter {kind} {}{at} {refuses}", wanted.name))
+    }
+}

@@ -1,0 +1,256 @@
+//! What an object's own words lead to: a controller that runs is a link, and the root is what is seen to be broken behind it.
+
+use findings::{Confidence, Verdict};
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+const WIDGETS: &str = "/apis/example.com/v1/widgets";
+const CALL: &str = "cannot update: Internal error occurred: failed calling webhook \"guard.example.com\": failed to call webhook: Post \
+    \"https://guard.guard.svc:443/v?timeout=10s\": ";
+
+fn reports(message: &str) -> Value {
+    json!({"conditions": [{"type": "Ready", "status": "False", "reason": "Error", "message": message}]})
+}
+
+/// A widget that is being deleted, whose controller runs and reports this.
+fn widget(message: &str) -> World {
+    healthy()
+        .active("a")
+        .with_custom("example.com", "widgets", "Widget")
+        .held("example.com/v1", "Widget", "a", "w", &["example.com/cleanup"])
+        .reports(WIDGETS, "w", reports(message))
+        .deployment("ops", "op", 1, 1)
+        .may_change("ops", "op", "example.com", "widgets")
+}
+
+fn asked(world: World) -> Looked {
+    look(world, object("widget", "a", "w"))
+}
+
+#[test]
+fn a_webhook_that_its_controller_runs_into_is_the_root() {
+    let not_found = format!("{CALL}service \"guard\" not found");
+    let looked = asked(widget(&not_found).webhook("UPDATE", "", "namespaces"));
+    assert_eq!(looked.causes(), ["WebhookBlocksUpdate"], "{:#?}", looked.report);
+    looked.assert_chain(
+        0,
+        &[
+            "Widget a/w: held by finalizer example.com/cleanup",
+            "Deployment ops/op: runs (1 of 1 pods ready) and has not removed it: Ready=False Error",
+            "ValidatingWebhookConfiguration guard: admission calls webhook guard.example.com",
+            "Service guard/guard: does not exist",
+        ],
+    );
+    assert!(looked.chain(0)[1].contains("service 'guard' not found\""), "{:?}", looked.chain(0));
+    assert_eq!(looked.report.roots[0].finding.confidence, Confidence::Probable);
+    assert!(looked.commands().iter().any(|it| it == "kubectl delete validatingwebhookconfiguration/guard"));
+}
+
+/// The words are those of whoever may write the status.
+#[test]
+fn what_is_only_said_and_not_seen_to_be_broken_is_no_root() {
+    let not_found = format!("{CALL}service \"guard\" not found");
+    // It is there and has an endpoint: that is repaired, or was never so.
+    let repaired = widget(&not_found).webhook("UPDATE", "", "namespaces").service("guard", "guard", Some("node-1"));
+    let looked = asked(repaired);
+    assert_eq!(looked.causes(), ["FinalizerControllerFailing"], "{:#?}", looked.report);
+    assert!(looked.chain(0)[1].contains("Webhook guard.example.com answers again"), "{:?}", looked.chain(0));
+    // No such webhook is configured.
+    let looked = asked(widget(&not_found));
+    assert_eq!(looked.causes(), ["FinalizerControllerFailing"], "{:#?}", looked.report);
+    assert!(looked.chain(0)[1].contains("is configured no more"), "{:?}", looked.chain(0));
+    for claim in [
+        "etcdserver: mvcc: database space exceeded",
+        "the server has received too many requests",
+        "admission webhook \"x.example.com\" denied the request: no",
+        "namespaces \"a\" not found",
+        "no matches for kind \"Pod\" in version \"v1\"",
+        "unable to transform key \"/registry/secrets/a/b\": no key",
+        "x is forbidden: User \"system:serviceaccount:kube-system:namespace-controller\" cannot list pods",
+    ] {
+        assert_eq!(asked(widget(claim)).causes()[..], ["FinalizerControllerFailing"][..], "{claim}");
+    }
+}
+
+/// A failure of a call to what is there and ready can be neither seen nor refuted.
+#[test]
+fn what_exists_is_told_as_said_by_the_object_alone() {
+    let x509 = format!("{CALL}tls: failed to verify certificate: x509: certificate signed by unknown authority");
+    let served =
+        |message: &str| widget(message).webhook("UPDATE", "", "namespaces").service("guard", "guard", Some("node-1"));
+    let looked = asked(served(&x509));
+    assert_eq!(looked.causes(), ["WebhookCertificateInvalid"], "{:#?}", looked.report);
+    let finding = &looked.report.roots[0].finding;
+    assert_eq!(finding.confidence, Confidence::Probable);
+    assert!(finding.missing.as_ref().unwrap().contains("only status of Widget a/w says it"), "{:?}", finding.missing);
+    assert!(looked.chain(0)[2].starts_with("ValidatingWebhookConfiguration guard: "), "{:?}", looked.chain(0));
+    let denied = "admission webhook \"guard.example.com\" denied the request: not on Fridays";
+    assert_eq!(asked(served(denied)).causes(), ["WebhookRefusesDelete"]);
+}
+
+#[test]
+fn what_the_controller_needs_and_is_missing_is_the_root() {
+    for (message, root) in [
+        (
+            "Get \"https://store.data.svc:8443/x\": dial tcp 10.96.0.9:8443: connect: connection refused",
+            "Service data/store",
+        ),
+        (
+            "no matches for kind \"Gadget\" in version \"gadgets.example.com/v1\"",
+            "kind Gadget of gadgets.example.com/v1",
+        ),
+        (
+            "secrets \"s\" is forbidden: User \"system:serviceaccount:ops:op\" cannot update resource \"secrets\" in API group \"\" in \
+             the namespace \"a\"",
+            "ServiceAccount ops/op: may not update secrets",
+        ),
+        ("cannot run hooks: namespaces \"gone\" not found", "Namespace gone: does not exist"),
+    ] {
+        let looked = asked(widget(message));
+        assert_eq!(looked.causes(), ["FinalizerControllerNeedsMissing"], "{message}: {:#?}", looked.report);
+        let chain = looked.chain(0);
+        assert!(chain[1].starts_with("Deployment ops/op: runs"), "{chain:?}");
+        assert!(chain.last().unwrap().starts_with(root), "{chain:?}");
+    }
+    let serves = widget("Get \"https://store.data.svc:8443/x\": EOF").service("data", "store", Some("node-1"));
+    assert_eq!(asked(serves).causes(), ["FinalizerControllerFailing"]);
+}
+
+#[test]
+fn an_api_that_the_words_name_is_looked_up() {
+    let message =
+        "unable to retrieve the complete list of server APIs: gone.example.com/v1: stale GroupVersion discovery";
+    let looked = asked(widget(message).dead_api("ServiceNotFound", "service/api in \"addon\" is not present"));
+    assert_eq!(looked.causes(), ["ApiServiceWithoutService"], "{:#?}", looked.report);
+    assert_eq!(asked(widget(message)).causes(), ["FinalizerControllerFailing"]);
+}
+
+#[test]
+fn an_event_leads_as_a_condition_does() {
+    let not_found = format!("{CALL}service \"guard\" not found");
+    let world = widget("").webhook("UPDATE", "", "namespaces").reports(WIDGETS, "w", json!({}));
+    let looked = asked(world.event(("Widget", "a", "w"), "Warning", "UpdateFailed", &not_found));
+    assert_eq!(looked.causes(), ["WebhookBlocksUpdate"], "{:#?}", looked.report);
+}
+
+#[test]
+fn a_condition_from_before_the_deletion_is_told_as_that() {
+    let world = widget("quota exceeded");
+    let then = world.ago(86_400);
+    let old = world.change(WIDGETS, "w", |one| one["status"]["conditions"][0]["lastTransitionTime"] = then.into());
+    let words = "Ready=False Error (from before the deletion): \"quota exceeded\"";
+    assert!(asked(old).chain(0)[1].contains(words));
+    let generation = widget("quota exceeded").change(WIDGETS, "w", |one| {
+        one["metadata"]["generation"] = 3.into();
+        one["status"]["conditions"][0]["observedGeneration"] = 2.into();
+    });
+    assert!(asked(generation).chain(0)[1].contains(words));
+    assert!(!asked(widget("quota exceeded")).chain(0)[1].contains("from before"));
+}
+
+/// The namespace controller's own words are its own: what they name and works again is the minute after a repair.
+#[test]
+fn a_namespaces_condition_about_what_was_repaired_is_outdated() {
+    let not_found = content_failure(&format!("{CALL}service \"guard\" not found"));
+    let changed = |seconds: i64| {
+        let world = healthy().going("stuck", not_found.clone()).webhook("DELETE", "", "configmaps");
+        let at = world.ago(seconds);
+        world.service("guard", "guard", Some("node-1")).change(
+            "/apis/discovery.k8s.io/v1/endpointslices",
+            "guard-1",
+            |slice| slice["metadata"]["annotations"] = json!({"endpoints.kubernetes.io/last-change-trigger-time": at}),
+        )
+    };
+    let looked = look(changed(30), everything());
+    assert_eq!(looked.causes(), ["NamespaceConditionOutdated"], "{:#?}", looked.report);
+    assert_eq!(looked.report.verdict, Verdict::Progressing);
+    assert!(
+        looked.chain(0)[0].contains("Webhook guard.example.com, which answers again for 30s"),
+        "{:?}",
+        looked.chain(0)
+    );
+    let looked = look(changed(3600), everything());
+    assert_eq!((looked.causes()[0], looked.report.verdict), ("NamespaceConditionOutdated", Verdict::Stuck));
+    // Removed in place of repaired.
+    let removed = look(healthy().going("stuck", not_found.clone()), everything());
+    assert_eq!(removed.causes(), ["NamespaceConditionOutdated"], "{:#?}", removed.report);
+    let broken = look(healthy().going("stuck", not_found).webhook("DELETE", "", "configmaps"), everything());
+    assert_eq!(broken.causes(), ["WebhookUnavailable"], "{:#?}", broken.report);
+}
+
+#[test]
+fn a_namespaces_condition_about_a_certificate_names_the_configuration() {
+    let x509 = content_failure(&format!("{CALL}tls: failed to verify certificate: x509: certificate has expired"));
+    let world =
+        healthy().going("stuck", x509).webhook("DELETE", "", "configmaps").service("guard", "guard", Some("node-1"));
+    let looked = look(world, everything());
+    assert_eq!(looked.causes(), ["WebhookCertificateInvalid"], "{:#?}", looked.report);
+    assert_eq!(looked.report.roots[0].finding.confidence, Confidence::Proven);
+    assert!(
+        looked.chain(0)[1].starts_with("ValidatingWebhookConfiguration guard: its webhook"),
+        "{:?}",
+        looked.chain(0)
+    );
+    let steps = format!("{:?}", looked.report.roots[0].finding.remedy.steps);
+    assert!(steps.contains("caBundle renewed together"), "{steps}");
+}
+
+/// The role is whole: the server of the aggregated API decides for itself.
+#[test]
+fn a_refusal_of_an_extension_server_is_not_one_of_the_namespace_controllers_role() {
+    let forbidden = content_failure(
+        "gadgets.ext.example.com is forbidden: User \"system:serviceaccount:kube-system:namespace-controller\" cannot list \
+         resource \"gadgets\" in API group \"ext.example.com\" in the namespace \"stuck\"",
+    );
+    let available = json!({"status": "True", "reason": "Passed", "message": "all checks passed"});
+    let world = || healthy().going("stuck", forbidden.clone());
+    let looked = look(world().aggregated("ext.example.com", "v1", "ext/server", available), everything());
+    assert_eq!(looked.causes(), ["ApiServiceForbids"], "{:#?}", looked.report);
+    assert!(looked.chain(0)[1].starts_with("APIService v1.ext.example.com: its server"), "{:?}", looked.chain(0));
+    assert!(!format!("{:?}", looked.report).contains("restarting kube-apiserver"));
+    assert_eq!(look(world(), everything()).causes(), ["NamespaceControllerForbidden"]);
+}
+
+/// Words that name no kind: each kind is listed, and the one whose list fails is named.
+#[test]
+fn the_kind_that_cannot_be_read_is_named() {
+    for error in ["illegal base64 data at input byte 3", "words of a later version"] {
+        let world = healthy().going("stuck", content_failure(error)).with_custom("example.com", "widgets", "Widget");
+        let failing = world.refuse("/apis/example.com/v1/namespaces/stuck/widgets", 500, error);
+        let looked = look(failing, everything());
+        let chain = looked.chain(0);
+        assert!(chain.last().unwrap().starts_with("list of widgets.example.com in stuck: fails"), "{error}: {chain:?}");
+    }
+    let looked = look(healthy().going("stuck", content_failure("illegal base64 data at input byte 3")), everything());
+    assert_eq!(looked.causes(), ["ObjectNotDecodable"], "{:#?}", looked.report);
+    let notes = format!("{:?}", looked.report.notes);
+    assert!(
+        notes.contains("every other kind can be listed") && notes.contains("kubectl get secrets -n stuck"),
+        "{notes}"
+    );
+    let steps = format!("{:?}", looked.report.roots[0].finding.remedy.steps);
+    assert!(steps.contains("AllowUnsafeMalformedObjectDeletion"), "{steps}");
+}
+
+#[test]
+fn a_budget_that_the_words_name_is_the_root() {
+    let words = "error when evicting pods/\"db-0\" -n \"shop\": Cannot evict pod as it would violate the pod's disruption budget.";
+    let budget = |allowed: i64| {
+        json!({
+            "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "db", "namespace": "shop"},
+            "spec": {"selector": {"matchLabels": {"app": "db"}}},
+            "status": {"disruptionsAllowed": allowed, "currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 1}
+        })
+    };
+    let pod = json!({"kind": "Pod", "metadata": {"name": "db-0", "namespace": "shop", "uid": "db-0", "labels": {"app": "db"}},
+        "spec": {"nodeName": "node-1"}, "status": {"phase": "Running"}});
+    let looked = asked(widget(words).with(budget(0)).with(pod.clone()));
+    assert_eq!(looked.causes(), ["DrainBudgetAllowsNone"], "{:#?}", looked.report);
+    assert!(
+        looked.chain(0).last().unwrap().starts_with("PodDisruptionBudget shop/db: allows 0"),
+        "{:?}",
+        looked.chain(0)
+    );
+    assert_eq!(asked(widget(words).with(budget(1)).with(pod)).causes(), ["FinalizerControllerFailing"]);
+}
