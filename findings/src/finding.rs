@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Advice, Cause, CauseRef, Entity, Gate, Placeholder, Subject, Values, clean, kill_guard, kubernetes_distribution,
-    placeholder,
+    Advice, Cause, CauseRef, Entity, Gate, Placeholder, Subject, Values, clean, clean_sentence, kill_guard,
+    kubernetes_distribution, placeholder,
 };
 
 /// More roots of one chain are told by their number.
@@ -176,7 +176,7 @@ pub struct Evidence {
 impl Evidence {
     /// What it said; both texts are bounded and cleaned.
     pub fn new(source: impl AsRef<str>, says: impl AsRef<str>) -> Self {
-        Evidence { source: clean(source.as_ref(), 200), says: clean(says.as_ref(), 500) }
+        Evidence { source: clean(source.as_ref(), 200), says: clean_sentence(says.as_ref(), 500) }
     }
 }
 

@@ -1,8 +1,10 @@
 //! Making text from elsewhere safe to show, and numbers easy to read.
 
+mod clauses;
 mod shell;
 mod visible;
 
+pub use clauses::clean_sentence;
 pub use shell::quote_for_shell;
 pub use visible::is_visible;
 

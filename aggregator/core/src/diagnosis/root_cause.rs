@@ -1,6 +1,8 @@
 //! A cause found at an object. Every text from elsewhere is cleaned here.
 
-use findings::{Cause, Finding, FindingBuilder, Gate, Link, Placeholder, Remedy, Values, Verdict, clean};
+use findings::{
+    Cause, Finding, FindingBuilder, Gate, Link, Placeholder, Remedy, Values, Verdict, clean, clean_sentence,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -40,13 +42,18 @@ pub struct ToldBy {
 impl Step {
     /// A step about an object.
     pub fn about(object: &ObjectRef, words: impl AsRef<str>) -> Self {
-        let (subject, words) = (clean(&object.to_string(), 200), clean(words.as_ref(), 400));
+        let (subject, words) = (clean(&object.to_string(), 200), clean_sentence(words.as_ref(), 400));
         Step { subject, words, object: Some(object.clone()), what: None }
     }
 
     /// A step about something that is no object of the API.
     pub fn named(subject: impl AsRef<str>, words: impl AsRef<str>) -> Self {
-        Step { subject: clean(subject.as_ref(), 200), words: clean(words.as_ref(), 400), object: None, what: None }
+        Step {
+            subject: clean(subject.as_ref(), 200),
+            words: clean_sentence(words.as_ref(), 400),
+            object: None,
+            what: None,
+        }
     }
 
     /// In place of so many objects that each wait for the next.

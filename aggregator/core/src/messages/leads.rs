@@ -79,6 +79,13 @@ static BUDGET: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
+/// A request that took too long (Go: net/http, context; golang.org/x/net/http2; apiserver: pkg/endpoints/handlers/finisher).
+static TIMED_OUT: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"stream error: stream ID [0-9]+; INTERNAL_ERROR[^,]*|context deadline exceeded|Client\.Timeout exceeded[^,]*|request did not complete within[^,]*",
+    )
+});
+
 /// What a sentence names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lead {
@@ -114,6 +121,8 @@ pub enum Lead {
     NamespaceGone { name: String },
     /// A budget allows no eviction of a pod.
     Budget { pod: Option<(Option<String>, String)>, budget: Option<String> },
+    /// A request took too long.
+    TimedOut { error: String },
     /// No pattern matched all of it.
     Unknown { text: String },
 }
@@ -172,6 +181,7 @@ pub fn scan(text: &str, is_wanted: impl Fn(&Lead) -> bool) -> (Vec<Lead>, usize)
     });
     scan.each(&NAMESPACE_GONE, |it| Lead::NamespaceGone { name: part(it, "name") });
     scan.each(&BUDGET, budget);
+    scan.each(&TIMED_OUT, |it| Lead::TimedOut { error: it[0].trim().to_owned() });
     scan.matches.retain(|(_, lead)| is_wanted(lead));
     let all = scan.outermost();
     let matched = all.len();

@@ -55,6 +55,9 @@ pub const ANSWERS: &str = "answers again";
 pub const GONE: &str = "is served no more";
 const NOT_CONFIGURED: &str = "is configured no more";
 
+/// A slow webhook delays each of several requests by 30 seconds at the most; after so long it does not go on.
+const MAX_SLOW_SECONDS: i64 = 900;
+
 fn repaired(name: impl Into<String>, how: &'static str) -> Followed {
     Followed::Repaired(Repair { name: name.into(), how, since: None })
 }
@@ -113,6 +116,7 @@ impl Following<'_, '_> {
             Lead::ServiceCall { namespace, service, .. } => self.service_call(diagnosis, namespace, service),
             Lead::NamespaceGone { name } => self.namespace_gone(diagnosis, name),
             Lead::Budget { pod, budget } => self.budget(diagnosis, pod.as_ref(), budget.as_deref()),
+            Lead::TimedOut { error } => self.timed_out(diagnosis, error),
             Lead::Unknown { text } => self.claimed_as(
                 &cause::NAMESPACE_CONTENT_FAILURE,
                 &self.sentence.target.name,
@@ -156,6 +160,27 @@ impl Following<'_, '_> {
             false => &cause::WEBHOOK_UNAVAILABLE,
         };
         self.of_webhook(cause, webhook, configuration, &format!("cannot be called: {error}"))
+    }
+
+    /// What a request waits for, and goes on without: a webhook whose failure is ignored may take its whole time-out.
+    fn timed_out(&self, diagnosis: &mut Diagnosis, error: &str) -> Followed {
+        let target = self.sentence.target;
+        if !target.is(known::NAMESPACES) {
+            return Followed::Nothing;
+        }
+        let Some((configuration, webhook)) = webhook::ignored(self.lister, diagnosis, &target.name) else {
+            let step = Step::named("Deleting the content", format!("fails: {error}"));
+            return self.claimed_as(&cause::NAMESPACE_CONTENT_FAILURE, &target.name, step);
+        };
+        let words = format!(
+            "its webhook {webhook} (failurePolicy: Ignore) is called for each deletion there, and requests take too long: {error}"
+        );
+        let root = self
+            .claim(&cause::WEBHOOK_SLOW, &configuration.to_string(), Step::about(&configuration, words))
+            .name(Placeholder::Configuration, configuration.typed_name())
+            .probable("whether it is this webhook that takes the time");
+        let is_young = diagnosis.is_younger_than(MAX_SLOW_SECONDS);
+        Followed::Claimed(Box::new(if is_young { root.progressing() } else { root }))
     }
 
     fn webhook_denial(&self, diagnosis: &mut Diagnosis, webhook: &str, why: &str) -> Followed {

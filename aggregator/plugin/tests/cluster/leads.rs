@@ -254,3 +254,40 @@ fn a_budget_that_the_words_name_is_the_root() {
     );
     assert_eq!(asked(widget(words).with(budget(1)).with(pod)).causes(), ["FinalizerControllerFailing"]);
 }
+
+/// It went by itself after 95 seconds, as seen on a 1.36 API server.
+#[test]
+fn a_webhook_that_is_slow_and_ignored_is_named_and_nothing_is_stuck_yet() {
+    let error = content_failure("stream error: stream ID 35; INTERNAL_ERROR; received from peer");
+    let slow = |namespaces: Value| {
+        healthy().going("stuck", error.clone()).webhook("DELETE", "", "configmaps").change(
+            "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+            "guard",
+            |one| {
+                one["webhooks"][0]["failurePolicy"] = "Ignore".into();
+                one["webhooks"][0]["namespaceSelector"] = namespaces;
+            },
+        )
+    };
+    let looked = look(slow(json!({})), everything());
+    assert_eq!(looked.causes(), ["WebhookSlow"], "{:#?}", looked.report);
+    assert_eq!(looked.report.verdict, Verdict::Progressing);
+    assert!(
+        looked.chain(0)[1].starts_with("ValidatingWebhookConfiguration guard: its webhook"),
+        "{:?}",
+        looked.chain(0)
+    );
+    let elsewhere = look(slow(json!({"matchLabels": {"tier": "test"}})), everything());
+    assert_eq!(elsewhere.causes(), ["NamespaceContentFailure"], "{:#?}", elsewhere.report);
+}
+
+#[test]
+fn a_conversion_that_was_repaired_is_outdated() {
+    let error = "conversion webhook for example.com/v2, Kind=Widget failed: Post \"https://conv.mon.svc:443/c?timeout=30s\": \
+        service \"conv\" not found";
+    let by_webhook =
+        json!({"strategy": "Webhook", "webhook": {"clientConfig": {"service": {"namespace": "mon", "name": "conv"}}}});
+    let world = healthy().going("d1", content_failure(error));
+    let repaired = world.with(crate::admission::crd(by_webhook, &["v1"])).service("mon", "conv", Some("node-a"));
+    assert_eq!(look(repaired, everything()).causes(), ["NamespaceConditionOutdated"]);
+}

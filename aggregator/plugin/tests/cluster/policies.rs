@@ -78,7 +78,11 @@ fn a_policy_that_has_its_parameters_or_needs_none_refuses_nothing_by_that() {
             "apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["persistentvolumeclaims"]
         }]});
     });
+    let another = with_parameters("Deny").change(POLICIES, "limit", |one| {
+        one["spec"]["matchConstraints"]["resourceRules"][0]["resourceNames"] = json!(["other"]);
+    });
     for (world, cause) in [
+        (another, "PvcProtectionNotReleased"),
         (with_parameters("Deny").with(limit("a")), "PolicyMayRefuse"),
         (with_parameters("Allow"), "PolicyMayRefuse"),
         (ignores, "PolicyMayRefuse"),
@@ -143,4 +147,23 @@ fn a_denial_is_followed_to_its_policy() {
         looked.chain(0)
     );
     assert_eq!(look(world(), everything()).causes(), ["NamespaceConditionOutdated"]);
+}
+
+/// Those that change an object refuse it in the same way.
+#[test]
+fn a_mutating_policy_without_its_parameters_refuses_too() {
+    let world = claim().with_custom("example.com", "storagelimits", "StorageLimit").with(json!([
+        {"apiVersion": VERSION, "kind": "MutatingAdmissionPolicy", "metadata": {"name": "add"}, "spec": {
+            "paramKind": {"apiVersion": "example.com/v1", "kind": "StorageLimit"},
+            "matchConstraints": {"resourceRules": [{
+                "apiGroups": [""], "apiVersions": ["*"], "operations": ["UPDATE"], "resources": ["persistentvolumeclaims"]
+            }]}
+        }},
+        {"apiVersion": VERSION, "kind": "MutatingAdmissionPolicyBinding", "metadata": {"name": "add-all"}, "spec": {
+            "policyName": "add", "paramRef": {"name": "max", "parameterNotFoundAction": "Deny"}
+        }}
+    ]));
+    let looked = asked(world);
+    assert_eq!(looked.causes(), ["PolicyParametersMissing"], "{:#?}", looked.report);
+    assert!(looked.chain(0)[1].starts_with("MutatingAdmissionPolicy add: "), "{:?}", looked.chain(0));
 }

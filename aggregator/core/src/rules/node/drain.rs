@@ -286,7 +286,8 @@ impl DrainedNode<'_, '_> {
         let (refused, free): (Vec<&Pod>, Vec<&Pod>) = pods.into_iter().partition(|pod| {
             let namespace = pod.metadata.namespace.as_deref();
             let (operation, resource) = ("CREATE", "pods/eviction");
-            let eviction = Request { operation, group: "", version: "v1", resource, namespace, labels: &labels };
+            let eviction =
+                Request { operation, group: "", version: "v1", resource, name: "", namespace, labels: &labels };
             *asked.entry(namespace).or_insert_with(|| webhook::refuses(self.lister, diagnosis, &[eviction]))
         });
         if !free.is_empty() {

@@ -107,8 +107,7 @@ fn broken(lister: &Lister, diagnosis: &mut Diagnosis, configuration: &ObjectRef,
 
 /// One root for all that the webhook holds, whatever each of them was refused.
 fn cause_of(webhook: &Webhook) -> &'static Cause {
-    let deletes = webhook.rules.iter().any(|rule| rule.operations.iter().any(|it| it == "DELETE" || it == "*"));
-    if deletes { &cause::WEBHOOK_UNAVAILABLE } else { &cause::WEBHOOK_BLOCKS_UPDATE }
+    if webhook.is_about_deletions() { &cause::WEBHOOK_UNAVAILABLE } else { &cause::WEBHOOK_BLOCKS_UPDATE }
 }
 
 /// Whether the backend of a webhook explains that it could not be called; says so in `diagnosis`.
@@ -188,6 +187,22 @@ pub fn changers(lister: &Lister, diagnosis: &mut Diagnosis, request: Request) ->
         }
     }
     names
+}
+
+/// A webhook that is called for deletions in a namespace, and whose failure lets them pass.
+pub fn ignored(lister: &Lister, diagnosis: &mut Diagnosis, namespace: &str) -> Option<(ObjectRef, String)> {
+    for known in KINDS {
+        for configuration in configurations(lister, diagnosis, known) {
+            let is_it = |webhook: &&Webhook| !webhook.refuses_when_it_fails() && webhook.is_about_deletions();
+            for webhook in configuration.webhooks.iter().filter(is_it) {
+                if request::covers(lister, diagnosis, webhook, Some(namespace)) != Match::No {
+                    let target = ObjectRef::cluster_wide(known, &configuration.metadata.name);
+                    return Some((target, webhook.name.clone()));
+                }
+            }
+        }
+    }
+    None
 }
 
 /// What came of a webhook that an error names.

@@ -15,6 +15,8 @@ pub struct Request<'a> {
     pub version: &'a str,
     /// Its resource, with a subresource: `pods/status`.
     pub resource: &'a str,
+    /// The object's name; empty where it does not count.
+    pub name: &'a str,
     /// The namespace it lives in; for a namespace, itself.
     pub namespace: Option<&'a str>,
     /// The object's labels.
@@ -27,7 +29,7 @@ impl<'a> Request<'a> {
         let Resource { group, version, plural } = &target.resource;
         let itself = target.is(known::NAMESPACES).then_some(target.name.as_str());
         let namespace = target.namespace.as_deref().or(itself);
-        Request { operation, group, version, resource: plural, namespace, labels: &meta.labels }
+        Request { operation, group, version, resource: plural, name: &target.name, namespace, labels: &meta.labels }
     }
 
     /// The same for a subresource: `pods/status`.
@@ -58,8 +60,8 @@ pub fn matches(lister: &Lister, diagnosis: &mut Diagnosis, webhook: &Webhook, re
     if request.group == "admissionregistration.k8s.io" {
         return Match::No;
     }
-    let Request { operation, group, resource, .. } = request;
-    let versions = webhook.matching_versions(operation, group, resource, request.is_namespaced());
+    let Request { operation, group, resource, name, .. } = request;
+    let versions = webhook.matching_versions(operation, group, (resource, name), request.is_namespaced());
     if versions.is_empty() || !webhook.object_selector.matches(request.labels) {
         return Match::No;
     }
@@ -154,7 +156,7 @@ fn served_versions<'a>(
 }
 
 /// Whether its namespaceSelector covers the namespace; without one it covers all.
-fn covers(lister: &Lister, diagnosis: &mut Diagnosis, webhook: &Webhook, namespace: Option<&str>) -> Match {
+pub(super) fn covers(lister: &Lister, diagnosis: &mut Diagnosis, webhook: &Webhook, namespace: Option<&str>) -> Match {
     let (false, Some(name)) = (webhook.namespace_selector == Selector::default(), namespace) else { return Match::Yes };
     let answer = lister.namespace(name);
     match diagnosis.required(format!("Namespace {name}"), "whether a webhook is called for it", answer) {

@@ -50,6 +50,8 @@ lite! {
         resources: Vec<String>,
         /// `Namespaced`, `Cluster`, or `*`, which is the default.
         scope: String,
+        /// Of a policy: these objects alone.
+        resource_names: Vec<String>,
     }
 }
 
@@ -204,6 +206,11 @@ impl Webhook {
         self.failure_policy != "Ignore"
     }
 
+    /// Whether it is asked about some deletion.
+    pub fn is_about_deletions(&self) -> bool {
+        self.rules.iter().any(|rule| rule.operations.iter().any(|it| it == "DELETE" || it == "*"))
+    }
+
     /// Whether it is about this group alone, as an operator's own are: a policy engine's are about many.
     pub fn is_only_about(&self, group: &str) -> bool {
         !self.rules.is_empty() && self.rules.iter().all(|rule| rule.api_groups.as_slice() == [group])
@@ -214,8 +221,14 @@ impl Webhook {
         self.match_policy == "Exact"
     }
 
-    /// The versions of the rules about this operation on this resource (`pods/status` for a subresource).
-    pub fn matching_versions(&self, operation: &str, group: &str, resource: &str, namespaced: bool) -> Vec<&str> {
+    /// The versions of the rules about this operation on an object of this name and resource (`pods/status` for a subresource).
+    pub fn matching_versions(
+        &self,
+        operation: &str,
+        group: &str,
+        (resource, name): (&str, &str),
+        namespaced: bool,
+    ) -> Vec<&str> {
         let one_of = |list: &[String], wanted: &str| list.iter().any(|entry| entry == "*" || entry == wanted);
         let covers = |pattern: &str| match (pattern.split_once('/'), resource.split_once('/')) {
             (None, None) => pattern == "*" || pattern == resource,
@@ -231,7 +244,9 @@ impl Webhook {
                 "Cluster" => !namespaced,
                 _ => true,
             };
+            let is_named = rule.resource_names.is_empty() || rule.resource_names.iter().any(|one| one == name);
             in_scope
+                && is_named
                 && one_of(&rule.operations, operation)
                 && one_of(&rule.api_groups, group)
                 && rule.resources.iter().any(|pattern| covers(pattern))
@@ -254,7 +269,7 @@ mod tests {
     #[test]
     fn rules_match_as_the_server_matches_them() {
         let asks = |resources: &[&str], operation: &str, group: &str, resource: &str| {
-            webhook(resources).matching_versions(operation, group, resource, true) == ["v1"]
+            webhook(resources).matching_versions(operation, group, (resource, "x"), true) == ["v1"]
         };
         assert!(asks(&["configmaps"], "DELETE", "", "configmaps"));
         assert!(asks(&["*"], "DELETE", "", "configmaps"));
@@ -269,7 +284,7 @@ mod tests {
         let asks = |scope: &str, namespaced: bool| {
             let mut webhook = webhook(&["*"]);
             webhook.rules[0].scope = scope.to_owned();
-            !webhook.matching_versions("DELETE", "", "things", namespaced).is_empty()
+            !webhook.matching_versions("DELETE", "", ("things", "x"), namespaced).is_empty()
         };
         assert!(asks("*", true) && asks("", false));
         assert!(asks("Namespaced", true) && !asks("Namespaced", false));
