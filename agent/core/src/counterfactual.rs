@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use findings::{Confidence, Entity, Finding, Gate, Link, PodReport, Verdict};
 
 use crate::{
-    causes::uninterruptible,
+    causes::{relative_socket, uninterruptible},
     facts::Facts,
     observation::{
         ApiFacts, ContainerState, Freezer, HolderSearch, HostPath, MountTable, Observation, Process, RuntimeFacts, Seen,
@@ -50,7 +50,9 @@ fn besides(
     finding: &Finding,
     judge: impl Fn(&PodView<'_>) -> PodReport,
 ) -> Option<Vec<String>> {
-    if !finding.cause.followed {
+    // A socket that may be bound there may hold it as well.
+    let may_be_held = finding.gate == Some(Gate::VolumesUnmounted) && relative_socket::may_hold(alone);
+    if !finding.cause.followed || may_be_held {
         return None;
     }
     let without = end(alone, candidate, kubelet, finding);
@@ -143,6 +145,7 @@ fn share(seen: &Observation, candidate: &Candidate) -> Observation {
         block_stacks: seen.block_stacks.clone(),
         fuse: seen.fuse.clone(),
         holders: seen.holders.iter().filter(|search| of_pod(&search.mount_point)).cloned().collect(),
+        protected_files: seen.protected_files.clone(),
         in_flight: seen.in_flight.clone(),
         writable: Vec::new(),
         mount_copies: seen.mount_copies.clone(),

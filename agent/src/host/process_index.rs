@@ -88,6 +88,15 @@ impl ProcessIndex {
         self.pids.iter().filter(is_one).take(most).copied().collect()
     }
 
+    /// Those whose leader waits in this function of the kernel, so many at most.
+    pub fn waiting_in(&self, function: &str, most: usize) -> Vec<u32> {
+        let is_there = |pid: &&u32| {
+            let at = ProcDir::open(**pid).and_then(|dir| dir.read("wchan", MAX_LINE_BYTES));
+            at.is_ok_and(|at| at == function.as_bytes())
+        };
+        self.pids.iter().filter(is_there).take(most).copied().collect()
+    }
+
     fn for_each_namespace(&self, kind: &str, mut see: impl FnMut(u32, std::io::Result<u64>)) {
         let namespaces = sys::namespaces_of(&self.pids, kind);
         self.pids.iter().zip(namespaces).for_each(|(pid, ns)| see(*pid, ns));

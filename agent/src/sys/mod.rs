@@ -28,7 +28,7 @@ pub use descriptors::close_range;
 pub use dir::{Entry, EntryKind, list, list_capped};
 pub use heap::share_one_heap;
 pub use listmount::has_mount_after;
-pub use proc_dir::{ProcDir, comm_of, is_untold, namespace_of, namespaces_of, pids};
+pub use proc_dir::{IO_URING, ProcDir, comm_of, is_untold, namespace_of, namespaces_of, pids};
 pub use proc_list::ProcList;
 pub use proc_worker::{FILE_TIMEOUT, stop_proc_worker, unrelated_pids};
 pub use read::{is_gone, place, read_capped, read_lines_of, read_link, read_text, read_text_of_root};

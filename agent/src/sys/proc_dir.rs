@@ -22,6 +22,9 @@ use super::{
     read::{named, read_all, read_lines, read_pieces},
 };
 
+/// Where the descriptor of an io_uring leads.
+pub const IO_URING: &[u8] = b"anon_inode:[io_uring]";
+
 /// An open `/proc/<pid>` or `/proc/<pid>/task/<tid>`.
 pub struct ProcDir {
     fd: OwnedFd,
@@ -92,12 +95,13 @@ impl ProcDir {
         Ok(first)
     }
 
-    /// What the kernel tells of the descriptor `fd`, which leads to `link`: only of a file with a path and of a socket.
+    /// What the kernel tells of the descriptor `fd`, which leads to `link`: only of a file with a path, of a socket, and of
+    /// an io_uring, whose lock is only tried (`io_uring_show_fdinfo`, io_uring/fdinfo.c).
     /// Of others it may wait for a lock that a task in D holds (`ep_show_fdinfo`, fs/eventpoll.c, while an `ioctl` reads
     /// its argument from memory behind a FUSE server).
     pub fn fdinfo(&self, fd: u32, link: &[u8]) -> io::Result<Vec<u8>> {
         let file = format!("fdinfo/{fd}");
-        if !link.starts_with(b"/") && !link.starts_with(b"socket:") {
+        if !link.starts_with(b"/") && !link.starts_with(b"socket:") && link != IO_URING {
             return Err(named(&self.path.join(file), io::Error::other("can block for ever")));
         }
         self.read_file(&file, MAX_FDINFO_BYTES)

@@ -44,6 +44,10 @@ pub struct FileFacts {
     pub length: u64,
     /// Milliseconds since the epoch of its last change.
     pub changed_ms: u64,
+    /// It cannot be changed or removed (`FS_IMMUTABLE_FL`).
+    pub is_immutable: bool,
+    /// Neither it nor what is in it can be removed; it may grow (`FS_APPEND_FL`).
+    pub is_append_only: bool,
 }
 
 impl FileFacts {
@@ -65,6 +69,8 @@ impl From<Statx> for FileFacts {
             is_file: kind == SFlag::S_IFREG.bits(),
             length: answer.stx_size,
             changed_ms: u64::try_from(changed.tv_sec).unwrap_or(0) * 1000 + u64::from(changed.tv_nsec) / 1_000_000,
+            is_immutable: answer.stx_attributes.contains(StatxAttributes::IMMUTABLE),
+            is_append_only: answer.stx_attributes.contains(StatxAttributes::APPEND),
         }
     }
 }

@@ -127,6 +127,9 @@ pub struct Cause {
     /// Whether it holds a deletion from its first moment, and can be foreseen before one. All others are about something
     /// that has not happened in time.
     pub holds_from_the_start: bool,
+    /// Whether what is proven of it does not end by itself, though it rests on a task in D: who was killed and waits for
+    /// it waits until something is done.
+    pub stays: bool,
     /// Whether it is known what follows when its roots end: the tasks that wait die, the volume is unmounted. Then it
     /// can be judged whether that is enough.
     pub followed: bool,
@@ -172,6 +175,7 @@ impl Cause {
             only_the_node_knows: false,
             node_is_lost: false,
             holds_from_the_start: false,
+            stays: false,
             followed: false,
             outranked_by: &[],
         }
@@ -191,6 +195,12 @@ impl Cause {
     /// See [`Cause::only_the_node_knows`].
     pub const fn only_the_node_knows(mut self) -> Self {
         self.only_the_node_knows = true;
+        self
+    }
+
+    /// See [`Cause::stays`].
+    pub const fn stays(mut self) -> Self {
+        self.stays = true;
         self
     }
 

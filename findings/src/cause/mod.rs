@@ -116,8 +116,8 @@ mod tests {
     /// of these programs, found in the `PATH` of who types it, and none enters anywhere to run another.
     #[test]
     fn no_command_runs_a_program_of_a_tenant() {
-        const PROGRAMS: &str = "cat {crictl} dmesg dmsetup dumpe2fs echo etcdctl findmnt fsfreeze grep journalctl kill kubectl losetup \
-            ls lsattr lsblk mkdir mktemp mount multipath multipathd mv printf readlink rmdir sysctl systemctl systemd-cgls tail test umount \
+        const PROGRAMS: &str = "cat chattr {crictl} dmesg dmsetup dumpe2fs echo etcdctl find findmnt fsfreeze grep journalctl kill kubectl losetup \
+            ls lsattr lsblk mkdir mktemp mount multipath multipathd mv nsenter printf readlink rmdir ss swapoff sysctl systemctl systemd-cgls tail test umount \
             why-terminating-agent xargs";
         const ENTERS: [&str; 4] = ["exec", "debug", "attach", "run"];
         let is_known = |program: &str| PROGRAMS.split_whitespace().any(|known| known == program);

@@ -191,12 +191,14 @@ pub const ALL: &[Scenario] = &[
     leftovers::LOOP_LEFT,
     holders::SUBPATH_BUSY,
     nested::STRAY_FILE,
+    nested::IMMUTABLE_FILE,
     nested::HIDDEN_VOLUME,
     leftovers::ORPHAN_DIR,
     leftovers::ORPHAN_REMEMBERED,
     leftovers::ORPHAN_REMEMBERED_MOVED,
     nested::KUBELET_NAMESPACE,
     cgroups::CGROUP_DSTATE,
+    cgroups::CGROUP_DSTATE_BY_PATH,
     cgroups::NESTED_CGROUP,
 ];
 

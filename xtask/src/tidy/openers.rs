@@ -56,6 +56,7 @@ const THEIR_PATHS: &[(&str, &str)] = &[
     ("agent/src/host/csi/mod.rs", "a descriptor of a socket that tree.rs has found"),
     ("agent/src/host/csi/registration.rs", "a descriptor of a socket that tree.rs has found"),
     ("agent/src/host/fuse/mod.rs", "/sys"),
+    ("agent/src/host/holders/loops.rs", "/proc/swaps"),
     ("agent/src/host/kubelet.rs", "/proc, and the kubelet's own configuration"),
     ("agent/src/host/kubelet/embedded.rs", "directories of k3s, which are root's"),
     ("agent/src/host/kubelet/listener.rs", "/proc, and the kubelet's certificate, a file of root"),

@@ -148,9 +148,12 @@ fn describe_connection(view: &PodView, draft: FindingBuilder, mount: &Mount, num
         if waiting.is_none() { draft.probable("how many requests wait: fusectl could not be read") } else { draft };
     let draft = draft.name_if(Placeholder::Fusectl, connection.filter(|c| c.lacks_fusectl()).map(|_| FUSECTL));
     match connection.map(|connection| servers(connection, mount)) {
+        // That the server of this mount does not answer is known all the same.
         Some(Servers::Likely(server)) => draft
-            .probable("which connection that process serves: this kernel does not tell")
-            .blame(describe::pid(server.pid, &server.comm, server.state), server_state(server))
+            .blame(
+                describe::pid(server.pid, &server.comm, server.state),
+                format!("likely its server: {}", server_state(server)),
+            )
             .evidence(
                 format!("/proc/{}/fd", server.pid),
                 "holds /dev/fuse; which connection is not told, no other fits",
@@ -387,6 +390,13 @@ mod tests {
             "/sys/fs/fuse/connections/40/waiting",
             (FaultKind::Gone, "the fusectl file system is not mounted"),
         );
+        let told = |exact| FuseConnection { exact, ..fuse_connection(40, 1, vec![fuse_server(4111, 'S')]) };
+        for (exact, state) in [(true, "S (sleeping) in"), (false, "likely its server: S (sleeping) in")] {
+            seen.fuse = vec![told(exact)];
+            let finding = judge(&seen).pods[0].findings[0].clone();
+            assert_eq!(finding.confidence, Confidence::Proven, "a request waits, by whichever process it is served");
+            assert!(finding.roots().next().unwrap().state.starts_with(state), "{finding:?}");
+        }
         let unknown = |servers, exact| FuseConnection {
             waiting: Seen::Failed(fault.clone()),
             exact,
@@ -437,6 +447,35 @@ mod tests {
         assert!(states.contains(&"one of these does not answer: connection 41, served by pid 4112 s3fs"), "{states:?}");
         let commands: Vec<&str> = finding.remedy.steps.iter().filter_map(|step| step.command.as_deref()).collect();
         assert_eq!(commands, ["mount -t fusectl fusectl /sys/fs/fuse/connections"], "none is aborted");
+    }
+
+    /// It looks up a name, for which there is no descriptor; the others that wait read a file.
+    #[test]
+    fn a_server_whose_requests_are_all_explained_is_not_waited_for() {
+        let mut seen = sample::running();
+        block(&mut seen, INIT, "request_wait_answer");
+        let media = || vec![mount(9, "0:40", "/mnt/media", "fuse.s3fs"), mount(10, "0:41", "/mnt/other", "fuse.sshfs")];
+        container_table(&mut seen, media());
+        seen.fuse = vec![
+            fuse_connection(40, 1, vec![fuse_server(4111, 'S')]),
+            fuse_connection(41, 1, vec![fuse_server(4112, 'S')]),
+        ];
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!(
+            (finding.confidence, finding.root.as_str()),
+            (Confidence::Probable, "FuseServerNotResponding:one-of:0:40,0:41")
+        );
+        let mut reader = process(700, "backup", 'S', 1);
+        reader.threads[0].wchan = Seen::Seen("request_wait_answer".into());
+        reader.threads[0].works_on = Some(OpenFile { fd: 5, path: HostPath::from("/mnt/media/x"), mount_id: Some(9) });
+        seen.processes.push(reader);
+        sample::table(&mut seen).extend(media());
+        assert_eq!(causes(&seen), ["FuseServerNotResponding"]);
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!((finding.confidence, finding.root.as_str()), (Confidence::Proven, "FuseServerNotResponding:41"));
+        // One more request, and it may be there as well.
+        seen.fuse[0].waiting = Seen::Seen(2);
+        assert_eq!(judge(&seen).pods[0].findings[0].confidence, Confidence::Probable);
     }
 
     #[test]

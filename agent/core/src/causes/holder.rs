@@ -135,6 +135,7 @@ pub fn not_searched(view: &PodView, mount: &Mount) -> Option<String> {
 fn cause_of(view: &PodView, holder: &Holder) -> &'static Cause {
     match (&holder.how, holder.copy, completed_pod::volume_busy(view)) {
         (How::Loop { .. }, _, _) => &cause::VOLUME_HELD_BY_LOOP_DEVICE,
+        (How::Swap(_), _, _) => &cause::VOLUME_HELD_BY_SWAP,
         (_, _, Some(completed)) => completed,
         (_, CopyKind::Propagated, None) => &cause::VOLUME_HELD_IN_OTHER_NAMESPACE,
         (How::Mapping(_), _, None) => &cause::VOLUME_HELD_BY_MAPPING,
@@ -160,6 +161,18 @@ fn finding(view: &PodView, cause: &'static Cause, mount: &Mount, holder: &Holder
             .evidence(source, file.show())
             .name(Placeholder::Device, device)
             .root(device)
+            .finish();
+    }
+    if let How::Swap(file) = &holder.how {
+        // The path is one of the kubelet's mount namespace.
+        let is_here = view.seen.node.kubelet_in_own_mount_namespace().is_none();
+        let mut draft = draft;
+        draft.names.retain(|placeholder, _| placeholder != Placeholder::Path);
+        return draft
+            .blame(describe::file(file), by)
+            .evidence(source, file.show())
+            .name_if(Placeholder::Path, file.as_str().filter(|_| is_here))
+            .root(file.show())
             .finish();
     }
     let state = format!("{by}{copy}; {}, {}", describe::state_name(holder.state), describe::owner(&holder.owner));
@@ -192,6 +205,12 @@ fn holder_path(holder: &Holder) -> (String, String, &HostPath) {
         How::Cwd(path) => ("its working directory is in it".to_owned(), format!("/proc/{pid}/cwd"), path),
         How::Root(path) => ("its root directory is in it".to_owned(), format!("/proc/{pid}/root"), path),
         How::Exe(path) => (format!("it runs {}", describe::path(path)), format!("/proc/{pid}/exe"), path),
+        How::Ring { fd, path } => (
+            format!("has {} registered with io_uring (descriptor {fd})", describe::path(path)),
+            format!("/proc/{pid}/fdinfo/{fd}"),
+            path,
+        ),
+        How::Swap(path) => ("the kernel swaps to it".to_owned(), "/proc/swaps".to_owned(), path),
         How::Mapping(path) => (format!("has {} mapped", describe::path(path)), format!("/proc/{pid}/maps"), path),
         How::Loop { device, file } => {
             let source = format!("/sys/block/{}/loop/backing_file", device.trim_start_matches("/dev/"));
@@ -203,6 +222,21 @@ fn holder_path(holder: &Holder) -> (String, String, &HostPath) {
 #[cfg(test)]
 mod tests {
     use crate::test_prelude::*;
+
+    #[test]
+    fn a_registered_file_and_a_swap_are_named() {
+        let mut seen = sample::mounted("ext4");
+        let how = How::Ring { fd: 7, path: HostPath::from("/x/journal") };
+        seen.holders[0].holders.push(Holder { how, ..sample::holder() });
+        assert_eq!(causes(&seen), ["VolumeHeldByProcess"]);
+        let root = judge(&seen).pods[0].findings[0].roots().next().unwrap().clone();
+        assert!(root.state.starts_with("has /x/journal registered with io_uring (descriptor 7)"), "{root:?}");
+        let how = How::Swap(HostPath::from("/x/swap"));
+        seen.holders[0].holders[0] = Holder { how, pid: 0, ..sample::holder() };
+        assert_eq!(causes(&seen), ["VolumeHeldBySwap"]);
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert!(finding.remedy.steps.iter().any(|step| step.command.as_deref() == Some("swapoff /x/swap")));
+    }
 
     #[test]
     fn a_private_copy_is_blamed_for_nothing() {

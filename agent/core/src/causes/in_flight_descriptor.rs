@@ -1,11 +1,10 @@
 //! A volume that nobody holds, and descriptors that are on their way between processes: one of them may hold it.
 
-use findings::{Evidence, Finding, Link, Placeholder, ProcessId, cause};
+use findings::{Evidence, Finding, Link, Placeholder, cause};
 
 use super::{
     describe,
     finding_builder::{VOLUMES, pod_finding},
-    kill,
 };
 use crate::{
     observation::{InFlight, Mount, Observation, Owner, Question},
@@ -18,13 +17,18 @@ const MAX_EVIDENCE: usize = 3;
 /// Who was sent descriptors and has not received them, where it has the mount in sight: a process of another pod
 /// that has not is led here by nothing. Only when nobody else holds the mount.
 pub fn find(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
-    let each = owners(view).filter(|owner| sees(view, owner, mount));
-    Finding::together(each.map(|owner| finding(view, mount, owner, head)).collect())
+    together(view, mount, head, owners(view).filter(|owner| sees(view, owner, mount)).collect())
 }
 
 /// The same of those who have not.
 pub fn find_unseen(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
-    Finding::together(owners(view).map(|owner| finding(view, mount, owner, head)).collect())
+    together(view, mount, head, owners(view).collect())
+}
+
+/// Which of several it is, or whether it is one at all, is unknown.
+fn together(view: &PodView, mount: &Mount, head: &[Link], owners: Vec<&InFlight>) -> Option<Finding> {
+    let count = owners.len();
+    Finding::together(owners.into_iter().map(|owner| finding(view, mount, owner, count, head)).collect())
 }
 
 /// Tells them beside another cause, which may be an effect of such a descriptor: a driver whose `umount` says busy.
@@ -58,9 +62,8 @@ fn source(owner: &InFlight) -> String {
     format!("/proc/{}/fdinfo/{}", owner.pid, owner.fd)
 }
 
-fn finding(view: &PodView, mount: &Mount, owner: &InFlight, head: &[Link]) -> Finding {
-    let id = ProcessId { pid: owner.pid, start_ticks: owner.start_ticks };
-    let may_be_killed = kill::may_be_killed(view, id, &owner.comm).filter(|_| sees(view, owner, mount));
+fn finding(view: &PodView, mount: &Mount, owner: &InFlight, count: usize, head: &[Link]) -> Finding {
+    let one_of = if count > 1 { format!("perhaps, one of these {count}: ") } else { "perhaps: ".to_owned() };
     let sent = describe::count(owner.count as usize, "descriptor", "descriptors");
     let whose = describe::owner(&owner.owner);
     pod_finding(view, &cause::VOLUME_HELD_IN_FLIGHT, VOLUMES, head)
@@ -69,10 +72,9 @@ fn finding(view: &PodView, mount: &Mount, owner: &InFlight, head: &[Link]) -> Fi
         .link(describe::mount(mount), "mounted, and no process holds it")
         .blame(
             describe::pid(owner.pid, &owner.comm, owner.state),
-            format!("{sent} sent to its socket (descriptor {}) and not received; {whose}", owner.fd),
+            format!("{one_of}{sent} sent to its socket (descriptor {}) and not received; {whose}", owner.fd),
         )
         .evidence(source(owner), format!("scm_fds: {}", owner.count))
-        .name_if(Placeholder::Pid, may_be_killed)
         .name(Placeholder::Comm, &owner.comm)
         .name_if(Placeholder::Owner, describe::stoppable_owner(&owner.owner))
         .root(format!("{}:{}", owner.pid, owner.start_ticks))
@@ -92,6 +94,11 @@ mod tests {
         let finding = judge(&seen).pods[0].findings[0].clone();
         assert_eq!(finding.confidence, Confidence::Probable);
         assert!(finding.roots().next().unwrap().subject.contains("pid 700 broker"), "{finding:?}");
+        // An innocent process may have one under way as well.
+        seen.in_flight.push(InFlight { pid: 702, comm: "innocent".into(), ..sample::in_flight() });
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert!(finding.roots().all(|root| root.state.starts_with("perhaps, one of these 2: ")), "{finding:?}");
+        assert!(finding.remedy.steps.iter().all(|step| step.command.is_none()), "no kill on suspicion");
         seen.holders[0].holders.push(Holder { pid: 701, comm: "du".into(), ..sample::holder() });
         assert_eq!(causes(&seen), ["VolumeHeldByProcess"], "a holder that is known explains it");
     }
@@ -150,7 +157,7 @@ mod tests {
         *sample::volume(&mut seen) = of_csi;
         seen.mounts.others[0].mounts = vec![sample::mount(9, "0:41", "/data", "ext4")];
         assert_eq!(causes(&seen), ["VolumeHeldInFlight"]);
-        assert!(kills(&seen));
+        assert!(!kills(&seen));
         seen.in_flight[0].mount_ns = None;
         assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"], "where it lives is not told");
     }

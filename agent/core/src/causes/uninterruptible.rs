@@ -5,7 +5,7 @@ use findings::{Confidence, Evidence, Finding, Gate, Link, Placeholder, cause};
 
 use super::{blocked_on, describe, finding_builder::pod_finding, fuse, layers, nfs};
 use crate::{
-    observation::{Mount, Process, Thread},
+    observation::{Mount, Process, Question, Thread},
     view::{PodView, UNMOUNT_RETRY_MS},
 };
 
@@ -97,8 +97,18 @@ pub fn explain(view: &PodView, process: &Process, thread: &Thread, head: &[Link]
         WaitsOn::PerhapsFuse(mounts) => {
             let head = layers::down_to(view, process, thread, &mounts, &head);
             let finding = fuse::not_responding(view, &mounts, thread, process, &head, gate)
-                .probable("the stack of the task, which says what it waits for");
-            finding.evidence(format!("/proc/{}/task/{}/stack", process.pid, thread.tid), untold(thread)).finish()
+                .evidence(format!("/proc/{}/task/{}/stack", process.pid, thread.tid), untold(thread));
+            match mounts.as_slice() {
+                // It closes files there, and a request waits for this server that is no other task's.
+                [mount]
+                    if thread.in_exec
+                        && view.seen.is_settled(Question::FuseWaiters)
+                        && has_request(view, process, thread, mount, false) =>
+                {
+                    finding.finish()
+                }
+                _ => finding.probable("the stack of the task, which says what it waits for").finish(),
+            }
         }
         WaitsOn::Nfs(mounts) => {
             let head = layers::down_to(view, process, thread, &mounts, &head);
@@ -168,6 +178,11 @@ fn waits_on<'a>(view: &PodView<'a>, process: &Process, thread: &Thread) -> Waits
         let mut waiting: Vec<&Mount> = waiting.collect();
         waiting.sort_by_key(|mount| mount.dev);
         waiting.dedup_by_key(|mount| mount.dev);
+        if waiting.len() > 1 && view.seen.is_settled(Question::FuseWaiters) {
+            let may_be = |mount: &&Mount| has_request(view, process, thread, mount, true);
+            let left: Vec<&Mount> = waiting.iter().copied().filter(may_be).collect();
+            waiting = if left.is_empty() { waiting } else { left };
+        }
         waiting
     };
     if in_fuse {
@@ -189,6 +204,22 @@ fn waits_on<'a>(view: &PodView<'a>, process: &Process, thread: &Thread) -> Waits
         return if candidates.is_empty() { WaitsOn::Unknown } else { WaitsOn::PerhapsFuse(candidates) };
     }
     WaitsOn::Unknown
+}
+
+/// Whether more requests wait for the server of this mount than other tasks are known to wait for: of those that may wait
+/// for it, or only of those that are known to. Where they are not counted, there may be more.
+fn has_request(view: &PodView, process: &Process, thread: &Thread, mount: &Mount, are_known: bool) -> bool {
+    let connection = mount.fuse_connection().and_then(|number| view.fuse(number));
+    let Some(waiting) = connection.and_then(|connection| connection.waiting.get()) else { return are_known };
+    let tasks = view.seen.processes.iter().flat_map(|process| process.threads.iter().map(move |task| (process, task)));
+    let others = tasks.filter(|(other, task)| (other.pid, task.tid) != (process.pid, thread.tid));
+    let waits = others.filter(|(_, task)| task.in_exec || is_in_function(task, fuse::is_fuse_function));
+    let is_there = |(other, task): &(&Process, &Thread)| match (are_known, view.table(other, task)) {
+        (true, _) => blocked_on::file_system(view, other, task).is_some_and(|exact| exact.dev == mount.dev),
+        (false, Some(table)) => table.mounts.iter().any(|one| one.dev == mount.dev),
+        (false, None) => true,
+    };
+    waits.filter(is_there).count() < *waiting as usize
 }
 
 /// Whether a request is known to wait for the server of this connection.
@@ -316,11 +347,17 @@ mod tests {
             let mut seen = executing(state);
             assert_eq!(causes(&seen), ["FuseServerNotResponding"], "{state}");
             let finding = judge(&seen).pods[0].findings[0].clone();
-            assert_eq!(finding.confidence, findings::Confidence::Probable);
+            assert_eq!(finding.confidence, findings::Confidence::Proven);
             let text = serde_json::to_string(&finding).unwrap();
             for word in ["pid 326 sh", "gave no answer", "runc asks for its stat", "connections/40/abort"] {
                 assert!(text.contains(word), "{word}: {text}");
             }
+            // Another task may be the one that waits.
+            let mut reader = process(700, "backup", 'S', 1);
+            reader.threads[0].wchan = Seen::Seen("request_wait_answer".into());
+            seen.processes.push(reader);
+            sample::table(&mut seen).push(mount(60, "0:40", "/mnt/media", "fuse.s3fs"));
+            assert_eq!(judge(&seen).pods[0].findings[0].confidence, findings::Confidence::Probable);
             seen.processes[0].threads[0].steady = false;
             assert!(!causes(&seen).contains(&"FuseServerNotResponding"), "it moves");
             let mut seen = executing(state);

@@ -7,8 +7,8 @@ use super::{
     csi::{self, Presence},
     describe,
     finding_builder::{Mounted as _, VOLUMES, pod_finding},
-    fuse, holder, in_flight_descriptor, kubelet_operations, mount_copy, mounts, multipath, orphan, stray_file,
-    unmounting,
+    fuse, holder, immutable_file, in_flight_descriptor, kubelet_operations, mount_copy, mounts, multipath, orphan,
+    relative_socket, stray_file, unmounting,
 };
 use crate::{
     observation::{HostPath, LoopDevice, Mount, SubPath, VolumeDir},
@@ -162,6 +162,7 @@ fn volume_findings(view: &PodView, volume: &VolumeDir) -> Vec<Finding> {
 fn not_removed(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link]) -> Option<Finding> {
     let known = back(view, volume, head)
         .or_else(|| csi::unpublish_fails(view, volume, head))
+        .or_else(|| immutable_file::find(view, volume, target, head))
         .or_else(|| mounts::directory_left(view, volume, target, head));
     let waiting = if view.is_overdue_by(UNMOUNT_RETRY_MS) { unmounting::detached(view, volume, head) } else { None };
     match (known, waiting) {
@@ -199,7 +200,7 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
         // A driver that is just back may not have been asked yet.
         let known = known.filter(|_| untold.is_none());
         let is_proven = known.as_ref().is_some_and(|known| known.confidence == Confidence::Proven);
-        let sent = if is_proven { None } else { in_flight_descriptor::find(view, mount, head) };
+        let sent = if is_proven { None } else { candidates(view, mount, head) };
         let known = sent.or_else(|| known.map(|known| in_flight_descriptor::add_evidence(view, known)));
         if let Some(finding) = known.or_else(|| in_flight_descriptor::find_unseen(view, mount, head)) {
             return Some(finding);
@@ -231,6 +232,11 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
     };
     let draft = if is_late { kubelet_operations::add_evidence(view, tries.as_ref(), draft) } else { draft };
     Some(draft.finish())
+}
+
+/// Who may hold it, where it is unknown who does.
+fn candidates(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
+    relative_socket::find(view, mount, head).or_else(|| in_flight_descriptor::find(view, mount, head))
 }
 
 /// The kubelet was started after the pod's deadline, and a volume it makes itself is still mounted

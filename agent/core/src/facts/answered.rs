@@ -12,9 +12,8 @@ impl Question {
         }
         let runtime = seen.runtime.get();
         match self {
-            KilledProcesses | ContainerState(_) | PidNamespace(_) | Unmounts | WaitingThreads(_) | MountCopies(_) => {
-                false
-            }
+            KilledProcesses | ContainerState(_) | PidNamespace(_) | Unmounts | FuseWaiters | WaitingThreads(_)
+            | MountCopies(_) => false,
             ContainerStatus(id) => runtime
                 .and_then(|runtime| runtime.containers.iter().find(|container| container.id == *id))
                 .is_some_and(|container| container.pid != Seen::NotAsked),
@@ -43,6 +42,7 @@ impl Question {
                 seen.mounts.kubelet.get().is_some_and(|table| table.mounts.iter().any(|m| m.is_rootfs_of(container)))
             }
             Holders(path) => seen.holders.iter().any(|search| search.mount_point == *path),
+            ProtectedFiles(dir) => seen.protected_files.iter().any(|known| known.dir == *dir),
             InFlight => !seen.in_flight.is_empty(),
             WritableFiles(pid) => seen.writable.iter().any(|known| known.pid == *pid),
             VolumesChanged => seen.volumes_changed_ms != Seen::NotAsked,

@@ -22,9 +22,31 @@ pub struct HolderSearch {
     /// hide a holder there.
     #[serde(default)]
     pub behind_unread_tables: u32,
+    /// Sockets that may be bound in it: their names are relative, and to what is not told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub relative_sockets: Vec<RelativeSocket>,
     /// Whether mappings were searched too (in the disposable child); `Failed` when the child did
     /// not come back, `Missing` when it was not needed.
     pub mappings: Seen<u32>,
+}
+
+/// A unix socket that was bound to a relative name. It holds the mount of its file, also when that is unlinked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RelativeSocket {
+    /// The pid of a process that has it open.
+    pub pid: u32,
+    /// Clock ticks after boot.
+    pub start_ticks: u64,
+    /// Its name.
+    pub comm: String,
+    /// Its state letter.
+    pub state: char,
+    /// Its descriptor.
+    pub fd: u32,
+    /// What was given to `bind`.
+    pub name: HostPath,
+    /// Whom it belongs to.
+    pub owner: Owner,
 }
 
 /// A process (or a device) that holds a mount.
@@ -94,6 +116,15 @@ pub enum How {
     Root(HostPath),
     /// The program it runs.
     Exe(HostPath),
+    /// A file that is registered with an io_uring.
+    Ring {
+        /// The descriptor of the ring.
+        fd: u32,
+        /// The file.
+        path: HostPath,
+    },
+    /// A file that is swapped to.
+    Swap(HostPath),
     /// A mapped file whose descriptor is closed.
     Mapping(HostPath),
     /// A loop device with a backing file in the mount.

@@ -105,6 +105,9 @@ pub struct Observation {
     pub fuse: Vec<FuseConnection>,
     /// One search per mount that should be gone.
     pub holders: Vec<HolderSearch>,
+    /// Files that may not be removed; looked for only where the kubelet has not removed a volume's files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub protected_files: Vec<ProtectedFiles>,
     /// Descriptors on their way between processes; looked for only where a volume is held by nobody.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub in_flight: Vec<InFlight>,

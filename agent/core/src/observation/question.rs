@@ -40,6 +40,8 @@ pub enum Question {
     PidNamespace(u64),
     /// Which processes of the node unmount something, by their names, and are in D.
     Unmounts,
+    /// Which processes of the node wait for a FUSE server.
+    FuseWaiters,
     /// The threads of this process that wait, once more: whether they have moved.
     WaitingThreads(u32),
     /// The mount table of the namespace `ns`.
@@ -55,6 +57,8 @@ pub enum Question {
     RootFileSystem(String),
     /// Who holds the mount at this path.
     Holders(HostPath),
+    /// Which files below this directory may not be removed.
+    ProtectedFiles(HostPath),
     /// Which processes have been sent descriptors that they have not received.
     InFlight,
     /// What of pods' volumes this process can write to.
@@ -163,9 +167,8 @@ impl Question {
             PidNamespace(_) => Cost::Read,
             // One table; that of the kubelet's namespace is in memory.
             MountTable { .. } | PathMount(_) | RootFileSystem(_) => Cost::Read,
-            Holders(_) | InFlight | Unmounts | WritableFiles(_) | MountCopies(_) | FuseConnection(_) | Shims(_) => {
-                Cost::Search
-            }
+            Holders(_) | ProtectedFiles(_) | InFlight | Unmounts | FuseWaiters | WritableFiles(_) | MountCopies(_)
+            | FuseConnection(_) | Shims(_) => Cost::Search,
             KubeletCounters => Cost::Rest,
             WaitingThreads(_) | FuseAnswer { .. } | BlockStack(_) => Cost::Wait,
         }
@@ -182,6 +185,7 @@ impl Question {
             | Process { .. }
             | PidNamespace(_)
             | Unmounts
+            | FuseWaiters
             | WaitingThreads(_)
             | MountTable { .. }
             | PathMount(_)
@@ -194,7 +198,7 @@ impl Question {
             | MultipathMap(_)
             | Shims(_) => Hazard::Direct,
             // The kubelet's own directory; no path on a file system that needs a server is touched.
-            PodVolumes(_) | VolumesChanged | DraState => Hazard::Direct,
+            PodVolumes(_) | ProtectedFiles(_) | VolumesChanged | DraState => Hazard::Direct,
             ContainerStatus(_) | SandboxStatus(_) => Hazard::Conversation(STATUS),
             ContainerState(_) | RuntimeConditions | PersistentVolume(_) | KubeletCounters => Hazard::Conversation(CALL),
             CsiDrivers => Hazard::Conversation(REGISTRATION),

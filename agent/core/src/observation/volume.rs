@@ -116,6 +116,26 @@ pub struct CsiVolume {
     pub lifecycle: String,
 }
 
+/// What lies below a directory and may not be removed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProtectedFiles {
+    /// The directory.
+    pub dir: HostPath,
+    /// The first of them.
+    pub found: Vec<ProtectedFile>,
+    /// Whether all of it was looked at.
+    pub is_whole: bool,
+}
+
+/// A file or a directory that may not be removed, nor what is in it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProtectedFile {
+    /// Where it is.
+    pub path: HostPath,
+    /// It may not be changed either; else it may grow.
+    pub is_immutable: bool,
+}
+
 /// A subPath's bind mount.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SubPath {

@@ -14,7 +14,7 @@ mod vol_data;
 
 pub use cgroup::{CgroupLine, cgroup_lines, owner};
 pub use exposition::{MAX_LINE_BYTES, counter};
-pub use fdinfo::{Fdinfo, fdinfo};
+pub use fdinfo::{Fdinfo, fdinfo, registered_files, swap_files};
 pub use kubelet::{KubeletConfig, KubeletFlags, crictl_endpoint, kubelet_args_file, kubelet_config, kubelet_flags};
 pub use stat::{Stat, stat};
 pub use status::{Status, ids, status};

@@ -51,6 +51,7 @@ fn lists(whole: &Observation) -> Observation {
     seen.path_mounts.clear();
     seen.fuse.clear();
     seen.holders.clear();
+    seen.protected_files.clear();
     seen.in_flight.clear();
     seen.writable.clear();
     seen.mount_copies.clear();
@@ -95,6 +96,9 @@ fn answer(question: &Question, whole: &Observation, seen: &mut Observation) {
         }),
         Process { pid, depth } => add_all(*depth, &|one| one.pid == *pid),
         PidNamespace(ns) => add_all(Depth::Threads, &|one| one.pid_ns == Some(*ns)),
+        FuseWaiters => {
+            add_all(Depth::Threads, &|one| one.threads[0].wchan.get().is_some_and(|at| at == "request_wait_answer"));
+        }
         Unmounts => add_all(Depth::Threads, &|one| one.state == 'D' && one.comm.starts_with("umount")),
         _ => {}
     }
@@ -116,7 +120,7 @@ fn answer(question: &Question, whole: &Observation, seen: &mut Observation) {
     }
     match question {
         ContainerStatus(_) | ContainerState(_) | SandboxStatus(_) | RuntimeConditions => {}
-        KilledProcesses | Process { .. } | PidNamespace(_) | Unmounts => {}
+        KilledProcesses | Process { .. } | PidNamespace(_) | Unmounts | FuseWaiters => {}
         RuntimeListener => seen.node.runtime_process = whole.node.runtime_process.clone(),
         CgroupTree(uid) => {
             let from = whole.cgroups.get().unwrap().iter().find(|cgroup| cgroup.uid == *uid).unwrap();
@@ -145,6 +149,7 @@ fn answer(question: &Question, whole: &Observation, seen: &mut Observation) {
         MountCopies(end) => copy_all(&whole.mount_copies, &mut seen.mount_copies, |copy| {
             copy.mount.mount_point.as_path().ends_with(end)
         }),
+        ProtectedFiles(dir) => copy_all(&whole.protected_files, &mut seen.protected_files, |known| known.dir == *dir),
         InFlight => seen.in_flight = whole.in_flight.clone(),
         WritableFiles(pid) => copy_all(&whole.writable, &mut seen.writable, |known| known.pid == *pid),
         VolumesChanged => seen.volumes_changed_ms = whole.volumes_changed_ms.clone(),

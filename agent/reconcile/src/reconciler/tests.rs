@@ -235,9 +235,10 @@ fn what_is_only_suspected_is_looked_at_again_before_its_turn() {
     let mut seen = sample::running();
     sample::block(&mut seen, sample::INIT, "request_wait_answer");
     sample::container_table(&mut seen, vec![sample::mount(9, "0:40", "/mnt/media", "fuse.s3fs")]);
-    // That it is the one that serves it is not told.
+    // Nobody can count who waits for it.
     let connection = sample::fuse_connection(40, 1, vec![sample::fuse_server(4111, 'S')]);
-    seen.fuse = vec![FuseConnection { exact: false, ..connection }];
+    let fault = Fault::new("/sys/fs/fuse/connections", (FaultKind::Gone, "the fusectl file system is not mounted"));
+    seen.fuse = vec![FuseConnection { waiting: Seen::Failed(fault), ..connection }];
     sample::set_deadline(&mut seen, moment(60).wall_ms, 30);
     let mut world = World::new(seen, Api::Up);
     world.run_until(182);

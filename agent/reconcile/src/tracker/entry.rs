@@ -134,12 +134,22 @@ impl Entry {
 /// On what a finding rests, and so how often it must be seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RestsOn {
-    /// A task in D: every disk makes some, for moments.
+    /// A task in D: every disk makes some, for moments. One that was killed and is proven to wait for what does not end
+    /// by itself ([`Cause::stays`](findings::Cause::stays)) passes like any other.
     Uninterruptible,
     /// What a process does just now, such as holding a file open, or what could not be proven.
     Passing,
     /// What does not change by itself.
     Lasting,
+}
+
+/// The tasks in D that a finding rests on.
+pub fn waiting_tasks(finding: &Finding) -> BTreeSet<(u32, Option<u32>)> {
+    let task = |what: &Entity| match what {
+        Entity::Process { pid, thread, state: 'D', .. } => Some((*pid, *thread)),
+        _ => None,
+    };
+    finding.chain.iter().filter_map(|link| link.what.as_ref().and_then(task)).collect()
 }
 
 impl RestsOn {
@@ -150,7 +160,8 @@ impl RestsOn {
             _ => None,
         });
         let states: Vec<char> = states.collect();
-        if states.contains(&'D') {
+        let stays = finding.confidence == Confidence::Proven && finding.cause.stays;
+        if states.contains(&'D') && !stays {
             RestsOn::Uninterruptible
         } else if !states.is_empty() || finding.confidence == Confidence::Probable {
             RestsOn::Passing

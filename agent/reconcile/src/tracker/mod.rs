@@ -20,6 +20,7 @@ use findings::{
     event::{EventName, FindingAnnotation},
 };
 
+use entry::waiting_tasks;
 pub use entry::{Entry, ExistingEvent, Key, Name, RestsOn, Stage, Written};
 pub use snapshot::{Outcome, Snapshot};
 pub use write::{Kind, Write};
@@ -110,8 +111,13 @@ impl Tracker {
             let distance = if is_known_soon(&finding) { MIN_PROVEN_SCAN_DISTANCE } else { MIN_SCAN_DISTANCE };
             let entry =
                 self.entries.entry(key).or_insert_with(|| Entry::first(finding.clone(), pods.clone(), snapshot.at));
+            // Another task that waits is another wait, which has its own time.
+            let is_same_wait = waiting_tasks(&entry.finding) == waiting_tasks(&finding);
             (entry.finding, entry.pods, entry.seen) = (finding, pods, snapshot.at);
             if let Stage::Suspected { scans, counted } = &mut entry.stage {
+                if !is_same_wait {
+                    *scans = 0;
+                }
                 if *scans == 0 || snapshot.at.duration_since(*counted) >= distance {
                     (*scans, *counted) = (*scans + 1, snapshot.at);
                 }

@@ -1,9 +1,17 @@
-//! Loop devices whose backing file lies in a target: held by the kernel, so no process shows.
+//! Loop devices whose backing file lies in a target, and files there that are swapped to: held by the kernel, so no process
+//! shows.
+
+use std::path::Path;
 
 use super::{searches::Searches, space::Space};
-use crate::{host::block::loop_files, observation::How};
+use crate::{
+    host::block::loop_files,
+    observation::How,
+    parse,
+    sys::{self, limits::MAX_LINE_BYTES},
+};
 
-/// Notes the loop devices. The kernel tells the path of the backing file in the namespace it was
+/// Notes the loop devices and the swap. The kernel tells the path of the backing file in the namespace it was
 /// opened in, but not which one that is; the kubelet's is taken for it.
 pub(super) fn backing_files(spaces: &[Space], kubelet_ns: u64, found: &mut Searches) {
     let Some(space) = spaces.iter().find(|space| space.ns == kubelet_ns) else { return };
@@ -11,6 +19,12 @@ pub(super) fn backing_files(spaces: &[Space], kubelet_ns: u64, found: &mut Searc
         for copy in space.copies_at(&file) {
             let how = How::Loop { device: format!("/dev/{name}"), file: file.clone() };
             found.kernel(copy.target, name.clone(), how, copy.kind, space.ns);
+        }
+    }
+    let swaps = sys::read_capped(Path::new("/proc/swaps"), MAX_LINE_BYTES).unwrap_or_default();
+    for file in parse::swap_files(&swaps) {
+        for copy in space.copies_at(&file) {
+            found.kernel(copy.target, "swap".to_owned(), How::Swap(file.clone()), copy.kind, space.ns);
         }
     }
 }

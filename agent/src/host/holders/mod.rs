@@ -95,6 +95,7 @@ pub fn search(
     unread += u32::try_from(behind).unwrap_or(u32::MAX);
     loops::backing_files(&spaces, kubelet.ns, &mut searches);
     deep::search(targets, &spaces, &tables, &all, options, &mut searches);
+    spaces.iter().for_each(|space| sockets::relative_in(space, &mut searches));
     searches.finish(all.group_by_mount_ns().unreadable, unread)
 }
 
@@ -107,6 +108,7 @@ fn empty(target: &Mount) -> HolderSearch {
         looked_at: 0,
         unreadable: 0,
         behind_unread_tables: 0,
+        relative_sockets: Vec::new(),
         mappings: Seen::Missing,
     }
 }

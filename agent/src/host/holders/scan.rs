@@ -74,6 +74,9 @@ pub(super) fn directories(who: &Who<'_>, space: &Space, found: &mut Searches) {
 /// By open descriptors: exact, because `fdinfo` names the mount.
 pub(super) fn walk(who: &Who<'_>, spaces: &[Space], found: &mut Searches) -> Walk {
     let walk = descriptors::walk(who.dir, found.end(), |fd, path| {
+        if path == sys::IO_URING {
+            return registered(who, fd, path, spaces, found);
+        }
         if !path.starts_with(b"/") || !spaces.iter().any(|space| space.could_hold(path)) {
             return;
         }
@@ -85,6 +88,18 @@ pub(super) fn walk(who: &Who<'_>, spaces: &[Space], found: &mut Searches) -> Wal
     });
     found.walked(who.pid, walk);
     walk
+}
+
+/// Files that are registered with an io_uring stay open when their descriptors are closed.
+fn registered(who: &Who<'_>, fd: u32, link: &[u8], spaces: &[Space], found: &mut Searches) {
+    let Ok(info) = who.dir.fdinfo(fd, link) else { return };
+    for path in parse::registered_files(&info) {
+        for space in spaces.iter().filter(|space| space.ns == who.ns) {
+            for copy in space.copies_at(&path) {
+                found.process(copy.target, who, How::Ring { fd, path: path.clone() }, copy.kind);
+            }
+        }
+    }
 }
 
 /// The mount a descriptor was opened through.

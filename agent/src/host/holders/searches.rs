@@ -5,13 +5,16 @@ use std::{collections::BTreeSet, time::Instant};
 use super::{blocks, empty};
 use crate::{
     host::{descriptors::Walk, processes::owner},
-    observation::{CopyKind, Dev, Fault, Holder, HolderSearch, How, Mount, Owner, Seen},
+    observation::{CopyKind, Dev, Fault, Holder, HolderSearch, How, Mount, Owner, RelativeSocket, Seen},
     parse::{self, Stat},
     sys::{ProcDir, limits::MAX_LINE_BYTES},
 };
 
 /// The most descriptors that are noted of one process for one mount.
 const MAX_DESCRIPTORS: usize = 4;
+
+/// More sockets of which it is not known where they are bound are not named.
+const MAX_RELATIVE_SOCKETS: usize = 8;
 
 /// The answers, while they grow.
 pub(super) struct Searches {
@@ -109,6 +112,15 @@ impl Searches {
         }
     }
 
+    /// Notes a socket that may be bound in a target.
+    pub(super) fn relative_socket(&mut self, target: usize, socket: &RelativeSocket) {
+        let Some(search) = self.searches.get_mut(target) else { return };
+        let is_known = search.relative_sockets.iter().any(|known| known.pid == socket.pid);
+        if !is_known && search.relative_sockets.len() < MAX_RELATIVE_SOCKETS {
+            search.relative_sockets.push(socket.clone());
+        }
+    }
+
     /// Notes the kernel itself, for a loop device.
     pub(super) fn kernel(&mut self, target: usize, comm: String, how: How, copy: CopyKind, ns: u64) {
         let Some(search) = self.searches.get_mut(target) else { return };
@@ -135,7 +147,7 @@ impl Searches {
 }
 
 /// The state of the thread it was seen through, the leader's facts, and the owner.
-fn facts(who: &Who<'_>) -> Option<(Stat, Stat, Owner)> {
+pub(super) fn facts(who: &Who<'_>) -> Option<(Stat, Stat, Owner)> {
     let read = |dir: &ProcDir| parse::stat(&dir.read("stat", MAX_LINE_BYTES).ok()?);
     let stat = read(who.dir)?;
     let leader = if stat.pid == who.pid { stat.clone() } else { read(&ProcDir::open(who.pid).ok()?)? };

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    searches::{Searches, Who},
+    searches::{Searches, Who, facts},
     space::Space,
 };
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
         mounts::living,
         socket_list,
     },
-    observation::{HostPath, How},
+    observation::{HostPath, How, RelativeSocket},
     sys::{self, ProcDir},
 };
 
@@ -48,5 +48,34 @@ pub(super) fn bound_in(space: &Space, found: &mut Searches) {
             }
         });
         found.walked(*pid, walk);
+    }
+}
+
+/// Notes the sockets of `space` with relative names. One list is read per network namespace; descriptors only where there
+/// are such names, which is rare.
+pub(super) fn relative_in(space: &Space, found: &mut Searches) {
+    let mut names: BTreeMap<u64, HostPath> = BTreeMap::new();
+    let mut seen = BTreeSet::new();
+    for (pid, net) in space.pids.iter().zip(sys::namespaces_of(&space.pids, "net")) {
+        if net.is_ok_and(|net| seen.insert(net)) {
+            names.extend(socket_list::read(*pid).map(|list| socket_list::relative(&list)).unwrap_or_default());
+        }
+    }
+    if names.is_empty() {
+        return;
+    }
+    let targets: BTreeSet<usize> = space.copies.iter().map(|copy| copy.target).collect();
+    for pid in &space.pids {
+        let Ok((dir, ns)) = living(*pid) else { continue };
+        let mut bound = Vec::new();
+        descriptors::walk(&dir, found.end(), |fd, link| {
+            let name = socket_list::inode(link).and_then(|inode| names.get(&inode));
+            bound.extend(name.map(|name| (fd, name.clone())));
+        });
+        let Some((fd, name)) = bound.into_iter().next() else { continue };
+        let Some((stat, leader, owner)) = facts(&Who { pid: *pid, dir: &dir, ns }) else { continue };
+        let (start_ticks, state) = (leader.start_ticks, stat.state);
+        let socket = RelativeSocket { pid: *pid, start_ticks, comm: leader.comm, state, fd, name, owner };
+        targets.iter().for_each(|target| found.relative_socket(*target, &socket));
     }
 }

@@ -136,6 +136,47 @@ fn a_bound_socket() {
     assert!(matches!(&only(&outcome).how, How::Fd { path: shown, .. } if shown.as_str() == Some(&path)));
 }
 
+/// `/proc/net/unix` has the name as it was given.
+#[test]
+fn a_socket_bound_by_a_relative_name_may_be_one() {
+    let mut stage = Stage::new();
+    let script = format!(
+        "import os,socket,time; os.chdir(\"{0}\"); s=socket.socket(socket.AF_UNIX); s.bind(\"sub/s\"); os.chdir(\"/\"); \
+         open(\"{1}/ready\",\"w\").close(); time.sleep(1000)",
+        stage.volume, stage.base
+    );
+    let pid = stage.ns.spawn(&format!("python3 -c '{script}'"));
+    stage.await_file(&format!("{}/ready", stage.base));
+    let outcome = stage.search();
+    assert!(outcome.holders.is_empty(), "{:?}", outcome.holders);
+    let socket = outcome.relative_sockets.iter().find(|socket| socket.pid == pid);
+    assert_eq!(socket.and_then(|socket| socket.name.as_str()), Some("sub/s"), "{:?}", outcome.relative_sockets);
+    assert!(stage.umount_is_busy());
+}
+
+/// Its descriptor is closed.
+#[test]
+fn a_file_registered_with_io_uring() {
+    let mut stage = Stage::new();
+    let file = format!("{}/file", stage.volume);
+    let script = format!(
+        "import ctypes,os,time; c=ctypes.CDLL(None,use_errno=True); f=os.open(\"{file}\",os.O_RDONLY); \
+         r=c.syscall(425,1,(ctypes.c_char*120)()); a=(ctypes.c_int*1)(f); e=c.syscall(427,r,2,a,1) if r>=0 else 1; \
+         os.close(f); open(\"{0}/\"+(\"none\" if e else \"some\"),\"w\").close(); \
+         open(\"{0}/ready\",\"w\").close(); time.sleep(1000)",
+        stage.base
+    );
+    let pid = stage.ns.spawn(&format!("python3 -c '{script}'"));
+    stage.await_file(&format!("{}/ready", stage.base));
+    // It is switched off, or the kernel tells names only.
+    if stage.ns.attempt(&format!("test -e {}/some", stage.base)).1 != 0 {
+        return;
+    }
+    let outcome = stage.judged();
+    assert_eq!(only(&outcome).pid, pid);
+    assert!(matches!(&only(&outcome).how, How::Ring { path: shown, .. } if shown.as_str() == Some(&file)));
+}
+
 #[test]
 fn a_thread_with_a_working_directory_of_its_own() {
     let mut stage = Stage::new();

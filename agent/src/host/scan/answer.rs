@@ -25,6 +25,8 @@ const MAX_VOLUMES: usize = 16;
 const IN_FLIGHT_TIMEOUT: Duration = Duration::from_millis(800);
 /// More processes that unmount something are not looked at.
 const MAX_UNMOUNTS: usize = 64;
+/// More processes that wait for FUSE servers are not looked at.
+const MAX_FUSE_WAITERS: usize = 64;
 /// Between two looks at a task that waits.
 const RECHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// `dra_manager_state` of a node with many claims.
@@ -91,9 +93,20 @@ impl Scan<'_> {
                 let pids = self.process_index().uninterruptible("umount", MAX_UNMOUNTS);
                 pids.into_iter().for_each(|pid| self.process(pid, Depth::Threads, seen));
             }
+            Question::FuseWaiters => {
+                let pids = self.process_index().waiting_in("request_wait_answer", MAX_FUSE_WAITERS);
+                let known: BTreeSet<u32> = seen.processes.iter().map(|process| process.pid).collect();
+                let new = pids.into_iter().filter(|pid| !known.contains(pid));
+                new.for_each(|pid| self.process(pid, Depth::Threads, seen));
+            }
             Question::MountTable { ns, tid } => self.mount_table(*ns, *tid, seen),
             Question::PathMount(path) => self.path_mount(path, seen),
             Question::InFlight => seen.in_flight = in_flight::owners(self.process_index(), IN_FLIGHT_TIMEOUT),
+            Question::ProtectedFiles(dir) => {
+                if let Some(table) = seen.mounts.kubelet.get() {
+                    seen.protected_files.push(volumes::protected_files(&self.host, dir, table));
+                }
+            }
             Question::VolumesChanged => self.volumes_changed(seen),
             Question::UnmountedDevices => self.unmounted_devices(seen),
             Question::FuseAnswer { connection, mount_point } => {

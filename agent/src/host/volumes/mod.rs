@@ -4,6 +4,7 @@
 
 mod devices;
 mod is_mounted;
+mod protected;
 mod published;
 mod sub_paths;
 #[cfg(test)]
@@ -21,6 +22,7 @@ use crate::{
     sys::{Entry, EntryKind},
 };
 
+pub use protected::search as protected_files;
 pub(super) use vol_data::read_vol_data;
 
 /// The most entries of one directory that are listed: a tenant cannot add any here, but a

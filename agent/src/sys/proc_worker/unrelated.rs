@@ -9,7 +9,7 @@ use nix::{
 };
 
 use super::{
-    super::{linux::link, numbered_links},
+    super::{linux::link, numbered_links, proc_dir::IO_URING},
     Answer, Kind, Question,
     numbers::{length, put, take},
 };
@@ -17,7 +17,8 @@ use super::{
 /// So many links are read for one answer: a fifth of the time that it may take.
 const MAX_LINKS: usize = 16 << 10;
 
-/// Which of `pids` have no working directory, root, program or descriptor at one of `paths`, or below it.
+/// Which of `pids` have no working directory, root, program or descriptor at one of `paths`, or below it, and no io_uring,
+/// with which files may be registered that have no descriptor.
 pub(super) fn question<'a>(pids: &[u32], paths: impl IntoIterator<Item = &'a [u8]>) -> Question {
     let mut name = Vec::new();
     put(&mut name, length(pids.len()));
@@ -74,7 +75,11 @@ fn has_nothing_below(proc: &OwnedFd, pid: u32, paths: &[&[u8]], left: &mut usize
         |numbers: &[u32]| numbers.iter().map(|number| link(&descriptors, number.to_string().as_bytes())).collect();
     let seen = numbered_links::walk(&descriptors, look, |_, link| {
         *left = left.saturating_sub(1);
-        if *left == 0 || is_below(link) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if *left == 0 || is_below(link) || link == IO_URING {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     })?;
     Ok(seen.is_continue())
 }

@@ -25,6 +25,7 @@ causes! {
         ))
         .sources(&["reference: drivers/md/dm.c dm_suspend, drivers/md/dm-sysfs.c"])
         .event_reason("PodProcessUninterruptible")
+        .stays()
         .followed()
         .diagnosis(Proven::Observation);
 
@@ -54,6 +55,7 @@ causes! {
         ))
         .sources(&["cri-o#7736", "concourse#4477", "reference: block/genhd.c (stat, inflight)"])
         .event_reason("PodProcessUninterruptible")
+        .stays()
         .followed()
         .diagnosis(Proven::Observation);
 }

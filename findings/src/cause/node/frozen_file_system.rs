@@ -30,6 +30,7 @@ causes! {
         ))
         .sources(&["velero#2113", "azure-linux-extensions#951", "reference: fs/super.c freeze_super, include/linux/fs.h sb_start_write"])
         .event_reason("PodProcessUninterruptible")
+        .stays()
         .followed()
         .diagnosis(Proven::Lab("frozen-file-system"));
 }

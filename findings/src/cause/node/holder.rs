@@ -96,6 +96,24 @@ causes! {
         .event_reason("PodVolumeBusy")
         .diagnosis(Proven::Observation);
 
+    /// The kernel swaps to a file on the volume.
+    VOLUME_HELD_BY_SWAP = Cause::gate(Gate::VolumesUnmounted, "VolumeHeldBySwap")
+        .title("A file on the volume is used as swap")
+        .meaning("Swap was switched on with a file of the volume (swapon). The kernel keeps that file open, so the \
+            unmount says busy and no process can be found that holds it.")
+        .proof("/proc/swaps names a file below the mount.")
+        .safe(&[
+            step("See how much is swapped there: it must fit into the memory that is free").run("cat /proc/swaps"),
+            step("Switch that swap off; the kubelet's next try unmounts the volume").run("swapoff {path}").if_known(),
+        ])
+        .danger(Danger::new(
+            "umount -l of the volume, or deleting the file",
+            "The kernel keeps swapping to a file that has no name any more; once the volume is detached, processes lose memory.",
+        ))
+        .sources(&["reference: mm/swapfile.c swap_show"])
+        .event_reason("PodVolumeBusy")
+        .diagnosis(Proven::Observation);
+
     /// An fd or cwd in a propagated copy of the mount makes the host's unmount fail.
     VOLUME_HELD_IN_OTHER_NAMESPACE = Cause::gate(Gate::VolumesUnmounted, "VolumeHeldInOtherNamespace")
         .title("A process in another mount namespace uses a propagated copy of the volume")

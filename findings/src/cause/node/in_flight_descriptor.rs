@@ -13,11 +13,11 @@ causes! {
         .proof("The mount is in the kubelet's mountinfo, a search of all processes found no holder, and \
             /proc/<pid>/fdinfo of a unix socket says scm_fds above 0. Which file was sent nobody tells, so it is only \
             probable, and nothing that is proven gives way to it. A process of another pod that has the file system \
-            nowhere in its mount table is blamed only where nothing else is found, and is not to be killed.")
+            nowhere in its mount table is blamed only where nothing else is found.")
         .safe(&[
-            step("End or restart {comm} (pid {pid}), which does not receive what it was sent")
-                .run("kill {pid}").lab("fd-in-flight").if_known(),
-            step("The process belongs to {owner}: restart that instead, if it would start it again").if_known(),
+            step("See whether {comm} takes files of this volume from other processes, and why it does not receive them; end it \
+                only then, for it may have nothing to do with the volume"),
+            step("The process belongs to {owner}: whatever ends it, that may start it again").if_known(),
             step("When it has gone, or has received them and closed them, wait: the kubelet's next try unmounts the \
                 volume"),
         ])

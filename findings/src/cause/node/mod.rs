@@ -13,6 +13,7 @@ mod frozen_file_system;
 mod fuse;
 mod global_mount;
 mod holder;
+mod immutable_file;
 mod in_flight_descriptor;
 mod kubelet;
 mod leftover_shim;
@@ -24,6 +25,7 @@ mod network;
 mod nfs;
 mod orphan;
 mod pid_namespace;
+mod relative_socket;
 mod runtime;
 mod sandbox;
 mod shim;
@@ -47,6 +49,7 @@ pub use frozen_file_system::*;
 pub use fuse::*;
 pub use global_mount::*;
 pub use holder::*;
+pub use immutable_file::*;
 pub use in_flight_descriptor::*;
 pub use kubelet::*;
 pub use leftover_shim::*;
@@ -58,6 +61,7 @@ pub use network::*;
 pub use nfs::*;
 pub use orphan::*;
 pub use pid_namespace::*;
+pub use relative_socket::*;
 pub use runtime::*;
 pub use sandbox::*;
 pub use shim::*;
@@ -91,6 +95,8 @@ pub(super) static ALL: &[&[&Cause]] = &[
     api_side::ALL,
     holder::ALL,
     completed_pod::ALL,
+    immutable_file::ALL,
+    relative_socket::ALL,
     in_flight_descriptor::ALL,
     mount_copy::ALL,
     device_in_use::ALL,

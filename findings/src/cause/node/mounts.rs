@@ -202,7 +202,7 @@ causes! {
         .title("The kubelet has not removed the volume's files yet")
         .meaning("An emptyDir, and what the kubelet writes for a ConfigMap, a Secret or a projected volume, is deleted with \
             all that is in it. Millions of files take minutes; a file that is immutable, or a file system with an error, \
-            makes each try fail. Which of the two it is does not show from outside.")
+            makes each try fail.")
         .proof("The volume's directory is no mount in any namespace and has content, and the kubelet's counters do not say \
             that its tries fail.")
         .safe(&[

@@ -1,9 +1,10 @@
 //! What keeps a volume of a pod from being taken down.
 
-use std::path::PathBuf;
+use std::{fs, path::PathBuf};
 
 use anyhow::Context as _;
-use lab::mounts;
+use lab::{mounts, process};
+use nix::sys::signal::Signal;
 use serde_json::json;
 
 use crate::cluster::Cluster;
@@ -18,7 +19,12 @@ pub fn all() -> Vec<Situation> {
     vec![
         held("holder", "VolumeHeldByProcess", |cluster, namespace| hold(cluster, namespace, "", &["--cwd"])),
         held("mapping", "VolumeHeldByMapping", |cluster, namespace| hold(cluster, namespace, "log", &["--map"])),
-        held("in-flight", "VolumeHeldInFlight", |cluster, namespace| hold(cluster, namespace, "log", &["--send"])),
+        Situation::of_node(
+            "in-flight",
+            "VolumeHeldInFlight",
+            |cluster, namespace| hold(cluster, namespace, "log", &["--send"]),
+            Cure::Done(|_, _| end_senders().map(|()| Staged::default())),
+        ),
         held("copy", "VolumeHeldInOtherNamespace", |cluster, namespace| {
             hold(cluster, namespace, "log", &["--namespace", "slave", "--open"])
         }),
@@ -38,6 +44,19 @@ fn hold(cluster: &Cluster, namespace: &str, path: &str, flags: &[&str]) -> anyho
     // Without a slash at the end.
     let path = if path.is_empty() { volume } else { volume.join(path) };
     Ok(Staged::until_the_end(holder(&path, flags)?))
+}
+
+/// Nobody is told to kill on suspicion; a person knows who it was.
+fn end_senders() -> anyhow::Result<()> {
+    for entry in fs::read_dir("/proc").context("list the processes")?.flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
+        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let has = |word: &[u8]| line.split(|byte| *byte == 0).any(|argument| argument == word);
+        if has(b"hold") && has(b"--send") {
+            process::signal(pid, Signal::SIGKILL)?;
+        }
+    }
+    Ok(())
 }
 
 fn sub_path(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {

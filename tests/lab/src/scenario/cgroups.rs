@@ -12,6 +12,13 @@ pub const CGROUP_DSTATE: Scenario = Scenario {
     stage: cgroup_dstate,
 };
 
+/// The same, and its call tells no descriptor: it sees two servers for which somebody waits.
+pub const CGROUP_DSTATE_BY_PATH: Scenario = Scenario {
+    name: "cgroup-dstate-by-path",
+    about: "a process in the pod's cgroup looks for a file on one of two FUSE servers that do not answer",
+    stage: cgroup_dstate_by_path,
+};
+
 /// A nested runtime's paused container. An empty child cgroup would be removed; what keeps a child
 /// is a task that does not die.
 pub const NESTED_CGROUP: Scenario = Scenario {
@@ -21,11 +28,24 @@ pub const NESTED_CGROUP: Scenario = Scenario {
 };
 
 fn cgroup_dstate(node: &Node) -> anyhow::Result<Staged> {
-    let media = node.layout().mnt("media-of-cgroup-dstate");
+    stray_reader(node, "cgroup-dstate", "hang")
+}
+
+fn cgroup_dstate_by_path(node: &Node) -> anyhow::Result<Staged> {
+    let other = node.layout().mnt("other-of-cgroup-dstate");
+    support::fuse_mount(node, "sshfs", &other)?;
+    let reader = Launch::stand_in("backup").args(["stand-in", "hold", "--read"]).arg(other.join("hang"));
+    support::wait_fuse_wait(node.launch(reader)?)?;
+    stray_reader(node, "cgroup-dstate-by-path", "lost")
+}
+
+/// A process of the host in the pod's cgroup that reads this file of a server that does not answer.
+fn stray_reader(node: &Node, name: &str, file: &str) -> anyhow::Result<Staged> {
+    let media = node.layout().mnt(&format!("media-of-{name}"));
     let fuse = support::fuse_mount(node, "s3fs", &media)?;
-    let spec = PodSpec::sleeping("cgroup-dstate");
+    let spec = PodSpec::sleeping(name);
     node.run(&spec)?;
-    let launch = Launch::stand_in("sync").args(["stand-in", "hold", "--read"]).arg(media.join("hang"));
+    let launch = Launch::stand_in("sync").args(["stand-in", "hold", "--read"]).arg(media.join(file));
     let task = node.launch(launch)?;
     support::wait_fuse_wait(task)?;
     // With version 2 no process may be beside the containers' cgroups.

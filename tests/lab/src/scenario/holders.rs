@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use anyhow::Context as _;
 
-use super::{Scenario, Staged, support};
+use super::{Repair, Scenario, Staged, support};
 use crate::{Gate, Launch, Node, PodSpec, mounts};
 
 /// It stands in the volume.
@@ -33,14 +33,18 @@ pub const FD_IN_FLIGHT: Scenario = Scenario {
     name: "fd-in-flight",
     about: "a file of an emptyDir of the pod is open nowhere but on its way over a unix socket",
     stage: |node| {
-        hold(
+        let staged = hold(
             node,
             "fd-in-flight",
             "VolumeHeldInFlight",
             "--send",
             |volume| volume.join("data"),
             |pid, _| support::wait_in_flight(pid),
-        )
+        )?;
+        // Which of the processes that were sent something has a file of the volume, only a person knows.
+        let holder = staged.expect.first().and_then(|expect| expect.names.first()).context("the holder has a name")?;
+        let repair = Repair::Holder(holder.parse()?);
+        Ok(staged.by_hand(repair))
     },
 };
 

@@ -21,6 +21,13 @@ pub const STRAY_FILE: Scenario = Scenario {
     stage: stray_file,
 };
 
+/// A file that may not be removed.
+pub const IMMUTABLE_FILE: Scenario = Scenario {
+    name: "immutable-file",
+    about: "a file of an emptyDir on the node's disk is immutable",
+    stage: immutable_file,
+};
+
 /// A mount below an emptyDir that only the kubelet sees, in a namespace whose own `umount` does harm.
 pub const KUBELET_NAMESPACE: Scenario = Scenario {
     name: "kubelet-namespace",
@@ -45,6 +52,18 @@ pub(super) fn nested_mount(node: &Node, name: &str) -> anyhow::Result<Staged> {
     let path = nested.display().to_string();
     let cure = format!("umount {path}");
     Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "NestedMount", vec![path]).cured_by(cure))
+}
+
+fn immutable_file(node: &Node) -> anyhow::Result<Staged> {
+    let mut spec = PodSpec::sleeping("immutable-file");
+    let volume = node.empty_dir(&mut spec, "scratch", false)?;
+    node.run(&spec)?;
+    let file = volume.join("data");
+    let (set, cure) = (format!("chattr +i {}", file.display()), format!("chattr -ia {}", file.display()));
+    support::shell(&set)?;
+    node.delete_until(&spec, Gate::VolumesUnmounted)?;
+    let names = vec![file.display().to_string()];
+    Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "VolumeFileImmutable", names).cured_by(cure))
 }
 
 fn stray_file(node: &Node) -> anyhow::Result<Staged> {

@@ -1,6 +1,8 @@
 //! How long it takes until somebody knows.
 
-use agent_core::observation::VolData;
+use agent_core::observation::{
+    BlockDevice, BlockKind, BlockStack, Dev, Holder, HostPath, How, OpenFile, PathMount, Syscall, VolData,
+};
 
 use super::*;
 
@@ -45,6 +47,61 @@ fn stopped_shim() -> Observation {
     seen
 }
 
+fn loop_device() -> Observation {
+    let mut seen = sample::mounted("ext4");
+    let how = How::Loop { device: "/dev/loop3".into(), file: HostPath::from("/x/disk.img") };
+    seen.holders[0].holders.push(Holder { how, ..sample::holder() });
+    seen
+}
+
+/// Init waits for a FUSE server that has its request.
+fn silent_fuse() -> Observation {
+    let mut seen = sample::running();
+    sample::block(&mut seen, sample::INIT, "request_wait_answer");
+    sample::container_table(&mut seen, vec![sample::mount(9, "0:40", "/mnt/media", "fuse.s3fs")]);
+    seen.fuse = vec![sample::fuse_connection(40, 1, vec![sample::fuse_server(4111, 'S')])];
+    seen
+}
+
+fn frozen() -> Observation {
+    let mut seen = sample::running();
+    sample::block(&mut seen, sample::INIT, "percpu_rwsem_wait");
+    sample::container_table(&mut seen, vec![sample::mount(9, "7:0", "/data", "ext4")]);
+    let thread = &mut seen.processes[0].threads[0];
+    thread.syscall = Seen::Seen(Syscall { number: 1, first_argument: 5, name: Some("write".into()) });
+    thread.works_on = Some(OpenFile { fd: 5, path: HostPath::from("/data/x"), mount_id: Some(9) });
+    seen
+}
+
+/// Init looks up a name on a loop device, whose file lies on a FUSE server that does not answer.
+fn loop_on_fuse() -> Observation {
+    let mut seen = sample::running();
+    sample::block(&mut seen, sample::INIT, "__ext4_find_entry");
+    let others = vec![sample::mount(9, "7:0", "/data", "ext4"), sample::mount(10, "254:0", "/etc/hosts", "ext4")];
+    sample::container_table(&mut seen, others);
+    let stack = |dev: &str, kind: BlockKind, in_flight: u64| BlockStack {
+        mounted: Dev::parse(dev).unwrap(),
+        devices: vec![BlockDevice {
+            name: if in_flight > 0 { "loop0".into() } else { "vda".into() },
+            kind,
+            in_flight: Some(in_flight),
+            finished: [Some(7); 2],
+            written: [Some(7); 2],
+            below: Vec::new(),
+        }],
+    };
+    let file = HostPath::from("/srv/media/disk.img");
+    seen.block_stacks = vec![
+        stack("7:0", BlockKind::Loop { file: file.clone() }, 1),
+        stack("254:0", BlockKind::Disk { state: Some("running".into()) }, 0),
+    ];
+    let below = sample::mount(50, "0:40", "/srv/media", "fuse.s3fs");
+    sample::table(&mut seen).push(below.clone());
+    seen.path_mounts = vec![PathMount { path: file, mount: Some(below) }];
+    seen.fuse = vec![sample::fuse_connection(40, 1, vec![sample::fuse_server(4111, 'S')])];
+    seen
+}
+
 #[test]
 fn what_is_proven_is_known_within_25_seconds_of_the_deadline_at_the_same_cost() {
     for (what, seen) in [
@@ -52,6 +109,10 @@ fn what_is_proven_is_known_within_25_seconds_of_the_deadline_at_the_same_cost() 
         ("an empty file", empty_file()),
         ("a dead driver", driver_gone()),
         ("a stopped shim", stopped_shim()),
+        ("a loop device", loop_device()),
+        ("a silent FUSE server", silent_fuse()),
+        ("a frozen file system", frozen()),
+        ("a loop device on a silent FUSE server", loop_on_fuse()),
     ] {
         for seed in 0..20 {
             let (second, writes) = report_time(&due(seen.clone()), seed);
@@ -70,4 +131,24 @@ fn what_may_pass_is_waited_for_as_before() {
         let (second, _) = report_time(&due(seen.clone()), seed);
         assert!(second >= 60 + 60, "a task in D, seed {seed}: {second}");
     }
+}
+
+/// A server that is only slow answers one after the other, and each of them dies.
+#[test]
+fn another_task_that_waits_is_another_wait() {
+    let mut tracker = Tracker::new(Settings::default().rules, 7);
+    let mut seen = silent_fuse();
+    let mut take = |seen: &Observation, second: u64| {
+        let report = judge(seen);
+        tracker.take(&Snapshot { at: moment(second), report: &report, complete: true }).len()
+    };
+    assert_eq!(take(&seen, 100), 0);
+    for (round, second) in [104, 108, 112].into_iter().enumerate() {
+        let pid = sample::INIT + 1 + u32::try_from(round).unwrap();
+        seen.processes[0].pid = pid;
+        seen.processes[0].threads[0].tid = pid;
+        sample::runtime(&mut seen).containers[0].pid = Seen::Seen(pid);
+        assert_eq!(take(&seen, second), 0, "pid {pid}");
+    }
+    assert_eq!(take(&seen, 116), 1, "it was seen twice");
 }

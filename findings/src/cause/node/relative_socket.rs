@@ -1,0 +1,29 @@
+//! A volume without a known holder, and a socket that may be bound in it: its name is relative, and to what is unknown.
+
+use crate::Gate;
+use crate::cause::entry::{Cause, Danger, Proven, step};
+
+causes! {
+    /// A socket with a relative name may be bound in the volume.
+    VOLUME_HELD_BY_SOCKET = Cause::gate(Gate::VolumesUnmounted, "VolumeHeldBySocket")
+        .title("A unix socket with a relative name may be bound in the volume")
+        .meaning("The volume is mounted and no process is seen to hold it, but a process has a unix socket that was bound by a \
+            relative name. A bound socket keeps the mount of its file in use, also when the file is deleted, and its name in \
+            /proc/net/unix is what was given to bind: where it lies is not shown.")
+        .proof("The mount is in the kubelet's mountinfo, a search of all processes found no holder, and /proc/<pid>/net/unix \
+            has a relative name of a socket that a process with the mount in sight has open. Anybody may choose such a name, \
+            so it is only probable.")
+        .safe(&[
+            step("Look at the sockets of {comm} (pid {pid}): beside the name stands the inode of its file (ino:)")
+                .run("nsenter -t {pid} -n ss -xlpe"),
+            step("Compare it with the inodes of the sockets in the volume").run("find {path} -xdev -type s -ls"),
+            step("If one is the same, have that process close the socket or end it; the kubelet's next try unmounts the volume"),
+        ])
+        .danger(Danger::new(
+            "kill of each process that is named, or umount -l of the volume",
+            "The others have nothing to do with the volume. The lazy unmount only hides the mount while it is in use.",
+        ))
+        .sources(&["reference: net/unix/af_unix.c unix_bind, unix_seq_show"])
+        .event_reason("PodVolumeBusy")
+        .diagnosis(Proven::Observation);
+}
