@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Advice, Cause, CauseRef, Entity, Gate, Placeholder, Subject, Values, clean, clean_sentence, kill_guard,
-    kubernetes_distribution, placeholder,
+    Advice, Cause, CauseRef, Circumstances, Entity, Gate, Placeholder, Subject, Values, clean, clean_sentence,
+    kill_guard, kubernetes_distribution, placeholder,
 };
 
 /// More roots of one chain are told by their number.
@@ -100,7 +100,7 @@ impl Finding {
             }
         }
         first.evidence = all;
-        first.remedy.steps = Remedy::steps(first.cause.0, &values);
+        first.remedy.steps = Remedy::steps(first.cause.0, &values, &Circumstances::default());
         Some(first)
     }
 
@@ -207,10 +207,16 @@ pub struct Step {
 }
 
 impl Remedy {
-    /// Fills the cause's templates with `values`.
+    /// Fills the cause's templates with `values`, where no facts of the case are known.
     pub fn fill(cause: &'static Cause, values: &Values) -> Remedy {
-        let steps = Remedy::steps(cause, std::slice::from_ref(values));
-        let (dont, breaks) = (cause.danger.action.to_owned(), cause.danger.breaks.to_owned());
+        Remedy::for_case(cause, values, &Circumstances::default())
+    }
+
+    /// Fills those templates of the cause with `values` that apply to the case.
+    pub fn for_case(cause: &'static Cause, values: &Values, facts: &Circumstances) -> Remedy {
+        let steps = Remedy::steps(cause, std::slice::from_ref(values), facts);
+        let danger = cause.danger_of(facts);
+        let (dont, breaks) = (danger.action.to_owned(), danger.breaks_and_when(danger.breaks));
         Remedy { steps, dont, breaks }
     }
 
@@ -219,10 +225,11 @@ impl Remedy {
         *self == Remedy::default()
     }
 
-    /// The cause's steps, each for all of these.
-    fn steps(cause: &'static Cause, all: &[Values]) -> Vec<Step> {
+    /// The cause's steps that apply, each for all of these.
+    fn steps(cause: &'static Cause, all: &[Values], facts: &Circumstances) -> Vec<Step> {
         let mut steps: Vec<Step> = Vec::new();
-        for step in cause.safe.iter().flat_map(|advice| all.iter().filter_map(|values| advice.fill(values))) {
+        let apply = cause.safe.iter().filter(|advice| facts.meet(advice.when));
+        for step in apply.flat_map(|advice| all.iter().filter_map(|values| advice.fill(values))) {
             if !steps.contains(&step) {
                 steps.push(step);
             }
@@ -232,11 +239,11 @@ impl Remedy {
 }
 
 impl Finding {
-    /// The steps of its cause that it lacks although their entry promises them ([`Advice::if_known`]): its finder
+    /// The steps of its cause that it lacks although their entry promises them ([`Advice::is_promised`]): its finder
     /// forgot a value. For tests.
     pub fn lacks(&self) -> Vec<&'static str> {
         let is_there = |advice: &Advice| self.remedy.steps.iter().any(|step| advice.may_read(&step.text));
-        let promised = self.cause.0.safe.iter().filter(|advice| !advice.if_known);
+        let promised = self.cause.0.safe.iter().filter(|advice| advice.is_promised());
         promised.filter(|advice| !is_there(advice)).map(|advice| advice.text).collect()
     }
 }

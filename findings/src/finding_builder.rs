@@ -1,6 +1,9 @@
 //! Putting a finding together, on the node and in the cluster. Every text from elsewhere is cleaned here.
 
-use crate::{Cause, CauseRef, Confidence, Evidence, Finding, Gate, Link, Placeholder, Remedy, Subject, Values, clean};
+use crate::{
+    Cause, CauseRef, Circumstance, Circumstances, Confidence, Evidence, Finding, Gate, Link, Placeholder, Remedy,
+    Subject, Values, clean,
+};
 
 /// A finding in the making.
 #[derive(Clone, Debug)]
@@ -19,6 +22,8 @@ pub struct FindingBuilder {
     pub evidence: Vec<Evidence>,
     /// Values for the remedy's placeholders.
     pub names: Values,
+    /// The facts that its steps depend on.
+    pub facts: Circumstances,
     /// Equal for the same root.
     pub root: String,
 }
@@ -34,6 +39,7 @@ impl FindingBuilder {
             chain: Vec::new(),
             evidence: Vec::new(),
             names: Values::new(),
+            facts: Circumstances::default(),
             root: cause.id.to_owned(),
         }
     }
@@ -89,6 +95,12 @@ impl FindingBuilder {
         }
     }
 
+    /// Notes a fact of the case that steps depend on.
+    pub fn given(mut self, fact: Circumstance) -> Self {
+        self.facts.set(fact);
+        self
+    }
+
     /// This part of the proof is missing; of several the first is told.
     pub fn probable(mut self, missing: impl AsRef<str>) -> Self {
         self.confidence = Confidence::Probable;
@@ -105,7 +117,7 @@ impl FindingBuilder {
     /// The finding.
     pub fn finish(self) -> Finding {
         Finding {
-            remedy: Remedy::fill(self.cause, &self.names),
+            remedy: Remedy::for_case(self.cause, &self.names, &self.facts),
             cause: CauseRef(self.cause),
             gate: self.gate,
             confidence: self.confidence,

@@ -165,6 +165,15 @@ pub fn is_unit(name: &str, unit: &str) -> bool {
     name == unit || unit.strip_suffix(".service") == Some(name)
 }
 
+/// Whether this is the program of a distribution that has controllers of its own beside kubelet and API server: `k3s`.
+pub fn has_own_controllers(program: &str) -> bool {
+    let is_it = |kubelet: &Kubelet| {
+        is_unit(program, kubelet.unit) || is_unit(&format!("{program}-server"), kubelet.unit) || kubelet.comm == program
+    };
+    DISTRIBUTIONS.iter().filter(|one| one.rancher.is_some()).flat_map(|one| one.kubelets).any(is_it)
+        && program != "kubelet"
+}
+
 /// Whether this unit of a kubelet contains an API server.
 pub fn has_api_server(name: &str) -> bool {
     kubelets().any(|kubelet| kubelet.has_api_server && is_unit(name, kubelet.unit))

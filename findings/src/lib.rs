@@ -7,6 +7,7 @@
 pub mod cause;
 pub mod event;
 mod fault;
+mod finalizer_patch;
 mod finding;
 mod finding_builder;
 mod force;
@@ -26,8 +27,12 @@ mod text;
 mod token_bucket;
 mod verdict;
 
-pub use cause::{Advice, Area, Cause, CauseRef, ClusterArea, Danger, Patience, Proven};
+pub use cause::{
+    Advice, Area, Budget, Cause, CauseRef, Circumstance, Circumstances, Cleanup, ClusterArea, Controller, Danger,
+    Existence, Patience, Proven, Users,
+};
 pub use fault::{FaultKind, errno};
+pub use finalizer_patch::finalizer_patch;
 pub use finding::{Confidence, Evidence, Finding, Link, Remedy, Step};
 pub use finding_builder::FindingBuilder;
 pub use force::{ForceCost, ForcedVolume, OtherPod, Writer};

@@ -79,6 +79,8 @@ placeholders! {
     Driver = "driver": Driver;
     /// A finalizer.
     Finalizer = "finalizer": Text;
+    /// What takes one finalizer off one object.
+    FinalizerPatch = "finalizer_patch": FinalizerPatch;
     /// The file that thaws a cgroup of version 1.
     FreezerState = "freezer_state": FreezerState;
     /// Where fusectl is to be mounted.
@@ -95,6 +97,8 @@ placeholders! {
     KubeletLog = "kubelet_log": LogFile;
     /// The kubelet's unit.
     KubeletUnit = "kubelet_unit": Unit;
+    /// What is lost when a finalizer is taken off before its clean-up is done.
+    Lost = "lost": Text;
     /// A multipath map.
     Map = "map": Map;
     /// Where something is mounted.
@@ -154,6 +158,10 @@ placeholders! {
     Uid = "uid": Uid;
     /// A unit of systemd.
     Unit = "unit": Unit;
+    /// An object that uses another: `TYPE/NAME`.
+    User = "user": TypedName;
+    /// The namespace of what uses another.
+    UserNamespace = "user_namespace": Namespace;
     /// The `vol_data.json` of a volume.
     VolData = "vol_data": VolData;
     /// A workload: `KIND/NAME`.
@@ -259,6 +267,7 @@ mod tests {
     #[test]
     fn only_what_has_its_shape_is_taken() {
         let uid = "96fb425e-919e-44f9-8b42-b1254a602ba1";
+        let patch = crate::finalizer_patch(uid, 0, "example.com/hold");
         let path = format!("/var/lib/kubelet/pods/{uid}/volumes/x y");
         for (placeholder, good) in [
             (Placeholder::Pid, "42"),
@@ -288,6 +297,7 @@ mod tests {
             (Placeholder::Configuration, "validatingwebhookconfigurations/w"),
             (Placeholder::GroupVersion, "metrics.k8s.io/v1beta1"),
             (Placeholder::Json, r#"{"a":"b"}"#),
+            (Placeholder::FinalizerPatch, patch.as_str()),
             (Placeholder::PodCidr, "10.0.0.0/24"),
             (Placeholder::Comm, "-bash"),
         ] {
@@ -339,6 +349,7 @@ mod tests {
             (Placeholder::Namespace, "a.b"),
             (Placeholder::Pod, "a/b/c"),
             (Placeholder::Json, "[1]"),
+            (Placeholder::FinalizerPatch, "[]"),
             (Placeholder::Json, "{"),
             (Placeholder::Comm, "a\u{1b}"),
             (Placeholder::Comm, ""),

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::circumstance::Circumstance;
 use crate::{Gate, Placeholder, clean, kill_guard, mount_namespace, placeholder::holes};
 
 /// Where a cause sits: at one of a pod's gates, or at the node (then it may hold many pods).
@@ -285,13 +286,23 @@ pub struct Advice {
     /// Whether it is left out when one of its values cannot be known, or is not so: a process that is not
     /// stopped, a holder that must not be killed. Of any other step a finder gives every value.
     pub if_known: bool,
+    /// The facts without which it is left out: of each kind of fact one of those named here must be so.
+    pub when: &'static [Circumstance],
     /// Whether its command runs on the node, although the API tells the cause: with the agent's program.
     pub on_the_node: bool,
 }
 
 /// Advice that no test has executed, without a command.
 pub const fn step(text: &'static str) -> Advice {
-    Advice { text, command: None, otherwise: None, proven: Proven::Untested, if_known: false, on_the_node: false }
+    Advice {
+        text,
+        command: None,
+        otherwise: None,
+        proven: Proven::Untested,
+        if_known: false,
+        when: &[],
+        on_the_node: false,
+    }
 }
 
 impl Advice {
@@ -329,6 +340,30 @@ impl Advice {
     pub const fn if_known(mut self) -> Self {
         self.if_known = true;
         self
+    }
+
+    /// See [`Advice::when`].
+    pub const fn when(mut self, when: &'static [Circumstance]) -> Self {
+        self.when = when;
+        self
+    }
+
+    /// The facts that it depends on, after "when".
+    pub fn condition(&self) -> Option<String> {
+        let mut kinds: Vec<Vec<Circumstance>> = Vec::new();
+        for fact in self.when {
+            match kinds.iter_mut().find(|kind| kind.iter().any(|other| other.is_about_the_same(*fact))) {
+                Some(kind) => kind.push(*fact),
+                None => kinds.push(vec![*fact]),
+            }
+        }
+        let either = |kind: &Vec<Circumstance>| kind.iter().map(|fact| fact.words()).collect::<Vec<_>>().join(", or ");
+        (!kinds.is_empty()).then(|| kinds.iter().map(either).collect::<Vec<_>>().join("; and "))
+    }
+
+    /// Whether a finding gives it whatever the case.
+    pub fn is_promised(&self) -> bool {
+        !self.if_known && self.when.is_empty()
     }
 
     /// See [`Advice::on_the_node`].
@@ -372,12 +407,28 @@ pub struct Danger {
     pub action: &'static str,
     /// What it breaks.
     pub breaks: &'static str,
+    /// The condition under which it is right after all, after "only"; empty when there is none.
+    pub right_when: &'static str,
 }
 
 impl Danger {
     /// This act breaks that.
     pub const fn new(action: &'static str, breaks: &'static str) -> Self {
-        Danger { action, breaks }
+        Danger { action, breaks, right_when: "" }
+    }
+
+    /// See [`Danger::right_when`].
+    pub const fn right_when(mut self, condition: &'static str) -> Self {
+        self.right_when = condition;
+        self
+    }
+
+    /// What it breaks, or what else, and when it is right after all.
+    pub fn breaks_and_when(&self, breaks: &str) -> String {
+        match self.right_when {
+            "" => breaks.to_owned(),
+            condition => format!("{breaks} Right only {condition}."),
+        }
     }
 }
 

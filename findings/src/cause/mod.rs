@@ -7,10 +7,12 @@
 #[macro_use]
 mod entry;
 mod checks;
+mod circumstance;
 mod cluster;
 mod node;
 
 pub use checks::{Check, checks};
+pub use circumstance::{Budget, Circumstance, Circumstances, Cleanup, Controller, Existence, Users};
 pub use cluster::*;
 pub use entry::{Advice, Area, Cause, CauseRef, ClusterArea, Danger, Patience, Proven, UnknownCause, step};
 pub use node::*;
@@ -28,6 +30,7 @@ pub fn find(id: &str) -> Option<&'static Cause> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Placeholder;
     use std::collections::HashSet;
 
     #[test]
@@ -96,6 +99,23 @@ mod tests {
             for advice in cause.safe {
                 let is_there = advice.command.is_some_and(is_agents);
                 assert_eq!(advice.on_the_node, is_there, "{}: {:?}", cause.id, advice.command);
+            }
+        }
+    }
+
+    /// What takes a finalizer off is the last resort, and says so before all else; but where the object shows that nothing
+    /// is left to clean up.
+    #[test]
+    fn a_finalizer_is_taken_off_last() {
+        let nothing = Circumstance::Cleanup(Cleanup::Nothing);
+        for cause in all() {
+            let removes =
+                |advice: &Advice| advice.placeholders().any(|one| one == Placeholder::FinalizerPatch.as_str());
+            let is_last_resort = |advice: &Advice| removes(advice) && !advice.when.contains(&nothing);
+            let first = cause.safe.iter().position(is_last_resort).unwrap_or(cause.safe.len());
+            assert!(cause.safe.iter().skip(first).all(is_last_resort), "{}: something comes after it", cause.id);
+            for advice in cause.safe.iter().skip(first) {
+                assert!(advice.text.starts_with("Last resort"), "{}: {}", cause.id, advice.text);
             }
         }
     }

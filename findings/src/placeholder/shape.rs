@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{PodUid, clean};
+use crate::{PodUid, clean, finalizer_patch};
 
 /// `PID_MAX_LIMIT` of the kernel.
 const MAX_PID: u32 = 1 << 22;
@@ -71,6 +71,8 @@ pub enum Shape {
     TypedName,
     /// An object of JSON.
     Json,
+    /// A JSON patch that takes one finalizer off.
+    FinalizerPatch,
     /// An address and a prefix length.
     Cidr,
     /// Any line, for sentences.
@@ -136,6 +138,7 @@ impl Shape {
                 value.split_once('/').is_some_and(|(kind, name)| Shape::Type.has(kind) && Shape::ApiName.has(name))
             }
             Shape::Json => value.len() <= MAX_JSON && value.starts_with('{') && is_json(value),
+            Shape::FinalizerPatch => finalizer_patch::is_finalizer_patch(value),
             Shape::Cidr => value.split_once('/').is_some_and(|(address, length)| {
                 address.parse::<core::net::IpAddr>().is_ok() && decimal(length).is_some_and(|length| length <= 128)
             }),

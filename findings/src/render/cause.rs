@@ -28,13 +28,17 @@ fn explain(cause: &Cause) -> String {
     for (index, advice) in cause.safe.iter().enumerate() {
         let untested = if advice.is_tested() { "" } else { " (untested)" };
         let head = if index == 0 { "  Do       " } else { "           " };
-        page.filled(head, &format!("{}. {}{untested}", index + 1, advice.text));
+        let when = advice.condition().map_or(String::new(), |when| format!(" [when {when}]"));
+        page.filled(head, &format!("{}. {}{when}{untested}", index + 1, advice.text));
         for (index, command) in advice.shown_commands().enumerate() {
             let head = if index == 0 { "                " } else { "            or  " };
             page.line(&format!("{head}{command}"));
         }
     }
-    page.filled("  Don't    ", &format!("{}: {}", cause.danger.action, cause.danger.breaks));
+    page.filled(
+        "  Don't    ",
+        &format!("{}: {}", cause.danger.action, cause.danger.breaks_and_when(cause.danger.breaks)),
+    );
     page.filled("  Seen in  ", &cause.sources.join("; "));
     page.finish()
 }

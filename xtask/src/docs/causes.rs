@@ -110,7 +110,7 @@ fn page(cause: &'static Cause, Example { output, made }: &Example, on_clusters: 
     for (number, advice) in (1..).zip(safe.iter()) {
         step(&mut page, number, advice)?;
     }
-    writeln!(page, "\n## Don't\n\n**{}.** {}", text(danger.action), text(danger.breaks))?;
+    writeln!(page, "\n## Don't\n\n**{}.** {}", text(danger.action), text(&danger.breaks_and_when(danger.breaks)))?;
     writeln!(page, "\n## Seen in\n\n{}.", text(&sources.join("; ")))?;
     writeln!(page, "\n## Proven by\n\n{}{on_clusters}", proven_by(cause))?;
     writeln!(page, "\n[All causes](../causes.md), with what `{{…}}` and *untested* mean.")?;
@@ -143,7 +143,8 @@ fn look(cause: &'static Cause) -> String {
 
 fn step(page: &mut String, number: usize, advice: &Advice) -> Result<()> {
     let mark = if advice.is_tested() { "" } else { " *(untested)*" };
-    writeln!(page, "{number}. {}.{mark}", text(advice.text))?;
+    let when = advice.condition().map_or(String::new(), |when| format!(" *When {}.*", text(&when)));
+    writeln!(page, "{number}. {}.{when}{mark}", text(advice.text))?;
     let commands: Vec<_> = advice.shown_commands().collect();
     if !commands.is_empty() {
         let indent = " ".repeat(format!("{number}. ").len());

@@ -100,10 +100,12 @@ fn block(text: &str, id: &str) -> Option<String> {
 fn lacks<'a>(cause: &'a Cause, output: &str) -> Option<&'a str> {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let shown = words(output);
-    let steps = cause.safe.iter().filter(|step| !step.if_known).flat_map(fixed);
+    let steps = cause.safe.iter().filter(|step| step.is_promised()).flat_map(fixed);
     // What a finalizer's removal breaks is said by the finalizer's own entry.
     let breaks = (!matches!(cause.area, Area::Cluster(_))).then_some(cause.danger.breaks);
-    steps.chain([cause.danger.action]).chain(breaks).find(|part| !shown.contains(&words(part)))
+    // Where nothing is left to clean up another act is warned of.
+    let action = (!cause.danger.is_any_finalizer_by_hand()).then_some(cause.danger.action);
+    steps.chain(action).chain(breaks).find(|part| !shown.contains(&words(part)))
 }
 
 /// What stands between the placeholders of a step's text.

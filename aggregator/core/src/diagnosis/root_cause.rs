@@ -1,7 +1,8 @@
 //! A cause found at an object. Every text from elsewhere is cleaned here.
 
 use findings::{
-    Cause, Finding, FindingBuilder, Gate, Link, Placeholder, Remedy, Values, Verdict, clean, clean_sentence,
+    Cause, Circumstance, Finding, FindingBuilder, Gate, Link, Placeholder, Remedy, Values, Verdict, clean,
+    clean_sentence,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -179,6 +180,11 @@ impl RootCause {
         self.with(|draft| draft.probable(missing))
     }
 
+    /// See [`FindingBuilder::given`].
+    pub fn given(self, fact: Circumstance) -> Self {
+        self.with(|draft| draft.given(fact))
+    }
+
     /// What makes this root the same as another one.
     pub fn same_as(self, root: impl std::fmt::Display) -> Self {
         self.with(|draft| draft.root(root))
@@ -235,7 +241,7 @@ impl RootCause {
     /// Says what is lost when its finalizer is taken off by hand.
     pub fn loses(mut self, lost: &'static str) -> Self {
         self.lost = Some(lost);
-        self
+        self.name(Placeholder::Lost, lost)
     }
 
     /// Says what happens when the deletion goes on.
@@ -281,10 +287,11 @@ impl RootCause {
             return agent.remedy.clone();
         }
         let cause = self.draft.cause;
-        let lost = self.lost.filter(|_| cause.danger.is_any_finalizer_by_hand());
-        let breaks = lost.map_or(general.breaks.clone(), |lost| format!("{lost}."));
+        let lost = self.lost.filter(|_| cause.danger.is_any_finalizer_by_hand() && general.dont == cause.danger.action);
+        let breaks = lost.map_or(general.breaks.clone(), |lost| cause.danger.breaks_and_when(&format!("{lost}.")));
         let mut steps = general.steps;
-        if let (true, Some(first), Some(words)) = (cause.begins_with_decision(), steps.first_mut(), &self.goes_on) {
+        let decision = steps.first_mut().filter(|first| first.is_decision());
+        if let Some((first, words)) = decision.zip(self.goes_on.as_ref()) {
             first.text.extend([": ", words]);
         }
         Remedy { steps, breaks, ..general }

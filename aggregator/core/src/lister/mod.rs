@@ -226,6 +226,12 @@ impl<'a> Lister<'a> {
         self.facts(Question::Objects { resource, scope, select, detail }).and_then(objects_of_kind)
     }
 
+    /// All objects of a kind that no rule knows by its own fields, with what is read of any.
+    pub fn objects(&self, resource: &Resource, scope: Scope) -> Answer<Vec<&'a Object>> {
+        let (resource, select, detail) = (resource.clone(), Select::Every, Detail::Full);
+        self.facts(Question::Objects { resource, scope, select, detail }).and_then(objects_of_kind)
+    }
+
     /// Whether all objects of a kind are known by their metadata.
     pub fn has_all(&self, resource: &Resource) -> bool {
         let (resource, scope) = (resource.clone(), Scope::All);

@@ -31,7 +31,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     diagnosis.terminating = true;
     diagnosis.overdue = overdue(lister, meta);
     diagnosis.words = held_by(lister, meta);
-    if let Some(found) = without_namespace(lister, target, &mut diagnosis) {
+    if let Some(found) = without_namespace(lister, target, &diagnosis) {
         diagnosis.causes.push(found);
         return diagnosis;
     }
@@ -77,8 +77,8 @@ fn is_node_of(machine: &Object, node: &Node) -> bool {
 }
 
 /// Nobody can change an object whose namespace does not exist.
-fn without_namespace(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) -> Option<RootCause> {
-    let name = target.namespace.as_deref()?;
+pub fn without_namespace(lister: &Lister, target: &ObjectRef, diagnosis: &Diagnosis) -> Option<RootCause> {
+    let name = target.namespace.as_deref().filter(|name| !name.is_empty())?;
     if !lister.namespace(name).is_missing() {
         return None;
     }

@@ -1,6 +1,6 @@
 //! Why a PersistentVolume does not go.
 
-use findings::{Placeholder, cause};
+use findings::{Circumstance, Controller, Placeholder, cause};
 
 use super::csi_controller::{self, Sidecar};
 use super::phrases::held_by;
@@ -223,6 +223,7 @@ fn attachments(lister: &Lister, target: &ObjectRef, finalizer: &str, diagnosis: 
         diagnosis.causes.push(
             RootCause::here(&cause::VOLUME_ATTACHER_GONE, target, words)
                 .name(Placeholder::Finalizer, finalizer)
+                .given(Circumstance::Controller(Controller::Unknown))
                 .probable("whether its attacher runs: what it says of this volume is in its log"),
         );
     }

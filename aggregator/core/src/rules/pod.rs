@@ -5,7 +5,7 @@ use findings::{Cause, Placeholder, cause, clean, duration};
 use super::object_reports;
 use super::phrases::{age, overdue, some, within};
 use super::webhook::Request;
-use super::{agent, control_plane, finalizer, node, owner, pod_not_terminating, replacement, webhook};
+use super::{agent, control_plane, finalizer, node, object, owner, pod_not_terminating, replacement, webhook};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::messages::kubelet;
@@ -118,6 +118,10 @@ fn judge(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) {
     let has_node = !pod.spec.node_name.is_empty();
     let is_done = pod.metadata.deletion_grace_period_seconds == Some(0) || !has_node;
     if !pod.metadata.finalizers.is_empty() && is_done {
+        if let Some(found) = object::without_namespace(lister, target, diagnosis) {
+            diagnosis.causes.push(found);
+            return;
+        }
         let finalizers = pod.metadata.finalizers.join(", ");
         if !has_node || pod.is_mirror() {
             diagnosis.words.push_str(&format!("; held by finalizer {finalizers}"));
@@ -349,6 +353,12 @@ fn by_phase(pod: &Pod) -> &'static findings::Cause {
 fn at_healthy_node(lister: &Lister, case: &TerminatingPod, on: &Node, diagnosis: &mut Diagnosis) {
     let TerminatingPod { target, pod } = *case;
     let name = pod.spec.node_name.as_str();
+    // The kubelet reports the end of a pod by an update, which is refused then.
+    let lost = (!diagnosis.pending).then(|| object::without_namespace(lister, target, diagnosis)).flatten();
+    if let Some(found) = lost {
+        diagnosis.causes.push(found);
+        return;
+    }
     let is_status_refused = status_refused(lister, case, diagnosis);
     let is_deletion_refused = deletion_refused(lister, case, diagnosis);
     let late = diagnosis.overdue.map_or(String::new(), |seconds| duration(seconds.unsigned_abs()));

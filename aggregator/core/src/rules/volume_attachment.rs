@@ -1,6 +1,6 @@
 //! Why a volume is not detached.
 
-use findings::{Placeholder, cause};
+use findings::{Circumstance, Controller, Existence, Placeholder, cause, finalizer_patch};
 
 use super::csi_controller::{self, Sidecar};
 use super::finalizer;
@@ -70,7 +70,11 @@ fn is_released(volume: &PersistentVolume) -> bool {
 }
 
 fn base(cause: &'static findings::Cause, target: &ObjectRef, attachment: &Attachment) -> RootCause {
+    let Meta { uid, finalizers, deletion_timestamp, .. } = &attachment.metadata;
+    let attacher = finalizers.iter().enumerate().find(|(_, one)| one.starts_with("external-attacher/"));
+    let attacher = attacher.filter(|_| deletion_timestamp.is_some() && !uid.is_empty());
     RootCause::below(cause, target)
+        .name_if(Placeholder::FinalizerPatch, attacher.map(|(index, one)| finalizer_patch(uid, index, one)))
         .name(Placeholder::Attachment, &target.name)
         .name(Placeholder::Driver, &attachment.spec.attacher)
         .name(Placeholder::Node, &attachment.spec.node_name)
@@ -104,6 +108,10 @@ fn failing(
             node if node.is(known::NODES) => lister.get::<Node>(known::NODES, None, &node.name).map(|_| ()),
             volume => lister.get::<PersistentVolume>(known::VOLUMES, None, &volume.name).map(|_| ()),
         };
+        let existence = if is_gone.is_missing() { Existence::Gone } else { Existence::Present };
+        if gone.is(known::NODES) {
+            root = root.given(Circumstance::Node(existence));
+        }
         if is_gone.is_missing() {
             words.push_str(&format!("; {gone} does not exist"));
             root = root.evidence(gone.to_string(), "not found");
@@ -146,17 +154,40 @@ fn idle(lister: &Lister, target: &ObjectRef, attachment: &Attachment, diagnosis:
     let driver = &attachment.spec.attacher;
     let base = base(&cause::VOLUME_ATTACHER_GONE, target, attachment)
         .evidence(target.to_string(), "no detachError, and the finalizer is left");
-    let (words, lease) = match csi_controller::attacher(lister, diagnosis, driver) {
-        Sidecar::Silent(lease) => {
-            (format!("{words}; the attacher of {driver} is silent: {} is {}", lease.0, lease.1), Some(lease))
+    let (words, lease, controller) = match csi_controller::attacher(lister, diagnosis, driver) {
+        Sidecar::Silent(lease) => (
+            format!("{words}; the attacher of {driver} is silent: {} is {}", lease.0, lease.1),
+            Some(lease),
+            Controller::NotReady,
+        ),
+        Sidecar::Alive(lease) => {
+            (format!("{words}; the attacher of {driver} runs, and reports nothing"), Some(lease), Controller::Ready)
         }
-        Sidecar::Alive(lease) => (format!("{words}; the attacher of {driver} runs, and reports nothing"), Some(lease)),
-        Sidecar::NotTold => (format!("{words}; {driver} reports nothing"), None),
+        Sidecar::NotTold => (format!("{words}; {driver} reports nothing"), None, Controller::Unknown),
     };
-    let root =
-        base.at_itself(target, words).probable("why it is not detached: no detachError and no Event has said so");
+    let existence = driver_existence(lister, diagnosis, driver);
+    let words = match existence {
+        Existence::Gone => format!("{words}; CSIDriver {driver} does not exist"),
+        Existence::Present => words,
+    };
+    let root = base
+        .at_itself(target, words)
+        .given(Circumstance::Controller(controller))
+        .given(Circumstance::Driver(existence))
+        .probable("why it is not detached: no detachError and no Event has said so");
     let root = root.with_evidence(lease);
     diagnosis.causes.push(root);
+}
+
+/// Whether the driver is installed, as far as its CSIDriver tells: a driver needs none.
+fn driver_existence(lister: &Lister, diagnosis: &mut Diagnosis, driver: &str) -> Existence {
+    if driver.is_empty() {
+        return Existence::Present;
+    }
+    let answer = lister.object(&Resource::new("storage.k8s.io", "v1", "csidrivers"), None, driver);
+    let is_gone = answer.is_missing();
+    diagnosis.optional(format!("CSIDriver {driver}"), "whether the driver is installed", answer);
+    if is_gone { Existence::Gone } else { Existence::Present }
 }
 
 /// Nobody asked for the detach, because the node still reports the volume as mounted.

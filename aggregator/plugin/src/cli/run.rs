@@ -97,6 +97,7 @@ fn subject(object: &[String], namespace: String, flags: &Flags) -> Result<Subjec
             Some(both) => both,
             None if one.is_empty() => bail!("give TYPE/NAME, TYPE or nothing, for example pod/db-0 -n shop"),
             None if flags.before => bail!("give what would be deleted: TYPE/NAME, for example ns/shop"),
+            None if one.contains(',') => bail!("{ONE}"),
             None => return Ok(Subject::Kind { word: one.clone(), namespace: flags.namespace.clone() }),
         },
         [word, name] => (word.as_str(), name.as_str()),

@@ -255,7 +255,7 @@ fn an_object_selector_is_compared_with_the_objects_labels() {
         look(world, everything()).causes()
     };
     assert_eq!(config("shop"), ["WebhookUnavailable"]);
-    assert!(config("other").is_empty());
+    assert_eq!(config("other"), ["NamespaceStillEmptying"]);
 }
 
 #[test]

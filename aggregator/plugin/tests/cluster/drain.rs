@@ -120,6 +120,55 @@ fn a_budget_that_allows_none_says_why() {
     assert_eq!(asked(hidden).report.verdict, Verdict::CannotTell);
 }
 
+/// What helps depends on why it allows none, and on what has the replicas.
+#[test]
+fn the_steps_of_a_budget_follow_what_it_says() {
+    let steps = |budget: Value, ready: &str| {
+        let world = cordoned(shop()).with(budget).with(pod("web-0", ready, |_| {})).with(json!({
+            "apiVersion": "apps/v1", "kind": "ReplicaSet",
+            "metadata": {
+                "name": "web", "namespace": "shop", "uid": "web",
+                "ownerReferences": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop", "uid": "d", "controller": true}]
+            }
+        }));
+        let looked = asked(world);
+        assert_eq!(looked.causes(), ["DrainBudgetAllowsNone"], "{:#?}", looked.report);
+        looked.report.roots[0].finding.remedy.steps.iter().map(|step| format!("{}\n", step.text)).collect::<String>()
+    };
+    let all = steps(budget("web", 0, 2, 2, 2), "True");
+    assert!(all.contains("Add a replica (its pods are of Deployment/shop)") && !all.contains("AlwaysAllow"), "{all}");
+    let mut none = budget("web", 0, 2, 2, 2);
+    none["spec"] = json!({"maxUnavailable": 0, "selector": {"matchLabels": {"app": "web"}}});
+    let none = steps(none, "True");
+    assert!(
+        none.contains("Set maxUnavailable") && !none.contains("Add a replica") && !none.contains("minAvailable"),
+        "{none}"
+    );
+    let crashing = steps(budget("web", 0, 1, 2, 3), "False");
+    assert!(
+        crashing.contains("unhealthyPodEvictionPolicy: AlwaysAllow") && !crashing.contains("Add a replica"),
+        "{crashing}"
+    );
+}
+
+/// That it should be deleted is known.
+#[test]
+fn a_node_that_is_deleted_and_never_reported_has_one_root() {
+    let world = |finalizer: &str| {
+        let world = healthy().node_ready("node-a", "Unknown", "NodeStatusNeverUpdated", "");
+        let (asked, since) = (world.ago(200), world.ago(100));
+        world.change(NODES, "node-a", |node| {
+            node["metadata"]["deletionTimestamp"] = asked.into();
+            node["metadata"]["finalizers"] = json!([finalizer]);
+            node["status"]["conditions"][0]["lastTransitionTime"] = since.into();
+        })
+    };
+    let looked = asked(world("example.com/hold"));
+    assert_eq!(looked.causes(), ["FinalizerOwnerUnknown"], "{:#?}", looked.report);
+    let looked = asked(world("karpenter.sh/termination"));
+    assert_eq!((looked.causes().len(), looked.report.verdict), (1, Verdict::Stuck), "{:#?}", looked.report);
+}
+
 /// longhorn-manager: controller/instance_manager_controller.go, `canDeleteInstanceManagerPDB`; rook:
 /// pkg/operator/ceph/disruption/clusterdisruption/osd.go, `createBlockingPDBForOSD`. They take the budget away when an
 /// eviction loses nothing; who loosens it before that may lose the last replica.

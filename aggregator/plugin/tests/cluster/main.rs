@@ -71,6 +71,8 @@ mod side_by_side;
 #[cfg(test)]
 mod silent;
 #[cfg(test)]
+mod steps;
+#[cfg(test)]
 mod storage;
 #[cfg(test)]
 mod support;

@@ -176,13 +176,13 @@ fn gone_and_cannot_tell_stay_apart() {
     let words = asked(built_in).chain(0).join("\n");
     assert!(!words.contains("widget-controller"), "{words}");
     // Somebody may change everything: it may be the one.
-    let open = asked(all_powerful(widget()));
+    let open = asked(all_powerful(widget()).deployment("ops", "op", 1, 1));
     assert_eq!(open.causes(), ["FinalizerOwnerUnknown"], "{:#?}", open.report);
     assert_eq!(open.report.roots[0].finding.confidence, Confidence::Probable);
     assert!(evidence(&open).contains("these accounts may change everything: ops/op"), "{}", evidence(&open));
     assert!(!evidence(&open).contains("generic-garbage-collector"), "{}", evidence(&open));
     // A chart of CRDs alone has no workload, so that shows nothing but who to ask.
-    let chart = asked(by_helm(all_powerful(widget())));
+    let chart = asked(by_helm(all_powerful(widget())).deployment("ops", "op", 1, 1));
     assert_eq!(chart.causes(), ["FinalizerOwnerUnknown"], "{:#?}", chart.report);
     assert!(evidence(&chart).contains("Helm release ops/widgets, which has no workload"), "{}", evidence(&chart));
 }

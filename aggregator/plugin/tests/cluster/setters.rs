@@ -310,7 +310,8 @@ fn a_role_of_people_in_the_namespace_that_goes_proves_no_deadlock() {
     let powerful = |world| role(world, "all", &["*"], &["*"], &["*"], json!([sa("operators", "op")]));
     let looked = look(powerful(world()), everything());
     assert_eq!(confidence(&looked), Confidence::Probable, "{:#?}", looked.report);
-    assert!(evidence(&looked).contains("may change everything: operators/op"), "{}", evidence(&looked));
+    let idle = "may change everything, and nothing runs as them: operators/op";
+    assert!(evidence(&looked).contains(idle), "{}", evidence(&looked));
     assert_eq!(confidence(&look(world(), everything())), Confidence::Probable);
     // Who serves the kind is nearer.
     let served = runs(world(), "operators", "op", "op", 1).service("operators", "op", Some("node-a"));
@@ -427,16 +428,75 @@ fn only_a_program_that_set_it_and_was_scaled_down_is_proven_to_be_gone() {
 /// Of built-in kinds rights tell nothing; whose API has the finalizer's domain does.
 #[test]
 fn the_owner_of_a_finalizer_on_a_built_in_kind_is_found_by_its_domain() {
-    let world = healthy()
-        .with_custom("example.com", "widgets", "Widget")
-        .with(json!({"kind": "Namespace", "metadata": {"name": "shop"}}))
-        .held("v1", "ConfigMap", "shop", "c", &["widgets.example.com/in-use"]);
+    let world = || {
+        healthy()
+            .with_custom("example.com", "widgets", "Widget")
+            .with(json!({"kind": "Namespace", "metadata": {"name": "shop"}}))
+            .held("v1", "ConfigMap", "shop", "c", &["widgets.example.com/in-use"])
+    };
     let ask = |world| look(world, object("cm", "shop", "c"));
-    let served = runs(operator_role(world, json!([sa("ops", "operator")])), "ops", "widget-operator", "operator", 0);
-    let looked = ask(served);
+    let served =
+        |world| runs(operator_role(world, json!([sa("ops", "operator")])), "ops", "widget-operator", "operator", 0);
+    // Of the domain, and without a right to change ConfigMaps.
+    let unknown = ask(served(world()));
+    assert_eq!(unknown.causes(), ["FinalizerOwnerUnknown"], "{:#?}", unknown.report);
+    let may =
+        |world: World| world.grants("configs", &[""], &["configmaps"], &["update"], json!([sa("ops", "operator")]));
+    let looked = ask(may(served(world())));
     assert_eq!(looked.causes(), ["FinalizerControllerNotReady"], "{:#?}", looked.report);
     assert_eq!(confidence(&looked), Confidence::Probable);
     assert!(evidence(&looked).contains("of the domain of example.com"), "{}", evidence(&looked));
+}
+
+/// What else is served below a company's domain changes neither the answer nor the id that alerts are named after.
+#[test]
+fn an_unrelated_kind_of_the_domain_changes_nothing() {
+    let pod = |world: World| {
+        let world = world.going_pod("shop", "p", "node-a", "Succeeded").change("/api/v1/pods", "p", |pod| {
+            pod["metadata"]["finalizers"] = json!(["example.com/hold"]);
+            pod["metadata"]["deletionGracePeriodSeconds"] = json!(0);
+        });
+        look(world, object("pod", "shop", "p"))
+    };
+    let bare = pod(healthy());
+    assert_eq!(bare.causes(), ["FinalizerOwnerUnknown"], "{:#?}", bare.report);
+    for group in ["x.example.com", "example.com"] {
+        let served = pod(healthy().with_custom(group, "gadgets", "Gadget"));
+        assert_eq!((served.causes(), served.report.roots[0].id), (bare.causes(), bare.report.roots[0].id), "{group}");
+        assert_eq!(served.chain(0), bare.chain(0), "{group}");
+    }
+}
+
+/// Nothing better is there: each has the same rights.
+#[test]
+fn of_equals_the_one_that_the_finalizer_is_named_after_is_meant() {
+    let finalizers = ["alpha.example.com/x", "beta.example.com/x", "gamma.example.com/x"];
+    let mut world = healthy().with_custom("example.com", "widgets", "Widget").active("shop");
+    world = world.held("example.com/v1", "Widget", "shop", "w", &finalizers).set_by(
+        "/apis/example.com/v1/widgets",
+        "w",
+        "kubectl-patch",
+    );
+    for name in ["alpha", "beta-controller", "gamma"] {
+        world = world.deployment("ops", name, 1, 1).may_change("ops", name, "example.com", "widgets");
+    }
+    let looked = look(world, object("widget", "shop", "w"));
+    let roots: std::collections::BTreeSet<String> =
+        (0..looked.report.roots.len()).map(|root| looked.chain(root).pop().unwrap()).collect();
+    for name in ["alpha", "beta-controller", "gamma"] {
+        assert!(roots.iter().any(|root| root.starts_with(&format!("Deployment ops/{name}:"))), "{name}: {roots:#?}");
+    }
+}
+
+/// Argo CD, Flux and Velero have an account that may change everything.
+#[test]
+fn an_account_that_runs_nothing_is_named_and_not_believed() {
+    let world = || widget().grants("all", &["*"], &["*"], &["*"], json!([sa("velero", "velero")]));
+    let looked = asked(world());
+    assert_eq!(looked.causes(), ["FinalizerControllerGone"], "{:#?}", looked.report);
+    assert!(evidence(&looked).contains("nothing runs as them: velero/velero"), "{}", evidence(&looked));
+    let looked = asked(world().deployment("velero", "velero", 1, 1));
+    assert_eq!(looked.causes(), ["FinalizerOwnerUnknown"], "{:#?}", looked.report);
 }
 
 /// It set the finalizer and runs, and the API server refuses its token. Its binding is there.

@@ -1,6 +1,103 @@
 //! What several pages say.
 
+use crate::Step;
+use crate::cause::circumstance::{Circumstance, Circumstances, Cleanup, Controller, Users};
 use crate::cause::entry::{Advice, Cause, Danger, step};
+
+pub(in crate::cause) const READY: Circumstance = Circumstance::Controller(Controller::Ready);
+pub(in crate::cause) const NOT_READY: Circumstance = Circumstance::Controller(Controller::NotReady);
+pub(in crate::cause) const SCALED_DOWN: Circumstance = Circumstance::Controller(Controller::ScaledDown);
+pub(in crate::cause) const ABSENT: Circumstance = Circumstance::Controller(Controller::Absent);
+pub(in crate::cause) const HIDDEN: Circumstance = Circumstance::Controller(Controller::Hidden);
+pub(in crate::cause) const IN_SERVER: Circumstance = Circumstance::Controller(Controller::InServer);
+pub(in crate::cause) const UNKNOWN: Circumstance = Circumstance::Controller(Controller::Unknown);
+pub(in crate::cause) const USED: Circumstance = Circumstance::Users(Users::Some);
+pub(in crate::cause) const UNUSED: Circumstance = Circumstance::Users(Users::None);
+pub(in crate::cause) const USED_ELSEWHERE: Circumstance = Circumstance::Users(Users::Elsewhere);
+pub(in crate::cause) const USERS_UNKNOWN: Circumstance = Circumstance::Users(Users::Unknown);
+pub(in crate::cause) const PENDING: Circumstance = Circumstance::Cleanup(Cleanup::Pending);
+pub(in crate::cause) const NOTHING: Circumstance = Circumstance::Cleanup(Cleanup::Nothing);
+
+/// Of any kind of object.
+pub(in crate::cause) const READ_REPORTS: Advice = step("Read what is reported about the object")
+    .run("kubectl describe {type} {name} -n {namespace}")
+    .typed()
+    .if_known();
+
+/// Of a controller that runs.
+pub(in crate::cause) const READ_LOG: Advice = step("Read its log for the object's name")
+    .run("kubectl -n {workload_namespace} logs {workload} --since=1h --tail=200")
+    .if_known()
+    .when(&[READY]);
+pub(in crate::cause) const REPAIR: Advice = step("Repair what it reports; it tries again").when(&[READY]);
+
+/// Of one of which nothing is known.
+pub(in crate::cause) const FIND_IT: Advice =
+    step("See whether the program that removes it runs, and restore it. Who set it, managedFields shows")
+        .run("kubectl get {type} {name} -n {namespace} -o yaml --show-managed-fields")
+        .typed()
+        .if_known()
+        .when(&[UNKNOWN]);
+pub(in crate::cause) const HIDDEN_ONE: Advice = step(
+    "Its controller is no workload of this cluster: install no second one. See whether it runs where the chain says, \
+        read its log there, or ask the support of the cloud that runs it",
+)
+.when(&[HIDDEN]);
+
+/// k3s and RKE2 have controllers that no pod shows: install nothing.
+pub(in crate::cause) const READ_SERVER_LOG: Advice = step(
+    "Its controller is built into the server of k3s or RKE2. On a server node, read its log for the object's name",
+)
+.run("journalctl -u k3s -u rke2-server --since -1h --no-pager --grep {name}")
+.if_known()
+.when(&[IN_SERVER]);
+pub(in crate::cause) const REPAIR_SERVER: Advice = step(
+    "Repair what it reports. Where it reports nothing, restart the server, one node at a time: its controllers begin again",
+)
+.when(&[IN_SERVER]);
+
+const TAKE_OFF: &str = "kubectl patch {type} {name} -n {namespace} --type=json -p {finalizer_patch}";
+
+/// What uses the object, by its name.
+pub(in crate::cause) const SEE_USER: Advice = Advice {
+    otherwise: Some("kubectl describe {user}"),
+    ..step("See what it is and what it reports")
+        .run("kubectl describe {user} -n {user_namespace}")
+        .if_known()
+        .when(&[USED, USED_ELSEWHERE])
+};
+pub(in crate::cause) const UNUSED_LAST_RESORT: Advice = step(
+    "Last resort, after you have seen that nothing in its own namespace uses it: remove this one finalizer; refused if \
+        the object or its list has changed",
+)
+.run(TAKE_OFF)
+.if_known()
+.when(&[UNUSED, USED_ELSEWHERE]);
+
+/// Where the object shows that nothing is lost.
+pub(in crate::cause) const TAKE_OFF_FOR_NOTHING: Advice =
+    step("Remove this one finalizer: nothing is left to clean up. Refused if the object or its list has changed")
+        .run(TAKE_OFF)
+        .if_known()
+        .when(&[NOTHING]);
+
+/// Where nothing will take it off.
+pub(in crate::cause) const LAST_RESORT: Advice = step(
+    "Last resort. Lost, if it was not cleaned up by hand before: {lost}. Remove this one finalizer; refused if the \
+        object or its list has changed",
+)
+.run(TAKE_OFF)
+.if_known()
+.when(&[ABSENT, UNKNOWN, IN_SERVER, PENDING]);
+
+/// The same where its controller cannot work any more, although it may exist.
+pub(in crate::cause) const LAST_RESORT_ANYWAY: Advice = Advice { when: &[PENDING], ..LAST_RESORT };
+
+/// For a finalizer behind which nothing is left.
+pub(in crate::cause) const ALL_OF_THEM: Danger = Danger::new(
+    "Removing all finalizers at once (kubectl patch … finalizers: null)",
+    "Each other one stands for a clean-up of its own, which is then skipped for good.",
+);
 
 pub(in crate::cause) const READ_CONFIGURATION: Advice = step("Read what the webhook is called for, and where")
     .run("kubectl get {configuration} -o yaml")
@@ -35,12 +132,29 @@ pub(in crate::cause) const BY_HAND: Danger = Danger::new(
 pub(in crate::cause) const DECIDE: Advice = step(
     "Decide first whether it should go at all: a deletion cannot be taken back, and whoever finishes it does so as soon \
         as it works again, with all that the object stands for",
-);
+)
+.when(&[PENDING]);
 
 impl Cause {
-    /// Whether its first step is to decide that a deletion may go on: what that does depends on the finalizer.
-    pub fn begins_with_decision(&self) -> bool {
+    /// What not to do in a case.
+    pub(crate) fn danger_of(&self, facts: &Circumstances) -> &Danger {
+        match facts.has(NOTHING) && self.danger.is_any_finalizer_by_hand() {
+            true => &ALL_OF_THEM,
+            false => &self.danger,
+        }
+    }
+
+    /// Whether its first step is to decide that a deletion may go on.
+    #[cfg(test)]
+    pub(in crate::cause) fn begins_with_decision(&self) -> bool {
         self.safe.first().is_some_and(|advice| advice.text == DECIDE.text)
+    }
+}
+
+impl Step {
+    /// Whether it is to decide that a deletion may go on: what that does depends on the finalizer.
+    pub fn is_decision(&self) -> bool {
+        self.text == DECIDE.text
     }
 }
 
@@ -56,7 +170,8 @@ pub(in crate::cause) const FORCE: Danger = Danger::new(
     "kubectl delete pod --force",
     "It removes the object only. What still runs keeps running and what is mounted stays mounted, and a replacement \
         can write to the same data.",
-);
+)
+.right_when("after the node's instance is confirmed terminated, or its process and mounts are confirmed gone");
 
 /// What a kubelet says, on whatever machine: the API does not tell its unit.
 pub(in crate::cause) const KUBELET_JOURNAL: &str =

@@ -1,12 +1,26 @@
 //! Why a volume is not detached.
 
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
+use crate::cause::circumstance::{Circumstance, Existence};
+use crate::cause::cluster::shared::{NOT_READY, READY, UNKNOWN};
+use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, step};
+
+const NODE_EXISTS: Circumstance = Circumstance::Node(Existence::Present);
+const NODE_GONE: Circumstance = Circumstance::Node(Existence::Gone);
+
+/// Where the driver cannot detach any more, or does not exist.
+const FORGET_ATTACHMENT: Advice = step(
+    "Last resort, only if the storage's own console shows the volume attached to no instance: remove the attacher's \
+        finalizer. Otherwise a second attach can destroy the file system",
+)
+.run("kubectl patch volumeattachment {attachment} --type=json -p {finalizer_patch}")
+.if_known();
 
 const PATCH_ATTACHMENT: Danger = Danger::new(
     "Removing external-attacher/… from the VolumeAttachment or the volume",
     "Kubernetes forgets the attachment, the storage does not. Attached a second time elsewhere, the file system can be \
         destroyed.",
-);
+)
+.right_when("if the storage's own console shows the volume attached to no instance");
 
 causes! {
     /// The driver cannot detach.
@@ -17,10 +31,13 @@ causes! {
         .safe(&[
             step("Read the driver's words and look at the volume in the storage's own console")
                 .run("kubectl get volumeattachment {attachment} -o yaml").typed(),
-            step("Repair what it names; the driver tries again by itself"),
+            step("Repair what it names; the driver tries again by itself").when(&[NODE_EXISTS]),
+            step("Node {node} does not exist: a driver that looks for it cannot detach. Update the driver if a newer \
+                version takes a node that is gone for detached").when(&[NODE_GONE]).if_known(),
+            Advice { when: &[NODE_GONE], ..FORGET_ATTACHMENT },
         ])
         .danger(PATCH_ATTACHMENT)
-        .sources(&["karpenter#2169"])
+        .sources(&["karpenter#2169", "kubernetes-sigs/vsphere-csi-driver#359"])
         .event_reason("VolumeDetachFails")
         .diagnosis(Proven::Observation);
 
@@ -35,7 +52,9 @@ causes! {
         .safe(&[
             step("See whether the controller part of {driver} runs, and read the log of csi-attacher")
                 .run("kubectl get pods,leases -A -o wide").typed().if_known(),
-            step("Bring the driver's controller part back; it detaches by itself"),
+            step("Its attacher runs: read its log, and see whether {driver} answers it").when(&[READY]).if_known(),
+            step("Bring the driver's controller part back; it detaches by itself").when(&[NOT_READY, UNKNOWN]),
+            Advice { when: &[NOT_READY, UNKNOWN, Circumstance::Driver(Existence::Gone)], ..FORGET_ATTACHMENT },
         ])
         .danger(PATCH_ATTACHMENT)
         .sources(&["reference: external-attacher"])
@@ -91,7 +110,8 @@ causes! {
         .safe(&[
             step("Make the Secret {secret} again in its namespace, with the credentials of the storage"),
             step("If that namespace is being deleted and takes nothing new: detach the volume in the storage's own \
-                console first, and only then remove the attachment's finalizer"),
+                console"),
+            FORGET_ATTACHMENT,
         ])
         .danger(PATCH_ATTACHMENT)
         .sources(&["reference: external-attacher, getCredentialsFromPV"])

@@ -22,7 +22,7 @@ pub fn steps(claim: &Claim, pod: &Pod, by: &ToldBy, is_asked_now: bool) -> Remed
     let uid = PodUid::parse(&pod.metadata.uid);
     let is_verified = by.unverified.is_none();
     let trusted = Trusted::new(&told, uid.as_ref(), &finding.chain);
-    let told = cause.safe.iter().filter(|advice| is_verified || is_read_only(advice));
+    let told = cause.safe.iter().filter(|advice| advice.when.is_empty() && (is_verified || is_read_only(advice)));
     let filled = told.filter_map(|advice| {
         let values = if is_read_only(advice) || program(advice) == Some("umount") {
             &trusted.to_look
@@ -32,7 +32,7 @@ pub fn steps(claim: &Claim, pod: &Pod, by: &ToldBy, is_asked_now: bool) -> Remed
         advice.fill(values)
     });
     let steps = ask_the_node(pod, &by.node, is_asked_now).into_iter().chain(filled).collect();
-    let (dont, breaks) = (cause.danger.action.to_owned(), cause.danger.breaks.to_owned());
+    let (dont, breaks) = (cause.danger.action.to_owned(), cause.danger.breaks_and_when(cause.danger.breaks));
     Remedy { steps, dont, breaks }
 }
 

@@ -1,6 +1,6 @@
 //! A finalizer of a program that somebody installed, and what is said of it whoever takes it off.
 
-use findings::{Cause, cause};
+use findings::{Cause, Circumstance, Cleanup, Controller, cause, kubernetes_distribution};
 
 use super::finalizer_cause::{MAX_REACTION_SECONDS, finalizer_cause};
 use super::registry::KnownFinalizer;
@@ -102,7 +102,29 @@ impl BlockingFinalizer<'_> {
     pub fn start(&self, cause: &'static Cause) -> RootCause {
         let found = finalizer_cause(self.target, self.meta, self.finalizer, cause);
         let found = self.known.iter().fold(found, |found, known| found.loses(known.lost).goes_on(known.goes_on()));
+        let cleanup = if self.known.is_some_and(|known| known.is_empty) { Cleanup::Nothing } else { Cleanup::Pending };
+        let found = found.given(self.controller(Controller::Unknown)).given(Circumstance::Cleanup(cleanup));
         found.same_as(self.target.resource.for_kubectl())
+    }
+
+    /// Whether a controller within the server of k3s or RKE2 takes it off, as it is known or as that set it. Their
+    /// controllers call themselves so, or `NAME@NODE`.
+    pub fn is_of_server(&self) -> bool {
+        let set_by = || self.meta.setter_of(self.finalizer).map(|managed| managed.manager.as_str());
+        match self.known {
+            Some(known) => known.in_server,
+            None => set_by().is_some_and(kubernetes_distribution::has_own_controllers),
+        }
+    }
+
+    /// How its controller stands, as far as workloads show it.
+    pub fn controller(&self, found: Controller) -> Circumstance {
+        let is_hidden = self.known.is_some_and(|known| !known.runs.is_empty());
+        Circumstance::Controller(match () {
+            () if self.is_of_server() => Controller::InServer,
+            () if is_hidden => Controller::Hidden,
+            () => found,
+        })
     }
 
     pub fn is_young(&self, diagnosis: &Diagnosis) -> bool {

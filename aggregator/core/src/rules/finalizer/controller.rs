@@ -28,15 +28,18 @@ pub struct Candidate<'a> {
     pub by: Basis,
     /// Its account.
     pub account: Account,
+    /// Whether the finalizer has its name: so it is the likeliest of several that have the same reason.
+    pub is_named: bool,
     /// What runs as that; none when nothing does.
     pub runs: Option<Runner<'a>>,
 }
 
 impl Candidate<'_> {
-    /// The strongest reason first, a controller's role before a mere name; of equals what does not run as it should.
-    fn rank(&self) -> (bool, Basis, Option<RunnerState>) {
+    /// The strongest reason first, a controller's role before a mere name; of equals the one that the finalizer is named
+    /// after, then what does not run as it should.
+    fn rank(&self) -> (bool, Basis, bool, Option<RunnerState>) {
         let is_close = matches!(self.by, Basis::Rights(Fit::Controller) | Basis::Setting);
-        (is_close, self.by, self.runs.as_ref().map(Runner::stands))
+        (is_close, self.by, self.is_named, self.runs.as_ref().map(Runner::stands))
     }
 
     /// Who, and how it stands: `Deployment ops/op: 0 of 1 pods ready`.
@@ -66,6 +69,8 @@ pub struct Controllers<'a> {
     pub unbound: Vec<String>,
     /// When nothing tells who set it: service accounts that may change everything, which tells nothing of this kind.
     pub may_all: Vec<String>,
+    /// Those of them that nothing runs as, where that was looked up.
+    pub may_all_idle: Vec<String>,
     /// Whether roles and workloads could be seen.
     pub is_visible: bool,
 }
@@ -87,6 +92,8 @@ impl Controllers<'_> {
 pub struct Wanted<'w> {
     /// The object.
     pub target: &'w ObjectRef,
+    /// Its finalizer.
+    pub finalizer: &'w str,
     /// The name of the program that set the finalizer, when it tells, or is known to take it off.
     pub program: Option<&'w str>,
     /// Whether the server recorded that it did: a name by itself is nobody's alone.
@@ -123,8 +130,25 @@ pub fn find<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, wanted: &Wanted)
     let first = found.next();
     let account = first.as_ref().map(|first| &first.account);
     let is_set_by_it = first.as_ref().is_some_and(|first| first.by == Basis::Setting);
+    let powerful = if is_set_by_it { BTreeSet::new() } else { rights::all_powerful(lister, account) };
+    // Where somebody was found the others only make that less certain.
+    let busy = match first.as_ref().is_some_and(|first| first.runs.is_some()) || powerful.is_empty() {
+        true => powerful.clone(),
+        false => {
+            let foremost = powerful.iter().collect();
+            let runners = workloads_of_account::find(lister, diagnosis, &powerful, &foremost, |_| false);
+            runners.into_iter().map(|runner| runner.account).collect()
+        }
+    };
+    if diagnosis.pending {
+        return None;
+    }
+    let shown = |(namespace, name): &Account| format!("{namespace}/{name}");
+    let (may_all, may_all_idle): (Vec<&Account>, Vec<&Account>) =
+        powerful.iter().partition(|account| busy.contains(*account));
     Some(Controllers {
-        may_all: if is_set_by_it { Vec::new() } else { rights::all_powerful(lister, account) },
+        may_all: may_all.into_iter().map(shown).collect(),
+        may_all_idle: may_all_idle.into_iter().map(shown).collect(),
         first,
         also: found.collect(),
         users: rights.others.iter().cloned().collect(),
@@ -150,7 +174,8 @@ pub fn named<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, wanted: &Wanted
             let namespace = one.metadata.namespace.as_deref().unwrap_or_default();
             let runner = Runner::workload(ObjectRef::namespaced(*kind, namespace, &one.metadata.name), one);
             let by = by_name(lister, diagnosis, wanted, &runner);
-            found.push(Candidate { by, account: runner.account.clone(), runs: Some(runner) });
+            let is_named = is_named_in(wanted.finalizer, &runner);
+            found.push(Candidate { by, account: runner.account.clone(), is_named, runs: Some(runner) });
         }
     }
     found
@@ -162,6 +187,19 @@ fn by_name(lister: &Lister, diagnosis: &mut Diagnosis, wanted: &Wanted, runner: 
         Permission::Change => Basis::Setting,
         Permission::Not(_) | Permission::NotTold | Permission::Open => Basis::Name,
     }
+}
+
+/// What programs append to the name of what they are for.
+const ROLES_OF_PROGRAMS: [&str; 4] = ["-controller-manager", "-controller", "-operator", "-manager"];
+
+/// Whether a part of the finalizer is the name of this workload or of its account.
+fn is_named_in(finalizer: &str, runner: &Runner) -> bool {
+    let bare = |name: &str| {
+        let end = ROLES_OF_PROGRAMS.iter().find_map(|role| name.strip_suffix(role));
+        end.unwrap_or(name).to_owned()
+    };
+    let names = [&runner.target.name, &runner.account.1].map(|name| bare(name));
+    finalizer.split(['.', '/', '_']).any(|part| part.len() > 1 && names.contains(&bare(part)))
 }
 
 /// A manager may call itself anything; a selector takes names only.
@@ -211,12 +249,14 @@ fn candidates<'a>(
                 true => by_name(lister, diagnosis, wanted, runner),
                 false => Basis::Rights(*fit),
             };
-            Candidate { by, account: account.clone(), runs: Some(runner.clone()) }
+            let is_named = is_named_in(wanted.finalizer, runner);
+            Candidate { by, account: account.clone(), is_named, runs: Some(runner.clone()) }
         };
         let before = all.len();
         all.extend(own.map(candidate));
         if all.len() == before {
-            all.push(Candidate { by: Basis::Rights(*fit), account: account.clone(), runs: None });
+            let by = Basis::Rights(*fit);
+            all.push(Candidate { by, account: account.clone(), is_named: false, runs: None });
         }
     }
     all

@@ -14,7 +14,7 @@ const MAX_REPORTS: usize = 6;
 /// More of what one sentence names is not followed.
 const MAX_LEADS: usize = 4;
 /// More of a step is not shown: how the object stands, and its own words.
-const MAX_STEP_CHARS: usize = 600;
+pub const MAX_STEP_CHARS: usize = 600;
 
 /// What was reported, and what it means.
 pub struct Reported {

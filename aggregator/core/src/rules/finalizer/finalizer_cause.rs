@@ -1,6 +1,6 @@
 //! What holds for every finalizer: who set it, and whether anybody may take it off.
 
-use findings::{Cause, Placeholder};
+use findings::{Cause, Circumstance, Cleanup, Controller, Placeholder, Users, finalizer_patch};
 
 use crate::diagnosis::{Diagnosis, RootCause};
 use crate::lister::Lister;
@@ -13,8 +13,15 @@ pub const MAX_REACTION_SECONDS: i64 = MIN_AGE_SECONDS;
 
 /// A cause for which a finalizer stays.
 pub fn finalizer_cause(target: &ObjectRef, meta: &Meta, finalizer: &str, cause: &'static Cause) -> RootCause {
+    let index = meta.finalizers.iter().position(|one| one == finalizer);
+    let patch = index.filter(|_| meta.deletion_timestamp.is_some() && !meta.uid.is_empty());
     RootCause::below(cause, target)
         .name(Placeholder::Finalizer, finalizer)
+        .name(Placeholder::Lost, "Whatever its controller would have cleaned up")
+        .name_if(Placeholder::FinalizerPatch, patch.map(|index| finalizer_patch(&meta.uid, index, finalizer)))
+        .given(Circumstance::Controller(Controller::Unknown))
+        .given(Circumstance::Cleanup(Cleanup::Pending))
+        .given(Circumstance::Users(Users::Unknown))
         .evidence(target.to_string(), format!("finalizer {finalizer}; {}", setter(meta, finalizer)))
 }
 

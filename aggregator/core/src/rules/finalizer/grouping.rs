@@ -3,6 +3,7 @@
 use findings::cause;
 
 use super::blocking_finalizer::BlockingFinalizer;
+use super::setter;
 use crate::diagnosis::RootCause;
 use crate::messages::normalised;
 use crate::state::*;
@@ -20,7 +21,11 @@ pub fn keyed(case: &BlockingFinalizer, found: RootCause) -> RootCause {
         }
         // Each is drained for itself.
         _ if target.is(known::NODES) => target.to_string(),
-        _ => target.resource.for_kubectl(),
+        // One program that set several finalizers, also of several kinds, is one root.
+        _ => match setter::program(case.meta, finalizer, &target.resource.group) {
+            Some(program) => return found.same_as(format!("set by {program}")),
+            None => target.resource.for_kubectl(),
+        },
     };
     found.same_as(format!("{finalizer}:{by}"))
 }

@@ -10,16 +10,19 @@ mod finalizer_cause;
 mod grouping;
 mod ineffective_removal;
 mod leader;
+mod load_balancer;
 mod operator;
 mod referenced_objects;
 mod registry;
 pub mod rights;
 mod setter;
 mod third_party;
+mod users;
 mod workloads_of_account;
 
 use findings::{FaultKind, cause};
 
+pub use blocking_finalizer::is_down;
 use controller_manager::by_controller_manager;
 pub use finalizer_cause::refused;
 pub use registry::{KnownFinalizer, all as known};

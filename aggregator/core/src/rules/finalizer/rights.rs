@@ -100,21 +100,14 @@ impl<'r> Rights<'r> {
 
 /// Accounts besides this one that are bound to a role that grants every change, those of the control plane left out.
 /// The lists have been asked for.
-pub fn all_powerful(lister: &Lister, besides: Option<&Account>) -> Vec<String> {
+pub fn all_powerful(lister: &Lister, besides: Option<&Account>) -> BTreeSet<Account> {
     let roles = lister.list::<Role>(known::CLUSTER_ROLES, Scope::All).seen().unwrap_or_default();
     let roles: Vec<&str> =
         roles.iter().filter(|role| role.grants_all()).map(|role| role.metadata.name.as_str()).collect();
     let bindings = lister.list::<Binding>(known::CLUSTER_BINDINGS, Scope::All).seen().unwrap_or_default();
     let bound = bindings.iter().filter(|binding| roles.contains(&binding.role_ref.name.as_str()));
-    let mut found: Vec<String> = bound
-        .flat_map(|binding| &binding.subjects)
-        .filter(|subject| subject.kind == "ServiceAccount" && subject.namespace != "kube-system")
-        .filter(|subject| subject.account().as_ref() != besides)
-        .map(|subject| format!("{}/{}", subject.namespace, subject.name))
-        .collect();
-    found.sort_unstable();
-    found.dedup();
-    found
+    let accounts = bound.flat_map(|binding| &binding.subjects).filter_map(|subject| subject.account());
+    accounts.filter(|account| account.0 != "kube-system" && Some(account) != besides).collect()
 }
 
 /// Whether an account may still change an object.

@@ -2,18 +2,22 @@
 
 mod serving;
 
-use findings::{Verdict, cause};
+use findings::{Circumstance, Controller, Existence, Users, Verdict, cause};
 
 use self::serving::Serving;
+use super::account;
 use super::blocking_finalizer::{BlockingFinalizer, is_down, is_within};
 use super::controller::{self, Basis, Candidate, Controllers, Wanted};
 use super::controller_reports::{self, Led};
 use super::deadlock;
 use super::finalizer_cause::{refused, setter as setter_words};
 use super::grouping;
+use super::load_balancer;
 use super::operator::{self, Operator};
 use super::referenced_objects;
 use super::registry::KnownFinalizer;
+use super::rights::{self, Permission};
+use super::users;
 use super::workloads_of_account::Runner;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
@@ -45,7 +49,12 @@ pub fn explain(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagno
     let found = if case.is_custom() { custom(lister, case, diagnosis) } else { built_in(lister, case, diagnosis) };
     // One that runs may fail at the webhook; one that is down is not hidden by it.
     let Some(found) = found.filter(|found| !is_refused || is_down(found.draft.cause)) else { return };
-    let found = if case.is_open(&found) { lead_on(lister, case, found, diagnosis) } else { Some(found) };
+    let found = load_balancer::without_one(lister, case, diagnosis, found);
+    let Some(found) = users::add(lister, case, diagnosis, found) else { return };
+    // Who uses the object is nearer than what its controller reports.
+    let is_used = found.draft.facts.has(Circumstance::Users(Users::Some));
+    let is_open = !is_used && case.is_open(&found);
+    let found = if is_open { lead_on(lister, case, found, diagnosis) } else { Some(found) };
     diagnosis.causes.extend(found.map(|found| grouping::keyed(case, found).in_place_of_own()));
 }
 
@@ -109,6 +118,7 @@ fn built_in(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis
                 .step(Step::about(case.target, words))
                 .step(Step::named(&source, &says))
                 .same_as(&source)
+                .given(Circumstance::Class(Existence::Gone))
                 .evidence(source, says),
         );
     }
@@ -119,7 +129,8 @@ fn built_in(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis
     let root = match blame(lister, case, diagnosis, &found, beside.clone()) {
         Blame::Open => return None,
         Blame::Found(root) => *root,
-        Blame::Nobody if groups.is_empty() => unknown(case).at_itself(case.target, words),
+        // That a kind of the domain is served does not show that its operator has set, or removes, this one.
+        Blame::Nobody if groups.is_empty() || case.known.is_none() => unknown(case).at_itself(case.target, words),
         Blame::Nobody => {
             let root = without_controller(lister, case, diagnosis, &found, &groups.join(", "));
             root.with_evidence(beside.into_iter().chain(users(&found)))
@@ -137,21 +148,35 @@ fn domain_controllers<'a>(
 ) -> Option<(Controllers<'a>, Vec<String>)> {
     let adds = "whose API has the finalizer's domain";
     let discovery = diagnosis.optional("API discovery", adds, lister.discovery());
-    let groups = discovery.map_or(Vec::new(), |discovery| groups_of(case.finalizer, discovery));
+    let groups = discovery.map_or(Vec::new(), |discovery| groups_of(case, discovery));
     let cut = Cut { groups: groups.clone(), plural: None };
-    let wanted =
-        Wanted { target: case.target, program: case.program(), is_recorded: case.is_program_recorded(), cut: &cut };
+    let wanted = Wanted {
+        target: case.target,
+        finalizer: case.finalizer,
+        program: case.program(),
+        is_recorded: case.is_program_recorded(),
+        cut: &cut,
+    };
     if groups.is_empty() {
         let mut all = controller::named(lister, diagnosis, &wanted).into_iter();
         let found = Controllers { first: all.next(), also: all.collect(), ..Controllers::default() };
         return (!diagnosis.pending).then_some((found, groups));
     }
-    Some((controller::find(lister, diagnosis, &wanted)?, groups))
+    let mut found = controller::find(lister, diagnosis, &wanted)?;
+    // Who serves a kind of that domain is not the one if no role lets it change this object.
+    let mut may = |one: &Candidate| {
+        !matches!(rights::may_change(lister, diagnosis, &one.account, case.target), Permission::Not(_))
+    };
+    let all: Vec<Candidate> = found.first.take().into_iter().chain(found.also).filter(|one| may(one)).collect();
+    let mut all = all.into_iter();
+    (found.first, found.also) = (all.next(), all.by_ref().collect());
+    (!diagnosis.pending).then_some((found, groups))
 }
 
-/// API groups of the domain that a finalizer begins with.
-fn groups_of(finalizer: &str, discovery: &Discovery) -> Vec<String> {
-    let domain = finalizer.split('/').next().unwrap_or(finalizer);
+/// API groups whose domain a finalizer begins with; of one that is known by its name those below that domain too. What
+/// else is served below the domain of a company says nothing of one of its finalizers.
+fn groups_of(case: &BlockingFinalizer, discovery: &Discovery) -> Vec<String> {
+    let domain = case.finalizer.split('/').next().unwrap_or(case.finalizer);
     if !domain.contains('.') {
         return Vec::new();
     }
@@ -159,7 +184,7 @@ fn groups_of(finalizer: &str, discovery: &Discovery) -> Vec<String> {
     let groups = discovery.versions.iter().map(|served| served.group.as_str());
     let mut own: Vec<String> = groups
         .filter(|group| group.contains('.') && !is_of_kubernetes(group))
-        .filter(|group| is_within(domain, group) || is_within(group, domain))
+        .filter(|group| is_within(domain, group) || (case.known.is_some() && is_within(group, domain)))
         .map(str::to_owned)
         .collect();
     own.sort_unstable();
@@ -171,8 +196,13 @@ fn groups_of(finalizer: &str, discovery: &Discovery) -> Vec<String> {
 fn custom(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis) -> Option<RootCause> {
     let Resource { group, plural, .. } = &case.target.resource;
     let cut = Cut { groups: vec![group.to_string()], plural: Some(plural.to_string()) };
-    let wanted =
-        Wanted { target: case.target, program: case.program(), is_recorded: case.is_program_recorded(), cut: &cut };
+    let wanted = Wanted {
+        target: case.target,
+        finalizer: case.finalizer,
+        program: case.program(),
+        is_recorded: case.is_program_recorded(),
+        cut: &cut,
+    };
     let found = controller::find(lister, diagnosis, &wanted)?;
     let is_set = found.first.as_ref().map(|first| first.by == Basis::Setting);
     let is_another = |known: &&KnownFinalizer| match is_set {
@@ -260,6 +290,7 @@ fn blame(
     let likely = found.also.iter().filter(|other| other.by == first.by || other.is_not_ready()).take(MAX_OTHERS);
     beside.extend(likely.map(|other| (ROLES.to_owned(), format!("another that may change it: {}", other.words()))));
     beside.extend(users(found));
+    beside.extend(idle(found));
     if !found.may_all.is_empty() {
         beside.push((ROLES.to_owned(), all_powerful(found)));
     }
@@ -276,7 +307,7 @@ fn blame(
             {
                 return root.map_or(Blame::Open, |root| Blame::Found(Box::new(root)));
             }
-            Blame::Found(Box::new(without_workload(lister, case, &first.account, is_alone, beside)))
+            Blame::Found(Box::new(without_workload(lister, case, diagnosis, &first.account, is_alone, beside)))
         }
     }
 }
@@ -287,6 +318,12 @@ fn users(found: &Controllers) -> Option<Quote> {
     (!found.users.is_empty()).then(|| (ROLES.to_owned(), says()))
 }
 
+/// Accounts that may change everything, and do nothing.
+fn idle(found: &Controllers) -> Option<Quote> {
+    let says = || format!("may change everything, and nothing runs as them: {}", some(&found.may_all_idle, 5));
+    (!found.may_all_idle.is_empty()).then(|| (ROLES.to_owned(), says()))
+}
+
 fn all_powerful(found: &Controllers) -> String {
     format!("these accounts may change everything: {}", some(&found.may_all, 5))
 }
@@ -295,6 +332,7 @@ fn all_powerful(found: &Controllers) -> String {
 fn without_workload(
     lister: &Lister,
     case: &BlockingFinalizer,
+    diagnosis: &mut Diagnosis,
     account: &Account,
     is_alone: bool,
     beside: Vec<Quote>,
@@ -310,8 +348,14 @@ fn without_workload(
         ),
         false => (case.known_for(&cause::FINALIZER_CONTROLLER_GONE), "may remove it, and nothing runs as it"),
     };
+    let gone = if is_deadlock { None } else { account::gone(lister, diagnosis, account) };
+    let words = match gone {
+        Some(how) => format!("may remove it, {how}, and nothing runs as it"),
+        None => words.to_owned(),
+    };
     let found =
         found.step(Step::about(case.target, case.words())).step(Step::named(shown, words)).with_evidence(beside);
+    let found = found.given(case.controller(Controller::Absent));
     match (is_deadlock, is_alone) {
         (true, true) => found,
         (true, false) => found.probable("that nobody else removes it: others may change the kind as well"),
@@ -350,6 +394,15 @@ fn without_controller(
         let missing = "which of the users and groups that may change it removes it, and whether that one runs";
         return unknown(case).at_itself(case.target, words).probable(missing);
     }
+    if case.is_of_server() {
+        let pending = case.start(&cause::CONTROLLER_CLEANUP_PENDING);
+        return pending
+            .at_itself(
+                case.target,
+                format!("{}{}; {}", diagnosis.words, case.released_by(), setter_words(case.meta, case.finalizer)),
+            )
+            .probable("what keeps it: its log has that");
+    }
     if let Some(group) = hosted(lister, case, diagnosis) {
         let words = format!("{words}; a cloud that serves {group} may run it out of sight");
         let missing = "whether a cloud runs it in its control plane: neither roles nor workloads show that";
@@ -360,7 +413,8 @@ fn without_controller(
     }
     if found.may_all.is_empty() {
         let gone = case.known_for(&cause::FINALIZER_CONTROLLER_GONE).at_itself(case.target, words);
-        return gone.evidence(ROLES, DOUBT).probable(NOBODY_ELSE);
+        let gone = gone.given(case.controller(Controller::Absent));
+        return gone.evidence(ROLES, DOUBT).with_evidence(idle(found)).probable(NOBODY_ELSE);
     }
     // One of those that may change everything may be the one.
     let says = format!("{rights}; {}", all_powerful(found));

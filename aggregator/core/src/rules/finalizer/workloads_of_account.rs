@@ -81,7 +81,11 @@ impl<'a> Runner<'a> {
     pub fn words(&self) -> String {
         match (self.workload, self.stands()) {
             (_, RunnerState::ScaledDown) => "scaled to 0".to_owned(),
-            (Some(_), _) => format!("{} of {} pods ready", self.ready, self.wanted),
+            (Some(object), _) => {
+                let too =
+                    if object.metadata.deletion_timestamp.is_some() { ", and is itself being deleted" } else { "" };
+                format!("{} of {} pods ready{too}", self.ready, self.wanted)
+            }
             (None, RunnerState::Ready) => "a pod of no known workload, running".to_owned(),
             (None, _) => "a pod of no known workload, not ready".to_owned(),
         }

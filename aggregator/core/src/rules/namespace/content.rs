@@ -10,12 +10,14 @@ use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::messages::leads::Lead;
 use crate::messages::namespace::{content_failure, finalizers_remaining, remaining};
-use crate::rules::phrases::{count, within};
+use crate::rules::phrases::{count, some, within};
 use crate::state::*;
 
 /// The two times of an object and of its namespace may be of two API servers, and a request that was let in before the
 /// deletion may be stored after it: seconds that prove nothing.
 const MAX_SKEW_SECONDS: i64 = 60;
+/// More names are counted.
+const MAX_NAMES: usize = 5;
 
 /// What was found in a namespace.
 #[derive(Default)]
@@ -231,9 +233,13 @@ pub fn contradict(case: &TerminatingNamespace, diagnosis: &mut Diagnosis, left: 
     if more > 0 {
         parts.push(count(more, "other object"));
     }
+    // Those that are being deleted are links of the chain.
+    let staying: Vec<String> = left.not_asked.iter().map(|(target, _)| target.to_string()).collect();
+    let names =
+        if staying.is_empty() { String::new() } else { format!("; not deleted yet: {}", some(&staying, MAX_NAMES)) };
     let verb = if pods + more == 1 { "remains" } else { "remain" };
     diagnosis.words.push_str(&format!(
-        "; its conditions say \"All content successfully removed\", which is wrong: {} {verb}",
+        "; its conditions say \"All content successfully removed\", which is wrong: {} {verb}{names}",
         parts.join(" and ")
     ));
 }

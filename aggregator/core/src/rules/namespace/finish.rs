@@ -16,6 +16,11 @@ use crate::state::*;
 /// The namespace controller tries again within a minute; after five it does not work on the namespace.
 const MAX_RETRY_SECONDS: i64 = 300;
 
+/// After it has met pods, the namespace controller looks again when half of their longest grace period is over, whether they
+/// are gone by then or not (kubernetes: pkg/controller/namespace/namespace_controller.go, `ResourcesRemainingError`). What
+/// grace they had is no longer known; it is seldom longer than half an hour.
+const MAX_WAIT_FOR_PODS_SECONDS: i64 = 15 * 60;
+
 pub fn judge(
     lister: &Lister,
     case: &TerminatingNamespace,
@@ -34,9 +39,11 @@ pub fn judge(
     refused(lister, left, diagnosis);
     outdated(lister, case, repaired, diagnosis);
     without_condition(lister, case, left, diagnosis);
-    let is_young = diagnosis.is_younger_than(MIN_AGE_SECONDS);
+    let is_waiting = left.pods == 0 && left.terminating == 0 && !left.not_asked.is_empty();
+    let is_young = diagnosis.is_younger_than(if is_waiting { MAX_WAIT_FOR_PODS_SECONDS } else { MIN_AGE_SECONDS });
     if !diagnosis.is_explained() && is_young && !diagnosis.pending {
-        let words = format!("{}; being emptied", diagnosis.words);
+        let until = if is_waiting { "; with pods in it the controller waits half of their grace period" } else { "" };
+        let words = format!("{}; being emptied{until}", diagnosis.words);
         let root = RootCause::here(&cause::NAMESPACE_STILL_EMPTYING, case.target, words)
             .name(Placeholder::Namespace, case.name);
         diagnosis.causes.push(root.progressing());

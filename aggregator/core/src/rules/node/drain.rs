@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use findings::{Cause, Placeholder, cause};
+use findings::{Cause, Circumstance, Placeholder, cause};
 
 use super::drainer::{CORDONED, Drainer, KARPENTERS, drainer};
 use super::karpenter_termination::Termination;
@@ -215,11 +215,11 @@ impl DrainedNode<'_, '_> {
                 if let Some(silent) = silent {
                     return left.into_iter().rev().fold(silent, RootCause::under);
                 }
-                let workload =
-                    pods.iter().find_map(|pod| pod.metadata.owner_references.iter().find(|it| it.controller));
-                let workload = workload.filter(|_| program.is_none()).map(|it| format!("{}/{}", it.kind, it.name));
-                self.below(&cause::DRAIN_BUDGET_ALLOWS_NONE, &shown)
-                    .name_if(Placeholder::Workload, workload)
+                let workload = program.is_none().then(|| self.workload(pods, diagnosis)).flatten();
+                let fact = budget.map(|budget| why_none(budget, program.is_some()));
+                let root = self.below(&cause::DRAIN_BUDGET_ALLOWS_NONE, &shown);
+                let root = fact.into_iter().fold(root, |root, fact| root.given(Circumstance::Budget(fact)));
+                root.name_if(Placeholder::Workload, workload)
                     .step(pods_step("not evicted"))
                     .step(Step::about(&shown, &words))
                     .evidence(format!("status of {shown}"), words)
@@ -369,6 +369,18 @@ impl DrainedNode<'_, '_> {
         }
     }
 
+    /// What has replicas: the Deployment of the ReplicaSet that the pods are of.
+    fn workload(&self, pods: &[&Pod], diagnosis: &mut Diagnosis) -> Option<String> {
+        let of = |meta: &'_ Meta| meta.owner_references.iter().find(|it| it.controller).cloned();
+        let (namespace, owner) = pods.iter().find_map(|pod| Some((&pod.metadata.namespace, of(&pod.metadata)?)))?;
+        let above = (owner.kind == "ReplicaSet").then(|| {
+            let resource = Resource::new("apps", "v1", "replicasets");
+            diagnosis.silently(self.lister.object(&resource, namespace.as_deref(), &owner.name))
+        });
+        let owner = above.flatten().and_then(|set| of(&set.metadata)).unwrap_or(owner);
+        Some(format!("{}/{}", owner.kind, owner.name))
+    }
+
     /// Pods of the budget that are not ready.
     fn unready(&self, budget: &Budget, diagnosis: &mut Diagnosis) -> Vec<String> {
         let (Some(selector), Some(namespace)) = (&budget.spec.selector, &budget.metadata.namespace) else {
@@ -386,6 +398,19 @@ impl DrainedNode<'_, '_> {
                 && !is_true(&pod.status.conditions, "Ready")
         });
         unready.map(|pod| pod.metadata.name.clone()).collect()
+    }
+}
+
+/// Why it allows no eviction.
+fn why_none(budget: &Budget, is_of_program: bool) -> findings::Budget {
+    let BudgetStatus { current_healthy, desired_healthy, expected_pods, .. } = budget.status;
+    match () {
+        () if is_of_program => findings::Budget::OfProgram,
+        () if !budget.is_counted() => findings::Budget::NotCounted,
+        () if current_healthy < desired_healthy => findings::Budget::TooFewReady,
+        () if budget.never_allows() => findings::Budget::NoneUnavailable,
+        () if desired_healthy >= expected_pods => findings::Budget::All,
+        () => findings::Budget::TooFewReady,
     }
 }
 

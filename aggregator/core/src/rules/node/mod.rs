@@ -52,6 +52,10 @@ impl UnhealthyNode<'_> {
         self.ready.is_some_and(|ready| ready.status == "True")
     }
 
+    fn never_reported(&self) -> bool {
+        self.ready.is_some_and(|ready| ready.reason == "NodeStatusNeverUpdated")
+    }
+
     fn taint(&self, key: &str) -> Option<&Taint> {
         self.node.spec.taints.iter().find(|taint| taint.key == key)
     }
@@ -94,8 +98,22 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     if diagnosis.terminating && is_drained && is_machine_ending(lister, &case) {
         let since = case.ready.and_then(|ready| ready.last_transition_time);
         if since.is_some_and(|since| lister.state.seconds_since(since) < INSTANCE_STOP_SECONDS) {
-            diagnosis.causes = diagnosis.causes.into_iter().map(RootCause::progressing).collect();
+            // Nothing ends the machine where Karpenter does not work, or where there never was one.
+            let ends = |root: &RootCause| !finalizer::is_down(root.draft.cause) && !case.never_reported();
+            let slow = |root: RootCause| if ends(&root) { root.progressing() } else { root };
+            diagnosis.causes = diagnosis.causes.into_iter().map(slow).collect();
+            if let Some(since) = since.filter(|_| !case.never_reported()) {
+                let minutes = INSTANCE_STOP_SECONDS / 60;
+                diagnosis.note(format!(
+                    "{target} is empty and silent since {since}: its machine is being ended. After {minutes} minutes it is called \
+                     stuck."
+                ));
+            }
         }
+        return diagnosis;
+    }
+    // It is being deleted, which is all that could be done about it.
+    if diagnosis.terminating && case.never_reported() && diagnosis.is_explained() {
         return diagnosis;
     }
     let controllers_silent = control_plane::silent(lister, &mut diagnosis, target);
@@ -174,7 +192,7 @@ fn judge(lister: &Lister, case: &UnhealthyNode, diagnosis: &mut Diagnosis) -> Ro
         let words = "declared out of service, and Ready: the taint removes pods only while the node is not ready";
         return case.found(&cause::OUT_OF_SERVICE_NOT_EFFECTIVE, words).not_stuck();
     }
-    if case.ready.is_some_and(|ready| ready.reason == "NodeStatusNeverUpdated") {
+    if case.never_reported() {
         return case.found(&cause::NODE_NEVER_REPORTED, "its kubelet has never reported");
     }
     let kubelet_talks = case.ready.filter(|ready| ready.status == "False");

@@ -204,7 +204,35 @@ lite! {
         /// What was asked for.
         spec: ServiceSpec,
         /// How it stands.
-        status: Conditions,
+        status: ServiceStatus,
+    }
+}
+
+lite! {
+    /// How a Service stands.
+    ServiceStatus {
+        /// The conditions.
+        conditions: Vec<Condition>,
+        /// Its load balancer.
+        load_balancer: LoadBalancerStatus,
+    }
+}
+
+lite! {
+    /// How a load balancer stands.
+    LoadBalancerStatus {
+        /// Where it is reached.
+        ingress: Vec<LoadBalancerIngress>,
+    }
+}
+
+lite! {
+    /// One way to a load balancer.
+    LoadBalancerIngress {
+        /// Its address.
+        ip: String,
+        /// Or its name.
+        hostname: String,
     }
 }
 

@@ -1,5 +1,7 @@
 //! PodDisruptionBudgets.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Condition, Meta, Selector, lite};
 use crate::state::Texts;
 
@@ -22,6 +24,8 @@ lite! {
         selector: Option<Selector>,
         /// `IfHealthyBudget`, which is the default, or `AlwaysAllow`.
         unhealthy_pod_eviction_policy: String,
+        /// How many of its pods may be missing, if that is what it says.
+        max_unavailable: Option<Quantity>,
     }
 }
 
@@ -43,7 +47,31 @@ lite! {
     }
 }
 
+/// A number of pods, or a percentage of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Quantity {
+    /// So many.
+    Number(i64),
+    /// `10%`.
+    Percentage(String),
+}
+
+impl Quantity {
+    fn is_zero(&self) -> bool {
+        match self {
+            Quantity::Number(number) => *number == 0,
+            Quantity::Percentage(text) => text == "0%",
+        }
+    }
+}
+
 impl Budget {
+    /// Whether it never lets a pod that is ready go, however many there are.
+    pub fn never_allows(&self) -> bool {
+        self.spec.max_unavailable.as_ref().is_some_and(Quantity::is_zero)
+    }
+
     /// Whether it selects a pod with these labels.
     pub fn selects(&self, labels: &Texts) -> bool {
         self.spec.selector.as_ref().is_some_and(|selector| selector.matches(labels))

@@ -11,6 +11,7 @@ mod budget;
 mod ca_bundle;
 mod node;
 mod pod;
+mod references;
 mod storage;
 mod workload;
 
@@ -22,6 +23,7 @@ pub use budget::*;
 pub use ca_bundle::CaBundle;
 pub use node::*;
 pub use pod::*;
+pub use references::{Field, Named, References};
 pub use storage::*;
 pub use workload::*;
 
@@ -134,8 +136,21 @@ lite! {
         /// What was asked for.
         #[serde(skip_serializing_if = "ObjectSpec::is_empty")]
         spec: ObjectSpec,
+        /// The configuration that a ProviderConfigUsage stands for.
+        #[serde(skip_serializing_if = "Named::is_empty")]
+        provider_config_ref: Named,
         /// How it stands.
         status: ObjectStatus,
+    }
+}
+
+impl Object {
+    /// Whether this field names this object.
+    pub fn names(&self, field: Field, kind: &str, name: &str) -> bool {
+        match field {
+            Field::ProviderConfig => self.provider_config_ref.is(kind, name),
+            field => self.spec.references.name(field, kind, name),
+        }
     }
 }
 
@@ -145,18 +160,22 @@ pub struct ObjectSpec {
     /// The machine that a Machine has become, as its cloud calls it.
     #[serde(rename = "providerID")]
     pub provider_id: String,
+    /// Which objects it names.
+    #[serde(skip_serializing_if = "References::is_empty")]
+    pub references: References,
 }
 
 impl ObjectSpec {
     fn is_empty(&self) -> bool {
-        self.provider_id.is_empty()
+        self.provider_id.is_empty() && self.references.is_empty()
     }
 }
 
 impl<'de> Deserialize<'de> for ObjectSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let spec = Value::deserialize(deserializer)?;
-        Ok(ObjectSpec { provider_id: text(&spec, "providerID").to_owned() })
+        let provider_id = text(&spec, "providerID").to_owned();
+        Ok(ObjectSpec { provider_id, references: References::read(&spec) })
     }
 }
 
@@ -176,6 +195,9 @@ pub struct ObjectStatus {
     pub node_name: String,
     /// The uid of that node, where it is told.
     pub node_uid: String,
+    /// Whether a snapshot is finished.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ready_to_use: Option<bool>,
 }
 
 impl<'de> Deserialize<'de> for ObjectStatus {
@@ -198,7 +220,12 @@ impl<'de> Deserialize<'de> for ObjectStatus {
             message: message.into(),
             node_name: of_node("nodeName", "name"),
             node_uid: of_node("nodeUid", "uid"),
-            error_message: first(&["errorMessage", "failureMessage"]).unwrap_or_default().into(),
+            // A snapshot has an object there.
+            error_message: match first(&["errorMessage", "failureMessage"]) {
+                Some(message) => message.into(),
+                None => text(&status["error"], "message").into(),
+            },
+            ready_to_use: status["readyToUse"].as_bool(),
         })
     }
 }

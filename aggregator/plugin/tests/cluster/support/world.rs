@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 const JSON: &str = "application/json";
+const NAMESPACES: &str = "/api/v1/namespaces";
 const ACCOUNTS: &str = "/api/v1/serviceaccounts";
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
@@ -27,6 +28,8 @@ pub struct World {
     discovery: BTreeMap<String, Value>,
     /// Refusals by path.
     refusals: BTreeMap<String, (u16, String)>,
+    /// Namespaces that are gone, with pods left in them.
+    lost_namespaces: BTreeSet<String>,
     /// Service accounts that were deleted: namespace and name.
     lost_accounts: BTreeSet<(String, String)>,
     is_old: bool,
@@ -40,6 +43,7 @@ impl World {
             lists: BTreeMap::new(),
             discovery: BTreeMap::new(),
             refusals: BTreeMap::new(),
+            lost_namespaces: BTreeSet::new(),
             lost_accounts: BTreeSet::new(),
             is_old: false,
         };
@@ -133,6 +137,28 @@ impl World {
         self
     }
 
+    /// Takes a namespace away, and leaves its pods.
+    pub fn without_namespace(mut self, name: &str) -> World {
+        self.lost_namespaces.insert(name.to_owned());
+        self
+    }
+
+    /// No pod is made without its namespace.
+    fn namespaces(&self) -> Vec<Value> {
+        let mut namespaces = self.lists.get(NAMESPACES).cloned().unwrap_or_default();
+        let name = |one: &Value| one["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        namespaces.retain(|one| !self.lost_namespaces.contains(&name(one)));
+        let mut known: BTreeSet<String> = namespaces.iter().map(name).chain(self.lost_namespaces.clone()).collect();
+        for pod in self.lists.get("/api/v1/pods").into_iter().flatten() {
+            let name = pod["metadata"]["namespace"].as_str().unwrap_or_default();
+            if known.insert(name.to_owned()) {
+                namespaces
+                    .push(json!({"kind": "Namespace", "metadata": {"name": name}, "status": {"phase": "Active"}}));
+            }
+        }
+        namespaces
+    }
+
     /// Nothing starts without its service account, so whatever runs has one.
     fn accounts(&self) -> Vec<Value> {
         let mut accounts = self.lists.get(ACCOUNTS).cloned().unwrap_or_default();
@@ -207,6 +233,7 @@ impl World {
         }
         let is_refused = |path: &str| self.refusals.keys().any(|refused| path.starts_with(refused));
         let mut lists = self.lists.clone();
+        lists.insert(NAMESPACES.to_owned(), self.namespaces());
         lists.insert(ACCOUNTS.to_owned(), self.accounts());
         for (path, items) in lists.iter().filter(|(path, _)| !is_refused(path)) {
             put(path, JSON, 200, JSON, json!({"kind": "List", "items": items}).to_string().as_bytes());

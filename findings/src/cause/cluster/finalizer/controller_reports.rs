@@ -1,6 +1,6 @@
 //! What an object, or the Events about it, say of a controller that does not finish.
 
-use crate::cause::cluster::shared::BY_HAND;
+use crate::cause::cluster::shared::{BY_HAND, LAST_RESORT_ANYWAY};
 use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 
 causes! {
@@ -30,7 +30,8 @@ causes! {
         .proof("An Event about the object holds: because it is being terminated.")
         .safe(&[
             step("Read what it reports about the object").run("kubectl describe {type} {name} -n {namespace}").typed(),
-            step("Do its clean-up by hand, as its documentation says, then remove this one finalizer"),
+            step("Do its clean-up by hand, as its documentation says"),
+            LAST_RESORT_ANYWAY,
         ])
         .danger(BY_HAND)
         .sources(&["kubernetes#115070"])

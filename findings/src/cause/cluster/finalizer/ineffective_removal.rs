@@ -1,12 +1,7 @@
 //! Finalizers that stay although their controller works.
 
-use crate::cause::cluster::shared::BY_HAND;
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
-
-const ALL_OF_THEM: Danger = Danger::new(
-    "Removing all finalizers at once (kubectl patch … finalizers: null)",
-    "Each other one stands for a clean-up of its own, which is then skipped for good.",
-);
+use crate::cause::cluster::shared::{ALL_OF_THEM, BY_HAND};
+use crate::cause::entry::{Cause, ClusterArea, Proven, step};
 
 causes! {
     /// Its owner does not look at this kind.

@@ -1,7 +1,12 @@
 //! Finalizers that are known by name.
 
-use crate::cause::cluster::shared::{BY_HAND, DECIDE};
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
+use crate::cause::circumstance::{Circumstance, Existence};
+use crate::cause::cluster::shared::{
+    ABSENT, BY_HAND, DECIDE, FIND_IT, HIDDEN_ONE, IN_SERVER, LAST_RESORT, NOTHING, PENDING, READ_LOG, READ_REPORTS,
+    READ_SERVER_LOG, READY, REPAIR, REPAIR_SERVER, SEE_USER, TAKE_OFF_FOR_NOTHING, UNKNOWN, UNUSED, UNUSED_LAST_RESORT,
+    USED, USED_ELSEWHERE, USERS_UNKNOWN,
+};
+use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, step};
 
 causes! {
     /// A finalizer of somebody else in the namespace's metadata.
@@ -14,6 +19,8 @@ causes! {
         .safe(&[
             step("See who set it").run("kubectl get namespace {name} -o yaml --show-managed-fields").typed(),
             step("Repair or install that platform again, and let it finish"),
+            TAKE_OFF_FOR_NOTHING,
+            LAST_RESORT,
         ])
         .danger(BY_HAND)
         .sources(&["reference: controller.cattle.io/namespace-auth"])
@@ -23,14 +30,20 @@ causes! {
     /// A load balancer must be removed first.
     LOAD_BALANCER_CLEANUP_PENDING = Cause::cluster(ClusterArea::Finalizer, "LoadBalancerCleanupPending")
         .title("A Service waits for its load balancer to be removed")
-        .meaning("The cloud controller manager must remove the load balancer first. It does not run, or the cloud \
-            refuses it.")
-        .proof("The Service has the finalizer service.kubernetes.io/load-balancer-cleanup.")
+        .meaning("The cloud controller manager removes the finalizer when the load balancer is gone, at once where there \
+            never was one. It does not run, or the cloud refuses it. A chart that sets the finalizer itself needs it too, \
+            even on a cluster without a cloud.")
+        .proof("The Service has the finalizer service.kubernetes.io/load-balancer-cleanup. That there is no load \
+            balancer: spec.type is another than LoadBalancer, status.loadBalancer is empty, and no controller set the \
+            finalizer.")
         .safe(&[
             DECIDE,
             step("Read its Events").run("kubectl -n {namespace} describe service {name}").typed(),
             step("Restore the cloud controller manager and its cloud permissions")
-                .run("kubectl -n kube-system get lease cloud-controller-manager -o yaml").typed(),
+                .run("kubectl -n kube-system get lease cloud-controller-manager -o yaml").typed().when(&[PENDING]),
+            TAKE_OFF_FOR_NOTHING,
+            step("Take the finalizer out of the chart or manifest that sets it").when(&[NOTHING]),
+            LAST_RESORT,
         ])
         .danger(BY_HAND)
         .sources(&["reference: service controller"])
@@ -46,12 +59,15 @@ causes! {
         .proof("A finalizer of the AWS load balancer controller or of GKE's controllers is left.")
         .safe(&[
             DECIDE,
-            step("See whether that controller runs, and read its log"),
-            step("Where the cloud runs it for you (GKE, EKS Auto Mode), install no second one: read the object's Events, \
-                check the cluster's role in the cloud, and ask the cloud's support")
-                .run("kubectl describe {type} {name} -n {namespace}").typed(),
-            step("If an IngressClass was deleted, create it again until the Ingress is deleted")
-                .run("kubectl get ingressclasses").typed(),
+            READ_REPORTS,
+            step("Create the IngressClass again until the Ingress is deleted").run("kubectl get ingressclasses").typed()
+                .when(&[Circumstance::Class(Existence::Gone)]),
+            READ_LOG,
+            REPAIR,
+            HIDDEN_ONE,
+            FIND_IT,
+            TAKE_OFF_FOR_NOTHING,
+            LAST_RESORT,
         ])
         .danger(BY_HAND)
         .sources(&["reference: aws-load-balancer-controller finalizers"])
@@ -65,8 +81,11 @@ causes! {
             its DNS credentials no longer work.")
         .proof("finalizer.acme.cert-manager.io or acme.cert-manager.io/finalizer is left.")
         .safe(&[
-            step("Restore cert-manager and the issuer's DNS credentials"),
             step("Read what it reports").run("kubectl describe {type} {name} -n {namespace}").typed(),
+            step("Repair what it reports, mostly the issuer's DNS credentials; it tries again").when(&[READY]),
+            step("Restore cert-manager and the issuer's DNS credentials")
+                .when(&[UNKNOWN]),
+            LAST_RESORT,
         ])
         .danger(Danger::new(
             "Removing the finalizer by hand",
@@ -171,9 +190,13 @@ causes! {
             Flux, Karpenter, Cluster API and others.")
         .safe(&[
             DECIDE,
-            step("Restore the controller or provider and its credentials, and let it finish. Where a cloud runs it for you \
-                (EKS Auto Mode), install no second one: check the cluster's role in the cloud, and ask the cloud's support"),
-            step("Read what it reports").run("kubectl describe {type} {name} -n {namespace}").typed(),
+            READ_REPORTS,
+            READ_LOG,
+            step("Repair what it reports, mostly credentials or quota; it tries again").when(&[READY]),
+            HIDDEN_ONE,
+            FIND_IT,
+            TAKE_OFF_FOR_NOTHING,
+            LAST_RESORT,
         ])
         .danger(BY_HAND)
         .sources(&["reference: Crossplane, Flux and Karpenter finalizers"])
@@ -188,12 +211,18 @@ causes! {
         .proof("A finalizer of docs/finalizers.md is left. Whether its controller runs is not visible, or it does.")
         .safe(&[
             DECIDE,
-            step("See whether that controller runs, and restore it; if it was uninstalled, install the same version \
-                again until its objects are gone"),
-            step("If it is not known which program that is, see who set it")
-                .run("kubectl get {type} {name} -n {namespace} -o yaml --show-managed-fields").typed().if_known(),
-            step("Read what it reports about the object").run("kubectl describe {type} {name} -n {namespace}").typed()
-                .if_known(),
+            SEE_USER,
+            step("Read its log").run("kubectl -n {user_namespace} logs {user} --tail=100").if_known()
+                .when(&[USED, IN_SERVER]),
+            READ_REPORTS,
+            READ_LOG,
+            REPAIR,
+            READ_SERVER_LOG,
+            REPAIR_SERVER,
+            HIDDEN_ONE,
+            FIND_IT,
+            TAKE_OFF_FOR_NOTHING,
+            LAST_RESORT,
         ])
         .danger(BY_HAND)
         .sources(&["aws-network-policy-agent#568", "calico#6629", "tigera/operator#3413", "kubevirt#1491"])
@@ -208,11 +237,20 @@ causes! {
             the wrong order, and nothing is broken.")
         .proof("A finalizer is left that docs/finalizers.md knows to wait for the last user of the object.")
         .safe(&[
+            SEE_USER,
+            step("Let what uses it name another object, or, if that may go with all that it stands for, delete it first; \
+                the object is then deleted automatically").when(&[USED]),
+            step("Leave that one: it names an object of its own namespace. The controller counts it by mistake: update the \
+                controller").when(&[USED_ELSEWHERE]),
             step("Read what its controller reports: it may name who uses the object")
                 .run("kubectl describe {type} {name} -n {namespace}").typed(),
             step("Let what uses it name another object, or, if that may go with all that it stands for, delete it first; \
-                the object is then deleted automatically"),
-            step("If nothing uses it any more, see whether the controller that removes the finalizer runs"),
+                the object is then deleted automatically").when(&[USERS_UNKNOWN]),
+            READ_LOG,
+            step("Nothing uses it any more, and its controller runs: restart it if its log names no reason")
+                .when(&[UNUSED, READY]),
+            HIDDEN_ONE,
+            UNUSED_LAST_RESORT,
         ])
         .danger(BY_HAND)
         .sources(&["crossplane#5849", "karpenter-provider-aws: EC2NodeClass", "gateway-api: GatewayClass"])
@@ -227,9 +265,14 @@ causes! {
         .proof("A finalizer of snapshot.storage.kubernetes.io or provisioner.storage.kubernetes.io is left.")
         .safe(&[
             DECIDE,
+            SEE_USER,
+            step("Delete each snapshot that can never be ready, or make what it lacks (its class, its driver); the \
+                finalizer is then removed").when(&[USED]),
             step("See which snapshots and restores are not ready")
-                .run("kubectl get volumesnapshots,volumesnapshotcontents -A"),
-            step("Restore the snapshot controller and the driver's sidecars, and let them finish"),
+                .run("kubectl get volumesnapshots,volumesnapshotcontents -A").when(&[UNUSED, USERS_UNKNOWN]),
+            Advice { when: &[READY, UNUSED, USERS_UNKNOWN], ..READ_LOG },
+            step("Restore the snapshot controller and the driver's sidecars, and let them finish").when(&[UNKNOWN]),
+            Advice { when: &[ABSENT, UNKNOWN, UNUSED, USERS_UNKNOWN, PENDING], ..LAST_RESORT },
         ])
         .danger(Danger::new(
             "Removing the finalizer by hand",

@@ -1,6 +1,9 @@
 //! Finalizers of programs that somebody installed: which program, and whether it lives.
 
-use crate::cause::cluster::shared::{BY_HAND, DECIDE};
+use crate::cause::cluster::shared::{
+    ABSENT, BY_HAND, DECIDE, LAST_RESORT, LAST_RESORT_ANYWAY, PENDING, READ_LOG, READ_REPORTS, SCALED_DOWN,
+    TAKE_OFF_FOR_NOTHING,
+};
 use crate::cause::entry::{Advice, Cause, ClusterArea, Proven, step};
 
 const SET_BY: Advice = step("See who set the finalizer {finalizer} (managedFields)")
@@ -22,10 +25,11 @@ causes! {
             another program, it is probable.")
         .safe(&[
             DECIDE,
+            TAKE_OFF_FOR_NOTHING,
             step("Run the controller from another namespace, with an account and the rights of its own, until its \
-                objects are gone"),
-            step("Or find out what it would clean up, clean that up by hand, and only then remove this one finalizer \
-                from these objects"),
+                objects are gone").when(&[PENDING]),
+            step("Or find out what it would clean up, and clean that up by hand").when(&[PENDING]),
+            LAST_RESORT_ANYWAY,
         ])
         .danger(BY_HAND)
         .sources(&["reference: ordered namespace deletion", "kubernetes#115070"])
@@ -69,11 +73,14 @@ causes! {
             DECIDE,
             SET_BY,
             step("If it should go, and its controller was scaled down: start that again")
-                .run("kubectl -n {workload_namespace} scale {workload} --replicas=1").e2e("operator-scaled").if_known(),
+                .run("kubectl -n {workload_namespace} scale {workload} --replicas=1").e2e("operator-scaled").if_known()
+                .when(&[SCALED_DOWN]),
             step("If it should go, and its controller was uninstalled: install the same version again and let it finish; then \
-                uninstall it in the right order: objects first"),
+                uninstall it in the right order: objects first").when(&[ABSENT]),
             step("If it cannot come back: find out what it would have cleaned up and do that by hand, before anything \
-                else"),
+                else").when(&[ABSENT]),
+            TAKE_OFF_FOR_NOTHING,
+            LAST_RESORT,
         ])
         .danger(BY_HAND)
         .sources(&["kubernetes#60538", "kubernetes#119881"])
@@ -181,10 +188,10 @@ causes! {
             left. That it is this workload's finalizer is inferred from its rights, so this is probable.")
         .safe(&[
             DECIDE,
-            step("Read what it reports about the object").run("kubectl describe {type} {name} -n {namespace}").typed()
-                .if_known(),
-            step("Read the log of {workload}").if_known(),
+            READ_REPORTS,
+            READ_LOG,
             step("Repair what it reports; it tries again"),
+            TAKE_OFF_FOR_NOTHING,
         ])
         .danger(BY_HAND)
         .sources(&["reference: finalizer owners"])
@@ -201,8 +208,9 @@ causes! {
             of the kind could not be seen, or an account may change everything and may be the one, it is probable.")
         .safe(&[
             SET_BY,
-            step("Ask whoever set it; the audit log names the user"),
-            step("Only when somebody vouches that nothing depends on it, remove this one finalizer with kubectl edit"),
+            step("Ask who set it what it waits for; the audit log names the user"),
+            TAKE_OFF_FOR_NOTHING,
+            LAST_RESORT,
         ])
         .danger(BY_HAND)
         .sources(&["a user's report: a ConfigMap with a private finalizer"])

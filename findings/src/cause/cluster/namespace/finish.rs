@@ -89,8 +89,10 @@ causes! {
     NAMESPACE_STILL_EMPTYING = Cause::cluster(ClusterArea::Namespace, "NamespaceStillEmptying")
         .title("The namespace is still being emptied")
         .meaning("The deletion was requested moments ago, or many objects remain and become fewer. The namespace \
-            controller looks again after five seconds to a minute.")
-        .proof("The deletion is younger than a minute and no condition names a failure.")
+            controller looks again after five seconds to a minute; where pods had to end first, after half of their \
+            longest grace period.")
+        .proof("The deletion is younger than a minute, or younger than 15 minutes with objects that were not deleted yet and \
+            no pod left; no condition names a failure.")
         .safe(&[step("Wait a minute and look again")])
         .danger(Danger::new(
             "Emptying spec.finalizers (PUT /finalize)",

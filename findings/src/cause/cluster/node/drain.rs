@@ -1,6 +1,13 @@
 //! Why a node does not drain.
 
+use crate::cause::circumstance::{Budget, Circumstance};
 use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
+
+const TOO_FEW_READY: Circumstance = Circumstance::Budget(Budget::TooFewReady);
+const NOT_COUNTED: Circumstance = Circumstance::Budget(Budget::NotCounted);
+const OF_PROGRAM: Circumstance = Circumstance::Budget(Budget::OfProgram);
+const NONE_UNAVAILABLE: Circumstance = Circumstance::Budget(Budget::NoneUnavailable);
+const WANTS_ALL: Circumstance = Circumstance::Budget(Budget::All);
 
 /// What every short cut around an eviction does.
 const AROUND: Danger = Danger::new(
@@ -23,10 +30,16 @@ causes! {
             PodDisruptionBudget selects it and has status.disruptionsAllowed 0.")
         .safe(&[
             step("See what the budget wants and what it has").run("kubectl describe {type} {name} -n {namespace}").typed(),
-            step("If pods of it are not ready: make them ready elsewhere; the budget then allows an eviction"),
-            step("If a program made it or its pods (Longhorn, Rook): read what that waits for, and leave the budget alone"),
-            step("If people made it, and it wants as many pods as there are: add a replica (its pods are of {workload}), or \
-                set maxUnavailable: 1 in place of minAvailable").if_known(),
+            step("See whether the controller manager runs, which counts the pods of a budget")
+                .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed().when(&[NOT_COUNTED]),
+            step("Make the pods ready that are not; the budget then allows an eviction").when(&[TOO_FEW_READY]),
+            step("Or set unhealthyPodEvictionPolicy: AlwaysAllow in the budget: pods that are not ready may then be evicted")
+                .when(&[TOO_FEW_READY]),
+            step("Read what that program waits for (Longhorn, Rook), and leave the budget alone").when(&[OF_PROGRAM]),
+            step("Set maxUnavailable of the budget to 1 while the node is drained: with 0 no replica more helps")
+                .when(&[NONE_UNAVAILABLE]),
+            step("Add a replica (its pods are of {workload}), or set maxUnavailable: 1 in place of minAvailable")
+                .when(&[WANTS_ALL]).if_known(),
         ])
         .danger(AROUND)
         .sources(&[

@@ -2,8 +2,9 @@
 
 use findings::cause;
 
-use super::entry::{KnownFinalizer, Pattern, Pattern::*};
-use super::{in_use, known, outside};
+use super::entry::{Back, KnownFinalizer, Pattern, Pattern::*, UsedBy};
+use super::{NODE_CLAIMS, in_use, known, outside};
+use crate::state::Field;
 
 const fn load_balancer(names: &'static [Pattern]) -> KnownFinalizer {
     KnownFinalizer::new(names, &cause::CLOUD_LOAD_BALANCER_FINALIZER)
@@ -34,6 +35,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
     in_use(&[Is("eks.amazonaws.com/termination")])
         .on("NodeClass of eks.amazonaws.com")
         .released_by("Karpenter of EKS Auto Mode")
+        .used_by(NODE_CLAIMS)
         .runs("in the control plane of EKS Auto Mode")
         .when("no NodeClaim uses the class")
         .lost("Nodes that still run name a class that does not exist")
@@ -93,6 +95,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
     in_use(&[Is("in-use.crossplane.io")])
         .on("ProviderConfig, ClusterProviderConfig")
         .released_by("the Crossplane provider")
+        .used_by(&[UsedBy::new("", "providerconfigusages", Back::Field(Field::ProviderConfig)).by_name()])
         .when("no ProviderConfigUsage of it is left: a managed resource that still exists has one")
         .lost("Managed resources that still exist lose their credentials and can no longer be deleted")
         .source("crossplane/crossplane-runtime: pkg/reconciler/providerconfig/reconciler.go"),

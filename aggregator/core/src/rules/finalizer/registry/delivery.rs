@@ -2,8 +2,9 @@
 
 use findings::cause;
 
-use super::entry::{KnownFinalizer, Pattern::*};
+use super::entry::{Back, KnownFinalizer, Pattern::*, UsedBy};
 use super::{in_use, known, outside};
+use crate::state::Field;
 
 pub static KNOWN: &[KnownFinalizer] = &[
     KnownFinalizer::new(&[Domain("acme.cert-manager.io")], &cause::CERT_MANAGER_CHALLENGE_FINALIZER)
@@ -65,6 +66,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .only(&["AppProject"])
         .released_by("Argo CD")
         .program("argocd-application-controller")
+        .used_by(&[UsedBy::new("", "applications", Back::Field(Field::Project)).anywhere()])
         .when("no Application names the project")
         .lost("Applications that name the project can no longer be deleted in cascade: Argo CD finds no project for them")
         .source("argoproj/argo-cd: controller/appcontroller.go"),

@@ -4,6 +4,8 @@ use std::fmt;
 
 use findings::Cause;
 
+use crate::state::Field;
+
 /// A finalizer, or a family of them. It is written as a page, each field by the method of its name.
 #[derive(Debug)]
 pub struct KnownFinalizer {
@@ -27,6 +29,12 @@ pub struct KnownFinalizer {
     pub program: &'static str,
     /// Whether it is set by a program that never takes it off.
     pub set_by_another: bool,
+    /// The objects for whose last it waits.
+    pub used_by: &'static [UsedBy],
+    /// Whether that program is a part of the server of k3s or RKE2.
+    pub in_server: bool,
+    /// Whether nothing is behind it any more.
+    pub is_empty: bool,
     /// What is lost when somebody else takes it off.
     pub lost: &'static str,
     /// What in its owner's documents says how to come back from a deletion by mistake.
@@ -40,6 +48,70 @@ pub struct KnownFinalizer {
     /// Whether that is said even if its controller is known to be down: to start some of them again is what
     /// destroys.
     pub comes_first: bool,
+}
+
+/// Objects of a kind that use one that is held.
+#[derive(Debug)]
+pub struct UsedBy {
+    /// The kinds of the held object that this is so for; all when empty.
+    pub of: &'static [&'static str],
+    /// The group; empty when it is that of the held object.
+    pub group: &'static str,
+    /// The plural.
+    pub plural: &'static str,
+    /// What leads from it to the held object.
+    pub by: Back,
+    /// Whether it is in the namespace of the held object, if both live in namespaces.
+    pub is_beside: bool,
+    /// Whether a controller may count those of other namespaces by mistake.
+    pub by_name: bool,
+    /// Whether it needs the object only until its status says `readyToUse`.
+    pub until_ready: bool,
+}
+
+/// What leads from an object to one that it uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Back {
+    /// This field names it.
+    Field(Field),
+    /// It is an owner.
+    Owner,
+}
+
+impl UsedBy {
+    /// Objects of this kind, in the same namespace.
+    pub const fn new(group: &'static str, plural: &'static str, by: Back) -> Self {
+        UsedBy { of: &[], group, plural, by, is_beside: true, by_name: false, until_ready: false }
+    }
+
+    /// See [`UsedBy::of`].
+    pub const fn of(mut self, kinds: &'static [&'static str]) -> Self {
+        self.of = kinds;
+        self
+    }
+
+    /// In whichever namespace.
+    pub const fn anywhere(mut self) -> Self {
+        self.is_beside = false;
+        self
+    }
+
+    /// See [`UsedBy::by_name`].
+    pub const fn by_name(mut self) -> Self {
+        self.by_name = true;
+        self
+    }
+
+    /// See [`UsedBy::until_ready`].
+    pub const fn until_ready(mut self) -> Self {
+        self.until_ready = true;
+        self
+    }
+
+    /// Whether objects of this kind are used so.
+    pub fn is_for(&self, kind: &str) -> bool {
+        self.of.is_empty() || self.of.contains(&kind)
+    }
 }
 
 /// Names of finalizers.
@@ -91,6 +163,9 @@ impl KnownFinalizer {
             by_another: false,
             program: "",
             set_by_another: false,
+            used_by: &[],
+            in_server: false,
+            is_empty: false,
             lost: "",
             by_mistake: "",
             source: "",
@@ -104,6 +179,25 @@ impl KnownFinalizer {
     pub const fn in_controller_manager(mut self) -> Self {
         self.in_controller_manager = true;
         self.released_by = "kube-controller-manager";
+        self
+    }
+
+    /// See [`KnownFinalizer::used_by`].
+    pub const fn used_by(mut self, kinds: &'static [UsedBy]) -> Self {
+        self.used_by = kinds;
+        self
+    }
+
+    /// See [`KnownFinalizer::in_server`].
+    pub const fn in_server(mut self) -> Self {
+        self.in_server = true;
+        self.runs = "in the server of k3s or RKE2";
+        self
+    }
+
+    /// See [`KnownFinalizer::is_empty`].
+    pub const fn is_empty(mut self) -> Self {
+        self.is_empty = true;
         self
     }
 

@@ -2,8 +2,9 @@
 
 use findings::cause;
 
-use super::entry::{KnownFinalizer, Pattern::*};
-use super::{in_use, outside};
+use super::entry::{Back, KnownFinalizer, Pattern::*, UsedBy};
+use super::{NODE_CLAIMS, in_use, outside};
+use crate::state::Field;
 
 pub static KNOWN: &[KnownFinalizer] = &[
     KnownFinalizer::new(&[Is("batch.kubernetes.io/job-tracking")], &cause::JOB_TRACKING_FINALIZER)
@@ -47,6 +48,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
     in_use(&[Is("gateway-exists-finalizer.gateway.networking.k8s.io")])
         .on("GatewayClass")
         .released_by("the Gateway controller of the class")
+        .used_by(&[UsedBy::new("", "gateways", Back::Field(Field::GatewayClass)).anywhere()])
         .when("no Gateway uses the class")
         .lost("Gateways name a class that does not exist, and are no longer changed")
         .source("kubernetes-sigs/gateway-api: apis/v1/gatewayclass_types.go"),
@@ -74,6 +76,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .source("kubernetes-sigs/karpenter: pkg/apis/v1/labels.go"),
     in_use(&[Is("karpenter.k8s.aws/termination")])
         .on("EC2NodeClass")
+        .used_by(NODE_CLAIMS)
         .released_by("Karpenter")
         .when("no NodeClaim uses the class, and its instance profile and launch templates are deleted")
         .lost("Instance profiles and launch templates stay in AWS")

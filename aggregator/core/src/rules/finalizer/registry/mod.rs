@@ -9,7 +9,9 @@ mod storage;
 
 use findings::cause;
 
-pub use entry::{KnownFinalizer, Pattern};
+use crate::state::Field;
+
+pub use entry::{Back, KnownFinalizer, Pattern, UsedBy};
 
 /// All of them, the narrower name before the wider.
 pub fn all() -> impl Iterator<Item = &'static KnownFinalizer> {
@@ -21,6 +23,9 @@ pub fn find(finalizer: &str, kind: &str) -> Option<&'static KnownFinalizer> {
     let named = || all().filter(|known| known.names.iter().any(|name| name.matches(finalizer)));
     named().find(|known| known.is_for(kind)).or_else(|| named().next())
 }
+
+/// NodeClaims of Karpenter that name a class.
+const NODE_CLAIMS: &[UsedBy] = &[UsedBy::new("karpenter.sh", "nodeclaims", Back::Field(Field::NodeClass)).anywhere()];
 
 /// A page of something whose cause is that its controller has not finished.
 const fn known(names: &'static [Pattern]) -> KnownFinalizer {
@@ -99,6 +104,12 @@ mod tests {
             ("awsmachine.infrastructure.cluster.x-k8s.io", "Cluster API's infrastructure provider"),
             ("karpenter.sh/termination", "Karpenter"),
             ("karpenter.k8s.aws/termination", "Karpenter"),
+            ("wrangler.cattle.io/on-helm-chart-remove", "the helm-controller"),
+            ("svccontroller.k3s.cattle.io/daemonset", "servicelb"),
+            (
+                "wrangler.cattle.io/legacy-k3sBasedUpgrader-deprecation",
+                "Rancher's cattle-cluster-agent, which sets it on every Deployment,",
+            ),
             ("wrangler.cattle.io/node", "Rancher, or what is built with its wrangler"),
             ("controller.cattle.io/namespace-auth", "Rancher"),
             ("clusterscoped.controller.cattle.io/user-node-remove_c-1", "Rancher"),

@@ -2,7 +2,7 @@
 
 use findings::cause;
 
-use super::entry::{KnownFinalizer, Pattern::*};
+use super::entry::{Back, KnownFinalizer, Pattern::*, UsedBy};
 use super::{known, outside};
 
 pub static KNOWN: &[KnownFinalizer] = &[
@@ -53,6 +53,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .released_by("CloudNativePG's operator")
         .when("it sees the Service; today's operator sets it no longer")
         .lost("Nothing that today's operator needs")
+        .is_empty()
         .source("cloudnative-pg/cloudnative-pg: pkg/utils/finalizers.go"),
     known(&[Is("strimzi.io/topic-operator")])
         .on("KafkaTopic")
@@ -122,6 +123,29 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .when("its controller has cleaned up, in the cluster that the name after the underscore names, if there is one")
         .lost("Accounts, bindings and clusters stay that Rancher has forgotten")
         .source("rancher/norman: lifecycle/object.go"),
+    known(&[Is("wrangler.cattle.io/on-helm-chart-remove")])
+        .on("HelmChart")
+        .released_by("the helm-controller")
+        .in_server()
+        .used_by(&[UsedBy::new("batch", "jobs", Back::Owner)])
+        .when("its Job helm-delete-NAME has uninstalled the Helm release")
+        .lost("The Helm release stays installed, with all its objects")
+        .source("k3s-io/helm-controller: pkg/controllers/chart/chart.go"),
+    known(&[Is("svccontroller.k3s.cattle.io/daemonset")])
+        .on("Service")
+        .released_by("servicelb")
+        .in_server()
+        .when("its DaemonSet svclb-NAME is deleted")
+        .lost("The DaemonSet svclb-NAME may stay, and keeps the ports of the nodes")
+        .source("k3s-io/k3s: pkg/cloudprovider/servicelb.go"),
+    known(&[Is("wrangler.cattle.io/legacy-k3sBasedUpgrader-deprecation")])
+        .on("Deployment")
+        .released_by("Rancher's cattle-cluster-agent, which sets it on every Deployment,")
+        .program("cattle-cluster-agent")
+        .when("it sees the deletion; nothing is cleaned up")
+        .lost("Nothing: the migration that it was for is over")
+        .is_empty()
+        .source("rancher/rancher: pkg/controllers/dashboard/systemcharts/controller.go"),
     known(&[StartsWith("wrangler.cattle.io/")])
         .on("any kind; what follows the slash is the name of the controller")
         .released_by("Rancher, or what is built with its wrangler")

@@ -2,8 +2,9 @@
 
 use findings::cause;
 
-use super::entry::{KnownFinalizer, Pattern::*};
+use super::entry::{Back, KnownFinalizer, Pattern::*, UsedBy};
 use super::{in_use, known, outside};
+use crate::state::Field;
 
 pub static KNOWN: &[KnownFinalizer] = &[
     KnownFinalizer::new(
@@ -17,6 +18,13 @@ pub static KNOWN: &[KnownFinalizer] = &[
     .when("the snapshot controller has marked the content, and the snapshot is deleted if its deletionPolicy says so")
     .lost("The snapshot may stay in the storage and cost money")
     .source("kubernetes-csi/external-snapshotter: pkg/sidecar-controller/snapshot_controller.go"),
+    KnownFinalizer::new(&[Is("snapshot.storage.kubernetes.io/pvc-as-source-protection")], &cause::SNAPSHOT_FINALIZER)
+        .on("PersistentVolumeClaim")
+        .released_by("the snapshot controller")
+        .used_by(&[UsedBy::new("snapshot.storage.k8s.io", "volumesnapshots", Back::Field(Field::SourceClaim)).until_ready()])
+        .when("every VolumeSnapshot of the claim is ready to use, also one that has failed for good, or is deleted")
+        .lost("A snapshot that is being made of the claim fails")
+        .source("kubernetes-csi/external-snapshotter: pkg/common-controller/snapshot_controller.go"),
     KnownFinalizer::new(
         &[Domain("snapshot.storage.kubernetes.io"), Domain("groupsnapshot.storage.kubernetes.io")],
         &cause::SNAPSHOT_FINALIZER,
@@ -73,6 +81,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .released_by("topolvm-controller")
         .when("its pods are deleted; today's topolvm-controller no longer sets it and removes it from any claim")
         .lost("Nothing: today's TopoLVM does not use it")
+        .is_empty()
         .source("topolvm/topolvm: internal/controller/persistentvolumeclaim_controller.go"),
     outside(&[Domain("topolvm.io"), Domain("topolvm.cybozu.com")])
         .on("LogicalVolume, Node")

@@ -1,6 +1,6 @@
 //! A program that may take a finalizer off: whether it runs, may, leads, and finishes.
 
-use findings::{Cause, Placeholder, cause};
+use findings::{Cause, Controller, Placeholder, cause};
 
 use super::super::account;
 use super::super::blocking_finalizer::BlockingFinalizer;
@@ -115,6 +115,11 @@ impl Served<'_, '_> {
         let typed = Some(workload).filter(|_| self.serving.by != Some(Basis::Name));
         let root = root
             .step(Step::about(self.case.target, self.case.words()))
+            .given(self.case.controller(match self.serving.runner.stands() {
+                RunnerState::Ready => Controller::Ready,
+                RunnerState::ScaledDown => Controller::ScaledDown,
+                RunnerState::NotReady => Controller::NotReady,
+            }))
             .name_if(Placeholder::Workload, typed.map(|one| format!("{}/{}", one.kind.to_lowercase(), one.name)))
             .name_if(Placeholder::WorkloadNamespace, typed.and(workload.namespace.as_deref()))
             .evidence(workload.to_string(), &self.state)

@@ -1,0 +1,250 @@
+//! Steps that depend on facts of the case: with the fact, and without.
+
+use serde_json::json;
+
+use crate::support::*;
+
+fn widget() -> World {
+    healthy().with_custom("example.com", "widgets", "Widget").active("team").held(
+        "example.com/v1",
+        "Widget",
+        "team",
+        "w",
+        &["example.com/first", "widgets.example.com/cleanup"],
+    )
+}
+
+fn service(kind: &str, set_by: &str) -> Looked {
+    let finalizer = "service.kubernetes.io/load-balancer-cleanup";
+    let world = healthy().active("team").held("v1", "Service", "team", "web", &[finalizer]);
+    let world = world.change("/api/v1/services", "web", |one| one["spec"] = json!({"type": kind}));
+    look(world.set_by("/api/v1/services", "web", set_by), object("service", "team", "web"))
+}
+
+fn texts(looked: &Looked) -> Vec<&str> {
+    looked.report.roots[0].finding.remedy.steps.iter().map(|step| step.text.as_str()).collect()
+}
+
+fn has(looked: &Looked, text: &str) -> bool {
+    texts(looked).iter().any(|one| one.contains(text))
+}
+
+#[test]
+fn a_controller_that_runs_is_not_restored() {
+    let world = widget().deployment("ops", "op", 1, 1).may_change("ops", "op", "example.com", "widgets");
+    let looked = look(world, object("widget", "team", "w"));
+    let log = "kubectl -n ops logs deployment/op --since=1h --tail=200";
+    assert!(looked.commands().contains(&log.to_owned()), "{:?}", looked.commands());
+    assert!(!has(&looked, "Last resort") && !has(&looked, "install the same version"), "{:#?}", texts(&looked));
+    let looked = look(widget(), object("widget", "team", "w"));
+    assert!(!looked.commands().iter().any(|one| one.contains(" logs ")), "{:?}", looked.commands());
+}
+
+/// The command takes off the finalizer that is meant, where it stands, and nothing else.
+#[test]
+fn a_finalizer_that_nothing_removes_is_taken_off_last_and_guarded() {
+    let looked = look(widget(), object("widget", "team", "w"));
+    assert_eq!(looked.causes(), ["FinalizerControllerGone"; 2], "{:#?}", looked.report);
+    for (root, (index, finalizer)) in
+        looked.report.roots.iter().zip([(0, "example.com/first"), (1, "widgets.example.com/cleanup")])
+    {
+        let last = root.finding.remedy.steps.last().unwrap();
+        assert!(last.text.starts_with("Last resort. Lost,"), "{}", last.text);
+        let expected = format!(
+            "kubectl patch widgets.example.com w -n team --type=json -p '[{{\"op\":\"test\",\"path\":\"/metadata/uid\",\
+             \"value\":\"Widget-w\"}},{{\"op\":\"test\",\"path\":\"/metadata/finalizers/{index}\",\"value\":\"{finalizer}\"}},\
+             {{\"op\":\"remove\",\"path\":\"/metadata/finalizers/{index}\"}}]'"
+        );
+        assert_eq!(last.command.as_deref(), Some(expected.as_str()));
+    }
+}
+
+#[test]
+fn a_service_that_never_had_a_load_balancer() {
+    let looked = service("ClusterIP", "helm");
+    assert_eq!(looked.causes(), ["LoadBalancerCleanupPending"]);
+    assert!(looked.chain(0)[0].contains("spec.type ClusterIP, no load balancer"), "{:?}", looked.chain(0));
+    assert!(has(&looked, "nothing is left to clean up") && !has(&looked, "Restore the cloud"), "{:#?}", texts(&looked));
+    let remedy = &looked.report.roots[0].finding.remedy;
+    assert!(!remedy.breaks.contains("costs money"), "{}", remedy.breaks);
+    // It may have had one.
+    for (kind, set_by) in [("LoadBalancer", "helm"), ("ClusterIP", "cloud-controller-manager")] {
+        let looked = service(kind, set_by);
+        assert!(has(&looked, "Restore the cloud") && has(&looked, "Last resort"), "{kind}: {:#?}", texts(&looked));
+        assert!(looked.report.roots[0].finding.remedy.breaks.contains("costs money"));
+    }
+}
+
+#[test]
+fn a_volume_whose_node_is_gone_is_not_detached_by_trying_again() {
+    let attachment = |node: &str| {
+        let world = healthy();
+        let asked = world.ago(5000);
+        let world = world.with(json!({
+            "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment",
+            "metadata": {
+                "name": "csi-1", "uid": "va-1", "deletionTimestamp": asked, "finalizers": ["external-attacher/csi-example-com"]
+            },
+            "spec": {"attacher": "csi.example.com", "nodeName": node, "source": {"persistentVolumeName": "pv-1"}},
+            "status": {"attached": true, "detachError": {"message": "node wasn't found"}}
+        }));
+        look(world, object("volumeattachment", "", "csi-1"))
+    };
+    let looked = attachment("lost");
+    let last = looked.report.roots[0].finding.remedy.steps.last().unwrap();
+    assert!(
+        last.text
+            .starts_with("Last resort, only if the storage's own console shows the volume attached to no instance")
+    );
+    assert!(last.command.as_ref().unwrap().contains("external-attacher/csi-example-com"), "{last:?}");
+    assert!(!has(&looked, "tries again") && has(&looked, "Node lost does not exist"), "{:#?}", texts(&looked));
+    let looked = attachment("node-a");
+    assert!(has(&looked, "tries again") && !has(&looked, "Last resort"), "{:#?}", texts(&looked));
+}
+
+/// The kubelet's reports are refused, whatever it has cleaned up.
+#[test]
+fn a_pod_whose_namespace_is_gone() {
+    let world = || healthy().going_pod("dataplane", "p", "node-a", "Succeeded");
+    let looked = look(world().without_namespace("dataplane"), object("pod", "dataplane", "p"));
+    assert_eq!(looked.causes(), ["ContentWithoutNamespace"], "{:#?}", looked.report);
+    assert!(looked.commands().iter().any(|one| one == "kubectl create namespace dataplane"), "{:?}", looked.commands());
+    assert_eq!(look(world(), object("pod", "dataplane", "p")).causes(), ["PodCleanupNotFinished"]);
+}
+
+fn helm_chart(set_by: &str, finalizer: &str) -> World {
+    let path = "/apis/helm.cattle.io/v1/helmcharts";
+    let world = healthy().with_custom("helm.cattle.io", "helmcharts", "HelmChart").active("apps");
+    world.held("helm.cattle.io/v1", "HelmChart", "apps", "s3", &[finalizer]).set_by(path, "s3", set_by)
+}
+
+/// No pod shows it, and it is not installed again.
+#[test]
+fn a_controller_within_the_server_of_k3s_is_not_gone() {
+    for (set_by, finalizer) in
+        [("helm-controller@srv1", "wrangler.cattle.io/on-helm-chart-remove"), ("k3s", "example.com/x")]
+    {
+        let looked = look(helm_chart(set_by, finalizer), object("helmchart", "apps", "s3"));
+        assert_eq!(looked.causes(), ["ControllerCleanupPending"], "{:#?}", looked.report);
+        let log = "journalctl -u k3s -u rke2-server --since -1h --no-pager --grep s3";
+        assert!(looked.commands().iter().any(|one| one == log), "{:?}", looked.commands());
+        assert!(!has(&looked, "Install the same version"), "{:#?}", texts(&looked));
+    }
+    let looked = look(helm_chart("kubectl", "example.com/x"), object("helmchart", "apps", "s3"));
+    assert_eq!(looked.causes(), ["FinalizerControllerGone"]);
+}
+
+/// Rancher's agent sets one on every Deployment, itself included.
+#[test]
+fn a_controller_that_waits_for_itself() {
+    let finalizer = "wrangler.cattle.io/legacy-k3sBasedUpgrader-deprecation";
+    let agent = |going: bool| {
+        let world =
+            if going { healthy().going("cattle-system", all_false()) } else { healthy().active("cattle-system") };
+        let asked = world.ago(600);
+        let world = world.deployment("cattle-system", "cattle-cluster-agent", 1, 0);
+        let world = world.change("/apis/apps/v1/deployments", "cattle-cluster-agent", |one| {
+            one["metadata"]["uid"] = "agent".into();
+            one["metadata"]["deletionTimestamp"] = asked.into();
+            one["metadata"]["finalizers"] = json!([finalizer]);
+        });
+        let account = json!([sa("cattle-system", "cattle-cluster-agent")]);
+        let world = world.grants("cattle", &["*"], &["*"], &["*"], account);
+        look(world, object("deployment", "cattle-system", "cattle-cluster-agent"))
+    };
+    let looked = agent(true);
+    assert_eq!(looked.causes(), ["FinalizerOwnerInSameNamespace"], "{:#?}", looked.report);
+    assert!(looked.chain(0).pop().unwrap().contains("is itself being deleted"), "{:?}", looked.chain(0));
+    assert!(
+        has(&looked, "nothing is left to clean up") && !has(&looked, "from another namespace"),
+        "{:#?}",
+        texts(&looked)
+    );
+    let looked = agent(false);
+    assert!(looked.chain(0).pop().unwrap().contains("is itself being deleted"), "{:?}", looked.chain(0));
+}
+
+const SOURCE_PROTECTION: &str = "snapshot.storage.kubernetes.io/pvc-as-source-protection";
+
+fn claim(snapshots: serde_json::Value) -> Looked {
+    let world = healthy().with_custom("snapshot.storage.k8s.io", "volumesnapshots", "VolumeSnapshot").active("shop");
+    let world = world.held("v1", "PersistentVolumeClaim", "shop", "data", &[SOURCE_PROTECTION]).with(snapshots);
+    look(world, object("pvc", "shop", "data"))
+}
+
+fn snapshot(name: &str, source: &str, status: serde_json::Value) -> serde_json::Value {
+    json!({
+        "apiVersion": "snapshot.storage.k8s.io/v1", "kind": "VolumeSnapshot",
+        "metadata": {"name": name, "namespace": "shop", "uid": name},
+        "spec": {"source": {"persistentVolumeClaimName": source}}, "status": status
+    })
+}
+
+/// The snapshots that are not finished hold it, with what they report.
+#[test]
+fn a_claim_waits_for_its_snapshots() {
+    let failed = json!({"readyToUse": false, "error": {"message": "class \"fast\" not found"}});
+    let looked = claim(json!([
+        snapshot("nightly-1", "data", failed),
+        snapshot("nightly-2", "data", json!({})),
+        snapshot("done", "data", json!({"readyToUse": true})),
+        snapshot("other", "logs", json!({}))
+    ]));
+    assert_eq!(looked.causes(), ["SnapshotFinalizer"], "{:#?}", looked.report);
+    let last = looked.chain(0).pop().unwrap();
+    assert!(last.starts_with("VolumeSnapshot shop/nightly-1: ") && last.contains("class 'fast' not found"), "{last}");
+    assert!(
+        last.contains("VolumeSnapshot shop/nightly-2") && !last.contains("done") && !last.contains("other"),
+        "{last}"
+    );
+    let command = "kubectl describe volumesnapshots.snapshot.storage.k8s.io/nightly-1 -n shop";
+    assert!(looked.commands().iter().any(|one| one == command), "{:?}", looked.commands());
+    // None is left that needs it.
+    let looked = claim(json!([snapshot("done", "data", json!({"readyToUse": true}))]));
+    assert!(looked.chain(0).pop().unwrap().contains("nothing uses it any more"), "{:?}", looked.chain(0));
+    assert!(!has(&looked, "Delete each snapshot"), "{:#?}", texts(&looked));
+}
+
+/// One that is being deleted itself is waited for.
+#[test]
+fn a_user_that_is_being_deleted_is_a_link_of_the_chain() {
+    let world = healthy().with_cluster_wide("gateway.networking.k8s.io", "gatewayclasses", "GatewayClass");
+    let world = world.with_custom("gateway.networking.k8s.io", "gateways", "Gateway").active("shop");
+    let finalizer = "gateway-exists-finalizer.gateway.networking.k8s.io";
+    let version = "gateway.networking.k8s.io/v1";
+    let world = world.held_cluster_wide(version, "GatewayClass", "nginx", finalizer);
+    let world = world.held(version, "Gateway", "shop", "web", &["example.com/hold"]);
+    let path = "/apis/gateway.networking.k8s.io/v1/gateways";
+    let world = world.change(path, "web", |one| one["spec"] = json!({"gatewayClassName": "nginx"}));
+    let looked = look(world, object("gatewayclass", "", "nginx"));
+    assert!(looked.chain(0)[1].starts_with("Gateway shop/web"), "{:?}", looked.chain(0));
+}
+
+/// Crossplane counts usages of a ProviderConfig of the same name in another namespace.
+#[test]
+fn who_uses_one_of_the_same_name_is_no_user() {
+    let group = "azure.m.upbound.io";
+    let world = |namespace: &str| {
+        let world = healthy().with_custom(group, "providerconfigs", "ProviderConfig").active("test-1").active("test-2");
+        let world = world.with_custom(group, "providerconfigusages", "ProviderConfigUsage");
+        let world = world.with(json!({
+            "apiVersion": "azure.m.upbound.io/v1", "kind": "ProviderConfigUsage",
+            "metadata": {"name": "bba1", "namespace": namespace},
+            "providerConfigRef": {"kind": "ProviderConfig", "name": "test"}
+        }));
+        let world = world.deployment("ops", "op", 1, 1).may_change("ops", "op", group, "providerconfigs");
+        let held = world.held("azure.m.upbound.io/v1", "ProviderConfig", "test-2", "test", &["in-use.crossplane.io"]);
+        look(held, object("providerconfig", "test-2", "test"))
+    };
+    let looked = world("test-1");
+    assert_eq!(looked.causes(), ["ProtectedWhileInUse"], "{:#?}", looked.report);
+    let last = looked.chain(0).pop().unwrap();
+    assert!(
+        last.contains("nothing in test-2 uses it; ProviderConfigUsage test-1/bba1 names one of the same name"),
+        "{last}"
+    );
+    assert!(has(&looked, "Last resort") && !has(&looked, "delete it first"), "{:#?}", texts(&looked));
+    let looked = world("test-2");
+    assert!(looked.chain(0).pop().unwrap().starts_with("ProviderConfigUsage test-2/bba1"), "{:?}", looked.chain(0));
+    assert!(has(&looked, "delete it first") && !has(&looked, "Last resort"), "{:#?}", texts(&looked));
+}

@@ -1,0 +1,164 @@
+//! What a step depends on: facts of the case, which a rule of the cluster supplies.
+
+use std::mem::discriminant;
+
+/// How the program stands that must finish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Controller {
+    /// It has a ready pod.
+    Ready,
+    /// It should run, and no pod of it is ready.
+    NotReady,
+    /// Its workload is scaled to 0.
+    ScaledDown,
+    /// Nothing was found that could be it.
+    Absent,
+    /// It runs where workloads do not show it: in a cloud's control plane, in a pod of its own kind.
+    Hidden,
+    /// It is a part of the server of k3s or RKE2.
+    InServer,
+    /// What could show it was not readable, or shows nothing of this finalizer.
+    Unknown,
+}
+
+/// Whether an object exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existence {
+    /// It does.
+    Present,
+    /// The API server has none of this name.
+    Gone,
+}
+
+/// What would be lost if its controller never came back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cleanup {
+    /// As far as is known, what the finalizer stands for.
+    Pending,
+    /// The object shows that nothing is left to clean up.
+    Nothing,
+}
+
+/// Why a PodDisruptionBudget allows no eviction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Budget {
+    /// A program looks after it, or after its pods.
+    OfProgram,
+    /// `maxUnavailable` is 0.
+    NoneUnavailable,
+    /// It wants as many pods as there are.
+    All,
+    /// Too few of its pods are ready.
+    TooFewReady,
+    /// Nobody has counted its pods since it was made or changed.
+    NotCounted,
+}
+
+/// Who uses an object that waits for the last of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Users {
+    /// Somebody does.
+    Some,
+    /// Nobody is left.
+    None,
+    /// Only objects of another namespace name one that is called so.
+    Elsewhere,
+    /// They could not be looked at, or it is not known which kinds use it.
+    Unknown,
+}
+
+/// One fact of a case. Of each kind of fact a case has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Circumstance {
+    /// How the controller stands.
+    Controller(Controller),
+    /// What is left to clean up.
+    Cleanup(Cleanup),
+    /// Whether the Node exists.
+    Node(Existence),
+    /// Whether the CSI driver is installed.
+    Driver(Existence),
+    /// Whether the class exists that the object names.
+    Class(Existence),
+    /// Why a budget allows no eviction.
+    Budget(Budget),
+    /// Who uses the object.
+    Users(Users),
+}
+
+impl Circumstance {
+    /// After "when".
+    pub fn words(self) -> &'static str {
+        match self {
+            Circumstance::Controller(Controller::Ready) => "its controller has a ready pod",
+            Circumstance::Controller(Controller::NotReady) => "no pod of its controller is ready",
+            Circumstance::Controller(Controller::ScaledDown) => "its controller is scaled to 0",
+            Circumstance::Controller(Controller::Absent) => "no controller was found",
+            Circumstance::Controller(Controller::Hidden) => "its controller runs where workloads do not show it",
+            Circumstance::Controller(Controller::InServer) => "its controller is a part of the server of k3s or RKE2",
+            Circumstance::Controller(Controller::Unknown) => "it is not known whether its controller runs",
+            Circumstance::Cleanup(Cleanup::Pending) => "its clean-up may not be done",
+            Circumstance::Cleanup(Cleanup::Nothing) => "nothing is left to clean up",
+            Circumstance::Node(Existence::Present) => "the Node exists",
+            Circumstance::Node(Existence::Gone) => "the Node does not exist",
+            Circumstance::Driver(Existence::Present) => "the driver is installed",
+            Circumstance::Driver(Existence::Gone) => "the driver is not installed",
+            Circumstance::Users(Users::Some) => "an object that uses it is left",
+            Circumstance::Users(Users::None) => "nothing uses it any more",
+            Circumstance::Users(Users::Elsewhere) => "only objects of other namespaces name one that is called so",
+            Circumstance::Users(Users::Unknown) => "it is not known what uses it",
+            Circumstance::Budget(Budget::OfProgram) => "a program looks after the budget or its pods",
+            Circumstance::Budget(Budget::NoneUnavailable) => "the budget's maxUnavailable is 0",
+            Circumstance::Budget(Budget::All) => "the budget wants as many pods as there are",
+            Circumstance::Budget(Budget::NotCounted) => "the budget's pods have not been counted",
+            Circumstance::Budget(Budget::TooFewReady) => "too few of its pods are ready",
+            Circumstance::Class(Existence::Present) => "the class that it names exists",
+            Circumstance::Class(Existence::Gone) => "the class that it names does not exist",
+        }
+    }
+
+    pub(super) fn is_about_the_same(self, other: Self) -> bool {
+        discriminant(&self) == discriminant(&other)
+    }
+}
+
+/// The facts of one case.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Circumstances(Vec<Circumstance>);
+
+impl Circumstances {
+    /// Notes a fact, in place of what was noted of the same.
+    pub fn set(&mut self, fact: Circumstance) {
+        self.0.retain(|other| !other.is_about_the_same(fact));
+        self.0.push(fact);
+    }
+
+    /// Whether this is so.
+    pub fn has(&self, fact: Circumstance) -> bool {
+        self.0.contains(&fact)
+    }
+
+    /// Whether of each kind of fact in `when` one of those that are named is so.
+    pub fn meet(&self, when: &[Circumstance]) -> bool {
+        when.iter().all(|one| when.iter().any(|other| other.is_about_the_same(*one) && self.has(*other)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_each_kind_of_fact_one_must_be_so() {
+        const ABSENT: Circumstance = Circumstance::Controller(Controller::Absent);
+        const UNKNOWN: Circumstance = Circumstance::Controller(Controller::Unknown);
+        const PENDING: Circumstance = Circumstance::Cleanup(Cleanup::Pending);
+        let mut facts = Circumstances::default();
+        assert!(facts.meet(&[]) && !facts.meet(&[ABSENT]), "what was not looked at is not so");
+        facts.set(UNKNOWN);
+        assert!(facts.meet(&[ABSENT, UNKNOWN]) && !facts.meet(&[UNKNOWN, PENDING]));
+        facts.set(PENDING);
+        facts.set(ABSENT);
+        assert!(facts.meet(&[ABSENT, PENDING]) && !facts.meet(&[UNKNOWN]), "one of each");
+    }
+}
