@@ -106,7 +106,8 @@ impl Finding {
 
     /// Gives it the steps for each of these instead of its own, where its root is one of several.
     pub fn take_steps_for(&mut self, each: &[Values]) {
-        self.remedy.steps = Remedy::steps(self.cause.0, each.get(..MAX_STEPS).unwrap_or(each));
+        self.remedy.steps =
+            Remedy::steps(self.cause.0, each.get(..MAX_STEPS).unwrap_or(each), &Circumstances::default());
     }
 
     /// Bounds and cleans every text in it: one that was read may say anything.

@@ -232,6 +232,13 @@ impl<'a> Lister<'a> {
         self.facts(Question::Objects { resource, scope, select, detail }).and_then(objects_of_kind)
     }
 
+    /// Whether a list of these objects was read to its end: of one that was cut, what is not in it may exist.
+    pub fn is_whole(&self, resource: &Resource, scope: Scope, detail: Detail) -> bool {
+        let question = Question::Objects { resource: resource.clone(), scope, select: Select::Every, detail };
+        self.depends_on(Dependency::answer(&question));
+        complete::<Object>(self.state, &question).is_some()
+    }
+
     /// Whether all objects of a kind are known by their metadata.
     pub fn has_all(&self, resource: &Resource) -> bool {
         let (resource, scope) = (resource.clone(), Scope::All);

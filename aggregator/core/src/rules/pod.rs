@@ -118,10 +118,6 @@ fn judge(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) {
     let has_node = !pod.spec.node_name.is_empty();
     let is_done = pod.metadata.deletion_grace_period_seconds == Some(0) || !has_node;
     if !pod.metadata.finalizers.is_empty() && is_done {
-        if let Some(found) = object::without_namespace(lister, target, diagnosis) {
-            diagnosis.causes.push(found);
-            return;
-        }
         let finalizers = pod.metadata.finalizers.join(", ");
         if !has_node || pod.is_mirror() {
             diagnosis.words.push_str(&format!("; held by finalizer {finalizers}"));

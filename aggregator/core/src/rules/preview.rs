@@ -59,6 +59,10 @@ pub fn explain(lister: &Lister, target: &ObjectRef, look: fn(&Lister, &ObjectRef
         in_use(target, &mut diagnosis);
     }
     diagnosis.causes.retain(|found| found.holds_from_the_start && found.verdict != Verdict::Progressing);
+    // Before a deletion its finalizers are what makes it safe.
+    for found in &mut diagnosis.causes {
+        found.draft.names.retain(|placeholder, _| placeholder != Placeholder::FinalizerPatch);
+    }
     if requested_objects::is_named(lister, target) || release.is_some_and(|release| release.target() == *target) {
         live_volume_holders::explain(lister, target, &mut diagnosis);
     }

@@ -248,3 +248,21 @@ fn who_uses_one_of_the_same_name_is_no_user() {
     assert!(looked.chain(0).pop().unwrap().starts_with("ProviderConfigUsage test-2/bba1"), "{:?}", looked.chain(0));
     assert!(has(&looked, "delete it first") && !has(&looked, "Last resort"), "{:#?}", texts(&looked));
 }
+
+/// Before a deletion its finalizers are what makes it safe.
+#[test]
+fn no_finalizer_is_taken_off_before_the_deletion() {
+    let subject = |before: bool| {
+        let (word, namespace, name) = ("widget".to_owned(), "team".to_owned(), "w".to_owned());
+        match before {
+            true => aggregator_core::state::Subject::Before { word, namespace, name },
+            false => aggregator_core::state::Subject::Object { word, namespace, name },
+        }
+    };
+    let live = widget().change("/apis/example.com/v1/widgets", "w", |one| {
+        one["metadata"]["deletionTimestamp"] = json!(null);
+    });
+    let looked = look(live, subject(true));
+    assert!(!looked.report.roots.is_empty() && !has(&looked, "Last resort"), "{:#?}", looked.report);
+    assert!(has(&look(widget(), subject(false)), "Last resort"));
+}

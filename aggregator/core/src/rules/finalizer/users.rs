@@ -54,7 +54,7 @@ pub fn add(
 }
 
 fn look<'a>(lister: &Lister<'a>, case: &BlockingFinalizer, diagnosis: &mut Diagnosis, kinds: &[&UsedBy]) -> Found<'a> {
-    let (mut own, mut elsewhere) = (Vec::new(), Vec::new());
+    let (mut own, mut elsewhere, mut is_whole) = (Vec::new(), Vec::new(), true);
     for used_by in kinds {
         let answer = lister.discovery();
         let Some(discovery) = diagnosis.optional("API discovery", "who uses the object", answer) else {
@@ -75,10 +75,11 @@ fn look<'a>(lister: &Lister<'a>, case: &BlockingFinalizer, diagnosis: &mut Diagn
             Some(namespace) if !used_by.by_name => within(namespace),
             _ => Scope::All,
         };
-        let answer = match used_by.by {
-            Back::Field(_) => lister.objects(&resource, scope),
-            Back::Owner => lister.metadata(&resource, scope),
+        let (answer, detail) = match used_by.by {
+            Back::Field(_) => (lister.objects(&resource, scope.clone()), Detail::Full),
+            Back::Owner => (lister.metadata(&resource, scope.clone()), Detail::Metadata),
         };
+        is_whole &= lister.is_whole(&resource, scope, detail);
         let source = resource.for_kubectl();
         let Some(all) = diagnosis.optional(&source, "who uses the object", answer) else { return Found::Unseen };
         for one in all.into_iter().filter(|one| used_by.is_used(one, case)) {
@@ -94,7 +95,8 @@ fn look<'a>(lister: &Lister<'a>, case: &BlockingFinalizer, diagnosis: &mut Diagn
             if is_own { own.push(user) } else { elsewhere.push(user) }
         }
     }
-    Found::Users(own, elsewhere)
+    // Of those that were left out one may use it.
+    if own.is_empty() && !is_whole { Found::Unseen } else { Found::Users(own, elsewhere) }
 }
 
 /// The resource in its preferred version, its kind, and whether its objects live in namespaces.
