@@ -71,7 +71,7 @@ fn is_released(volume: &PersistentVolume) -> bool {
 
 fn base(cause: &'static findings::Cause, target: &ObjectRef, attachment: &Attachment) -> RootCause {
     let Meta { uid, finalizers, deletion_timestamp, .. } = &attachment.metadata;
-    let attacher = finalizers.iter().enumerate().find(|(_, one)| one.starts_with("external-attacher/"));
+    let attacher = finalizers.iter().enumerate().find(|(_, name)| name.starts_with("external-attacher/"));
     let attacher = attacher.filter(|_| deletion_timestamp.is_some() && !uid.is_empty());
     RootCause::below(cause, target)
         .name_if(Placeholder::FinalizerPatch, attacher.map(|(index, one)| finalizer_patch(uid, index, one)))
