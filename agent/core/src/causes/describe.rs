@@ -94,12 +94,23 @@ pub fn mount(mount: &Mount) -> Subject {
 /// What is to be said of a mount of which no holder was found, and of the search: whoever could not be looked at may be one.
 pub fn missing_holder(search: Option<&HolderSearch>) -> (&'static str, String) {
     match search {
-        Some(search) if search.unreadable > 0 => {
-            let HolderSearch { looked_at, unreadable, .. } = search;
-            let says = format!("{looked_at} processes looked at, none holds it; {unreadable} could not be looked at");
-            ("mounted, and nothing was found that holds it", says)
+        Some(search) if search.unreadable > 0 || search.unsearched_namespaces > 0 => {
+            ("mounted, and nothing was found that holds it", searched(search))
         }
         _ => ("mounted, and nothing holds it", "no process holds the mount".to_owned()),
+    }
+}
+
+/// How a search went that has found no holder.
+pub fn searched(search: &HolderSearch) -> String {
+    let HolderSearch { looked_at, unreadable, unsearched_namespaces: kept, .. } = search;
+    let says = format!("{looked_at} processes looked at, none holds it; {unreadable} could not be looked at");
+    match kept {
+        0 => says,
+        kept => format!(
+            "{says}; not searched: {}, kept by a bind mount",
+            count(*kept as usize, "mount namespace without a process", "mount namespaces without a process")
+        ),
     }
 }
 

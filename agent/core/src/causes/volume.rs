@@ -207,10 +207,7 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
         }
     }
     let says = match searched {
-        Some(search) => format!(
-            "{} processes looked at, none holds it; {} could not be looked at",
-            search.looked_at, search.unreadable
-        ),
+        Some(search) => describe::searched(search),
         None => "no search was made".to_owned(),
     };
     // Until then the next try may do.
@@ -387,5 +384,16 @@ mod tests {
         );
         seen.holders[0].behind_unread_tables = 1;
         assert_eq!(causes(&seen), ["VolumeMountedNoHolder"]);
+    }
+
+    /// It may be held in there.
+    #[test]
+    fn a_namespace_without_a_process_is_said_to_be_not_searched() {
+        let mut seen = sample::mounted("ext4");
+        volume(&mut seen).vol_data = VolData::NotCsi;
+        seen.holders[0].unsearched_namespaces = 1;
+        assert_eq!(causes(&seen), ["VolumeMountedNoHolder"]);
+        let text = serde_json::to_string(&judge(&seen).pods[0].findings[0].evidence).unwrap();
+        assert!(text.contains("not searched: 1 mount namespace without a process, kept by a bind mount"), "{text}");
     }
 }

@@ -22,6 +22,9 @@ pub struct HolderSearch {
     /// hide a holder there.
     #[serde(default)]
     pub behind_unread_tables: u32,
+    /// How many mount namespaces live on without a process, by a bind mount: nothing looks into those.
+    #[serde(default)]
+    pub unsearched_namespaces: u32,
     /// Sockets that may be bound in it: their names are relative, and to what is not told.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub relative_sockets: Vec<RelativeSocket>,

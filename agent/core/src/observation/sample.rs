@@ -286,6 +286,7 @@ pub fn holder_search(mount_point: &HostPath, dev: Dev) -> HolderSearch {
         looked_at: 9,
         unreadable: 0,
         behind_unread_tables: 0,
+        unsearched_namespaces: 0,
         relative_sockets: Vec::new(),
         mappings: Seen::Missing,
     }

@@ -21,7 +21,10 @@ mod space;
 #[cfg(test)]
 mod tests;
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
 
 use searches::Searches;
 
@@ -96,7 +99,27 @@ pub fn search(
     loops::backing_files(&spaces, kubelet.ns, &mut searches);
     deep::search(targets, &spaces, &tables, &all, options, &mut searches);
     spaces.iter().for_each(|space| sockets::relative_in(space, &mut searches));
-    searches.finish(all.group_by_mount_ns().unreadable, unread)
+    let mut found = searches.finish(all.group_by_mount_ns().unreadable, unread);
+    let kept = kept_namespaces(&tables, &all);
+    found.iter_mut().for_each(|search| search.unsearched_namespaces = kept);
+    found
+}
+
+/// How many mount namespaces are kept by a bind mount of them alone. One that is kept by a descriptor only is not seen.
+fn kept_namespaces(tables: &[space::Namespace], all: &ProcessIndex) -> u32 {
+    let mut kept = BTreeSet::new();
+    for namespace in tables {
+        namespace.table.mounts(|mount| {
+            if mount.fs_type() == b"nsfs" {
+                let root = mount.root();
+                let inode = root.strip_prefix(b"mnt:[").and_then(|rest| rest.strip_suffix(b"]"));
+                let inode = inode.and_then(|inode| std::str::from_utf8(inode).ok()?.parse::<u64>().ok());
+                kept.extend(inode.filter(|inode| !all.group_by_mount_ns().pids.contains_key(inode)));
+            }
+            false
+        });
+    }
+    u32::try_from(kept.len()).unwrap_or(u32::MAX)
 }
 
 /// A search in which nobody was found yet.
@@ -108,6 +131,7 @@ fn empty(target: &Mount) -> HolderSearch {
         looked_at: 0,
         unreadable: 0,
         behind_unread_tables: 0,
+        unsearched_namespaces: 0,
         relative_sockets: Vec::new(),
         mappings: Seen::Missing,
     }

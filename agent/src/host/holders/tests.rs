@@ -154,6 +154,20 @@ fn a_socket_bound_by_a_relative_name_may_be_one() {
     assert!(stage.umount_is_busy());
 }
 
+/// It was made by a process that has ended.
+#[test]
+fn a_namespace_that_a_bind_mount_keeps_is_not_searched() {
+    let mut stage = Stage::new();
+    let before = stage.search().unsearched_namespaces;
+    let base = stage.base.clone();
+    let (output, status) = stage.ns.attempt(&format!(
+        "touch {base}/kept && mkdir {base}/private && mount -t tmpfs p {base}/private && mount --make-private {base}/private \
+         && touch {base}/private/kept && unshare --mount={base}/private/kept true"
+    ));
+    assert_eq!(status, 0, "{output}");
+    assert_eq!(stage.search().unsearched_namespaces, before + 1);
+}
+
 /// Its descriptor is closed.
 #[test]
 fn a_file_registered_with_io_uring() {
