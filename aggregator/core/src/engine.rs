@@ -14,10 +14,11 @@ use crate::rules;
 use crate::shares::Shares;
 use crate::state::{Fault, ObjectRef, Question, Scope, State, known};
 
-/// More than this is not looked into; the report says so.
-const MAX_OBJECTS: usize = 4000;
-/// Nor so much that what is known of it takes more memory, shared out per namespace.
+/// What is known of the objects that are looked into takes no more, shared out per namespace; the report says so.
 const MAX_BYTES: usize = 24 << 20;
+/// Nor are there more of them: each counts for so many bytes at least.
+const MAX_OBJECTS: usize = 4000;
+const MIN_OBJECT_BYTES: usize = MAX_BYTES / MAX_OBJECTS;
 
 /// Judges the state; of what was judged before only what may be otherwise now. The questions are what should be asked
 /// before the judgement is final.
@@ -54,11 +55,11 @@ fn explain<'v>(
     let mut shares = Shares::new(MAX_BYTES, victims.iter());
     let mut place = |shares: &mut Shares<'v>, graph: &mut Graph, victim: &'v ObjectRef, object: &ObjectRef| {
         let known = graph.find(object);
-        if known.is_some() || graph.len() == MAX_OBJECTS || !shares.has_room(victim) {
+        if known.is_some() || !shares.has_room(victim) {
             return known;
         }
         let explained = kept.explained(lister, object, changes, trace);
-        shares.charge(victim, explained.diagnosis.size_bytes());
+        shares.charge(victim, explained.diagnosis.size_bytes().max(MIN_OBJECT_BYTES));
         Some(graph.add(explained))
     };
     // Of whom something was left out for want of room, and where the search stopped.

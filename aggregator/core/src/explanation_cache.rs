@@ -2,6 +2,7 @@
 //! passed.
 
 use std::cell::Cell;
+use std::hash::Hash;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -12,8 +13,8 @@ use crate::access::Reads;
 use crate::diagnosis::Explained;
 use crate::graph::Named;
 use crate::lister::{Changes, Dependency, Lister, Trace};
-use crate::rules;
 use crate::state::{ObjectRef, Question, State};
+use crate::{rules, shares};
 
 /// After so many seconds a deadline may have passed, or after a hundredth of the time for which the object should have been
 /// gone, a minute at most: what a deadline changes of it is told in minutes by then.
@@ -136,6 +137,30 @@ impl ExplanationCache {
         state.answers.keys().filter(move |question| used.contains(&Dependency::answer(question)))
     }
 
+    /// For which namespace each answer is needed; empty for what more than one needs.
+    pub fn namespaces(&self) -> HashMap<Dependency, &str> {
+        // An object of no namespace is explained for that of what waits for it.
+        let mut of_objects: HashMap<&ObjectRef, &str> = HashMap::default();
+        let explained = self.objects.keys().map(|Named(explained)| &explained.object);
+        let own = |object| (object, shares::namespace(object));
+        let mut waiting: Vec<(&ObjectRef, &str)> = explained.map(own).filter(|(_, own)| *own != SHARED).collect();
+        while let Some((object, namespace)) = waiting.pop() {
+            let Some((Named(explained), _)) = self.objects.get_key_value(object) else { continue };
+            if let Some(namespace) = join(&mut of_objects, &explained.object, namespace) {
+                let next = explained.diagnosis.waits_for.iter().filter(|next| shares::namespace(next) == SHARED);
+                waiting.extend(next.map(|next| (next, namespace)));
+            }
+        }
+        let mut of_answers = HashMap::default();
+        for (Named(explained), basis) in &self.objects {
+            let namespace = of_objects.get(&explained.object).copied().unwrap_or(SHARED);
+            for dependency in &basis.trace.dependencies {
+                join(&mut of_answers, dependency.whole(), namespace);
+            }
+        }
+        of_answers
+    }
+
     /// The answers on which the judgement of these objects rests, down to their roots.
     pub fn dependencies(&self, objects: impl IntoIterator<Item = ObjectRef>) -> HashSet<Dependency> {
         let mut waiting: Vec<ObjectRef> = objects.into_iter().collect();
@@ -149,6 +174,17 @@ impl ExplanationCache {
         }
         dependencies
     }
+}
+
+/// What more than one namespace needs is for all.
+const SHARED: &str = "";
+
+/// Notes for whom something is; returns that if it is another than before.
+fn join<'n, K: Hash + Eq>(all: &mut HashMap<K, &'n str>, key: K, namespace: &'n str) -> Option<&'n str> {
+    let before = all.get(&key).copied();
+    let now = if before.is_none_or(|before| before == namespace) { namespace } else { SHARED };
+    all.insert(key, now);
+    (before != Some(now)).then_some(now)
 }
 
 #[cfg(test)]

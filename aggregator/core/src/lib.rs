@@ -20,7 +20,7 @@ pub mod messages;
 pub mod report;
 pub mod resource;
 mod rules;
-mod shares;
+pub mod shares;
 pub mod state;
 
 pub use rules::{KnownFinalizer, known_finalizers};

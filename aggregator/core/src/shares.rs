@@ -1,4 +1,6 @@
-//! A budget of bytes that is shared out per namespace, so that a flood in one costs that one.
+//! What all share, shared out per namespace, so that a flood in one costs that one: a budget of bytes, turns, and places.
+
+use std::collections::BTreeSet;
 
 use foldhash::{HashMap, HashSet};
 
@@ -42,12 +44,69 @@ impl<'n> Shares<'n> {
 }
 
 /// Whose share an object counts for. A namespace counts for itself; objects of no namespace together for one.
-fn namespace(object: &ObjectRef) -> &str {
+pub fn namespace(object: &ObjectRef) -> &str {
     const NAMESPACES: ApiResource = known::NAMESPACES;
     match &object.namespace {
         Some(namespace) => namespace,
         None if *object.kind == *NAMESPACES.kind => &object.name,
         None => "",
+    }
+}
+
+/// In the order in which namespaces take turns: the first of each, then the second of each.
+pub fn in_turns<'n, T>(all: impl IntoIterator<Item = T>, namespace: impl Fn(&T) -> &'n str) -> Vec<T> {
+    let mut counts: HashMap<&str, usize> = HashMap::default();
+    let mut ranked: Vec<(usize, T)> = Vec::new();
+    for one in all {
+        let count = counts.entry(namespace(&one)).or_default();
+        ranked.push((*count, one));
+        *count += 1;
+    }
+    ranked.sort_by_key(|(rank, _)| *rank);
+    ranked.into_iter().map(|(_, one)| one).collect()
+}
+
+/// Who has which of a limited number of places. What is asked of it does not depend on how many are taken.
+#[derive(Clone, Debug, Default)]
+pub struct Places<K> {
+    taken: HashMap<String, BTreeSet<K>>,
+    /// How many each namespace has.
+    sizes: BTreeSet<(usize, String)>,
+}
+
+impl<K: Ord + Clone> Places<K> {
+    /// Takes a place for something of this namespace.
+    pub fn take(&mut self, namespace: &str, key: K) {
+        self.change(namespace, |keys| keys.insert(key));
+    }
+
+    /// Gives it back.
+    pub fn release(&mut self, namespace: &str, key: &K) {
+        self.change(namespace, |keys| keys.remove(key));
+    }
+
+    fn change(&mut self, namespace: &str, change: impl FnOnce(&mut BTreeSet<K>) -> bool) {
+        let keys = self.taken.entry(namespace.to_owned()).or_default();
+        let before = keys.len();
+        change(keys);
+        let after = keys.len();
+        if after == 0 {
+            self.taken.remove(namespace);
+        }
+        if before != after {
+            self.sizes.remove(&(before, namespace.to_owned()));
+        }
+        if before != after && after > 0 {
+            self.sizes.insert((after, namespace.to_owned()));
+        }
+    }
+
+    /// What has to go for one more of this namespace: the last of the namespace that has most, if that has more than this one
+    /// would have.
+    pub fn displaced_by(&self, namespace: &str) -> Option<K> {
+        let with_one = self.taken.get(namespace).map_or(0, BTreeSet::len) + 1;
+        let (_, largest) = self.sizes.last().filter(|(size, _)| *size > with_one)?;
+        self.taken.get(largest)?.last().cloned()
     }
 }
 
@@ -78,5 +137,23 @@ mod tests {
             }
         }
         assert_eq!(taken, 9);
+    }
+
+    #[test]
+    fn namespaces_take_turns() {
+        let all = ["a1", "a2", "a3", "b1", "c1", "b2"];
+        assert_eq!(in_turns(all, |one| &one[..1]), ["a1", "b1", "c1", "a2", "b2", "a3"]);
+    }
+
+    #[test]
+    fn a_place_is_taken_from_whom_has_most() {
+        let mut places = Places::default();
+        (0..5).for_each(|number| places.take("flood", number));
+        assert_eq!(places.displaced_by("flood"), None);
+        assert_eq!(places.displaced_by("small"), Some(4));
+        places.release("flood", &4);
+        places.take("small", 7);
+        (0..3).for_each(|number| places.release("flood", &number));
+        assert_eq!(places.displaced_by("other"), None, "each has one");
     }
 }

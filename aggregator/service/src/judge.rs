@@ -8,6 +8,7 @@ use aggregator_core::explanation_cache::ExplanationCache;
 use aggregator_core::judgement::judge_again;
 use aggregator_core::lister::{Changes, Dependency};
 use aggregator_core::report::ClusterReport;
+use aggregator_core::shares::in_turns;
 use aggregator_core::state::{
     AgentEvent, Answer, Answered, ApiResource, Detail, Facts, Fault, Kind as _, Meta, ObjectRef, Pod, Question, Scope,
     Select, State, Subject, known,
@@ -30,8 +31,8 @@ const MIN_RELIST_ROOM: usize = MAX_OBJECTS / 4 * 3;
 const RELIST_INTERVAL: Duration = Duration::from_secs(30);
 const FULL_RELIST_INTERVAL: Duration = Duration::from_secs(600);
 /// So many questions at once: with more, what comes up meanwhile would wait behind them. At three requests a second they
-/// take half a minute.
-const MAX_BATCH: usize = 90;
+/// take a quarter of a minute.
+const MAX_BATCH: usize = 45;
 /// So many of them are asked again however much is new: else what is over would be told on.
 const MIN_REPEATED: usize = MAX_BATCH / 3;
 /// A watch that has failed for so long is not believed any more.
@@ -315,21 +316,26 @@ impl Judge {
         }
     }
 
-    /// What to ask after a judgement, what nobody has asked yet first, and a part of it where it is much. Each is to be
-    /// answered before it comes up again.
+    /// What to ask after a judgement, what nobody has asked yet first, and a part of it where it is much: then the namespaces
+    /// whose objects need it take turns. Each is to be answered before it comes up again.
     pub fn questions(&mut self, now: Timestamp) -> Vec<Question> {
         self.follow_changes(now);
         let is_pending = |question: &Question| self.asked.get(question).is_some_and(|asked| asked.pending);
         let is_new = |question: &&Question| !watched().contains(question) && !is_pending(question);
-        let new: Vec<Question> = self.wanted.iter().filter(is_new).cloned().collect();
+        let mut new: Vec<Question> = self.wanted.iter().filter(is_new).cloned().collect();
         // What was asked in a time that has not come yet was asked before the clock was set back.
         let due_at = |asked: &Schedule| if asked.at > now { Timestamp::MIN } else { asked.due };
         let due =
             self.asked.iter().filter(|(_, asked)| !asked.pending).map(|(question, asked)| (due_at(asked), question));
         let mut due: Vec<(Timestamp, &Question)> = due.filter(|(at, _)| *at <= now).collect();
         due.sort();
+        let mut due: Vec<Question> = due.into_iter().map(|(_, question)| question.clone()).collect();
+        if new.len() + due.len() > MAX_BATCH {
+            let namespaces = self.kept.namespaces();
+            let needed_by = |question: &Question| namespaces.get(&Dependency::answer(question)).copied().unwrap_or("");
+            (new, due) = (in_turns(new, needed_by), in_turns(due, needed_by));
+        }
         let most_new = MAX_BATCH - due.len().min(MIN_REPEATED);
-        let due: Vec<Question> = due.into_iter().take(MAX_BATCH).map(|(_, question)| question.clone()).collect();
         let all: Vec<Question> = new.into_iter().take(most_new).chain(due).take(MAX_BATCH).collect();
         for question in &all {
             let asked = self.asked.entry(question.clone()).and_modify(|asked| asked.again(now));

@@ -3,64 +3,74 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use aggregator_core::state::Facts;
+use aggregator_core::shares::Places;
+use aggregator_core::state::{Facts, Meta};
 use foldhash::HashMap;
 
 /// By the hash of the uid: where two are the same by chance, an object is looked for that is not there.
 #[derive(Debug, Default)]
-pub struct UidIndex(HashMap<u64, usize>);
+pub struct UidIndex {
+    at: HashMap<u64, usize>,
+    places: Places<u64>,
+}
 
 impl UidIndex {
     /// Of a list as it came.
     pub fn new(facts: &Facts) -> Self {
-        UidIndex(facts.metas().into_iter().enumerate().map(|(at, meta)| (hash(&meta.uid), at)).collect())
+        let mut index = UidIndex::default();
+        facts.metas().into_iter().enumerate().for_each(|(at, meta)| index.insert(meta, at));
+        index
+    }
+
+    fn insert(&mut self, meta: &Meta, at: usize) {
+        self.at.insert(hash(&meta.uid), at);
+        self.places.take(namespace(meta), hash(&meta.uid));
     }
 
     /// How many objects there are.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.at.len()
     }
 
     /// Where the object with this uid stands.
     pub fn find(&self, facts: &Facts, uid: &str) -> Option<usize> {
-        self.0.get(&hash(uid)).copied().filter(|at| facts.uid_at(*at) == Some(uid))
+        self.at.get(&hash(uid)).copied().filter(|at| facts.uid_at(*at) == Some(uid))
     }
 
     /// Adds one object that is not there.
     pub fn append(&mut self, facts: &mut Facts, one: Facts) {
         let at = facts.count();
         facts.append(one);
-        if let Some(uid) = facts.uid_at(at) {
-            self.0.insert(hash(uid), at);
+        if let Some(meta) = facts.meta_at(at) {
+            self.insert(meta, at);
         }
     }
 
     /// Takes out an object of the namespace that has most of them, if that has more than the namespace of `one` would have
     /// with it: what a flood in one namespace leaves out is its own.
     pub fn make_room(&mut self, facts: &mut Facts, one: &Facts) -> Option<Facts> {
-        let namespace_at = |facts: &Facts, at| facts.meta_at(at).map(|meta| meta.namespace.clone().unwrap_or_default());
-        let mut counts: HashMap<String, usize> = HashMap::default();
-        for meta in facts.metas() {
-            *counts.entry(meta.namespace.clone().unwrap_or_default()).or_default() += 1;
-        }
-        let own = namespace_at(one, 0)?;
-        let with_one = counts.get(&own).map_or(1, |count| count + 1);
-        let (largest, _) = counts.into_iter().max_by_key(|(_, count)| *count).filter(|(_, count)| *count > with_one)?;
-        let at = (0..facts.count()).rev().find(|at| namespace_at(facts, *at).as_ref() == Some(&largest))?;
-        let uid = facts.uid_at(at)?.to_owned();
+        let displaced = self.places.displaced_by(namespace(one.meta_at(0)?))?;
+        let uid = facts.uid_at(*self.at.get(&displaced)?)?.to_owned();
         self.take(facts, &uid)
     }
 
     /// Takes out the object with this uid, if it is there.
     pub fn take(&mut self, facts: &mut Facts, uid: &str) -> Option<Facts> {
         let at = self.find(facts, uid)?;
-        self.0.remove(&hash(uid));
+        self.at.remove(&hash(uid));
+        if let Some(meta) = facts.meta_at(at) {
+            self.places.release(namespace(meta), &hash(uid));
+        }
         let taken = facts.swap_remove(at);
         if let Some(moved) = facts.uid_at(at) {
-            self.0.insert(hash(moved), at);
+            self.at.insert(hash(moved), at);
         }
         Some(taken)
     }
+}
+
+fn namespace(meta: &Meta) -> &str {
+    meta.namespace.as_deref().unwrap_or_default()
 }
 
 fn hash(uid: &str) -> u64 {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use aggregator_core::report::{Counted, Held, Root};
+use aggregator_core::shares::{in_turns, namespace};
 
 use axum::extract::{FromRequestParts as _, State};
 use axum::http::request::Parts;
@@ -122,10 +123,11 @@ fn silence_alone(published: &Published, shared: &Shared) -> Result<String, std::
     Ok(text)
 }
 
-/// The roots that an alert tells of, each by itself, and how many more there are. What is on its way should not be gone
-/// yet. Lost nodes come first: what their agents no longer say is told by nobody else.
+/// The roots that an alert tells of, each by itself, and how many more there are: the namespaces of what they hold take turns.
+/// What is on its way should not be gone yet. Lost nodes come first: what their agents no longer say is told by nobody else.
 fn one_by_one<'r>(roots: impl Iterator<Item = &'r Root>) -> (Vec<&'r Root>, u64) {
-    let mut holding: Vec<&Root> = roots.filter(|root| root.verdict > Verdict::Progressing).collect();
+    let holding = roots.filter(|root| root.verdict > Verdict::Progressing);
+    let mut holding = in_turns(holding, |root| root.victims.first().map_or("", |victim| namespace(&victim.held.thing)));
     holding.sort_by_key(|root| !root.finding.cause.node_is_lost);
     let left_out = holding.len().saturating_sub(MAX_ROOTS);
     holding.truncate(MAX_ROOTS);
@@ -207,8 +209,9 @@ fn namespaces(all: &mut Registry, published: &Published) {
         *sums.entry((label.namespace, label.cause)).or_default() += one;
         sums
     });
-    let names = names.into_iter().take(MAX_NAMESPACES);
-    let names = names.map(|((namespace, cause), sum)| (NamespaceLabel { namespace, cause }, sum));
+    let names: Vec<_> = names.into_iter().collect();
+    let names = in_turns(&names, |((namespace, _), _)| namespace.as_str()).into_iter().take(MAX_NAMESPACES);
+    let names = names.map(|((namespace, cause), sum)| (NamespaceLabel { namespace: namespace.clone(), cause }, *sum));
     gauge(all, "namespace_objects", "Held objects by namespace, of the first 200", names);
 }
 
@@ -279,6 +282,23 @@ mod tests {
             behind,
             reads: aggregator_core::access::Reads::default(),
         }
+    }
+
+    #[test]
+    fn old_pods_of_one_namespace_leave_series_for_another() {
+        let of = |namespace: &str, number: usize| {
+            let mut root = root(&cause::FINALIZER_OWNER_UNKNOWN, &format!("{namespace} {number}"), Verdict::Stuck);
+            let (words, reads) = (String::new(), aggregator_core::access::Reads::default());
+            let thing = aggregator_core::state::ObjectRef::pod(namespace, "p");
+            let held = Held { thing, verdict: Verdict::Stuck, overdue_seconds: None, words, reads };
+            let cause = root.finding.cause;
+            root.victims.push(aggregator_core::report::Victim { held, cause, gate: None, chain: Vec::new() });
+            root
+        };
+        let mut roots: Vec<Root> = (0..55).map(|number| of("flood", number)).collect();
+        roots.push(of("other", 0));
+        let (told, _) = one_by_one(roots.iter());
+        assert!(told.iter().any(|root| root.finding.root.contains("other")));
     }
 
     /// Its agent's findings are not called late, and it has no other alert.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use aggregator_core::access::Reads;
 use aggregator_core::report::{ClusterReport, Root};
+use aggregator_core::shares::{Places, namespace};
 use aggregator_core::state::ObjectRef;
 use findings::{CauseRef, Confidence, Gate, Link, Verdict};
 use foldhash::{HashMap, HashMapExt as _};
@@ -51,6 +52,8 @@ pub struct Recorder {
     limits: Limits,
     /// By uid.
     open: BTreeMap<String, Arc<Incident>>,
+    /// The open ones by namespace, the latest last.
+    places: Places<(Timestamp, String)>,
     /// The earliest end first.
     ended: VecDeque<Arc<Incident>>,
     /// Whether the next snapshot is the first, or the first whole one: what is gone by then went unseen.
@@ -62,8 +65,30 @@ impl Recorder {
     pub fn new(limits: Limits, kept: Vec<Incident>) -> Self {
         let (ended, open): (Vec<_>, Vec<_>) =
             kept.into_iter().map(Arc::new).partition(|incident| incident.end.is_some());
-        let open = open.into_iter().map(|incident| (incident.uid.clone(), incident)).collect();
-        Recorder { limits, open, ended: ended.into(), is_new: true }
+        let mut recorder = Recorder { limits, ended: ended.into(), is_new: true, ..Recorder::default() };
+        open.into_iter().for_each(|incident| recorder.open(incident));
+        recorder
+    }
+
+    fn open(&mut self, incident: Arc<Incident>) {
+        self.places.take(namespace(&incident.object), place(&incident));
+        self.open.insert(incident.uid.clone(), incident);
+    }
+
+    fn close(&mut self, uid: &str) -> Option<Arc<Incident>> {
+        let incident = self.open.remove(uid)?;
+        self.places.release(namespace(&incident.object), &place(&incident));
+        Some(incident)
+    }
+
+    /// Whether there is room for one more of the namespace of this object, be it in place of the latest of the namespace that
+    /// has most.
+    fn has_room(&mut self, object: &ObjectRef) -> bool {
+        if self.open.len() < self.limits.open {
+            return true;
+        }
+        let displaced = self.places.displaced_by(namespace(object));
+        displaced.is_some_and(|(_, uid)| self.close(&uid).is_some())
     }
 
     /// All incidents, what is not over first, then the latest end first. Whoever keeps them keeps them as they are now.
@@ -88,23 +113,20 @@ impl Recorder {
         for (uid, going) in snapshot.going {
             let key = Key::from_terminating(going);
             let holds = held.find(&key);
-            let has_room = self.open.len() < limits.open;
-            let incident = match self.open.get_mut(*uid) {
-                Some(incident) => incident,
-                None => {
-                    let is_stuck = |verdict: &Verdict| match verdict {
-                        Verdict::Stuck => true,
-                        Verdict::CannotTell => going.deletion_timestamp <= told_by_then,
-                        Verdict::Progressing | Verdict::Clear => false,
-                    };
-                    let mut verdicts = holds.clone().map(|held| &held.verdict).chain(unexplained.get(&key));
-                    if !has_room || !verdicts.any(is_stuck) {
-                        continue;
-                    }
-                    changed = true;
-                    self.open.entry((*uid).to_owned()).or_insert_with(|| Arc::new(begin(uid, going, now)))
+            if !self.open.contains_key(*uid) {
+                let is_stuck = |verdict: &Verdict| match verdict {
+                    Verdict::Stuck => true,
+                    Verdict::CannotTell => going.deletion_timestamp <= told_by_then,
+                    Verdict::Progressing | Verdict::Clear => false,
+                };
+                let mut verdicts = holds.clone().map(|held| &held.verdict).chain(unexplained.get(&key));
+                if !verdicts.any(is_stuck) || !self.has_room(&going.object()) {
+                    continue;
                 }
-            };
+                changed = true;
+                self.open(Arc::new(begin(uid, going, now)));
+            }
+            let Some(incident) = self.open.get_mut(*uid) else { continue };
             if !is_kept(incident, holds.clone(), now, limits) {
                 update(Arc::make_mut(incident), holds, now, limits);
                 changed = true;
@@ -122,7 +144,8 @@ impl Recorder {
         let gone: Vec<String> =
             self.open.keys().filter(|uid| !snapshot.going.contains_key(uid.as_str())).cloned().collect();
         let is_any = !gone.is_empty();
-        for mut incident in gone.into_iter().filter_map(|uid| self.open.remove(&uid)) {
+        for uid in gone {
+            let Some(mut incident) = self.close(&uid) else { continue };
             Arc::make_mut(&mut incident).end =
                 Some(End { at: snapshot.at, seen: !self.is_new, left_behind: Vec::new() });
             self.ended.push_back(incident);
@@ -161,6 +184,11 @@ impl Recorder {
         self.ended.drain(..excess);
         before != self.ended.len()
     }
+}
+
+/// Where an open incident stands among those of its namespace.
+fn place(incident: &Incident) -> (Timestamp, String) {
+    (incident.stuck_since, incident.uid.clone())
 }
 
 /// An object by its names, of which the kind's are told by two.

@@ -382,3 +382,44 @@ fn what_comes_up_without_end_keeps_nothing_waiting() {
     assert!(old.is_empty(), "never asked again: {old:#?}");
     assert!(new.is_empty(), "never asked: {new:#?}");
 }
+
+/// Each pod has a field manager of its own, about which a question comes up; all are in one namespace but one.
+#[test]
+fn a_flood_of_questions_does_not_put_off_those_of_another_namespace() {
+    let pod = |namespace: &str, number: usize| {
+        let text = format!(
+            r#"{{"metadata":{{"name":"p{number}","namespace":"{namespace}","uid":"{namespace}-{number}",
+            "finalizers":["a.example/hold"],"managedFields":[{{"manager":"program-{namespace}-{number}",
+            "fieldsV1":{{"f:metadata":{{"f:finalizers":{{"v:\"a.example/hold\"":{{}}}}}}}}}}],
+            "creationTimestamp":"1970-01-01T00:00:00Z","deletionTimestamp":"1970-01-01T00:00:00Z"}}}}"#
+        );
+        Facts::object(&watched()[1], text.as_bytes()).unwrap()
+    };
+    let mut judge = Judge::new(seconds(0));
+    watched().iter().for_each(|question| judge.changed(listed(question, false), seconds(0)));
+    let pods = watched()[1].clone();
+    (0..1000).for_each(|number| judge.changed(Change::Applied(pods.clone(), pod("flood", number)), seconds(0)));
+    let answer_all = |judge: &mut Judge, questions: Vec<Question>, at| {
+        questions.into_iter().for_each(|question| judge.answered(nothing(question), at));
+    };
+    let mut batches = 0;
+    let mut next = |judge: &mut Judge| {
+        batches += 1;
+        look(judge, seconds(3600 + batches))
+    };
+    for _ in 0..5 {
+        let questions = next(&mut judge);
+        answer_all(&mut judge, questions, seconds(3600));
+    }
+    judge.changed(Change::Applied(pods, pod("small", 0)), seconds(3600));
+    let is_its_own = |question: &Question| question.to_string().contains("small");
+    let mut count = 0;
+    for _ in 0..4 {
+        let questions = next(&mut judge);
+        assert!(questions.len() <= MAX_BATCH);
+        count += questions.iter().filter(|question| is_its_own(question)).count();
+        answer_all(&mut judge, questions, seconds(3600));
+    }
+    let open = judge.wanted.iter().filter(|question| is_its_own(question)).count();
+    assert!(count > 0 && open == 0, "{count} asked, {open} open; of all {}", judge.wanted.len());
+}

@@ -308,3 +308,37 @@ proptest! {
         let _ = file::decode(&bytes);
     }
 }
+
+/// However many pods of one namespace are stuck, that of another one is remembered.
+#[test]
+fn a_flood_of_incidents_takes_no_room_from_another_namespace() {
+    let limits = Limits { open: 4, ..Limits::default() };
+    let mut recorder = Recorder::new(limits, Vec::new());
+    let names = ["p0", "p1", "p2", "p3", "p4", "other"];
+    let uids = uids(&names);
+    let show = |second: i64, names: &[&str], recorder: &mut Recorder| {
+        let mut going = terminating(names, &uids);
+        let of_other = going.get_mut("uid-other");
+        of_other.into_iter().for_each(|one| one.namespace = Some("small"));
+        let mut root = root(&HELD, Verdict::Stuck, names);
+        for victim in root.victims.iter_mut().filter(|victim| victim.held.thing.name == "other") {
+            victim.held.thing = ObjectRef::pod("small", "other");
+        }
+        let report = report(vec![root]);
+        let on_nodes = BTreeMap::new();
+        recorder.observe(&Snapshot {
+            at: at(second),
+            going: &going,
+            is_whole: true,
+            report: &report,
+            on_nodes: &on_nodes,
+        });
+    };
+    show(0, &names[..5], &mut recorder);
+    assert_eq!(recorder.incidents().count(), 4);
+    for second in 1..4 {
+        show(second, &names, &mut recorder);
+        let small = recorder.incidents().filter(|one| one.object.namespace.as_deref() == Some("small")).count();
+        assert_eq!((recorder.incidents().count(), small), (4, 1));
+    }
+}
