@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use findings::{Evidence, FaultKind, Unknown, clean};
 
 pub use explained::{Explained, Found, Way};
-pub use root_cause::{AgentFinding, RootCause, Step, ToldBy};
+pub use root_cause::{AgentFinding, Claim, FromAgent, RootCause, Step, ToldBy};
 
 use crate::messages::Refusal;
 use crate::state::{Answer, Fault, ObjectRef};
@@ -52,6 +52,8 @@ pub struct Diagnosis {
     pub waits_for: Vec<ObjectRef>,
     /// Causes found at this object.
     pub causes: Vec<RootCause>,
+    /// What Events claim in the name of an agent that others can have written.
+    pub claims: Vec<Claim>,
     /// What its own fields say: evidence of every chain that leads through it.
     pub evidence: Vec<Evidence>,
     /// Objects that wait behind this one and are no problem of their own.
@@ -137,7 +139,7 @@ impl Diagnosis {
         const CAUSE_BYTES: usize = 4096;
         const NAME_BYTES: usize = 256;
         let names = self.waits_for.len() + self.evidence.len() + self.waiting.len() + self.notes.len();
-        2 * NAME_BYTES + CAUSE_BYTES * self.causes.len() + NAME_BYTES * names
+        2 * NAME_BYTES + CAUSE_BYTES * (self.causes.len() + self.claims.len()) + NAME_BYTES * names
     }
 
     /// Whether there is something that holds it.

@@ -110,6 +110,29 @@ pub struct AgentFinding {
     pub remedy: Remedy,
 }
 
+/// What an Event in the name of an agent is worth.
+#[derive(Clone, Debug)]
+pub enum FromAgent {
+    /// Only the agent can have written it.
+    Cause(Box<RootCause>),
+    /// Others can have written it too.
+    Claim(Claim),
+}
+
+/// What others than the agent can have written. It is no cause and cannot become one: it is quoted beside what the API shows.
+#[derive(Clone, Debug)]
+pub struct Claim(Box<RootCause>);
+
+impl Claim {
+    /// As it is quoted.
+    pub(crate) fn quoted(&self) -> Option<crate::report::Claim> {
+        let Claim(claimed) = self;
+        let chain: Vec<Link> = claimed.links().map(|link| Link { root: false, ..link }).collect();
+        let by = claimed.agent.as_ref()?.by.clone();
+        Some(crate::report::Claim { by, finding: claimed.finding(&chain) })
+    }
+}
+
 impl RootCause {
     /// A cause whose root is `object` itself, in this state.
     pub fn here(cause: &'static Cause, object: &ObjectRef, words: impl AsRef<str>) -> Self {
@@ -218,8 +241,6 @@ impl RootCause {
         let is_at_itself = self.here && self.steps.len() == 1;
         let Some(last) = self.steps.last().filter(|_| !is_at_itself) else { return key.to_owned() };
         match (&last.object, &last.what, &self.agent) {
-            // What somebody else may have written must not take the place of what is known.
-            (.., Some(agent)) if agent.by.unverified.is_some() => format!("unverified: {key}"),
             (Some(object), ..) => of_object(object),
             (None, Some(what), Some(agent)) => match what.identity() {
                 Some(what) => format!("{}: {what}", agent.by.node),
@@ -250,10 +271,18 @@ impl RootCause {
         self
     }
 
-    /// An agent says so.
-    pub fn by_agent(mut self, finding: AgentFinding) -> Self {
+    /// An agent says so: a cause only where no other can have written it.
+    pub fn by_agent(mut self, finding: AgentFinding) -> FromAgent {
+        let unverified = finding.by.unverified.clone();
+        let node = finding.by.node.clone();
         self.agent = Some(finding);
-        self
+        match unverified {
+            None => FromAgent::Cause(Box::new(self)),
+            Some(why) => {
+                let missing = format!("that the agent on {node} wrote it: {why}");
+                FromAgent::Claim(Claim(Box::new(self.probable(missing))))
+            }
+        }
     }
 
     /// It goes on by itself.

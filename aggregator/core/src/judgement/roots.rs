@@ -3,7 +3,7 @@
 use findings::{CauseRef, Confidence, Evidence, Finding, RootId};
 use foldhash::{HashMap, HashSet};
 
-use crate::diagnosis::{Explained, Found, RootCause};
+use crate::diagnosis::{Claim, Explained, Found, RootCause};
 use crate::graph::Node;
 use crate::report::{Held, Root, Victim};
 
@@ -11,6 +11,9 @@ use crate::report::{Held, Root, Victim};
 const MAX_EVIDENCE: usize = 24;
 /// More explanations of one root are not kept beside the first.
 const MAX_OTHER_EXPLANATIONS: usize = 4;
+
+/// More claims about one root are not kept.
+const MAX_CLAIMS: usize = 4;
 
 /// Roots in the making.
 #[derive(Default)]
@@ -76,6 +79,12 @@ impl Roots {
             let behind: Vec<String> =
                 diagnosis.waiting.iter().filter(|one| !root.behind.contains(one)).cloned().collect();
             root.behind.extend(behind);
+            let has_room = |root: &Root| root.claims.len() < MAX_CLAIMS;
+            for claim in diagnosis.claims.iter().filter_map(Claim::quoted) {
+                if has_room(root) && !root.claims.iter().any(|known| known.finding.root == claim.finding.root) {
+                    root.claims.push(claim);
+                }
+            }
             if diagnosis.terminating && self.known.insert((index, *node)) {
                 root.on_the_way.push(object.clone());
             }
@@ -109,6 +118,7 @@ impl Draft {
             verdict: cause.verdict,
             finding: found.finding(),
             also: Vec::new(),
+            claims: Vec::new(),
             more_explanations: 0,
             told_by: told_by(cause),
             look_on: cause.look_on(),

@@ -158,6 +158,9 @@ pub struct Root {
     /// How many more explanations there are.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub more_explanations: usize,
+    /// What Events claim of the same in the name of an agent, where others can have written them: none of it is proven.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub claims: Vec<Claim>,
     /// Which agent said it; none for what the API shows by itself.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub told_by: Option<ToldBy>,
@@ -173,6 +176,15 @@ pub struct Root {
     /// What was read for all of it.
     #[serde(skip)]
     pub reads: Reads,
+}
+
+/// What an Event in the name of an agent says that others can have written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Claim {
+    /// In whose name, and why others can have written it.
+    pub by: ToldBy,
+    /// What it says.
+    pub finding: Finding,
 }
 
 fn is_zero(number: &usize) -> bool {

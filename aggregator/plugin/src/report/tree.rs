@@ -2,7 +2,7 @@
 //! holds, and what to type next.
 
 use aggregator_core::diagnosis::ToldBy;
-use aggregator_core::report::{ClusterReport, Held, Root};
+use aggregator_core::report::{Claim, ClusterReport, Held, Root};
 use aggregator_core::state::Subject;
 use findings::render::{self, Detail, Page, Style};
 use findings::{RootId, Verdict, clean, duration};
@@ -129,6 +129,13 @@ fn one_root(page: &mut Page, report: &ClusterReport, root: &Root, detail: Detail
             render::remedy(page, other, PROGRAM, detail);
         }
     }
+    for Claim { by, finding } in &root.claims {
+        page.gap();
+        let state = finding.chain.last().map_or("", |link| link.state.as_str());
+        page.filled("  Claim  ", &format!("{}: \"{state}\"", finding.cause.id));
+        page.filled("         ", &said_by(by));
+        render::remedy(page, finding, PROGRAM, detail);
+    }
     if root.more_explanations > 0 {
         page.filled("  Also   ", &format!("{} more explanations", root.more_explanations));
     }
@@ -151,7 +158,8 @@ fn said_by(by: &ToldBy) -> String {
         .as_ref()
         .map_or(String::new(), |why| format!(" Unverified: {}; so the steps here only look.", clean(why, 200)));
     let steps = format!("The steps are for {node}, as root; all but the first go by what its agent said.");
-    format!("The agent on {node} said so {ago} ago{first}.{late}{unverified} {steps}")
+    let who = if by.unverified.is_some() { "An Event in the name of the agent" } else { "The agent" };
+    format!("{who} on {node} said so {ago} ago{first}.{late}{unverified} {steps}")
 }
 
 /// Objects that the same cause holds and the chain does not show.

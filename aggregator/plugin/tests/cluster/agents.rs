@@ -31,7 +31,7 @@ fn joined(says: AgentEventFixture) -> Looked {
 
 /// Whoever may write Events can have said it.
 fn told_by_anybody(says: AgentEventFixture) -> Looked {
-    look(dstate().told(says), everything())
+    look(dstate().told_by_anybody(says), everything())
 }
 
 /// The kubelet reports, and asks for the object's deletion, when all else is done: a webhook that refuses that holds no
@@ -149,7 +149,7 @@ fn word_for_word() {
             everything(),
         ),
         ("joined-pod-busy", busy().policy(86_400).told(AgentEventFixture::held(&[CWD])), pod.clone()),
-        ("joined-pod-unverified", busy().told(AgentEventFixture::held(&[CWD])), pod),
+        ("joined-pod-unverified", busy().told_by_anybody(AgentEventFixture::held(&[CWD])), pod),
         ("joined-volumes-busy", busy().told(AgentEventFixture::held(&[CWD, NESTED]).of_node()), everything()),
     ] {
         let looked = look(world, subject);
@@ -568,7 +568,7 @@ fn an_end_hides_nothing_that_the_api_shows() {
     let ended = told(over("node-a.1.0", 30));
     is_as_without(&ended);
     let said = notes(&ended);
-    for words in ["(pid 22655 s3fs) is over since 30s, yet pod exam-dstate/p is still there", "Unverified", ASK] {
+    for words in ["(pid 22655 s3fs) is over since 30s, yet pod exam-dstate/p is still there", ASK] {
         assert!(said.contains(words), "{said}");
     }
 }

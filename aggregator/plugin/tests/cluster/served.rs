@@ -55,6 +55,14 @@ impl Server {
     }
 
     fn tell(&self, says: AgentEventFixture) {
+        let metadata = json!({"name": "why-terminating-findings", "creationTimestamp": ago(86_400)});
+        let policy = json!({"failurePolicy": "Fail", "validations": [{"expression": "false"}]});
+        let binding = json!({"policyName": "why-terminating-findings", "validationActions": ["Deny"]});
+        for (plural, spec) in [("validatingadmissionpolicies", policy), ("validatingadmissionpolicybindings", binding)]
+        {
+            let object = json!({"metadata": metadata, "spec": spec});
+            self.store().put(plural, None, "why-terminating-findings", &object).unwrap();
+        }
         let event = says.event(ago);
         self.store().put("events", Some("default"), event["metadata"]["name"].as_str().unwrap(), &event).unwrap();
     }

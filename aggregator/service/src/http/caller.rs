@@ -10,6 +10,7 @@ use super::Shared;
 use super::peer::Peer;
 use super::rate_limit::RateLimits;
 use super::review::{MAX_TOKEN_BYTES, NotReviewed, Reviews, User};
+use super::unread_answers::Asker;
 
 /// Somebody the API server knows.
 pub struct Caller {
@@ -86,6 +87,9 @@ impl FromRequestParts<Shared> for Caller {
             Ok(None) => return Err(Refused::Nobody),
             Err(_) => return Err(Refused::Unreviewed),
         };
+        if let Some(asker) = parts.extensions.get::<Asker>() {
+            asker.is(&user.username);
+        }
         shared.limits.known.take(user.username.clone(), now).map_err(Refused::TooMany)?;
         Ok(Caller { user, token: Token(token.to_owned()) })
     }

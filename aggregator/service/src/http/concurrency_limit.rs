@@ -11,10 +11,11 @@ pub struct ConcurrencyLimit<K> {
     taken: Mutex<HashMap<K, usize>>,
 }
 
-/// One of them; it is free again when this is dropped.
+/// One of them or more; they are free again when this is dropped.
 pub struct Permit<K: Hash + Eq> {
     all: Arc<ConcurrencyLimit<K>>,
     who: K,
+    count: usize,
 }
 
 impl<K: Hash + Eq + Clone> ConcurrencyLimit<K> {
@@ -25,13 +26,18 @@ impl<K: Hash + Eq + Clone> ConcurrencyLimit<K> {
 
     /// None: there is none left.
     pub fn take(self: &Arc<Self>, who: K) -> Option<Permit<K>> {
+        self.take_many(who, 1)
+    }
+
+    /// So many at once; none where there are not so many left.
+    pub fn take_many(self: &Arc<Self>, who: K, count: usize) -> Option<Permit<K>> {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        if taken.values().sum::<usize>() >= self.max || taken.get(&who).is_some_and(|count| *count >= self.max_per_key)
-        {
+        let own = taken.get(&who).copied().unwrap_or(0);
+        if taken.values().sum::<usize>() + count > self.max || own + count > self.max_per_key {
             return None;
         }
-        *taken.entry(who.clone()).or_default() += 1;
-        Some(Permit { all: Arc::clone(self), who })
+        *taken.entry(who.clone()).or_default() += count;
+        Some(Permit { all: Arc::clone(self), who, count })
     }
 }
 
@@ -39,7 +45,7 @@ impl<K: Hash + Eq> Drop for Permit<K> {
     fn drop(&mut self) {
         let mut taken = self.all.taken.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(count) = taken.get_mut(&self.who) {
-            *count -= 1;
+            *count -= self.count;
             if *count == 0 {
                 taken.remove(&self.who);
             }

@@ -274,6 +274,7 @@ mod tests {
             verdict,
             finding,
             also,
+            claims: Vec::new(),
             more_explanations: 0,
             told_by: None,
             look_on: None,

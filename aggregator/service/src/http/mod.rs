@@ -4,6 +4,7 @@ mod api;
 mod cached_response;
 mod caller;
 mod concurrency_limit;
+mod connections;
 mod metrics;
 mod openapi;
 mod page;
@@ -16,7 +17,9 @@ mod server;
 mod shared;
 mod stream;
 mod tls;
+mod unread_answers;
 mod visibility;
+mod write_rate;
 
 pub use routes::openapi;
 pub use server::{bind, serve};

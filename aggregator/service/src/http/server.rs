@@ -4,20 +4,23 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::Extension;
-use axum::extract::Request;
+use axum::body::HttpBody as _;
+use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio_rustls::TlsAcceptor;
 
 use super::Shared;
-use super::concurrency_limit::ConcurrencyLimit;
+use super::connections::{Activity, Connections};
 use super::peer::Peer;
 use super::router::router;
+use super::unread_answers::{Asker, UnreadAnswers};
+use super::write_rate::MinWriteRate;
 
 /// At the same time, and of one address: behind a port-forward all come from the same.
 const MAX_CONNECTIONS: usize = 256;
@@ -33,17 +36,27 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// A connection lives no longer; whoever follows a stream begins anew.
 const MAX_CONNECTION_AGE: Duration = Duration::from_secs(600);
 
+/// What the kernel keeps of what is sent to one connection.
+const SEND_BUFFER_BYTES: u32 = 256 << 10;
+/// Connections that wait to be accepted.
+const MAX_BACKLOG: u32 = 1024;
+
 /// Listens there; the address that was given is returned, because port 0 means any.
-pub async fn bind(address: SocketAddr) -> std::io::Result<(TcpListener, SocketAddr)> {
-    let listener = TcpListener::bind(address).await?;
+pub fn bind(address: SocketAddr) -> std::io::Result<(TcpListener, SocketAddr)> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    socket.set_reuseaddr(true)?;
+    // Each connection has the same. Else the kernel keeps megabytes for one who does not read.
+    socket.set_send_buffer_size(SEND_BUFFER_BYTES)?;
+    socket.bind(address)?;
+    let listener = socket.listen(MAX_BACKLOG)?;
     let address = listener.local_addr()?;
     Ok((listener, address))
 }
 
 /// Serves until the service ends.
 pub async fn serve(listener: TcpListener, acceptor: TlsAcceptor, shared: Shared) {
-    let router = router(shared).layer(axum::middleware::from_fn(bounded));
-    let places = ConcurrencyLimit::new(MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS);
+    let router = router(shared).layer(axum::middleware::from_fn_with_state(UnreadAnswers::default(), bounded));
+    let connections = Connections::new(MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS);
     loop {
         let Ok((connection, from)) = listener.accept().await else {
             // Out of descriptors, for a moment.
@@ -51,18 +64,25 @@ pub async fn serve(listener: TcpListener, acceptor: TlsAcceptor, shared: Shared)
             continue;
         };
         // Without a place the connection is closed at once.
-        let Some(place) = places.take(from.ip()) else { continue };
-        let service = TowerToHyperService::new(router.clone().layer(Extension(Peer(from.ip()))));
+        let Some(mut place) = connections.admit(from.ip()) else { continue };
+        let layers = (Extension(Peer(from.ip())), Extension(place.activity.clone()));
+        let service = TowerToHyperService::new(router.clone().layer(layers));
         let acceptor = acceptor.clone();
         tokio::spawn(async move {
-            let handshake = tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(connection)).await;
-            if let Ok(Ok(connection)) = handshake {
+            let served = async {
+                let connection = acceptor.accept(MinWriteRate::new(connection));
+                let handshake = tokio::time::timeout(HANDSHAKE_TIMEOUT, connection).await;
+                let Ok(Ok(connection)) = handshake else { return };
                 let mut server = http1::Builder::new();
                 server.timer(TokioTimer::new()).header_read_timeout(HEAD.0).max_buf_size(HEAD.1);
                 server.max_headers(MAX_HEADERS);
                 // Whoever asks wrongly or slowly is no concern of ours.
                 let served = server.serve_connection(TokioIo::new(connection), service);
                 let _ = tokio::time::timeout(MAX_CONNECTION_AGE, served).await;
+            };
+            tokio::select! {
+                () = served => {}
+                _ = &mut place.displaced => {}
             }
             drop(place);
         });
@@ -70,14 +90,25 @@ pub async fn serve(listener: TcpListener, acceptor: TlsAcceptor, shared: Shared)
 }
 
 /// Nothing is ever sent to the service, no answer is taken for something else, and none takes for ever.
-async fn bounded(request: Request, next: Next) -> Response {
+async fn bounded(
+    State(unread): State<UnreadAnswers>,
+    Extension(activity): Extension<Activity>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let headers = request.headers();
     let is_empty = |length: &HeaderValue| length.as_bytes() == b"0";
     if headers.contains_key(header::TRANSFER_ENCODING) || !headers.get(header::CONTENT_LENGTH).is_none_or(is_empty) {
         return (StatusCode::PAYLOAD_TOO_LARGE, [(header::CONNECTION, "close")]).into_response();
     }
+    let asker = Asker::default();
+    request.extensions_mut().insert(asker.clone());
+    activity.set(true);
     let answer = tokio::time::timeout(ANSWER_TIMEOUT, next.run(request)).await;
-    let mut answer = answer.unwrap_or_else(|_| StatusCode::GATEWAY_TIMEOUT.into_response());
+    let answer = answer.unwrap_or_else(|_| StatusCode::GATEWAY_TIMEOUT.into_response());
+    let mut answer = unread.counted(&asker, answer).await;
+    // A stream goes on; all else is as good as sent.
+    activity.set(answer.body().size_hint().exact().is_none());
     let headers = answer.headers_mut();
     for (name, value) in [
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),

@@ -82,7 +82,7 @@ pub async fn serve(settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow
         request_timeout,
         http::Served { published, requests, clock, leader, names_in_metrics },
     );
-    let (listener, address) = http::bind(settings.listen).await.context("listen")?;
+    let (listener, address) = http::bind(settings.listen).context("listen")?;
     tracing::info!(%address, "listening");
     ready(address);
     tasks.spawn(http::serve(listener, tls.acceptor(), shared));

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use crate::cluster::findings_policy;
 use apiserver::{Faults, Prepared, Store};
 use axum::extract::{Request, State};
 use axum::middleware::Next;
@@ -122,6 +123,7 @@ impl Api {
         // The chart's.
         let lease = json!({"metadata": {"name": LEASE, "namespace": "why-terminating", "uid": "uid-of-the-lease"}});
         store.put("leases", Some("why-terminating"), LEASE, &lease).unwrap();
+        findings_policy(&store);
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         std::fs::write(dir.path().join("kubeconfig"), apiserver::kubeconfig(&free.to_string(), None)).unwrap();
         let people = People::default();

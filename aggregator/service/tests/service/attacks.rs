@@ -81,3 +81,25 @@ fn a_chain_of_owners() {
         }
     });
 }
+
+/// Each asks for all there is and reads nothing. Another user is answered.
+#[test]
+fn answers_that_nobody_reads() {
+    let api = Api::start("baseline", |store| {
+        for pod in 0..400 {
+            let long = "x".repeat(60);
+            let finalizers = (0..20).map(|number| format!("d{number}.{long}.example.com/{long}-{pod}")).collect();
+            pod_with(store, &format!("p{pod}"), finalizers);
+        }
+    });
+    let process = Process::start(&api, &[]);
+    process.until_ready();
+    let whole = process.get("/api/v1/stuck", "admin").1;
+    assert!(whole.len() > 2 << 20, "{} bytes", whole.len());
+    drop(whole);
+    let unread = process.ask_together((0..50).map(|_| ("/api/v1/stuck", "admin".to_owned())));
+    let is = |status: u16| unread.iter().filter(|answer| answer.status() == status).count();
+    assert!(is(200) > 0 && is(503) > 0, "{} answered, {} refused", is(200), is(503));
+    assert_eq!(process.status("/api/v1/stuck", "alice"), 200);
+    assert_eq!(process.status("/healthz", ""), 200);
+}

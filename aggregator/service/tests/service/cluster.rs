@@ -106,3 +106,14 @@ pub fn event(node: &str, annotation: &str) -> Value {
         "reportingController": CONTROLLER, "reportingInstance": node
     })
 }
+
+/// The chart's policy that keeps others from writing in the name of an agent.
+pub fn findings_policy(store: &Store) {
+    let metadata = json!({"name": "why-terminating-findings", "creationTimestamp": "2026-01-01T00:00:00Z"});
+    let policy = json!({"failurePolicy": "Fail", "validations": [{"expression": "false"}]});
+    let binding = json!({"policyName": "why-terminating-findings", "validationActions": ["Deny"]});
+    for (plural, spec) in [("validatingadmissionpolicies", policy), ("validatingadmissionpolicybindings", binding)] {
+        let object = json!({"metadata": metadata, "spec": spec});
+        store.put(plural, None, "why-terminating-findings", &object).unwrap();
+    }
+}

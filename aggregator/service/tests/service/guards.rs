@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::Read as _;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use flate2::read::GzDecoder;
@@ -146,4 +147,22 @@ fn hidden_and_absent_are_one() {
         let answer = asked("bob", &path);
         assert_eq!((answer.0, answer.2), (hidden.0, hidden.2.clone()), "{path}");
     }
+}
+
+/// Connections that ask for nothing, from as many addresses as it takes to have them all.
+#[test]
+fn silent_connections_leave_room_for_probes() {
+    let running = Running::start("baseline");
+    let silent = running.runtime.block_on(async {
+        let mut silent = Vec::new();
+        for number in 0..300_u16 {
+            let from = SocketAddr::from(([127, 0, 1, u8::try_from(number % 3 + 1).unwrap()], 0));
+            let socket = tokio::net::TcpSocket::new_v4().unwrap();
+            socket.bind(from).unwrap();
+            silent.push(socket.connect(running.address).await.unwrap());
+        }
+        silent
+    });
+    assert_eq!(running.status("/healthz", ""), 200);
+    drop(silent);
 }

@@ -4,7 +4,7 @@ use super::believed_events::{self, Claims};
 use super::event_policy::Policy;
 use super::root_cause::{Context, root_cause};
 use super::{event_age, live_query, missing_agent};
-use crate::diagnosis::{Diagnosis, RootCause};
+use crate::diagnosis::{Diagnosis, FromAgent, RootCause};
 use crate::lister::Lister;
 use crate::rules::phrases::count;
 use crate::state::*;
@@ -13,7 +13,7 @@ use crate::state::*;
 const MAX_FINDINGS: usize = 8;
 
 /// What the agent says of a pod that should be gone and waits for its node; `words` say how the pod
-/// stands. Nothing when there is no such word, and then a note says why.
+/// stands. Nothing when there is no such word, and then a note says why. What others can have written is kept as a claim.
 pub fn findings(
     lister: &Lister,
     diagnosis: &mut Diagnosis,
@@ -26,7 +26,7 @@ pub fn findings(
     if let Some(said) = live_query::ask(lister, diagnosis, pod, on, live_query::About::Terminating) {
         let claims = believed_events::read_live(&said, pod);
         let at = Context { lister, policy: None, target, pod, on };
-        return claims.iter().take(MAX_FINDINGS).map(|claim| root_cause(&at, claim, words)).collect();
+        return causes(claims.iter().take(MAX_FINDINGS).map(|claim| root_cause(&at, claim, words)), diagnosis);
     }
     if lister.state.live && diagnosis.pending {
         return Vec::new();
@@ -73,7 +73,19 @@ pub fn findings(
     }
     let policy = Some(Policy::read(lister, diagnosis));
     let at = Context { lister, policy, target, pod, on };
-    claims.iter().take(MAX_FINDINGS).map(|claim| root_cause(&at, claim, words)).collect()
+    causes(claims.iter().take(MAX_FINDINGS).map(|claim| root_cause(&at, claim, words)), diagnosis)
+}
+
+/// The causes among them; the claims are kept beside what the API shows.
+fn causes(all: impl Iterator<Item = FromAgent>, diagnosis: &mut Diagnosis) -> Vec<RootCause> {
+    let mut causes = Vec::new();
+    for one in all {
+        match one {
+            FromAgent::Cause(cause) => causes.push(*cause),
+            FromAgent::Claim(claim) => diagnosis.claims.push(claim),
+        }
+    }
+    causes
 }
 
 /// What an agent that was asked now says of the volumes of a pod that runs.
@@ -95,10 +107,11 @@ pub fn would_hold(lister: &Lister, diagnosis: &mut Diagnosis, pod: &Pod) -> Hold
     let at = Context { lister, policy: None, target: &target, pod, on };
     let words = format!("{} on {}", pod.status.phase, on.metadata.name);
     let missing = "whether it still holds it when the kubelet unmounts it: it was seen once, before any deletion";
-    let held = believed_events::read_live(&said, pod).into_iter().take(MAX_FINDINGS).map(|claim| {
-        let mut found = root_cause(&at, &claim, &words).probable(missing);
+    let all = believed_events::read_live(&said, pod);
+    let mut held = causes(all.iter().take(MAX_FINDINGS).map(|claim| root_cause(&at, claim, &words)), diagnosis);
+    for found in &mut held {
+        *found = found.clone().probable(missing);
         found.here = false;
-        found
-    });
-    Holders::Known(held.collect())
+    }
+    Holders::Known(held)
 }

@@ -5,7 +5,7 @@ use findings::{Confidence, Evidence, Link};
 use super::believed_events::Claim;
 use super::event_policy::Policy;
 use super::{advice, event_age, link};
-use crate::diagnosis::{AgentFinding, RootCause, Step, ToldBy};
+use crate::diagnosis::{AgentFinding, FromAgent, RootCause, Step, ToldBy};
 use crate::lister::Lister;
 use crate::state::*;
 
@@ -25,7 +25,7 @@ pub struct Context<'v, 'a> {
 }
 
 /// What a pod that stands as `words` say waits for.
-pub fn root_cause(at: &Context, claim: &Claim, words: &str) -> RootCause {
+pub fn root_cause(at: &Context, claim: &Claim, words: &str) -> FromAgent {
     let Context { lister, policy, target, pod, on } = at;
     let node = on.metadata.name.as_str();
     let ready = if is_true(&on.status.conditions, "Ready") { "Ready" } else { "NotReady" };
@@ -68,8 +68,7 @@ pub fn root_cause(at: &Context, claim: &Claim, words: &str) -> RootCause {
         found = found.evidence(format!("agent on {node}"), says);
     }
     let remedy = advice::steps(claim, pod, &by, policy.is_none());
-    found = found.by_agent(AgentFinding { by, gate: finding.gate, remedy });
-    match (is_sure, finding.confidence) {
+    let found = match (is_sure, finding.confidence) {
         (true, _) => found,
         (false, Confidence::Probable) => {
             let all = "part of the agent's proof: the agent itself says probable";
@@ -81,5 +80,6 @@ pub fn root_cause(at: &Context, claim: &Claim, words: &str) -> RootCause {
         (false, Confidence::Proven) => {
             found.probable("whether it still is so: the agent should have said it again since")
         }
-    }
+    };
+    found.by_agent(AgentFinding { by, gate: finding.gate, remedy })
 }

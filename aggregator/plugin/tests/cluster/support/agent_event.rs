@@ -126,8 +126,16 @@ impl World {
         ]))
     }
 
-    /// Adds what an agent tells.
+    /// Adds what an agent tells, where the policy keeps others from telling it.
     pub fn told(self, says: AgentEventFixture) -> World {
+        let policy = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
+        let is_there = self.has(policy, "why-terminating-findings");
+        let world = if is_there { self } else { self.policy(86_400) };
+        world.told_by_anybody(says)
+    }
+
+    /// Adds what an agent may have told, or another.
+    pub fn told_by_anybody(self, says: AgentEventFixture) -> World {
         let event = says.event(|seconds| self.ago(seconds));
         self.with(event)
     }

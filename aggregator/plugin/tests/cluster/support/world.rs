@@ -96,6 +96,11 @@ impl World {
         self
     }
 
+    /// Whether a list has an object of this name.
+    pub fn has(&self, path: &str, name: &str) -> bool {
+        self.lists.get(path).is_some_and(|list| list.iter().any(|object| object["metadata"]["name"] == name))
+    }
+
     /// Puts the objects of each list into another order.
     pub fn reordered(mut self, seed: u64) -> World {
         for list in self.lists.values_mut() {

@@ -264,6 +264,7 @@ pub(super) mod tests {
             verdict: Verdict::Stuck,
             finding,
             also: Vec::new(),
+            claims: Vec::new(),
             more_explanations: 0,
             told_by: None,
             look_on: None,

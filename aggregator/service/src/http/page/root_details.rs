@@ -28,10 +28,14 @@ pub fn details(root: &Root, incidents: &[Incident]) -> Markup {
         @if let Some(by) = &root.told_by {
             p { "The agent on " (by.node) " said so " (duration(by.seconds_ago)) " ago; all steps but the first go by that."
                 @if by.overdue { " It should have said it again since." }
-                @if let Some(why) = &by.unverified { " Somebody else may have written it: " (why) "." }
             }
         }
         @if let Some(node) = &root.look_on { p { "Only the node itself knows more: " (node) "." } }
+        @for claim in &root.claims {
+            p { "An Event in the name of the agent on " (claim.by.node) " claims " (claim.finding.cause.id) "."
+                @if let Some(why) = &claim.by.unverified { " Not verified: " (why) "." }
+            }
+        }
         h3 { "What holds what" }
         (svg(&picture, &format!("{}, from what is stuck down to the root cause", finding.cause.title)))
         (evidence(root, &picture))

@@ -62,6 +62,7 @@ fn root(cause: &'static findings::Cause, verdict: Verdict, victims: &[&str]) -> 
         verdict,
         finding,
         also: vec![],
+        claims: vec![],
         more_explanations: 0,
         told_by: None,
         look_on: None,

@@ -1,0 +1,68 @@
+//! A budget of bytes over all answers that are made and not read: it is of those who read them, and none takes all of it.
+
+use std::sync::{Arc, OnceLock};
+
+use axum::body::{Body, Bytes, HttpBody as _};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+
+use super::concurrency_limit::{ConcurrencyLimit, Permit};
+
+const UNIT_BYTES: usize = 64 << 10;
+/// Of all, and of one caller, in units.
+const MAX_UNITS: usize = (32 << 20) / UNIT_BYTES;
+const MAX_UNITS_OF_ONE: usize = MAX_UNITS / 2;
+
+/// Who asked; nobody for what everybody may read.
+#[derive(Clone, Debug, Default)]
+pub struct Asker(Arc<OnceLock<String>>);
+
+impl Asker {
+    /// It is known now.
+    pub fn is(&self, name: &str) {
+        let _ = self.0.set(name.to_owned());
+    }
+}
+
+/// The budget.
+#[derive(Clone)]
+pub struct UnreadAnswers(Arc<ConcurrencyLimit<String>>);
+
+impl Default for UnreadAnswers {
+    fn default() -> Self {
+        UnreadAnswers(ConcurrencyLimit::new(MAX_UNITS, MAX_UNITS_OF_ONE))
+    }
+}
+
+/// The bytes of an answer, which count until the last of them is sent.
+struct Counted {
+    bytes: Bytes,
+    _places: Permit<String>,
+}
+
+impl AsRef<[u8]> for Counted {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl UnreadAnswers {
+    /// Counts an answer, or refuses it. What is sent as it comes has nothing unread, and a short answer is of no weight.
+    pub async fn counted(&self, asker: &Asker, answer: Response) -> Response {
+        let (head, body) = answer.into_parts();
+        let Some(size) = body.size_hint().exact().and_then(|size| usize::try_from(size).ok()) else {
+            return Response::from_parts(head, body);
+        };
+        if size <= UNIT_BYTES {
+            return Response::from_parts(head, body);
+        }
+        let who = asker.0.get().cloned().unwrap_or_default();
+        let Some(places) = self.0.take_many(who, size.div_ceil(UNIT_BYTES)) else {
+            return (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "5")]).into_response();
+        };
+        match axum::body::to_bytes(body, size).await {
+            Ok(bytes) => Response::from_parts(head, Body::from(Bytes::from_owner(Counted { bytes, _places: places }))),
+            Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+        }
+    }
+}
