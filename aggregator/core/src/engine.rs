@@ -25,19 +25,18 @@ const MIN_OBJECT_BYTES: usize = MAX_BYTES / MAX_OBJECTS;
 pub fn build(state: &State, kept: &mut ExplanationCache, changes: &Changes) -> (Graph, BTreeSet<Question>) {
     let lister = Lister::new(state);
     let mut about = Diagnosis::default();
-    let victims = rules::victims(&lister, &mut about);
-    let looked_at = rules::looked_at(&lister);
+    let scan = rules::requested(&lister, &mut about);
     let mut trace = lister.take_trace();
     kept.begin(state.at, &trace);
     let mut graph = Graph::with_capacity(kept.len());
-    graph.looked_at = looked_at;
-    graph.cut = explain(&lister, &victims, kept, changes, &mut trace, &mut graph);
+    graph.cut = explain(&lister, &scan.objects, kept, changes, &mut trace, &mut graph);
     kept.end();
     for list in &trace.cut {
         let fault = Fault::new(FaultKind::TooLarge, "");
         about.hidden(list, fault, "the rest of them");
     }
     graph.about = about;
+    (graph.scanned, graph.not_scanned) = (scan.kinds, scan.not_scanned);
     let questions = lister.questions(trace);
     deletion_cycle::mark(&mut graph);
     (graph, questions)

@@ -213,7 +213,7 @@ mod tests {
         let items = [pod("young", day - 20), pod("older", day - 2000), pod("oldest", 0)].join(",");
         let facts = Page::read(&question, format!(r#"{{"items":[{items}]}}"#).as_bytes()).unwrap().facts;
         let mut state = State::new(Subject::Everything { namespace: None, all_kinds: false }, at(day));
-        state.add(Answered { question, answer: Answer::Seen(facts), cut: false });
+        state.add(Answered::whole(question, Answer::Seen(facts)));
         let mut kept = ExplanationCache::default();
         judge_again(&state, &mut kept, &Changes::default());
         let mut renewed = |seconds: i64| {

@@ -5,6 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use crate::diagnosis::{Diagnosis, Explained, RootCause};
+use crate::report::NotScanned;
 use crate::state::ObjectRef;
 use foldhash::HashMap;
 
@@ -19,8 +20,10 @@ pub struct Graph {
     waits_for: Vec<Vec<Node>>,
     /// What could not be looked at and belongs to no object.
     pub about: Diagnosis,
-    /// The kinds that were looked at for something that is being deleted.
-    pub looked_at: Vec<String>,
+    /// The kinds that were scanned for something that is being deleted.
+    pub scanned: Vec<String>,
+    /// What was not scanned.
+    pub not_scanned: Vec<NotScanned>,
     /// Whether there was more than could be looked into.
     pub cut: bool,
 }

@@ -189,7 +189,7 @@ impl Judge {
                 let (since, _) = self.failing.entry(question.clone()).or_insert((now, fault.clone()));
                 *since = (*since).min(now);
                 if later(*since, WATCH_TIMEOUT) <= now {
-                    self.add(Answered { question, answer: Answer::Failed(fault), cut: false });
+                    self.add(Answered::whole(question, Answer::Failed(fault)));
                 }
             }
         }

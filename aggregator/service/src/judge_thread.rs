@@ -219,7 +219,7 @@ mod tests {
         let list = |judge: &mut Judge, at| {
             for question in watched() {
                 let answer = Answer::Seen(Facts::none(&question).unwrap());
-                judge.changed(Change::Listed(Answered { question, answer, cut: false }), at);
+                judge.changed(Change::Listed(Answered::whole(question, answer)), at);
             }
         };
         let mut judge = Judge::new(minute(0));
@@ -228,7 +228,7 @@ mod tests {
         while published.borrow().report.is_none() {
             judging.judge(&mut judge, &OnNodes::new());
             for question in asked.try_recv().into_iter().flatten() {
-                judge.answered(Answered { question, answer: Answer::Missing, cut: false }, minute(0));
+                judge.answered(Answered::whole(question, Answer::Missing), minute(0));
             }
         }
         let mut before = published.borrow().report.clone().unwrap();
@@ -269,7 +269,7 @@ mod tests {
         let mut judge = Judge::new(Timestamp::UNIX_EPOCH);
         for question in watched() {
             let answer = Answer::Seen(Facts::none(&question).unwrap());
-            judge.changed(Change::Listed(Answered { question, answer, cut: false }), Timestamp::UNIX_EPOCH);
+            judge.changed(Change::Listed(Answered::whole(question, answer)), Timestamp::UNIX_EPOCH);
         }
         let pod = br#"{"metadata":{"name":"p","namespace":"a","uid":"u","finalizers":["example.com/x"],
             "creationTimestamp":"1970-01-01T00:00:00Z","deletionTimestamp":"1970-01-01T00:00:00Z"}}"#;

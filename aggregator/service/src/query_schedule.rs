@@ -17,6 +17,8 @@ const CHANGE_DELAY: Duration = Duration::from_secs(2);
 /// many objects, after so long for each of them.
 pub const MIN_COSTLY_INTERVAL: Duration = Duration::from_secs(60);
 const INTERVAL_PER_OBJECT: Duration = Duration::from_millis(10);
+/// A kind of which nothing is being deleted is scanned again after so long.
+const SCAN_INTERVAL: Duration = Duration::from_secs(600);
 
 /// When an answer was asked for and when it will be again.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +56,7 @@ impl Schedule {
         let interval = match &answered.question {
             question if is_lease_query(question) => LEASE_INTERVAL,
             _ if is_same => {
-                before.map_or(interval_floor, |before| (before.interval * 2).max(interval_floor)).min(MAX_INTERVAL)
+                before.map_or(interval_floor, |before| (before.interval * 2).min(MAX_INTERVAL).max(interval_floor))
             }
             _ => interval_floor,
         };
@@ -78,6 +80,8 @@ impl Schedule {
 /// How long after this answer it is asked for again at the soonest.
 fn min_interval(question: &Question, answer: &Answer<Facts>) -> Duration {
     match answer {
+        Answer::Failed(_) | Answer::Missing | Answer::Unasked if question.is_scan() => SCAN_INTERVAL,
+        Answer::Seen(facts) if question.is_scan() && facts.count() == 0 => SCAN_INTERVAL,
         _ if !is_costly(question) => MIN_INTERVAL,
         Answer::Failed(_) => MIN_INTERVAL,
         Answer::Seen(facts) => {

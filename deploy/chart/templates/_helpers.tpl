@@ -66,10 +66,14 @@ app.kubernetes.io/component: {{ .component }}
   resources: ["*"]
   verbs: [get, list]
 - apiGroups:
+    - certificates.k8s.io
     - discovery.k8s.io
+    - flowcontrol.apiserver.k8s.io
+    - node.k8s.io
     - policy
     - rbac.authorization.k8s.io
     - resource.k8s.io
+    - scheduling.k8s.io
   resources: ["*"]
   verbs: [{{ if .named }}get, {{ end }}list]
 {{- with .root.Values.aggregator.rbac.groups }}

@@ -4,7 +4,9 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use aggregator_core::report::ClusterReport;
-use aggregator_core::state::{Answer, ApiResource, Detail, Question, Resource, Scope, Select, State, Subject, known};
+use aggregator_core::state::{
+    Answer, Answered, ApiResource, Detail, Question, Resource, Scope, Select, State, Subject, known,
+};
 use futures::future::{join_all, select_all};
 use kube::Client;
 
@@ -31,7 +33,9 @@ pub fn followed(state: &State, report: &ClusterReport) -> Vec<Question> {
             };
             things.map(one).collect()
         }
-        Subject::Everything { .. } | Subject::Kind { .. } => state.answers.keys().filter_map(going).collect(),
+        Subject::Everything { .. } | Subject::Kind { .. } => {
+            state.answers.values().filter(|answered| !is_empty_scan(answered)).filter_map(going).collect()
+        }
     };
     questions.sort_unstable();
     questions.dedup();
@@ -39,9 +43,14 @@ pub fn followed(state: &State, report: &ClusterReport) -> Vec<Question> {
     questions
 }
 
+/// There are hundreds of kinds, and mostly nothing of them is being deleted.
+fn is_empty_scan(answered: &Answered) -> bool {
+    answered.question.is_scan() && answered.answer.as_ref().seen().is_none_or(|facts| facts.count() == 0)
+}
+
 /// The same objects as far as they are being deleted, by their metadata.
-fn going(question: &Question) -> Option<Question> {
-    let Question::Objects { resource, scope, select, .. } = question else { return None };
+fn going(answered: &Answered) -> Option<Question> {
+    let Question::Objects { resource, scope, select, .. } = &answered.question else { return None };
     let is = |known: &ApiResource| *resource == Resource::from(*known);
     match (select, scope) {
         (Select::Terminating, _) => Some(metadata(resource, scope, Select::Terminating)),

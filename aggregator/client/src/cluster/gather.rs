@@ -4,10 +4,12 @@ use aggregator_core::engine::next_questions;
 use aggregator_core::state::{Answer, Answered, Facts, Fault, Question, State};
 use findings::FaultKind;
 use futures::StreamExt as _;
+use futures::future::join;
 use http::{HeaderMap, header};
 use jiff::Timestamp;
 use kube::Client;
 
+use super::kind_scan::scan_kinds;
 use super::list::readable;
 use super::server::{Bounds, Server, ask};
 use super::{discovery, kubelet_log, live, objects};
@@ -21,25 +23,30 @@ pub async fn gather(client: &Client, state: &mut State, bounds: Bounds, progress
             return;
         }
         progress(round, questions.len());
-        let mut answers = futures::stream::iter(questions)
-            .map(|question| answer(&server, question))
-            .buffer_unordered(bounds.in_flight);
-        while let Some(answered) = answers.next().await {
-            state.add(answered);
-        }
+        let (scans, others): (Vec<Question>, Vec<Question>) =
+            questions.into_iter().partition(|question| bounds.scan.is_some() && question.is_scan());
+        let scans = async {
+            match bounds.scan {
+                Some(budget) => scan_kinds(&server, scans, budget).await,
+                None => Vec::new(),
+            }
+        };
+        let others = futures::stream::iter(others).map(|question| answer(&server, question));
+        let (scans, others) = join(scans, others.buffer_unordered(bounds.in_flight).collect::<Vec<Answered>>()).await;
+        scans.into_iter().chain(others).for_each(|answered| state.add(answered));
     }
 }
 
 /// Asks one question, which may take several requests.
 pub async fn answer(server: &Server<'_>, question: Question) -> Answered {
-    let (answer, cut) = match &question {
-        Question::Version => (version(server).await, false),
-        Question::Discovery => (discovery::ask(server).await, false),
-        Question::KubeletLog { node, uid } => (kubelet_log::ask(server, node, uid).await, false),
-        Question::Live { agent, pod, before } => (live::ask(server, both(agent), both(pod), *before).await, false),
-        Question::Objects { .. } => objects::ask(server, &question).await,
+    let answer = match &question {
+        Question::Version => version(server).await,
+        Question::Discovery => discovery::ask(server).await,
+        Question::KubeletLog { node, uid } => kubelet_log::ask(server, node, uid).await,
+        Question::Live { agent, pod, before } => live::ask(server, both(agent), both(pod), *before).await,
+        Question::Objects { .. } => return objects::ask(server, question).await,
     };
-    Answered { question, answer, cut }
+    Answered::whole(question, answer)
 }
 
 fn both((namespace, name): &(String, String)) -> (&str, &str) {
@@ -80,7 +87,7 @@ pub async fn reach(client: &Client, state: &mut State, bounds: Bounds) -> Result
         Answer::Failed(fault) if fault.kind != FaultKind::Denied => return Err(Unreachable::Away(fault)),
         _ => {}
     }
-    state.add(Answered { question: Question::Version, answer, cut: false });
+    state.add(Answered::whole(Question::Version, answer));
     Ok(())
 }
 

@@ -1,52 +1,139 @@
 //! A list, read page after page.
 
-use aggregator_core::state::{Answer, Facts, Fault, Page, Question, Scope};
+use aggregator_core::state::{Answer, Answered, Facts, Fault, Page, Question, Scope, Select};
 use findings::FaultKind;
 
 use super::pages::Pages;
 use super::paths::path;
+use super::scan::scan;
 use super::server::Server;
 
 /// Of a list that is longer than what is kept of it, so many times that are read: other namespaces come later in it.
 const MAX_READ: usize = 4;
 
 /// Every object of a list that is asked for. Of more than there is room for each namespace has its share.
-pub async fn list(server: &Server<'_>, question: &Question) -> (Answer<Facts>, bool) {
-    let Question::Objects { resource, scope, select, detail } = question else { return (Answer::Missing, false) };
-    let mut pages = Pages::new(server, &path(resource, scope), select);
-    let max_read = if matches!(scope, Scope::All) { server.bounds.objects * MAX_READ } else { server.bounds.objects };
-    let (mut all, mut read, mut is_cut): (Option<Facts>, usize, bool) = (None, 0, false);
-    loop {
-        let answer = pages.ask((*detail).into()).await.and_then(|body| whole(question, &body));
-        let (Page { mut facts, next, .. }, bytes) = match answer {
+pub async fn list(server: &Server<'_>, question: Question) -> Answered {
+    let mut listing = Listing::new(server, question);
+    while !listing.is_done() {
+        listing.next_page().await;
+    }
+    listing.finish()
+}
+
+/// A list that is being read.
+pub struct Listing<'a> {
+    question: Question,
+    /// The pages that are left.
+    pub pages: Pages<'a>,
+    max_objects: usize,
+    max_read: usize,
+    all: Option<Facts>,
+    read: usize,
+    is_cut: bool,
+    failed: Option<Answer<Facts>>,
+    is_done: bool,
+    /// How many objects come after those that were read, where the server counts them.
+    pub remaining: Option<usize>,
+}
+
+impl<'a> Listing<'a> {
+    /// Nothing is read yet.
+    pub fn new(server: &'a Server<'a>, question: Question) -> Self {
+        let every = (String::new(), Select::Every, true);
+        let (path, select, is_of_all) = match &question {
+            Question::Objects { resource, scope, select, .. } => {
+                (path(resource, scope), select.clone(), matches!(scope, Scope::All))
+            }
+            _ => every,
+        };
+        let max_objects = server.bounds.objects;
+        Listing {
+            pages: Pages::new(server, &path, &select),
+            max_objects,
+            max_read: if is_of_all { max_objects * MAX_READ } else { max_objects },
+            all: None,
+            read: 0,
+            is_cut: false,
+            failed: None,
+            is_done: false,
+            remaining: None,
+            question,
+        }
+    }
+
+    /// Whether nothing more is to be read.
+    pub fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    /// Reads the next page.
+    pub async fn next_page(&mut self) {
+        let Question::Objects { select, detail, .. } = &self.question else { return self.is_done = true };
+        let answer = self.pages.ask((*detail).into()).await.and_then(|body| page(&self.question, &body));
+        let (Page { mut facts, next, remaining }, bytes) = match answer {
             Answer::Seen(page) => page,
             // The list was too old to go on with, or as much has come as there is room for; that is true all the same.
             Answer::Failed(Fault { kind, .. })
-                if let Some(all) = all.take_if(|_| kind == FaultKind::Stale || read >= server.bounds.objects) =>
+                if self.all.is_some() && (kind == FaultKind::Stale || self.read >= self.max_objects) =>
             {
-                return (Answer::Seen(all), true);
+                (self.is_cut, self.is_done) = (true, true);
+                return;
             }
-            other => return (other.map(|(page, _)| page.facts), false),
+            other => {
+                (self.failed, self.is_done) = (Some(other.map(|(page, _)| page.facts)), true);
+                return;
+            }
         };
         let is_last = next.is_empty();
-        pages.came(bytes, next);
+        self.pages.came(bytes, next);
+        self.remaining = remaining.filter(|_| !is_last);
         facts.keep(select);
-        read += facts.count();
-        match &mut all {
-            Some(all) => all.append(facts),
-            None => all = Some(facts),
-        }
-        if let Some(all) = all.as_mut().filter(|all| all.count() > server.bounds.objects) {
-            all.keep_shares(server.bounds.objects);
-            is_cut = true;
+        self.read += facts.count();
+        let all = match &mut self.all {
+            Some(all) => {
+                all.append(facts);
+                all
+            }
+            none => none.insert(facts),
+        };
+        if all.count() > self.max_objects {
+            all.keep_shares(self.max_objects);
+            self.is_cut = true;
         }
         // Without namespaces there are no shares.
-        let is_shared = all.as_ref().and_then(|all| all.meta_at(0)).is_some_and(|meta| meta.namespace.is_some());
-        let max_read = if is_shared { max_read } else { server.bounds.objects };
-        if let Some(all) = all.take_if(|_| is_last || read >= max_read) {
-            return (Answer::Seen(all), is_cut || !is_last);
-        }
+        let is_shared = all.meta_at(0).is_some_and(|meta| meta.namespace.is_some());
+        let max_read = if is_shared { self.max_read } else { self.max_objects };
+        self.is_done = is_last || self.read >= max_read;
+        self.is_cut |= self.is_done && !is_last;
     }
+
+    /// What was read of it.
+    pub fn finish(self) -> Answered {
+        let cut = self.is_cut || !self.is_done;
+        let answer = match (self.failed, self.all) {
+            (Some(failed), _) => return Answered::whole(self.question, failed),
+            (None, Some(all)) => Answer::Seen(all),
+            (None, None) => {
+                let fault = Fault::new(FaultKind::TooLarge, "other kinds took the time and the bytes of the scan");
+                return Answered::whole(self.question, Answer::Failed(fault));
+            }
+        };
+        Answered { question: self.question, answer, cut, not_read: self.remaining.filter(|_| cut) }
+    }
+}
+
+/// A page, and its bytes. Most pages of a scan have nothing that counts: of them only the head is read.
+fn page(question: &Question, body: &[u8]) -> Answer<(Page, usize)> {
+    if !question.is_scan() {
+        return whole(question, body);
+    }
+    readable(scan(body)).and_then(|scanned| match scanned.terminating.is_empty() {
+        true => readable(Facts::none(question)).map(|facts| {
+            let page = Page { facts, next: scanned.next, remaining: scanned.remaining };
+            (page, body.len())
+        }),
+        false => whole(question, body),
+    })
 }
 
 /// A page, and its bytes.

@@ -3,7 +3,8 @@
 use super::server::Server;
 use crate::path::{Selector, part, selected};
 use crate::request::{METADATA, METADATA_LIST};
-use aggregator_core::state::{Answer, Detail, Select};
+use aggregator_core::state::{Answer, Detail, Fault, Select};
+use findings::FaultKind;
 
 /// Objects of the first page. Without a limit a list is charged as if it listed the whole cluster.
 const FIRST: usize = 250;
@@ -69,12 +70,30 @@ pub struct Pages<'a> {
     path: String,
     limit: usize,
     next: String,
+    max_bytes: usize,
+    bytes: usize,
 }
 
 impl<'a> Pages<'a> {
     /// The list at `path`.
     pub fn new(server: &'a Server<'a>, path: &str, select: &Select) -> Self {
-        Pages { server, path: selected(path, select.into()), limit: FIRST, next: String::new() }
+        let (path, max_bytes) = (selected(path, select.into()), server.bounds.answer);
+        Pages { server, path, limit: FIRST, next: String::new(), max_bytes, bytes: 0 }
+    }
+
+    /// Objects of the next page.
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+    }
+
+    /// More bytes than this are not taken for a page.
+    pub fn set_max_bytes(&mut self, max_bytes: usize) {
+        self.max_bytes = max_bytes.min(self.server.bounds.answer);
+    }
+
+    /// How many bytes the pages had that came by [`Pages::ask`].
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// The same list in rows, which are small.
@@ -83,8 +102,14 @@ impl<'a> Pages<'a> {
     }
 
     /// Asks for the next page.
-    pub async fn ask(&self, form: Form) -> Answer<Vec<u8>> {
-        self.ask_at(&self.next, self.limit, form).await
+    pub async fn ask(&mut self, form: Form) -> Answer<Vec<u8>> {
+        let answer = self.ask_at(&self.next, self.limit, form).await;
+        self.bytes += match &answer {
+            Answer::Seen(body) => body.len(),
+            Answer::Failed(Fault { kind: FaultKind::TooLarge, .. }) => self.max_bytes,
+            Answer::Failed(_) | Answer::Missing | Answer::Unasked => 0,
+        };
+        answer
     }
 
     /// Asks for so many objects from this place on.
@@ -92,7 +117,8 @@ impl<'a> Pages<'a> {
         let path = &self.path;
         let token = if place.is_empty() { String::new() } else { format!("&continue={}", part(place)) };
         let without = if form == Form::Row { "&includeObject=None" } else { "" };
-        self.server.get(&format!("{path}limit={limit}{token}{without}"), form.of_list()).await
+        let path = format!("{path}limit={limit}{token}{without}");
+        self.server.get_at_most(&path, form.of_list(), self.max_bytes).await
     }
 
     /// Where the next page begins.

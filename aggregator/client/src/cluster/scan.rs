@@ -24,6 +24,8 @@ pub struct Scanned {
     pub terminating: Vec<Name>,
     /// What leads to the next page; empty at the last.
     pub next: String,
+    /// How many objects come after it, where the server says that.
+    pub remaining: Option<usize>,
 }
 
 const DELETION_TIMESTAMP: &[u8] = br#""deletionTimestamp""#;
@@ -74,7 +76,7 @@ struct List {
 fn thorough(body: &[u8]) -> Result<Scanned, serde_json::Error> {
     let List { metadata, items } = serde_json::from_slice(body)?;
     let terminating = items.into_iter().filter_map(|item| item.metadata.terminating());
-    Ok(Scanned { terminating: terminating.collect(), next: metadata.next })
+    Ok(Scanned { terminating: terminating.collect(), next: metadata.next, remaining: metadata.remaining })
 }
 
 #[derive(Deserialize)]
@@ -106,7 +108,7 @@ fn quick(body: &[u8]) -> Option<Scanned> {
         }
         terminating.push(meta.terminating()?);
     }
-    Some(Scanned { terminating, next: metadata.next })
+    Some(Scanned { terminating, next: metadata.next, remaining: metadata.remaining })
 }
 
 #[cfg(test)]

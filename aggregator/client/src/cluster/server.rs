@@ -10,6 +10,7 @@ use kube::Client;
 use kube::client::Body;
 use tokio::sync::Semaphore;
 
+use super::kind_scan::ScanBudget;
 use super::pod_exec;
 use crate::Fault;
 use crate::request::{self, Response};
@@ -32,6 +33,8 @@ pub struct Bounds {
     pub page: usize,
     /// Objects of one list that are kept.
     pub objects: usize,
+    /// What the scan of all kinds may take; without it each kind is read to its end.
+    pub scan: Option<ScanBudget>,
 }
 
 impl Default for Bounds {
@@ -43,6 +46,7 @@ impl Default for Bounds {
             answer: 64 << 20,
             page: 4 << 20,
             objects: 20_000,
+            scan: Some(ScanBudget { time: Duration::from_secs(3), bytes: 20_000_000 }),
         }
     }
 }
@@ -78,11 +82,17 @@ impl<'a> Server<'a> {
 
     /// One GET, bounded in time and size.
     pub async fn get(&self, path: &str, accept: &str) -> Answer<Vec<u8>> {
+        self.get_at_most(path, accept, self.bounds.answer).await
+    }
+
+    /// One GET, bounded in time and to so many bytes.
+    pub async fn get_at_most(&self, path: &str, accept: &str, max_bytes: usize) -> Answer<Vec<u8>> {
         let Ok(_one) = self.free.acquire().await else {
             return Answer::failed(FaultKind::NotAsked, "the client ends");
         };
         self.requests.fetch_add(1, Ordering::Relaxed);
-        ask(self.client, path, accept, self.bounds).await.map(|response| response.body)
+        let bounds = Bounds { answer: max_bytes, ..self.bounds };
+        ask(self.client, path, accept, bounds).await.map(|response| response.body)
     }
 }
 

@@ -14,7 +14,7 @@ use super::paths::path;
 use super::scan::{Name, scan};
 use super::server::Server;
 use super::table;
-use aggregator_core::state::{Answer, Facts, Fault, Page, Question, Resource, Scope, Select, known};
+use aggregator_core::state::{Answer, Answered, Facts, Fault, Page, Question, Resource, Scope, Select, known};
 
 /// More are not asked for one by one: then every object is listed whole.
 const MOST: usize = 2000;
@@ -23,43 +23,58 @@ const MOST_RUNS: usize = 200;
 /// So many that come after the first page are listed whole where most of that page go.
 const FEW: usize = 2000;
 
-/// Asks for those objects of a list that are being deleted. The second value says whether some were left out.
-pub async fn ask(server: &Server<'_>, question: &Question) -> (Answer<Facts>, bool) {
-    let Question::Objects { resource, scope, select, .. } = question else { return (Answer::Missing, false) };
+/// Asks for those objects of a list that are being deleted.
+pub async fn ask(server: &Server<'_>, question: &Question) -> Answered {
+    match found(server, question).await {
+        Found::One(answer, cut) => Answered { question: question.clone(), answer, cut, not_read: None },
+        Found::Whole => list(server, question.clone()).await,
+    }
+}
+
+/// How they were found.
+enum Found {
+    /// One by one; whether some were left out.
+    One(Answer<Facts>, bool),
+    /// Not: the whole list takes fewer requests.
+    Whole,
+}
+
+async fn found(server: &Server<'_>, question: &Question) -> Found {
+    let Question::Objects { resource, scope, select, .. } = question else { return Found::One(Answer::Missing, false) };
     let mut pages = Pages::new(server, &path(resource, scope), select);
     let first = pages.ask(Form::Whole).await;
     let (Page { mut facts, next, remaining }, bytes) = match first.and_then(|body| whole(question, &body)) {
         Answer::Seen(page) => page,
-        other => return (other.map(|(page, _)| page.facts), false),
+        other => return Found::One(other.map(|(page, _)| page.facts), false),
     };
     let all = facts.count();
     facts.keep(&Select::Terminating);
     if next.is_empty() {
-        return (Answer::Seen(facts), false);
+        return Found::One(Answer::Seen(facts), false);
     }
     if facts.count() * 2 > all && remaining.is_none_or(|remaining| remaining <= FEW) {
-        return list(server, question).await;
+        return Found::Whole;
     }
     pages.came(bytes, next);
     if *resource == Resource::from(known::PODS) && *select == Select::Terminating {
         match pods(server, question, &mut facts).await {
-            Answer::Seen(Pods::Found { cut }) => return (Answer::Seen(facts), cut),
-            Answer::Seen(Pods::TooMany) => return list(server, question).await,
+            Answer::Seen(Pods::Found { cut }) => return Found::One(Answer::Seen(facts), cut),
+            Answer::Seen(Pods::TooMany) => return Found::Whole,
             // By their metadata, as other kinds.
             Answer::Seen(Pods::NoTable) => {}
-            other => return (other.map(|_| facts), false),
+            other => return Found::One(other.map(|_| facts), false),
         }
     }
     let (names, cut) = match names(&mut pages).await {
         Answer::Seen(found) => found,
-        other => return (other.map(|_| facts), false),
+        other => return Found::One(other.map(|_| facts), false),
     };
     if names.len() > MOST {
-        return list(server, question).await;
+        return Found::Whole;
     }
     match each(server, question, names, facts).await {
-        Answer::Seen(facts) => (Answer::Seen(facts), cut),
-        other => (other, false),
+        Answer::Seen(facts) => Found::One(Answer::Seen(facts), cut),
+        other => Found::One(other, false),
     }
 }
 

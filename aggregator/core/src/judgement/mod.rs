@@ -66,7 +66,9 @@ fn report(state: &State, graph: &Graph, has_questions: bool) -> ClusterReport {
         roots: answer.roots.finish(),
         terminating_normally: answer.normal,
         unexplained: answer.unexplained,
-        looked_at: graph.looked_at.iter().map(|kind| clean(kind, 127)).collect(),
+        looked_at: graph.scanned.iter().map(|kind| clean(kind, 127)).collect(),
+        not_scanned: graph.not_scanned.clone(),
+        complete: !is_blind && graph.not_scanned.is_empty() && unknown.is_empty(),
         unknown,
         notes,
     };

@@ -252,6 +252,16 @@ impl<'a> Lister<'a> {
         self.facts(Question::terminating_metadata(resource.clone(), scope)).and_then(objects_of_kind)
     }
 
+    /// The scan of one kind for what is being deleted, as far as it came; none before it.
+    pub fn scan(&self, resource: &Resource, scope: Scope) -> Option<&'a Answered> {
+        let question = Question::terminating_metadata(resource.clone(), scope);
+        if self.is_answered(&question) {
+            return self.state.answers.get(&question);
+        }
+        self.asks(question);
+        None
+    }
+
     /// The same where somebody has asked for it already, as who watches does.
     pub fn watched(&self, known: ApiResource) -> Option<Answer<Vec<&'a Object>>> {
         let question = Question::terminating_metadata(known.into(), Scope::All);

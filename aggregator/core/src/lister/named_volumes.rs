@@ -53,7 +53,7 @@ mod tests {
         assert_eq!(limited(&state, 0..MAX_VOLUMES).len(), MAX_VOLUMES);
         assert_eq!(limited(&state, 0..MAX_VOLUMES + 1).len(), 1);
         for question in (0..MAX_VOLUMES).map(named) {
-            state.add(Answered { question, answer: Answer::Missing, cut: false });
+            state.add(Answered::whole(question, Answer::Missing));
         }
         assert_eq!(limited(&state, 0..0).len(), 0, "nothing is asked that nobody needs");
         let list = limited(&state, MAX_VOLUMES..MAX_VOLUMES + 1);
@@ -75,7 +75,7 @@ mod tests {
         assert!(beside(0..MAX_VOLUMES) && !beside(0..MAX_VOLUMES + 1));
         // Of the list too much was left out: the others are asked for by name all the same.
         for question in list.clone() {
-            state.add(Answered { question, answer: Answer::Missing, cut: true });
+            state.add(Answered { question, answer: Answer::Missing, cut: true, not_read: None });
         }
         assert_eq!(limited(&state, MAX_VOLUMES..MAX_VOLUMES + 9).len(), 9);
     }

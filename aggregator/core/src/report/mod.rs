@@ -2,6 +2,7 @@
 
 mod fault;
 mod normal;
+mod not_scanned;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use normal::NormalKind;
+pub use not_scanned::NotScanned;
 
 use crate::access::Reads;
 use crate::diagnosis::ToldBy;
@@ -41,9 +43,16 @@ pub struct ClusterReport {
     pub terminating_normally: Vec<TerminatingNormally>,
     /// What is being deleted and nothing was found to hold it, or is not being deleted at all.
     pub unexplained: Vec<Held>,
-    /// The kinds that were looked at for something that is being deleted; empty when one object was named.
+    /// The kinds that were scanned for something that is being deleted; empty when one object was named.
     #[serde(default)]
     pub looked_at: Vec<String>,
+    /// What was not scanned, or not to its end.
+    #[serde(default)]
+    pub not_scanned: Vec<NotScanned>,
+    /// Whether everything was scanned and whatever the answer needs could be read.
+    #[serde(default)]
+    #[schemars(!default)]
+    pub complete: bool,
     /// What could not be looked at, and what that hides.
     pub unknown: Vec<Unknown>,
     /// What a reader may wrongly believe, set right.

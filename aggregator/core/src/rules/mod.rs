@@ -26,11 +26,12 @@ mod pod_not_terminating;
 mod preview;
 mod replacement;
 mod requested_objects;
+mod scan;
 mod volume_attachment;
 mod webhook;
 
 pub use finalizer::{KnownFinalizer, known as known_finalizers};
-pub use requested_objects::{looked_at, victims};
+pub use requested_objects::requested;
 
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;

@@ -5,71 +5,44 @@ use std::collections::BTreeSet;
 use findings::FaultKind;
 
 use super::phrases::{some, within};
+use super::scan::{self, Scan};
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::state::*;
 
-/// Kinds that are looked at when everything is asked for. Other kinds hold namespaces and are met on
-/// the way, or are looked at when they are named.
-const EVERYWHERE: &[ApiResource] = &[known::PODS, known::CLAIMS];
-
-const CLUSTER_WIDE: &[ApiResource] = &[known::VOLUMES, known::ATTACHMENTS, known::CRDS, known::NODES];
-
 /// What the user asked about.
-pub fn victims(lister: &Lister, about: &mut Diagnosis) -> Vec<ObjectRef> {
+pub fn requested(lister: &Lister, about: &mut Diagnosis) -> Scan {
     match &lister.state.subject {
-        Subject::Everything { namespace, all_kinds } => {
-            let mut found = everything(lister, namespace.as_deref(), about);
-            if *all_kinds && !about.missing {
-                found.extend(other_kinds(lister, namespace.as_deref(), about));
-            }
-            found
+        Subject::Everything { namespace, all_kinds } => everything(lister, namespace.as_deref(), *all_kinds, about),
+        Subject::Kind { word, namespace } => {
+            Scan { kinds: vec![word.clone()], ..Scan::of_objects(one_kind(lister, word, namespace.as_deref(), about)) }
         }
-        Subject::Kind { word, namespace } => one_kind(lister, word, namespace.as_deref(), about),
         Subject::Object { word, namespace, name } => object(lister, word, namespace, name, about),
-        Subject::Before { word, namespace, name } => before(lister, word, namespace, name, about),
+        Subject::Before { word, namespace, name } => Scan::of_objects(before(lister, word, namespace, name, about)),
     }
 }
 
-/// The kinds that were looked at for something that is being deleted; none when one object was named.
-pub fn looked_at(lister: &Lister) -> Vec<String> {
-    match &lister.state.subject {
-        Subject::Object { .. } | Subject::Before { .. } => Vec::new(),
-        Subject::Kind { word, .. } => vec![word.clone()],
-        Subject::Everything { namespace, all_kinds } => {
-            let cluster_wide = CLUSTER_WIDE.iter().filter(|_| namespace.is_none());
-            let mut kinds: Vec<String> = [&known::NAMESPACES]
-                .into_iter()
-                .chain(EVERYWHERE)
-                .chain(cluster_wide)
-                .map(|it| it.plural.to_owned())
-                .collect();
-            if let Some(discovery) = all_kinds.then(|| lister.discovery()).and_then(Answer::seen) {
-                kinds.extend(others(discovery, namespace.as_deref()).map(|(resource, _)| resource.for_kubectl()));
-            }
-            kinds
-        }
-    }
-}
-
-fn everything(lister: &Lister, only: Option<&str>, about: &mut Diagnosis) -> Vec<ObjectRef> {
-    let mut found = Vec::new();
-    match only {
+fn everything(lister: &Lister, only: Option<&str>, secrets: bool, about: &mut Diagnosis) -> Scan {
+    let objects = match only {
         Some(name) if lister.namespace(name).is_missing() => {
             about.missing = true;
             about.words = format!("namespace {name:?} not found; `kubectl get namespaces` lists them");
-            return Vec::new();
+            return Scan::default();
         }
-        Some(name) => found.push(ObjectRef::cluster_wide(known::NAMESPACES, name)),
-        None => found.extend(terminating_namespaces(lister, about)),
-    }
-    found.extend(inside(lister, only, about));
+        Some(name) => vec![ObjectRef::cluster_wide(known::NAMESPACES, name)],
+        None => terminating_namespaces(lister, about),
+    };
+    let mut scan = Scan::of_objects(objects);
+    scan.add_known_kinds([known::NAMESPACES]);
+    add_inside(&mut scan, lister, only, about);
     if only.is_none() {
-        for known in CLUSTER_WIDE {
-            found.extend(terminating(lister, *known, Scope::All, about));
+        for known in scan::CLUSTER_WIDE {
+            scan.objects.extend(terminating(lister, *known, Scope::All, about));
         }
+        scan.add_known_kinds(scan::CLUSTER_WIDE.iter().copied());
     }
-    found
+    scan.add_other_kinds(lister, only, secrets, about);
+    scan
 }
 
 fn terminating_namespaces(lister: &Lister, about: &mut Diagnosis) -> Vec<ObjectRef> {
@@ -81,33 +54,12 @@ fn terminating_namespaces(lister: &Lister, about: &mut Diagnosis) -> Vec<ObjectR
 }
 
 /// What is being deleted in namespaces, of the kinds that mostly are.
-fn inside(lister: &Lister, only: Option<&str>, about: &mut Diagnosis) -> Vec<ObjectRef> {
+fn add_inside(scan: &mut Scan, lister: &Lister, only: Option<&str>, about: &mut Diagnosis) {
     let scope = only.map_or(Scope::All, within);
-    EVERYWHERE.iter().flat_map(|known| terminating(lister, *known, scope.clone(), about)).collect()
-}
-
-/// What the server serves beside the kinds that are always looked at. Secrets are not read, and Events only pass by.
-fn others<'a>(
-    discovery: &'a Discovery,
-    only: Option<&str>,
-) -> impl Iterator<Item = (Resource, &'a ServedResource)> + use<'a> {
-    let is_namespaced = only.is_some();
-    discovery.deletable_kinds().into_iter().filter(move |(resource, served)| {
-        let always = EVERYWHERE.iter().chain(CLUSTER_WIDE).chain([&known::NAMESPACES]);
-        let is_known = always.into_iter().any(|known| known.group == resource.group && known.plural == resource.plural);
-        let is_left_out = resource.plural == "events" || (resource.group.is_empty() && resource.plural == "secrets");
-        !is_known && !is_left_out && (served.namespaced || !is_namespaced)
-    })
-}
-
-fn other_kinds(lister: &Lister, only: Option<&str>, about: &mut Diagnosis) -> Vec<ObjectRef> {
-    let Some(discovery) = about.required("API discovery", "which kinds there are", lister.discovery()) else {
-        return Vec::new();
-    };
-    let scope = only.map_or(Scope::All, within);
-    others(discovery, only)
-        .flat_map(|(resource, served)| terminating_objects(lister, &resource, &served.kind, scope.clone(), about))
-        .collect()
+    for known in scan::NAMESPACED {
+        scan.objects.extend(terminating(lister, *known, scope.clone(), about));
+    }
+    scan.add_known_kinds(scan::NAMESPACED.iter().copied());
 }
 
 /// Objects of any kind that are being deleted.
@@ -121,13 +73,7 @@ fn terminating_objects(
     let answer = lister.terminating_metadata(resource, scope);
     let hides = format!("which {resource} are being deleted");
     let seen = about.required(resource.to_string(), &hides, answer).unwrap_or_default();
-    let target = |object: &Object| ObjectRef {
-        kind: kind.to_owned().into(),
-        resource: resource.clone(),
-        namespace: object.metadata.namespace.clone(),
-        name: object.metadata.name.clone(),
-    };
-    seen.into_iter().map(target).collect()
+    seen.into_iter().map(|object| scan::reference(resource, kind, object)).collect()
 }
 
 /// `kubectl why-terminating pods`.
@@ -140,8 +86,8 @@ fn one_kind(lister: &Lister, word: &str, only: Option<&str>, about: &mut Diagnos
     let scope = only.map_or(Scope::All, within);
     match known::named(word) {
         Some(known::NAMESPACES) => return terminating_namespaces(lister, about),
-        Some(known) if EVERYWHERE.contains(&known) => return terminating(lister, known, scope, about),
-        Some(known) if CLUSTER_WIDE.contains(&known) => return terminating(lister, known, Scope::All, about),
+        Some(known) if scan::NAMESPACED.contains(&known) => return terminating(lister, known, scope, about),
+        Some(known) if scan::CLUSTER_WIDE.contains(&known) => return terminating(lister, known, Scope::All, about),
         Some(_) | None => {}
     }
     let Some(discovery) = about.required("API discovery", "what this word means", lister.discovery()) else {
@@ -192,14 +138,21 @@ fn before(lister: &Lister, word: &str, namespace: &str, name: &str, about: &mut 
     }
     match known::named(word) {
         Some(known) if !known.namespaced => vec![ObjectRef::cluster_wide(known, name)],
-        _ => object(lister, word, namespace, name, about),
+        _ => named(lister, word, namespace, name, about),
     }
 }
 
-fn object(lister: &Lister, word: &str, namespace: &str, name: &str, about: &mut Diagnosis) -> Vec<ObjectRef> {
+fn object(lister: &Lister, word: &str, namespace: &str, name: &str, about: &mut Diagnosis) -> Scan {
     match known::named(word) {
-        Some(known::NODES) => return on_node(lister, name, about),
-        Some(known::NAMESPACES) => return in_namespace(lister, name, about),
+        Some(known::NODES) => Scan::of_objects(on_node(lister, name, about)),
+        Some(known::NAMESPACES) => in_namespace(lister, name, about),
+        _ => Scan::of_objects(named(lister, word, namespace, name, about)),
+    }
+}
+
+/// What a word and a name mean.
+fn named(lister: &Lister, word: &str, namespace: &str, name: &str, about: &mut Diagnosis) -> Vec<ObjectRef> {
+    match known::named(word) {
         Some(known) if known.namespaced => return vec![ObjectRef::namespaced(known, namespace, name)],
         Some(known) => return vec![ObjectRef::cluster_wide(known, name)],
         None => {}
@@ -249,11 +202,14 @@ fn that_exist(lister: &Lister, word: &str, meant: Vec<ObjectRef>, about: &mut Di
 }
 
 /// A namespace; of one that is not being deleted, what is being deleted in it.
-fn in_namespace(lister: &Lister, name: &str, about: &mut Diagnosis) -> Vec<ObjectRef> {
-    let own = ObjectRef::cluster_wide(known::NAMESPACES, name);
-    let is_active = lister.namespace(name).seen().is_some_and(|it| it.metadata.deletion_timestamp.is_none());
-    let inside = if is_active { inside(lister, Some(name), about) } else { Vec::new() };
-    inside.into_iter().chain([own]).collect()
+fn in_namespace(lister: &Lister, name: &str, about: &mut Diagnosis) -> Scan {
+    let mut scan = Scan::default();
+    if lister.namespace(name).seen().is_some_and(|it| it.metadata.deletion_timestamp.is_none()) {
+        add_inside(&mut scan, lister, Some(name), about);
+        scan.add_other_kinds(lister, Some(name), false, about);
+    }
+    scan.objects.push(ObjectRef::cluster_wide(known::NAMESPACES, name));
+    scan
 }
 
 /// Whether the user named this very object.

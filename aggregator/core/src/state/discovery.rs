@@ -1,5 +1,7 @@
 //! What the API server says that it serves.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -105,17 +107,8 @@ impl Discovery {
     }
 
     fn deletable(&self, namespaced: bool) -> Vec<Resource> {
-        let mut found: Vec<Resource> = Vec::new();
-        for served in &self.versions {
-            for resource in &served.resources {
-                let can = |verb: &str| resource.verbs.iter().any(|have| have == verb);
-                let again = found.iter().any(|had| had.group == served.group && had.plural == resource.plural);
-                if resource.namespaced == namespaced && can("list") && can("delete") && !again {
-                    found.push(Resource::new(served.group.clone(), served.version.clone(), resource.plural.clone()));
-                }
-            }
-        }
-        found
+        let all = self.deletable_kinds().into_iter();
+        all.filter(|(_, served)| served.namespaced == namespaced).map(|(resource, _)| resource).collect()
     }
 
     /// The resource with this group and plural, in its preferred version.
@@ -167,12 +160,15 @@ impl Discovery {
 
     /// Everything that can be listed and deleted, once, in the preferred version.
     pub fn deletable_kinds(&self) -> Vec<(Resource, &ServedResource)> {
-        let mut found: Vec<(Resource, &ServedResource)> = Vec::new();
-        let can = |served: &ServedResource, verb: &str| served.verbs.iter().any(|have| have == verb);
-        for (resource, served) in self.each().filter(|(_, served)| can(served, "list") && can(served, "delete")) {
-            let is_again = |(had, _): &(Resource, _)| had.group == resource.group && had.plural == resource.plural;
-            if !found.iter().any(is_again) {
-                found.push((resource, served));
+        let mut known = BTreeSet::new();
+        let mut found = Vec::new();
+        for version in &self.versions {
+            for served in &version.resources {
+                let can = |verb: &str| served.verbs.iter().any(|have| have == verb);
+                if can("list") && can("delete") && known.insert((&version.group, &served.plural)) {
+                    let resource = Resource::new(version.group.clone(), version.version.clone(), served.plural.clone());
+                    found.push((resource, served));
+                }
             }
         }
         found

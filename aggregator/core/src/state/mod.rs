@@ -44,7 +44,7 @@ pub enum Subject {
     Everything {
         /// Only this namespace.
         namespace: Option<String>,
-        /// Every kind that the server serves, by its metadata, and not only those that are mostly stuck.
+        /// Secrets too, and every kind to its end, however many objects it has.
         #[serde(default)]
         all_kinds: bool,
     },
@@ -85,6 +85,16 @@ pub struct Answered {
     /// Whether objects were left out because there were too many.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub cut: bool,
+    /// How many objects of a list that was not read to its end were not read, where the server counted them.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub not_read: Option<usize>,
+}
+
+impl Answered {
+    /// All of an answer.
+    pub fn whole(question: Question, answer: Answer<Facts>) -> Self {
+        Answered { question, answer, cut: false, not_read: None }
+    }
 }
 
 /// What was asked and answered so far.

@@ -84,6 +84,11 @@ impl Question {
     pub fn terminating_metadata(resource: Resource, scope: Scope) -> Self {
         Question::Objects { resource, scope, select: Select::Terminating, detail: Detail::Metadata }
     }
+
+    /// Whether it is one of the many that scan every kind.
+    pub fn is_scan(&self) -> bool {
+        matches!(self, Question::Objects { select: Select::Terminating, detail: Detail::Metadata, .. })
+    }
 }
 
 impl fmt::Display for Question {

@@ -43,7 +43,17 @@ pub fn respond(report: &ClusterReport, flags: AnswerFlags) -> Result<ExitCode> {
         (None, Output::Mermaid) => report::mermaid(report),
     };
     print(&text, style)?;
-    Ok(ExitCode::from(render::exit_code(report.verdict)))
+    Ok(exit_code(report))
+}
+
+/// As of both programs, and one more: nothing is stuck in what was scanned, and not everything was.
+fn exit_code(report: &ClusterReport) -> ExitCode {
+    match render::exit_code(report.verdict) {
+        0 if matches!(report.subject, Subject::Everything { .. }) && !report.not_scanned.is_empty() => {
+            ExitCode::from(4)
+        }
+        code => ExitCode::from(code),
+    }
 }
 
 /// The columns of the terminal, if there is one.

@@ -8,6 +8,10 @@ use clap::{Parser, Subcommand, ValueEnum};
 use client::{Connection, with_scheme};
 use findings::RootId;
 
+const AFTER_HELP: &str = "Exit codes: 0 nothing is stuck, 1 usage or failure, 2 something is stuck, 3 unknown,
+4 nothing is stuck in what was scanned, and not everything was
+Commands in an answer are POSIX sh";
+
 /// Says what holds whatever is stuck in Terminating, and what to do about it.
 ///
 /// Without an argument: everything that is stuck in the cluster. With one: that object, as in
@@ -19,7 +23,7 @@ use findings::RootId;
     bin_name = "kubectl why-terminating",
     version,
     args_conflicts_with_subcommands = true,
-    after_help = findings::render::AFTER_HELP
+    after_help = AFTER_HELP
 )]
 pub struct Args {
     /// What to do instead of looking at the cluster.
@@ -89,7 +93,8 @@ pub struct Flags {
     /// All namespaces (the default, where you may list them)
     #[arg(short = 'A', long, conflicts_with = "namespace")]
     pub all_namespaces: bool,
-    /// Look at every kind that the server serves, by its metadata (not at Secrets and Events)
+    /// Scan every kind to its end, Secrets too (metadata only); without it large kinds are scanned as far as 3 s and 20 MB
+    /// allow
     #[arg(long)]
     pub all_kinds: bool,
     /// Ask kubelets through the API server what they logged about a pod that they do not finish (NodeLogQuery; takes

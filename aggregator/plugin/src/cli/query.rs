@@ -14,7 +14,9 @@ pub async fn query(client: &Client, subject: &Subject, flags: &Flags) -> Result<
     let mut state = State::new(subject.clone(), Timestamp::now());
     state.kubelet_log = flags.kubelet_log;
     state.live = flags.live;
-    let bounds = Bounds { request_timeout: flags.connection.request_timeout, ..Bounds::default() };
+    let is_whole = flags.all_kinds || matches!(subject, Subject::Kind { .. });
+    let scan = Bounds::default().scan.filter(|_| !is_whole);
+    let bounds = Bounds { request_timeout: flags.connection.request_timeout, scan, ..Bounds::default() };
     let started = Instant::now();
     reach(client, &mut state, bounds).await?;
     gather(client, &mut state, bounds, |round, questions| {

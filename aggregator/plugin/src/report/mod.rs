@@ -3,6 +3,7 @@
 mod drawing;
 mod name;
 mod normal;
+mod scanned;
 mod screen;
 mod short_names;
 mod summary;

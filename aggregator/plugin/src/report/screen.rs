@@ -4,13 +4,13 @@
 use std::collections::BTreeSet;
 
 use aggregator_core::report::{ClusterReport, Held, Root};
-use aggregator_core::state::{ObjectRef, Subject, known};
+use aggregator_core::state::{ObjectRef, known};
 use findings::render::{Page, Style};
 use findings::{Confidence, Entity, Verdict, clean, duration};
 
-use super::normal;
 use super::short_names::{short_name, some};
 use super::summary::{NotSeen, by_reason, summary};
+use super::{normal, scanned};
 
 /// More notes are counted.
 const MAX_NOTES: usize = 3;
@@ -46,10 +46,7 @@ pub fn screen(report: &ClusterReport, width: usize, style: Style) -> String {
         not_seen(&mut page, &same);
     }
     notes(&mut page, report);
-    if !report.looked_at.is_empty() {
-        page.gap();
-        page.filled("", &looked_at(report));
-    }
+    scanned::lines(&mut page, report);
     page.finish()
 }
 
@@ -201,19 +198,5 @@ fn notes(page: &mut Page, report: &ClusterReport) {
     match report.notes.len().saturating_sub(MAX_NOTES) {
         0 => {}
         more => page.line(&format!("Note     and {more} more: -o tree")),
-    }
-}
-
-/// Which kinds were looked at, and how to look at others.
-fn looked_at(report: &ClusterReport) -> String {
-    let is_everything = matches!(report.subject, Subject::Everything { all_kinds: true, .. });
-    if is_everything {
-        let kinds = report.looked_at.len();
-        return format!("Looked at: {kinds} kinds, all that the server serves but Secrets and Events.");
-    }
-    let kinds = report.looked_at.join(", ");
-    match report.subject {
-        Subject::Kind { .. } => format!("Looked at: {kinds}."),
-        _ => format!("Looked at: {kinds}. Other kinds: --all-kinds or TYPE/NAME."),
     }
 }

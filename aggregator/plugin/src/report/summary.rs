@@ -34,6 +34,7 @@ pub fn summary(report: &ClusterReport, style: Style) -> String {
     match (parts.is_empty(), report.verdict) {
         (false, _) => parts.join(", "),
         (true, Verdict::CannotTell) => style.doubtful("Nothing stuck was seen, but not everything could be looked at"),
+        (true, _) if !report.not_scanned.is_empty() => "Nothing is stuck in what was scanned".to_owned(),
         (true, _) => "Nothing is stuck".to_owned(),
     }
 }

@@ -8,8 +8,8 @@ use findings::render::{self, Detail, Page, Style};
 use findings::{RootId, Verdict, clean, duration};
 use jiff::{SignedDuration, Timestamp};
 
-use super::normal;
 use super::summary::{NotSeen, by_reason, summary};
+use super::{normal, scanned};
 
 /// How the reader calls this program.
 const PROGRAM: &str = "kubectl why-terminating";
@@ -41,6 +41,9 @@ pub fn tree(report: &ClusterReport, detail: Detail, width: usize, style: Style) 
     for note in &report.notes {
         page.gap();
         page.filled("Note     ", note);
+    }
+    if detail == Detail::Wide || (report.roots.is_empty() && report.unexplained.is_empty()) {
+        scanned::lines(&mut page, report);
     }
     page.finish()
 }

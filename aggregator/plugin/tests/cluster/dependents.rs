@@ -90,7 +90,7 @@ fn of_minor(world: World, minor: &str) -> Looked {
     look_with(world, object("job", "etl", "report"), |state| {
         let version = Version { major: "1".to_owned(), minor: minor.to_owned(), ..Version::default() };
         let answer = Answer::Seen(Facts::Version(version));
-        state.add(Answered { question: Question::Version, answer, cut: false });
+        state.add(Answered::whole(Question::Version, answer));
     })
 }
 

@@ -204,7 +204,7 @@ fn thousands_of_victims_are_judged_in_a_moment() {
     let looked = look(world, everything());
     assert_eq!(looked.victims(0).len(), 3000);
     // Eight lists, the rows of the pods, and these in pages of 500.
-    assert!(looked.requests.len() < 20, "{:#?}", looked.requests);
+    assert!(looked.requests.len() < 22, "{:#?}", looked.requests);
     let before = Instant::now();
     judge(&looked.state);
     // Unoptimised, and on a busy machine; what is held off is a minute.

@@ -1,7 +1,7 @@
 //! Which kinds are looked at, and what a word means.
 
 use aggregator_core::state::Subject;
-use findings::Verdict;
+use findings::{FaultKind, Verdict};
 use serde_json::json;
 
 use crate::support::*;
@@ -17,25 +17,52 @@ fn applications() -> World {
 }
 
 #[test]
-fn what_was_looked_at_is_said_where_nothing_is_stuck() {
+fn every_kind_is_scanned_by_its_metadata() {
     let looked = look(applications(), everything());
-    assert_eq!(looked.report.verdict, Verdict::Clear, "{:#?}", looked.report);
+    assert_eq!(looked.causes(), ["ArgoCdFinalizer"], "{:#?}", looked.report);
+    assert_eq!((looked.report.verdict, looked.report.roots[0].victims.len()), (Verdict::Stuck, 30));
     let kinds = ["namespaces", "pods", "persistentvolumeclaims", "persistentvolumes", "volumeattachments"];
     assert_eq!(looked.report.looked_at[..5], kinds, "{:?}", looked.report.looked_at);
+    assert!(looked.report.looked_at.contains(&"applications.argoproj.io".to_owned()));
+    // Each kind once, whatever the number of its objects.
+    let lists = looked.scan_requests.iter().filter(|path| path.starts_with("/apis/argoproj.io/v1/applications"));
+    assert_eq!(lists.count(), 1, "{:#?}", looked.scan_requests);
+    let one = Subject::Everything { namespace: Some("argocd".to_owned()), all_kinds: false };
+    assert_eq!(look(applications(), one).report.roots[0].victims.len(), 30);
+    // An active namespace that was named is asked about all that is being deleted in it.
+    assert_eq!(look(applications(), object("ns", "", "argocd")).report.roots[0].victims.len(), 30);
+}
+
+fn not_scanned(looked: &Looked) -> Vec<(&str, FaultKind)> {
+    looked.report.not_scanned.iter().map(|one| (one.kind.as_str(), one.reason)).collect()
 }
 
 #[test]
-fn every_kind_is_looked_at_by_its_metadata() {
-    let looked = look(applications(), Subject::Everything { namespace: None, all_kinds: true });
-    assert_eq!(looked.causes(), ["ArgoCdFinalizer"], "{:#?}", looked.report);
-    assert_eq!((looked.report.verdict, looked.report.roots[0].victims.len()), (Verdict::Stuck, 30));
-    assert!(looked.report.looked_at.contains(&"applications.argoproj.io".to_owned()));
-    // Each kind once, whatever the number of its objects, and no Secret.
-    let lists = looked.requests.iter().filter(|path| path.starts_with("/apis/argoproj.io/v1/applications"));
-    assert_eq!(lists.count(), 1, "{:#?}", looked.requests);
-    assert!(!looked.requests.iter().any(|path| path.contains("/secrets")), "{:#?}", looked.requests);
-    let one = Subject::Everything { namespace: Some("argocd".to_owned()), all_kinds: true };
-    assert_eq!(look(applications(), one).report.roots[0].victims.len(), 30);
+fn secrets_are_scanned_only_on_request() {
+    let world = || healthy().active("shop").held("v1", "Secret", "shop", "s", &["foregroundDeletion"]);
+    let looked = look(world(), everything());
+    assert_eq!((looked.report.verdict, looked.report.complete), (Verdict::Clear, false), "{:#?}", looked.report);
+    assert_eq!(not_scanned(&looked), [("secrets", FaultKind::NotAsked)]);
+    assert!(!looked.scan_requests.iter().any(|path| path.contains("/secrets")), "{:#?}", looked.scan_requests);
+    let all = look(world(), Subject::Everything { namespace: None, all_kinds: true });
+    assert_eq!(all.report.not_scanned, [], "{:#?}", all.report);
+    assert_eq!(all.report.counts.stuck + all.report.counts.unknown, 1, "{:#?}", all.report);
+    let none = look(healthy(), Subject::Everything { namespace: None, all_kinds: true });
+    assert!(none.report.complete, "{:#?}", none.report);
+}
+
+#[test]
+fn what_was_not_scanned_is_named() {
+    let forbidden = "applications.argoproj.io is forbidden";
+    let looked = look(applications().refuse("/apis/argoproj.io/v1/applications", 403, forbidden), everything());
+    assert_eq!(looked.report.verdict, Verdict::Clear, "{:#?}", looked.report);
+    assert!(!looked.report.complete && looked.report.unknown.is_empty(), "{:#?}", looked.report);
+    let kinds = [("applications.argoproj.io", FaultKind::Denied), ("secrets", FaultKind::NotAsked)];
+    let mut found = not_scanned(&looked);
+    found.sort_unstable();
+    assert_eq!(found, kinds);
+    let dead = look(recording("discovery-failure"), everything());
+    assert!(not_scanned(&dead).contains(&("metrics.k8s.io/v1beta1", FaultKind::Stale)), "{:#?}", dead.report);
 }
 
 fn kind(word: &str, namespace: Option<&str>) -> Subject {

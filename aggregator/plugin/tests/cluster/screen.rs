@@ -1,5 +1,6 @@
 //! The first screen: what a person reads first, and how the rest is found from there.
 
+use aggregator_core::state::Subject;
 use findings::render::{Detail, Style};
 use plugin::report::{explain, screen, table, tree};
 
@@ -96,7 +97,7 @@ fn a_normal_deletion_is_one_line() {
     let looked = look(deleted_a_moment_ago(), everything());
     let text = shown(&looked);
     let line = "3 namespaces and 75 pods are terminating normally; the last grace period ends in 15s.";
-    assert!(text.starts_with(&format!("Nothing is stuck\n\n{line}\n")), "{text}");
+    assert!(text.starts_with(&format!("Nothing is stuck in what was scanned\n\n{line}\n")), "{text}");
     let named = look(deleted_a_moment_ago(), object("ns", "", "team-1"));
     let text = tree(&named.report, Detail::Short, 100, Style::Plain);
     assert!(text.starts_with("Nothing is stuck\n\n1 namespace and 25 pods are terminating normally;"), "{text}");
@@ -166,11 +167,12 @@ fn the_time_of_the_deletion_stands_beside_its_age() {
 }
 
 #[test]
-fn what_was_looked_at_is_the_last_line() {
+fn what_was_scanned_and_what_was_not_are_the_last_lines() {
     let text = shown(&look(healthy(), everything()));
-    assert!(text.starts_with("Nothing is stuck\n"), "{text}");
-    assert!(text.trim_end().ends_with("Other kinds: --all-kinds or TYPE/NAME."), "{text}");
-    assert!(text.contains("Looked at: namespaces, pods, persistentvolumeclaims,"), "{text}");
+    assert!(text.starts_with("Nothing is stuck in what was scanned\n\nScanned      56 kinds"), "{text}");
+    assert!(text.ends_with("\nNot scanned  secrets: only with --all-kinds, by metadata\n"), "{text}");
+    let text = shown(&look(healthy(), Subject::Everything { namespace: None, all_kinds: true }));
+    assert!(text.starts_with("Nothing is stuck\n") && !text.contains("Not scanned"), "{text}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn objects_of_a_rancher_that_was_uninstalled_first() {
     let version: Version = serde_json::from_value(json!({"major": "1", "minor": "13"})).unwrap();
     let answer = Answer::Seen(Facts::Version(version));
     let looked = look_with(world, everything(), |state| {
-        state.add(Answered { question: Question::Version, answer, cut: false });
+        state.add(Answered::whole(Question::Version, answer));
     });
     assert_eq!(looked.causes(), ["FinalizerControllerGone"], "{:#?}", looked.report);
     assert_eq!(looked.victims(0), ["Namespace local"]);

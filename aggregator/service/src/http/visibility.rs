@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::incidents::{Hold, Incident};
 use aggregator_core::access::{Access, Reads};
-use aggregator_core::report::{ClusterReport, Counts, Held, Root, TerminatingNormally, Victim};
+use aggregator_core::report::{ClusterReport, Counts, Held, NotScanned, Root, TerminatingNormally, Victim};
 use aggregator_core::state::{ObjectRef, Scope, known};
 use findings::event::NAMESPACE;
 use findings::{Confidence, Entity, Finding, Link, Placeholder, Remedy, Values, Verdict};
@@ -115,6 +115,11 @@ impl Rights {
             at: report.at.clone(),
             subject: report.subject.clone(),
             looked_at: report.looked_at.clone(),
+            not_scanned: match all {
+                true => report.not_scanned.clone(),
+                false => report.not_scanned.iter().map(NotScanned::uncounted).collect(),
+            },
+            complete: report.complete && all,
             refused: report.refused.clone().filter(|_| all),
             verdict: if all { report.verdict } else { verdicts.max().unwrap_or(Verdict::Clear) },
             counts: Counts::default(),
@@ -316,6 +321,8 @@ mod tests {
             terminating_normally: Vec::new(),
             unexplained: Vec::new(),
             looked_at: Vec::new(),
+            not_scanned: Vec::new(),
+            complete: true,
             unknown: Vec::new(),
             notes: Default::default(),
         }

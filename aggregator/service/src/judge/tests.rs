@@ -5,7 +5,7 @@ use crate::query_schedule::{MIN_COSTLY_INTERVAL, is_costly};
 
 fn listed(question: &Question, cut: bool) -> Change {
     let facts = Page::read(question, br#"{"metadata":{},"items":[]}"#).unwrap().facts;
-    Change::Listed(Answered { question: question.clone(), answer: Answer::Seen(facts), cut })
+    Change::Listed(Answered { question: question.clone(), answer: Answer::Seen(facts), cut, not_read: None })
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn what_is_watched_does_not_grow_without_end() {
     let list = format!(r#"{{"metadata":{{}},"items":[{}]}}"#, items.join(","));
     let answer = Answer::Seen(Page::read(&pods, list.as_bytes()).unwrap().facts);
     let known = answer.clone();
-    judge.changed(Change::Listed(Answered { question: pods.clone(), answer, cut: false }), start);
+    judge.changed(Change::Listed(Answered::whole(pods.clone(), answer)), start);
     let apply = |judge: &mut Judge, n| {
         judge.changed(Change::Applied(pods.clone(), Facts::object(&pods, pod(n).as_bytes()).unwrap()), start);
     };
@@ -50,7 +50,7 @@ fn what_is_watched_does_not_grow_without_end() {
     judge.changed(listed(&pods, false), start);
     judge.changed(listed(&watched()[4], true), start);
     assert_eq!(judge.cut_lists(), 0, "whoever writes Events by the thousand stops no recording");
-    judge.changed(Change::Listed(Answered { question: pods.clone(), answer: known, cut: false }), start);
+    judge.changed(Change::Listed(Answered::whole(pods.clone(), known)), start);
     apply(&mut judge, MAX_OBJECTS);
     let Answer::Seen(facts) = &judge.state().answers[&pods].answer else { panic!() };
     assert_eq!(facts.metas().len(), MAX_OBJECTS);
@@ -113,7 +113,7 @@ fn a_clock_that_jumps_back_stops_nothing() {
     watched().iter().for_each(|question| judge.changed(listed(question, false), ahead));
     let asked = look(&mut judge, ahead);
     for question in asked.clone() {
-        judge.answered(Answered { question, answer: Answer::Missing, cut: false }, ahead);
+        judge.answered(Answered::whole(question, Answer::Missing), ahead);
     }
     look(&mut judge, ahead);
     let again = look(&mut judge, back);
@@ -146,7 +146,7 @@ fn nothing(question: Question) -> Answered {
         Question::Discovery => Answer::Seen(Facts::Discovery(Default::default())),
         _ => Answer::Seen(Page::read(&question, br#"{"metadata":{},"items":[]}"#).unwrap().facts),
     };
-    Answered { question, answer, cut: false }
+    Answered::whole(question, answer)
 }
 
 /// Judges, and says what to ask then.
@@ -231,7 +231,7 @@ fn a_list_of_the_whole_cluster_that_is_never_the_same_is_asked_for_rarely() {
     };
     let mut judge = Judge::new(seconds(0));
     let mut due = |answer, at| {
-        judge.answered(Answered { question: question.clone(), answer, cut: false }, seconds(at));
+        judge.answered(Answered::whole(question.clone(), answer), seconds(at));
         judge.asked[&question].due.as_second() - at as i64
     };
     assert_eq!(due(list(10, 0), 0), 60);
@@ -287,7 +287,7 @@ fn nobody_is_silent_because_nobody_has_asked() {
                 "spec":{{"holderIdentity":"it","leaseDurationSeconds":15,"renewTime":"{at}"}}}}"#
             );
             let answer = Answer::Seen(Facts::object(question, lease.as_bytes()).unwrap());
-            Answered { question: question.clone(), answer, cut: false }
+            Answered::whole(question.clone(), answer)
         }
         _ => nothing(question.clone()),
     };
@@ -320,7 +320,7 @@ fn nobody_is_silent_because_nobody_has_asked() {
     assert!(!is_silent(&mut judge, 700));
     let lost = Answer::Failed(Fault::new(FaultKind::TimedOut, ""));
     for question in judge.questions(seconds(706)).into_iter().filter(|question| *question != other) {
-        judge.answered(Answered { question, answer: lost.clone(), cut: false }, seconds(706));
+        judge.answered(Answered::whole(question, lost.clone()), seconds(706));
     }
     assert!(!is_silent(&mut judge, 707));
     let asked = judge.questions(seconds(770));

@@ -2,9 +2,10 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
-use client::{Bounds, Connection, connect};
+use client::{Bounds, Connection, ScanBudget, connect};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::{Relists, Settings, ended_by_signal, events, incident_store, lease, queries, watches};
@@ -22,6 +23,9 @@ const USER_AGENT: &str = concat!("why-terminating-aggregator/", env!("CARGO_PKG_
 /// Bytes of a page: what several of them take while they are read stays in the heap.
 const PAGE_BYTES: usize = 512 << 10;
 
+/// What the scan of one kind may take.
+const SCAN_OF_ONE_KIND: ScanBudget = ScanBudget { time: Duration::from_secs(30), bytes: 64 << 20 };
+
 /// Serves until somebody ends it. `ready` hears the address once it listens.
 pub async fn serve(settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow::Result<()> {
     let tls = http::Tls::new(settings.certificate.clone())?;
@@ -30,7 +34,13 @@ pub async fn serve(settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow
     let requests = Arc::new(Requests::default());
     let client = requests.counted(client);
     let request_timeout = settings.connection.request_timeout;
-    let bounds = Bounds { request_timeout, page: PAGE_BYTES, objects: MAX_OBJECTS, ..Bounds::default() };
+    let bounds = Bounds {
+        request_timeout,
+        page: PAGE_BYTES,
+        objects: MAX_OBJECTS,
+        scan: Some(SCAN_OF_ONE_KIND),
+        ..Bounds::default()
+    };
     let clock = Arc::new(ServerClock::default());
     let (inputs, heard) = std::sync::mpsc::channel();
     // One batch waits while one is asked: what comes up waits for no more.
@@ -51,6 +61,8 @@ pub async fn serve(settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow
     let asker = queries::run(client.clone(), bounds, asked, inputs.clone(), Arc::clone(&clock), Arc::clone(&requests));
     let mut tasks = tokio::task::JoinSet::new();
     tasks.spawn(asker);
+    // What is watched is listed to its end.
+    let bounds = Bounds { scan: None, ..bounds };
     let watches = watches::Watches { connection, requests: Arc::clone(&requests), bounds, inputs, relists };
     let (stop, stopped) = oneshot::channel();
     tasks.spawn_blocking(move || {

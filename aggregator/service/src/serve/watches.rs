@@ -306,7 +306,8 @@ async fn stream(client: &Client, question: &Question, bounds: Bounds) -> Result<
             }
             client::Change::Deleted { uid, .. } => drop(places.take(&mut whole, &uid)),
             client::Change::Listed => {
-                let answered = Answered { question: question.clone(), answer: Answer::Seen(whole), cut };
+                let answered =
+                    Answered { question: question.clone(), answer: Answer::Seen(whole), cut, not_read: None };
                 return Ok((answered, watch));
             }
         }

@@ -26,6 +26,8 @@ pub struct Targets {
     /// On the wire.
     pub megabytes: Option<f64>,
     pub cpu_ms: Option<f64>,
+    /// From the command to its answer.
+    pub clock_ms: Option<f64>,
     pub rss_mib: Option<f64>,
 }
 
@@ -111,6 +113,10 @@ pub fn row(report: &mut Report, what: &str, asked: &Asked, targets: Targets) -> 
     if let Some(most) = targets.cpu_ms {
         wanted.push(format!("CPU ≤ {most:.0} ms"));
         met.push(cpu.median <= most);
+    }
+    if let Some(most) = targets.clock_ms {
+        wanted.push(format!("clock ≤ {most:.0} ms"));
+        met.push(clock.median <= most);
     }
     if let Some(most) = targets.rss_mib {
         wanted.push(format!("RSS ≤ {most:.0} MiB"));

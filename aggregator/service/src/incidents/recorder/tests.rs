@@ -79,6 +79,8 @@ fn report(roots: Vec<Root>) -> ClusterReport {
         at: String::new(),
         subject: Subject::Everything { namespace: None, all_kinds: false },
         looked_at: vec![],
+        not_scanned: vec![],
+        complete: true,
         refused: None,
         verdict: Verdict::Stuck,
         counts: Counts::default(),

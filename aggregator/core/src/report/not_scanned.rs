@@ -1,0 +1,29 @@
+//! What "nothing is stuck" does not speak of.
+
+use findings::{FaultKind, clean};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A kind that was not scanned, or not to its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NotScanned {
+    /// As kubectl calls it; of an API that does not answer its group and version.
+    pub kind: String,
+    /// Why: `NotAsked` for Secrets without `--all-kinds`, `TooLarge` when time or bytes did not suffice for all objects.
+    pub reason: FaultKind,
+    /// How many of its objects were not scanned, where the server counts them.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub objects: Option<usize>,
+}
+
+impl NotScanned {
+    /// All of it.
+    pub fn kind(kind: &str, reason: FaultKind) -> Self {
+        NotScanned { kind: clean(kind, 127), reason, objects: None }
+    }
+
+    /// The same for a reader who has no permission to count the objects of the whole cluster.
+    pub fn uncounted(&self) -> Self {
+        NotScanned { objects: None, ..self.clone() }
+    }
+}
