@@ -26,11 +26,11 @@ pub fn without_one(
         return found;
     };
     // A controller that set it may have made one, and the API server empties the status when the type changes.
-    let is_by_controller = setter::program(case.meta, case.finalizer, &case.target.resource.group).is_some();
+    let is_from_manifest = setter::is_from_manifest(case.meta, case.finalizer, &case.target.resource.group);
     let has_one = service.spec.kind == "LoadBalancer"
         || service.spec.kind.is_empty()
         || !service.status.load_balancer.ingress.is_empty();
-    if has_one || is_by_controller {
+    if has_one || !is_from_manifest {
         return found;
     }
     let says = format!("spec.type {}, no load balancer in its status: it has none to clean up", service.spec.kind);

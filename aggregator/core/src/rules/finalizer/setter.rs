@@ -2,7 +2,7 @@
 
 use crate::state::*;
 
-/// Names that say nothing of the program: what many binaries are called, and who only writes what others wrote.
+/// Names that say nothing of the program: what many binaries are called.
 const ANYBODY: &[&str] = &[
     "manager",
     "main",
@@ -19,15 +19,13 @@ const ANYBODY: &[&str] = &[
     "okhttp",
     "Mozilla",
     "curl",
-    "helm",
-    "Helm",
-    "HashiCorp",
-    "Terraform",
-    "pulumi-kubernetes",
-    "argocd-controller",
     "kube-apiserver",
     "kube-controller-manager",
 ];
+
+/// Programs that apply what others wrote, and have no kinds of their own.
+const MANIFEST_APPLIERS: &[&str] =
+    &["helm", "Helm", "HashiCorp", "Terraform", "pulumi-kubernetes", "argocd-controller"];
 
 /// Programs that apply the objects of others, each with the group of its own kinds. Rancher has a helm-controller too.
 const APPLIERS: &[(&str, &str)] = &[
@@ -38,17 +36,31 @@ const APPLIERS: &[(&str, &str)] = &[
 
 /// The name of the program, when it tells it from others.
 pub fn program<'m>(meta: &'m Meta, finalizer: &str, group: &str) -> Option<&'m str> {
-    let set = |managed: &&Managed| managed.fields.finalizers.iter().any(|one| one == finalizer);
+    setters(meta, finalizer).find(|name| is_telling(name, group))
+}
+
+/// Whether the server recorded who set it, and all of them only apply manifests: then it was written there.
+pub fn is_from_manifest(meta: &Meta, finalizer: &str, group: &str) -> bool {
+    let mut names = setters(meta, finalizer).peekable();
+    names.peek().is_some() && names.all(|name| applies(name, group))
+}
+
+fn setters<'m>(meta: &'m Meta, finalizer: &str) -> impl Iterator<Item = &'m str> {
+    let set = move |managed: &&Managed| managed.fields.finalizers.iter().any(|one| one == finalizer);
     let names = meta.managed_fields.iter().filter(set).map(|managed| managed.manager.as_str());
     // Flux's controllers call themselves so where they patch (`StatusManager` in the main.go of each).
-    names.map(|name| name.strip_prefix("gotk-").unwrap_or(name)).find(|name| is_telling(name, group))
+    names.map(|name| name.strip_prefix("gotk-").unwrap_or(name))
 }
 
 fn is_telling(name: &str, group: &str) -> bool {
-    let applies = APPLIERS.iter().any(|(applier, _)| *applier == name);
-    let is_its_own = APPLIERS.contains(&(name, group));
+    name.len() > 2 && !applies(name, group) && !ANYBODY.contains(&name)
+}
+
+/// Whether it only writes what others wrote, for an object of this group.
+fn applies(name: &str, group: &str) -> bool {
     let is_typed = name.starts_with("kubectl") || name.starts_with("oc-") || name == "oc";
-    name.len() > 2 && !is_typed && (is_its_own || !(applies || ANYBODY.contains(&name)))
+    let is_others = APPLIERS.iter().any(|(applier, _)| *applier == name) && !APPLIERS.contains(&(name, group));
+    is_typed || is_others || MANIFEST_APPLIERS.contains(&name)
 }
 
 /// Whether a workload is that program: by its name or its account's, or by what runs in it.
