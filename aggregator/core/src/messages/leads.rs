@@ -11,6 +11,7 @@ use regex::{Captures, Regex};
 use super::errors::{self, Etcd};
 use super::{Message, pattern};
 use crate::resource::Resource;
+use crate::state::Scope;
 
 static UNEXPECTED: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
@@ -41,7 +42,7 @@ static ETCD: LazyLock<Regex> = LazyLock::new(|| pattern(r"etcdserver: (?P<err>[a
 /// apimachinery: pkg/api/errors/errors.go, `NewForbidden`; apiserver: pkg/endpoints/handlers/responsewriters/errors.go.
 static FORBIDDEN: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r#"User "(?P<user>[^"]+)" cannot (?P<why>(?P<verb>[a-z]+)(?: resource "(?P<resource>[^"]+)" in API group "(?P<group>[^"]*)")?[^,]*)"#,
+        r#"User "(?P<user>[^"]+)" cannot (?P<why>(?P<verb>[a-z]+)(?: resource "(?P<resource>[^"/]+)(?:/(?P<part>[^"]+))?" in API group "(?P<group>[^"]*)")?(?: in the namespace "(?P<ns>[^"]+)"|(?P<all> at the cluster scope))?[^,]*)"#,
     )
 });
 static TOO_MANY: LazyLock<Regex> = LazyLock::new(|| pattern(r"the server has received too many requests"));
@@ -107,8 +108,9 @@ pub enum Lead {
     StoredVersion { group_version: String },
     /// etcd refuses.
     Etcd { fault: Etcd, error: String },
-    /// RBAC refuses, or the server of an aggregated API does.
-    Forbidden { user: String, why: String, to: Option<(String, Resource)> },
+    /// RBAC refuses, or the server of an aggregated API does. The scope is that of whole objects: a part of one, which
+    /// other rights open, has none.
+    Forbidden { user: String, why: String, to: Option<(String, Resource)>, scope: Option<Scope> },
     /// Priority and fairness refuses.
     TooManyRequests,
     /// An aggregated API does not answer.
@@ -232,11 +234,12 @@ fn etcd(captures: &Captures) -> Etcd {
 }
 
 fn forbidden(captures: &Captures) -> Lead {
-    let resource = captures.name("resource").map(|plural| {
-        let plural = plural.as_str().split('/').next().unwrap_or_default().to_owned();
-        (part(captures, "verb"), Resource::new(part(captures, "group"), "", plural))
-    });
-    Lead::Forbidden { user: part(captures, "user"), why: part(captures, "why"), to: resource }
+    let some = |name: &str| captures.name(name).map(|part| part.as_str().to_owned());
+    let to =
+        some("resource").map(|plural| (part(captures, "verb"), Resource::new(part(captures, "group"), "", plural)));
+    let scope = some("ns").map(Scope::Namespace).or(some("all").map(|_| Scope::All));
+    let scope = scope.filter(|_| captures.name("part").is_none());
+    Lead::Forbidden { user: part(captures, "user"), why: part(captures, "why"), to, scope }
 }
 
 fn no_kind(captures: &Captures) -> Lead {

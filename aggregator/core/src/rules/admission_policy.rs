@@ -35,27 +35,31 @@ fn mutating(lister: &Lister) -> Option<Kinds> {
 }
 
 fn all<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis) -> Vec<Bound<'a>> {
-    let mut found = Vec::new();
-    for (policies, bindings) in std::iter::once(VALIDATING).chain(mutating(lister)) {
-        let adds = "whether an admission policy refuses it";
-        let answer = lister.list::<AdmissionPolicyBinding>(bindings, Scope::All);
-        let bound = diagnosis.optional(bindings.plural, adds, answer).unwrap_or_default();
-        if bound.is_empty() {
-            continue;
-        }
-        let answer = lister.list::<AdmissionPolicy>(policies, Scope::All);
-        let asked = diagnosis.optional(policies.plural, adds, answer).unwrap_or_default();
-        for binding in bound {
-            let policy = asked.iter().find(|policy| policy.metadata.name == binding.spec.policy_name);
-            found.extend(policy.map(|policy| Bound {
-                policy: ObjectRef::cluster_wide(policies, &policy.metadata.name),
-                binding: ObjectRef::cluster_wide(bindings, &binding.metadata.name),
-                asks: &policy.spec,
-                binds: &binding.spec,
-            }));
-        }
+    let kinds = std::iter::once(VALIDATING).chain(mutating(lister));
+    kinds.filter_map(|kinds| bound(lister, diagnosis, kinds)).flatten().collect()
+}
+
+/// All of these kinds; nothing when they cannot be seen.
+fn bound<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, kinds: Kinds) -> Option<Vec<Bound<'a>>> {
+    let (policies, bindings) = kinds;
+    let adds = "whether an admission policy refuses it";
+    let answer = lister.list::<AdmissionPolicyBinding>(bindings, Scope::All);
+    let bound = diagnosis.optional(bindings.plural, adds, answer)?;
+    if bound.is_empty() {
+        return Some(Vec::new());
     }
-    found
+    let answer = lister.list::<AdmissionPolicy>(policies, Scope::All);
+    let asked = diagnosis.optional(policies.plural, adds, answer)?;
+    let with_policy = |binding: &'a AdmissionPolicyBinding| {
+        let policy = asked.iter().find(|policy| policy.metadata.name == binding.spec.policy_name)?;
+        Some(Bound {
+            policy: ObjectRef::cluster_wide(policies, &policy.metadata.name),
+            binding: ObjectRef::cluster_wide(bindings, &binding.metadata.name),
+            asks: &policy.spec,
+            binds: &binding.spec,
+        })
+    };
+    Some(bound.into_iter().filter_map(with_policy).collect())
 }
 
 /// Whether a policy without its parameters refuses one of these requests; each is told in `diagnosis`.
@@ -114,7 +118,7 @@ pub enum Named {
     NotTold,
 }
 
-/// Looks at the policy and the binding that an error names.
+/// Looks at the ValidatingAdmissionPolicy and the binding that an error names.
 pub fn named(
     lister: &Lister,
     diagnosis: &mut Diagnosis,
@@ -122,12 +126,10 @@ pub fn named(
     binding: &str,
     namespace: Option<&str>,
 ) -> Named {
-    let hidden = (diagnosis.forbidden.len(), diagnosis.notes.len());
-    let all = all(lister, diagnosis);
+    let Some(all) = bound(lister, diagnosis, VALIDATING) else { return Named::NotTold };
     match all.iter().find(|bound| bound.policy.name == policy && bound.binding.name == binding) {
         Some(bound) if bound.lacks_parameters(lister, diagnosis, namespace) => Named::Broken,
         Some(bound) => Named::Bound(bound.policy.clone()),
-        None if (diagnosis.forbidden.len(), diagnosis.notes.len()) != hidden => Named::NotTold,
         None => Named::Gone,
     }
 }

@@ -19,11 +19,12 @@ const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 const MAX_NAMESPACES: usize = 5;
 
 /// The CRD that defines this kind.
-pub fn crd_of(lister: &Lister, diagnosis: &mut Diagnosis, group: &str, kind: &str) -> Option<ObjectRef> {
-    let answer = lister.list::<Crd>(known::CRDS, Scope::All);
-    let all = diagnosis.required(known::CRDS.plural, "who converts custom resources", answer)?;
-    let crd = all.into_iter().find(|crd| crd.spec.group == group && crd.spec.names.kind == kind)?;
-    Some(ObjectRef::cluster_wide(known::CRDS, &crd.metadata.name))
+pub fn crd_of(lister: &Lister, group: &str, kind: &str) -> Answer<ObjectRef> {
+    let is_it = |crd: &&Crd| crd.spec.group == group && crd.spec.names.kind == kind;
+    lister.list::<Crd>(known::CRDS, Scope::All).and_then(|all| match all.into_iter().find(is_it) {
+        Some(crd) => Answer::Seen(ObjectRef::cluster_wide(known::CRDS, &crd.metadata.name)),
+        None => Answer::Missing,
+    })
 }
 
 /// What is told of objects that cannot be converted.

@@ -106,7 +106,11 @@ impl Following<'_, '_> {
             ),
             Lead::Etcd { fault, error } => self
                 .claimed(control_plane::etcd_cause(*fault), Step::named("etcd", format!("{}: {error}", fault.words()))),
-            Lead::Forbidden { user, why, to } => self.forbidden(diagnosis, user, why, to.as_ref()),
+            Lead::Forbidden { user, why, to, scope } => {
+                // A right elsewhere, or to a part of an object, is another one than that which roles are read for.
+                let is_readable = scope.as_ref() == Some(&self.own_scope());
+                self.forbidden(diagnosis, user, why, to.as_ref(), is_readable)
+            }
             Lead::TooManyRequests => self.claimed(
                 &cause::API_REQUESTS_REJECTED,
                 Step::named("The API server", "rejects the namespace controller's requests (429 Too Many Requests)"),
@@ -233,13 +237,13 @@ impl Following<'_, '_> {
 
     fn conversion(&self, diagnosis: &mut Diagnosis, group: &str, kind: &str, error: &str) -> Followed {
         let subject = format!("Conversion of {kind}.{group}");
-        let blind = diagnosis.unknown.len();
-        let Some(crd) = crd::crd_of(self.lister, diagnosis, group, kind) else {
-            return match diagnosis.unknown.len() == blind {
-                true => repaired(format!("{kind}.{group}"), GONE),
-                false => self
-                    .claimed(&cause::CONVERSION_WEBHOOK_UNAVAILABLE, Step::named(subject, format!("fails: {error}"))),
-            };
+        let answer = crd::crd_of(self.lister, group, kind);
+        if answer.is_missing() {
+            return repaired(format!("{kind}.{group}"), GONE);
+        }
+        let Some(crd) = diagnosis.required(known::CRDS.plural, "who converts custom resources", answer) else {
+            let step = Step::named(subject, format!("fails: {error}"));
+            return self.claimed(&cause::CONVERSION_WEBHOOK_UNAVAILABLE, step);
         };
         if crd::is_explained(self.lister, &crd) {
             diagnosis.wait_for(crd);
@@ -369,7 +373,19 @@ impl Following<'_, '_> {
         }
     }
 
-    fn forbidden(&self, diagnosis: &mut Diagnosis, user: &str, why: &str, to: Option<&(String, Resource)>) -> Followed {
+    /// Where objects like the target live.
+    fn own_scope(&self) -> Scope {
+        self.sentence.target.namespace.as_deref().map_or(Scope::All, within)
+    }
+
+    fn forbidden(
+        &self,
+        diagnosis: &mut Diagnosis,
+        user: &str,
+        why: &str,
+        to: Option<&(String, Resource)>,
+        is_readable: bool,
+    ) -> Followed {
         // The server of an aggregated API decides for itself whom it lets in.
         if let Some(api) = to.and_then(|(_, resource)| self.served_elsewhere(diagnosis, &resource.group)) {
             let shown = ObjectRef::api_service(&api.spec.group, &api.spec.version);
@@ -390,7 +406,7 @@ impl Following<'_, '_> {
             );
         }
         let account = user.strip_prefix("system:serviceaccount:").and_then(|account| account.split_once(':'));
-        match account.zip(to) {
+        match account.zip(to).filter(|_| is_readable) {
             Some(((namespace, name), (verb, resource))) => {
                 self.right(diagnosis, (namespace.to_owned(), name.to_owned()), verb, resource)
             }
@@ -403,14 +419,12 @@ impl Following<'_, '_> {
         if !matches!(verb, "update" | "patch") {
             return Followed::Nothing;
         }
-        let Sentence { target, .. } = self.sentence;
-        let is_own = target.resource.group == resource.group && target.resource.plural == resource.plural;
-        let name = if is_own { target.name.clone() } else { String::new() };
         let wanted = ObjectRef {
             kind: resource.plural.clone(),
             resource: resource.clone(),
-            namespace: target.namespace.clone(),
-            name,
+            namespace: self.sentence.target.namespace.clone(),
+            // The sentence may be about any of them.
+            name: String::new(),
         };
         let kind = resource.for_kubectl();
         match rights::may_change(self.lister, diagnosis, &account, &wanted) {

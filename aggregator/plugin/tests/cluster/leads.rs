@@ -291,3 +291,61 @@ fn a_conversion_that_was_repaired_is_outdated() {
     let repaired = world.with(crate::admission::crd(by_webhook, &["v1"])).service("mon", "conv", Some("node-a"));
     assert_eq!(look(repaired, everything()).causes(), ["NamespaceConditionOutdated"]);
 }
+
+/// A list that is refused says so once, and each sentence that needs it rests on its words.
+#[test]
+fn what_cannot_be_listed_is_not_said_to_be_gone() {
+    const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
+    let conversion =
+        "conversion webhook for example.com/v2, Kind=NAME failed: Post \"https://conv.mon.svc:443/c\": EOF";
+    for (path, sentence, cause) in [
+        (
+            format!("{ADMISSION}/validatingwebhookconfigurations"),
+            "admission webhook \"NAME.example.com\" denied the request: no",
+            "WebhookRefusesDelete",
+        ),
+        (
+            format!("{ADMISSION}/validatingadmissionpolicybindings"),
+            "ValidatingAdmissionPolicy 'NAME' with binding 'all' denied request: no",
+            "PolicyRefusesDelete",
+        ),
+        (
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions".to_owned(),
+            conversion,
+            "ConversionWebhookUnavailable",
+        ),
+    ] {
+        let both = ["One", "Two"].map(|name| sentence.replace("NAME", name)).join(", ");
+        let world = healthy().going("stuck", content_failure(&both));
+        let looked = look(world.refuse(&path, 403, "is forbidden"), everything());
+        assert_eq!(looked.causes(), [cause; 2], "{:#?}", looked.report);
+    }
+}
+
+/// A right is looked up only where the target stands, of whole objects, and not where roles grant it by names.
+#[test]
+fn a_right_of_which_the_sentence_says_more_than_roles_show_is_no_root() {
+    let cannot =
+        |rest: &str| format!("x is forbidden: User \"system:serviceaccount:ops:op\" cannot patch resource {rest}");
+    let own = cannot("\"widgets\" in API group \"example.com\" in the namespace \"a\"");
+    assert!(asked(widget(&own)).chain(0)[1].contains("the right to patch widgets.example.com is granted"));
+    for rest in [
+        "\"widgets/status\" in API group \"example.com\" in the namespace \"a\"",
+        "\"widgets\" in API group \"example.com\" in the namespace \"b\"",
+        "\"widgets\" in API group \"example.com\" at the cluster scope",
+        "\"nodes\" in API group \"\" at the cluster scope",
+        "\"secrets\" in API group \"\" in the namespace \"b\"",
+    ] {
+        let looked = asked(widget(&cannot(rest)));
+        assert_eq!(looked.causes(), ["FinalizerControllerFailing"], "{rest}: {:#?}", looked.report);
+        assert!(!looked.chain(0)[1].contains("is granted"), "{:?}", looked.chain(0));
+    }
+    let by_name = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "one", "namespace": "a"},
+        "rules": [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["patch"], "resourceNames": ["s"]}]
+    });
+    let secrets = cannot("\"secrets\" in API group \"\" in the namespace \"a\"");
+    let looked = asked(widget(&secrets).with(by_name));
+    assert_eq!(looked.causes(), ["FinalizerControllerFailing"], "{:#?}", looked.report);
+    assert_eq!(asked(widget(&secrets)).causes(), ["FinalizerControllerNeedsMissing"]);
+}

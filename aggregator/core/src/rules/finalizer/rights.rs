@@ -122,16 +122,20 @@ pub enum Permission {
     NotTold,
 }
 
-/// Reads every binding that counts for this object.
+/// Reads every binding that counts for this object. Without a name it is any of its kind, and a role for some of them
+/// decides nothing.
 pub fn may_change(lister: &Lister, diagnosis: &mut Diagnosis, account: &Account, target: &ObjectRef) -> Permission {
     let resource = &target.resource;
     let grants = |role: &Role| role.may_change(&resource.group, &resource.plural, &target.name);
+    let is_for_some =
+        |role: &&Role| target.name.is_empty() && role.may_change_by_name(&resource.group, &resource.plural);
     let adds = "whether the controller may change the object";
     let roles = lister.list::<Role>(known::CLUSTER_ROLES, Scope::All);
     let bindings = lister.list::<Binding>(known::CLUSTER_BINDINGS, Scope::All);
     let roles = diagnosis.optional(known::CLUSTER_ROLES.plural, adds, roles);
     let bindings = diagnosis.optional(known::CLUSTER_BINDINGS.plural, adds, bindings);
     let (Some(roles), Some(bindings)) = (roles, bindings) else { return not_told(diagnosis) };
+    let mut is_partial = roles.iter().any(is_for_some);
     let granting: Vec<&Role> = roles.into_iter().filter(|role| grants(role)).collect();
     // Those of administrators and of the control plane are nobody else's.
     let hints = granting.iter().filter(|role| !role.grants_all() && !role.metadata.name.starts_with("system:"));
@@ -149,6 +153,7 @@ pub fn may_change(lister: &Lister, diagnosis: &mut Diagnosis, account: &Account,
         let roles = diagnosis.optional(format!("roles of {namespace}"), adds, roles);
         let bindings = diagnosis.optional(format!("rolebindings of {namespace}"), adds, bindings);
         let (Some(roles), Some(bindings)) = (roles, bindings) else { return not_told(diagnosis) };
+        is_partial |= roles.iter().any(is_for_some);
         let local: BTreeSet<&str> =
             roles.into_iter().filter(|role| grants(role)).map(|role| role.metadata.name.as_str()).collect();
         let by_role =
@@ -158,6 +163,9 @@ pub fn may_change(lister: &Lister, diagnosis: &mut Diagnosis, account: &Account,
             return Permission::Change;
         }
         shown.extend(local.iter().map(|name| format!("Role {namespace}/{name}")));
+    }
+    if is_partial {
+        return not_told(diagnosis);
     }
     shown.truncate(MAX_ROLES);
     Permission::Not(match shown.as_slice() {

@@ -21,7 +21,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     let mut diagnosis = Diagnosis::default();
     let known = if target.is(known::MUTATING) { known::MUTATING } else { known::VALIDATING };
     let all = configurations(lister, &mut diagnosis, known);
-    let Some(configuration) = all.into_iter().find(|one| one.metadata.name == target.name) else {
+    let Some(configuration) = all.into_iter().flatten().find(|one| one.metadata.name == target.name) else {
         diagnosis.words = "not known".to_owned();
         return diagnosis;
     };
@@ -38,13 +38,14 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     diagnosis
 }
 
+/// All of a kind; nothing when they cannot be seen.
 fn configurations<'a>(
     lister: &Lister<'a>,
     diagnosis: &mut Diagnosis,
     known: ApiResource,
-) -> Vec<&'a WebhookConfiguration> {
+) -> Option<Vec<&'a WebhookConfiguration>> {
     let answer = lister.list::<WebhookConfiguration>(known, Scope::All);
-    diagnosis.required(known.plural, "which webhooks must agree", answer).unwrap_or_default()
+    diagnosis.required(known.plural, "which webhooks must agree", answer)
 }
 
 fn words(webhooks: &[&str]) -> String {
@@ -146,7 +147,7 @@ fn blame(
 pub fn refuses(lister: &Lister, diagnosis: &mut Diagnosis, requests: &[Request]) -> bool {
     let mut any = admission_policy::refuses(lister, diagnosis, requests);
     for known in KINDS {
-        for configuration in configurations(lister, diagnosis, known) {
+        for configuration in configurations(lister, diagnosis, known).into_iter().flatten() {
             let target = ObjectRef::cluster_wide(known, &configuration.metadata.name);
             for webhook in configuration.webhooks.iter().filter(|webhook| webhook.refuses_when_it_fails()) {
                 let sure = requests.iter().map(|request| matches(lister, diagnosis, webhook, *request));
@@ -180,7 +181,7 @@ pub fn may_be_skipped(diagnosis: &Diagnosis) -> bool {
 /// Mutating webhooks that are asked about a request: what they add may make it invalid.
 pub fn changers(lister: &Lister, diagnosis: &mut Diagnosis, request: Request) -> Vec<String> {
     let mut names = Vec::new();
-    for configuration in configurations(lister, diagnosis, known::MUTATING) {
+    for configuration in configurations(lister, diagnosis, known::MUTATING).into_iter().flatten() {
         let mut webhooks = configuration.webhooks.iter();
         if webhooks.any(|webhook| matches(lister, diagnosis, webhook, request) != Match::No) {
             names.push(configuration.metadata.name.clone());
@@ -192,7 +193,7 @@ pub fn changers(lister: &Lister, diagnosis: &mut Diagnosis, request: Request) ->
 /// A webhook that is called for deletions in a namespace, and whose failure lets them pass.
 pub fn ignored(lister: &Lister, diagnosis: &mut Diagnosis, namespace: &str) -> Option<(ObjectRef, String)> {
     for known in KINDS {
-        for configuration in configurations(lister, diagnosis, known) {
+        for configuration in configurations(lister, diagnosis, known).into_iter().flatten() {
             let is_it = |webhook: &&Webhook| !webhook.refuses_when_it_fails() && webhook.is_about_deletions();
             for webhook in configuration.webhooks.iter().filter(is_it) {
                 if request::covers(lister, diagnosis, webhook, Some(namespace)) != Match::No {
@@ -246,10 +247,12 @@ pub enum Found<'a> {
 
 /// The webhook of this name, as errors print it. It is unique within its configuration only, so of several the host tells.
 pub fn find<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, name: &str, host: Option<&str>) -> Found<'a> {
-    let blind = diagnosis.unknown.len();
+    let mut is_whole = true;
     let mut all = Vec::new();
     for known in KINDS {
-        for configuration in configurations(lister, diagnosis, known) {
+        let seen = configurations(lister, diagnosis, known);
+        is_whole &= seen.is_some();
+        for configuration in seen.into_iter().flatten() {
             let webhook = configuration.webhooks.iter().find(|webhook| webhook.name == name);
             let target = || ObjectRef::cluster_wide(known, &configuration.metadata.name);
             all.extend(webhook.map(|webhook| (target(), webhook)));
@@ -257,7 +260,7 @@ pub fn find<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, name: &str, host
     }
     if all.len() > 1 {
         all.retain(|(_, webhook)| host.is_some_and(|host| webhook.client_config.is_at(host)));
-    } else if all.is_empty() && diagnosis.unknown.len() == blind {
+    } else if all.is_empty() && is_whole {
         return Found::None;
     }
     match (all.pop(), all.is_empty()) {

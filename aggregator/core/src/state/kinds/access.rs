@@ -98,17 +98,26 @@ impl Role {
 
     /// Whether it grants changing this very object.
     pub fn may_change(&self, group: &str, plural: &str, name: &str) -> bool {
-        let has = |list: &[String], wanted: &str| is_any(list) || list.iter().any(|one| one == wanted);
         self.rules.iter().any(|grant| {
             let is_of_name = grant.resource_names.is_empty() || grant.resource_names.iter().any(|one| one == name);
-            grant.writes() && has(&grant.api_groups, group) && has(&grant.resources, plural) && is_of_name
+            grant.changes(group, plural) && is_of_name
         })
+    }
+
+    /// Whether it grants changing some objects of this resource, by their names.
+    pub fn may_change_by_name(&self, group: &str, plural: &str) -> bool {
+        self.rules.iter().any(|grant| grant.changes(group, plural) && !grant.resource_names.is_empty())
     }
 }
 
 impl Grant {
     fn writes(&self) -> bool {
         self.verbs.iter().any(|verb| matches!(verb.as_str(), "update" | "patch" | "*"))
+    }
+
+    fn changes(&self, group: &str, plural: &str) -> bool {
+        let has = |list: &[String], wanted: &str| is_any(list) || list.iter().any(|one| one == wanted);
+        self.writes() && has(&self.api_groups, group) && has(&self.resources, plural)
     }
 
     fn fit(&self, group: &str, plural: Option<&str>) -> Option<Fit> {
