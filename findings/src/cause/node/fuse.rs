@@ -17,10 +17,10 @@ causes! {
             the one mount it can see whose /sys/fs/fuse/connections/<number>/waiting is above 0; what it sees includes the layers of its overlays, and the \
             file of a loop device that has requests and finishes none. For a volume: its \
             server is stopped (T), or a stat in a disposable child gets no answer. Of several mounts those are left out whose \
-            requests are all waited for by tasks whose descriptors are there. A process that runs another program says \
-            nothing of its wait (runc asks a container's init before it kills it): there a request must wait that no other \
-            task of the node may wait for. Several mounts that are left, a holder that is not being killed, a task that \
-            waits for another one's look into the same directory, or a node without fusectl, make it only probable.")
+            requests are all waited for by tasks whose descriptors are there. Several mounts that are left, a holder that \
+            is not being killed, a process that runs another program (nothing shows its wait; runc asks a container's init \
+            before it kills it), a task that waits for another one's look into the same directory, or a node without \
+            fusectl, make it only probable.")
         .safe(&[
             step("If {server} (pid {server_pid}) is only stopped (state T), let it run again")
                 .run("kill -CONT {server_pid}").if_known(),
