@@ -1,6 +1,6 @@
 //! A volume without a known holder, and a socket that may be bound in it: its name is relative, and to what is unknown.
 
-use findings::{Finding, Link, Placeholder, ProcessId, cause};
+use findings::{Evidence, Finding, Link, Placeholder, ProcessId, cause};
 
 use super::{
     describe,
@@ -11,10 +11,32 @@ use crate::{
     view::PodView,
 };
 
+/// More are not named beside another cause.
+const MAX_EVIDENCE: usize = 3;
+
 /// Who has such a socket. None is to be ended: anybody may bind any name.
 pub fn find(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
     let sockets = &view.holders(&mount.mount_point)?.relative_sockets;
     Finding::together(sockets.iter().map(|socket| finding(view, mount, socket, sockets.len(), head)).collect())
+}
+
+/// Names them beside another cause, which may be an effect of such a socket: a driver whose `umount` says busy.
+pub fn add_evidence(view: &PodView, mount: &Mount, mut finding: Finding) -> Finding {
+    let sockets = view.holders(&mount.mount_point).map_or(&[][..], |search| &search.relative_sockets);
+    finding.evidence.extend(sockets.iter().take(MAX_EVIDENCE).map(|socket| {
+        let comm = findings::clean(&socket.comm, 32);
+        let says = format!("{comm} has a socket bound to {}: in which directory is unknown", shown_name(socket));
+        Evidence::new(source(socket), says)
+    }));
+    finding
+}
+
+fn shown_name(socket: &RelativeSocket) -> String {
+    findings::clean(&String::from_utf8_lossy(socket.name.as_bytes()), 108)
+}
+
+fn source(socket: &RelativeSocket) -> String {
+    format!("/proc/{}/net/unix", socket.pid)
 }
 
 /// Whether one may hold a volume beside whatever was found.
@@ -25,7 +47,7 @@ pub fn may_hold(seen: &Observation) -> bool {
 fn finding(view: &PodView, mount: &Mount, socket: &RelativeSocket, count: usize, head: &[Link]) -> Finding {
     let one_of = if count > 1 { format!("perhaps, one of these {count}: ") } else { "perhaps: ".to_owned() };
     let id = ProcessId { pid: socket.pid, start_ticks: socket.start_ticks };
-    let name = findings::clean(&String::from_utf8_lossy(socket.name.as_bytes()), 108);
+    let name = shown_name(socket);
     pod_finding(view, &cause::VOLUME_HELD_BY_SOCKET, VOLUMES, head)
         .probable("in which directory the socket was bound: its name is relative")
         .link(describe::mount(mount), "mounted, and no process is seen to hold it")
@@ -37,7 +59,7 @@ fn finding(view: &PodView, mount: &Mount, socket: &RelativeSocket, count: usize,
                 describe::owner(&socket.owner)
             ),
         )
-        .evidence(format!("/proc/{}/net/unix", socket.pid), name)
+        .evidence(source(socket), name)
         .name(Placeholder::Pid, id)
         .name(Placeholder::Comm, &socket.comm)
         .name_if(Placeholder::Path, mount.mount_point.as_str())
@@ -57,9 +79,8 @@ mod tests {
     #[test]
     fn a_socket_with_a_relative_name_is_a_candidate_and_nobody_is_killed_for_it() {
         let mut seen = sample::mounted("ext4");
+        volume(&mut seen).vol_data = VolData::NotCsi;
         seen.holders[0].relative_sockets = vec![socket(700), socket(701)];
-        // Somebody who has nothing to do with it.
-        seen.in_flight = vec![sample::in_flight()];
         assert_eq!(causes(&seen), ["VolumeHeldBySocket"]);
         let finding = judge(&seen).pods[0].findings[0].clone();
         assert_eq!(finding.confidence, Confidence::Probable);
@@ -69,6 +90,20 @@ mod tests {
         let commands: Vec<&str> = finding.remedy.steps.iter().filter_map(|step| step.command.as_deref()).collect();
         assert!(commands.contains(&"nsenter -t 700 -n ss -xlpe") && commands.contains(&"nsenter -t 701 -n ss -xlpe"));
         assert!(commands.iter().all(|command| !command.contains("kill")), "{commands:?}");
+    }
+
+    /// Postfix binds such names on the host, where each volume of the node is in sight.
+    #[test]
+    fn a_socket_of_the_host_hides_no_cause_that_is_known() {
+        let mut seen = sample::mounted("ext4");
+        seen.holders[0].relative_sockets = vec![socket(700)];
+        assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"]);
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!(finding.confidence, Confidence::Probable);
+        let named = finding.evidence.iter().find(|one| one.source == "/proc/700/net/unix");
+        assert!(named.is_some_and(|one| one.says.contains("bound to run/s")), "{:?}", finding.evidence);
+        seen.in_flight = vec![sample::in_flight()];
+        assert_eq!(causes(&seen), ["VolumeHeldInFlight"]);
     }
 
     #[test]

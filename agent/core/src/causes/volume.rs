@@ -200,8 +200,11 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
         // A driver that is just back may not have been asked yet.
         let known = known.filter(|_| untold.is_none());
         let is_proven = known.as_ref().is_some_and(|known| known.confidence == Confidence::Proven);
-        let sent = if is_proven { None } else { candidates(view, mount, head) };
+        let sent = if is_proven { None } else { in_flight_descriptor::find(view, mount, head) };
         let known = sent.or_else(|| known.map(|known| in_flight_descriptor::add_evidence(view, known)));
+        let known = known.map(|known| relative_socket::add_evidence(view, mount, known));
+        // One such socket of the host is a candidate for each volume of the node, so whatever is known comes before.
+        let known = known.or_else(|| relative_socket::find(view, mount, head));
         if let Some(finding) = known.or_else(|| in_flight_descriptor::find_unseen(view, mount, head)) {
             return Some(finding);
         }
@@ -229,11 +232,6 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
     };
     let draft = if is_late { kubelet_operations::add_evidence(view, tries.as_ref(), draft) } else { draft };
     Some(draft.finish())
-}
-
-/// Who may hold it, where it is unknown who does.
-fn candidates(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
-    relative_socket::find(view, mount, head).or_else(|| in_flight_descriptor::find(view, mount, head))
 }
 
 /// The kubelet was started after the pod's deadline, and a volume it makes itself is still mounted

@@ -54,6 +54,12 @@ pub(super) fn bound_in(space: &Space, found: &mut Searches) {
 /// Notes the sockets of `space` with relative names. One list is read per network namespace; descriptors only where there
 /// are such names, which is rare.
 pub(super) fn relative_in(space: &Space, found: &mut Searches) {
+    // Who holds a copy that nothing ties to the kubelet's keeps no `umount` from doing its work.
+    let tied = space.copies.iter().filter(|copy| super::blocks(copy.kind));
+    let targets: BTreeSet<usize> = tied.map(|copy| copy.target).collect();
+    if targets.is_empty() {
+        return;
+    }
     let mut names: BTreeMap<u64, HostPath> = BTreeMap::new();
     let mut seen = BTreeSet::new();
     for (pid, net) in space.pids.iter().zip(sys::namespaces_of(&space.pids, "net")) {
@@ -64,7 +70,6 @@ pub(super) fn relative_in(space: &Space, found: &mut Searches) {
     if names.is_empty() {
         return;
     }
-    let targets: BTreeSet<usize> = space.copies.iter().map(|copy| copy.target).collect();
     for pid in &space.pids {
         let Ok((dir, ns)) = living(*pid) else { continue };
         let mut bound = Vec::new();
