@@ -8,7 +8,7 @@ use std::{cell::OnceCell, collections::BTreeSet, io, path::PathBuf, time::Durati
 
 use super::{HostRoot, fault_at, prober::Prober, process_index::ProcessIndex};
 use crate::{
-    observation::{Fault, FaultKind, FuseConnection, HostPath, Mount, Seen},
+    observation::{Fault, FaultKind, FuseConnection, HostPath, Mount, Reason, Seen},
     sys,
 };
 
@@ -57,10 +57,28 @@ fn waiting(number: u32, host: &HostRoot) -> Seen<u32> {
             Ok(count) => Seen::Seen(count),
             Err(_) => Seen::Failed(Fault::new(source, (FaultKind::Malformed, "has an unknown form"))),
         },
-        Err(error) if error.kind() == io::ErrorKind::NotFound => match sys::is_mount_root(&host.at(&all)) {
-            Ok(Some(true)) => Seen::Missing,
-            _ => Seen::Failed(Fault::new(source, (FaultKind::Gone, "the fusectl file system is not mounted"))),
-        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            without_file(source, sys::is_mount_root(&host.at(&all)))
+        }
         Err(error) => Seen::Failed(fault_at(source, &error)),
     }
+}
+
+/// What it means that a connection has no file, by whether fusectl is mounted.
+fn without_file(source: String, is_mounted: io::Result<Option<bool>>) -> Seen<u32> {
+    Seen::Failed(match is_mounted {
+        Ok(Some(true)) => return Seen::Missing,
+        Ok(Some(false)) => Fault::new(source, (FaultKind::Gone, "the fusectl file system is not mounted")),
+        Ok(None) => Fault::new(
+            source,
+            (FaultKind::Failed, "is not there, and this kernel does not show whether fusectl is mounted"),
+        ),
+        Err(error) => {
+            let Reason { kind, errno, says } = error.into();
+            // The process whose root is read through may have ended.
+            let kind = if kind == FaultKind::Gone { FaultKind::Failed } else { kind };
+            let says = format!("is not there, and whether fusectl is mounted could not be read: {says}");
+            Fault::new(source, Reason { kind, errno, says })
+        }
+    })
 }

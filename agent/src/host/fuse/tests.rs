@@ -202,3 +202,17 @@ fn no_number_costs_nothing_and_an_unknown_one_is_missing() {
         assert!(fault.says.contains("not mounted"), "{fault}");
     }
 }
+
+/// A step that mounts it follows from the first only.
+#[test]
+fn that_fusectl_is_not_mounted_is_said_where_that_was_read() {
+    let fault = |is_mounted| without_file("waiting".to_owned(), is_mounted).fault().cloned();
+    assert_eq!(fault(Ok(Some(false))).unwrap().kind, FaultKind::Gone);
+    assert_eq!(fault(Ok(Some(true))), None);
+    let failed = fault(Err(io::Error::from_raw_os_error(13))).unwrap();
+    assert_eq!((failed.kind, failed.errno), (FaultKind::Denied, Some(13)));
+    let (untold, gone) = (fault(Ok(None)).unwrap(), fault(Err(io::ErrorKind::NotFound.into())).unwrap());
+    for fault in [failed, untold, gone] {
+        assert!(fault.kind != FaultKind::Gone && !fault.says.contains("is not mounted"), "{fault}");
+    }
+}
