@@ -50,6 +50,12 @@ mod tests {
         let file = |name: &str, is_immutable| ProtectedFile { path: dir.join(name), is_immutable };
         seen.protected_files = vec![ProtectedFiles { dir: dir.clone(), found: Vec::new(), is_whole: true }];
         assert_eq!(causes(&seen), ["VolumeFilesNotRemoved"]);
+        let is_partial = |seen: &Observation| {
+            serde_json::to_string(&judge(seen)).unwrap().contains("not all of its files could be read")
+        };
+        assert!(!is_partial(&seen));
+        seen.protected_files[0].is_whole = false;
+        assert!(is_partial(&seen));
         seen.protected_files[0].found = vec![file("conf", true)];
         assert_eq!(causes(&seen), ["VolumeFileImmutable"]);
         sample::set_deadline(&mut seen, sample::NOW - 20_000, 30);

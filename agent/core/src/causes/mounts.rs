@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     file_system,
-    observation::{HostPath, Mount, SubPath, VolData, VolumeDir},
+    observation::{HostPath, Mount, ProtectedFiles, SubPath, VolData, VolumeDir},
     view::{PodView, UNMOUNT_RETRY_MS},
 };
 
@@ -86,6 +86,13 @@ pub fn directory_left(view: &PodView, volume: &VolumeDir, target: &HostPath, hea
         .evidence(target.show(), says)
         .name_if(Placeholder::Path, target.as_str())
         .root(target.show());
+    let is_searched = |search: &ProtectedFiles| search.dir == *target && search.is_whole;
+    let draft = match cause.id == cause::VOLUME_FILES_NOT_REMOVED.id {
+        true if !view.seen.protected_files.iter().any(is_searched) => {
+            draft.evidence("search for immutable and append-only files", "not all of its files could be read")
+        }
+        _ => draft,
+    };
     if !view.is_overdue_by(UNMOUNT_RETRY_MS) {
         return Some(draft.finish());
     }

@@ -6,7 +6,7 @@ mod copies;
 use super::*;
 use crate::host::mounts::living;
 use crate::{
-    host::{mounts::test_mounts::Namespace, prober::Prober},
+    host::{mounts::test_mounts::Namespace, prober::Prober, skip::skip},
     observation::{HostPath, How, mounted_at},
 };
 
@@ -154,6 +154,23 @@ fn a_socket_bound_by_a_relative_name_may_be_one() {
     assert!(stage.umount_is_busy());
 }
 
+/// Nothing ties its copy of the volume to the kubelet's.
+#[test]
+fn a_relative_socket_in_a_private_namespace_keeps_no_volume() {
+    let mut stage = Stage::new();
+    let mut private = stage.ns.copy("private");
+    let script = format!(
+        "import os,socket,time; os.chdir(\"{0}\"); s=socket.socket(socket.AF_UNIX); s.bind(\"sub/s\"); os.chdir(\"/\"); \
+         open(\"{1}/ready\",\"w\").close(); time.sleep(1000)",
+        stage.volume, stage.base
+    );
+    let pid = private.spawn(&format!("python3 -c '{script}'"));
+    stage.await_file(&format!("{}/ready", stage.base));
+    let outcome = stage.search();
+    assert!(outcome.relative_sockets.iter().all(|socket| socket.pid != pid), "{:?}", outcome.relative_sockets);
+    assert!(!stage.umount_is_busy());
+}
+
 /// It was made by a process that has ended.
 #[test]
 fn a_namespace_that_a_bind_mount_keeps_is_not_searched() {
@@ -175,17 +192,19 @@ fn a_file_registered_with_io_uring() {
     let file = format!("{}/file", stage.volume);
     let script = format!(
         "import ctypes,os,time; c=ctypes.CDLL(None,use_errno=True); f=os.open(\"{file}\",os.O_RDONLY); \
-         r=c.syscall(425,1,(ctypes.c_char*120)()); a=(ctypes.c_int*1)(f); e=c.syscall(427,r,2,a,1) if r>=0 else 1; \
-         os.close(f); open(\"{0}/\"+(\"none\" if e else \"some\"),\"w\").close(); \
+         r=c.syscall(425,1,(ctypes.c_char*120)()); n=ctypes.get_errno(); a=(ctypes.c_int*1)(f); \
+         e=c.syscall(427,r,2,a,1) if r>=0 else 0; os.close(f); \
+         open(\"{0}/\"+(\"refused\" if r<0 and n in (1,38) else \"failed\" if r<0 or e else \"some\"),\"w\").close(); \
          open(\"{0}/ready\",\"w\").close(); time.sleep(1000)",
         stage.base
     );
     let pid = stage.ns.spawn(&format!("python3 -c '{script}'"));
     stage.await_file(&format!("{}/ready", stage.base));
-    // It is switched off, or the kernel tells names only.
-    if stage.ns.attempt(&format!("test -e {}/some", stage.base)).1 != 0 {
-        return;
+    // EPERM where it is switched off (`kernel.io_uring_disabled`), ENOSYS where the kernel was built without it.
+    if stage.ns.attempt(&format!("test -e {}/refused", stage.base)).1 == 0 {
+        return skip("the kernel refuses io_uring");
     }
+    stage.ns.run(&format!("test -e {}/some", stage.base));
     let outcome = stage.judged();
     assert_eq!(only(&outcome).pid, pid);
     assert!(matches!(&only(&outcome).how, How::Ring { path: shown, .. } if shown.as_str() == Some(&file)));
