@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use aggregator_core::state::{Answer, Answered, Facts, Question, Scope, known};
+use findings::FaultKind;
 use jiff::Timestamp;
 
 /// An answer is asked for again after so long, and after twice that when it was the same.
@@ -80,7 +81,9 @@ impl Schedule {
 /// How long after this answer it is asked for again at the soonest.
 fn min_interval(question: &Question, answer: &Answer<Facts>) -> Duration {
     match answer {
-        Answer::Failed(_) | Answer::Missing | Answer::Unasked if question.is_scan() => SCAN_INTERVAL,
+        Answer::Failed(fault) if question.is_scan() && fault.kind == FaultKind::Denied => SCAN_INTERVAL,
+        Answer::Missing if question.is_scan() => SCAN_INTERVAL,
+        Answer::Failed(_) if question.is_scan() => MIN_COSTLY_INTERVAL,
         Answer::Seen(facts) if question.is_scan() && facts.count() == 0 => SCAN_INTERVAL,
         _ if !is_costly(question) => MIN_INTERVAL,
         Answer::Failed(_) => MIN_INTERVAL,

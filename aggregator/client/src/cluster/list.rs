@@ -72,9 +72,11 @@ impl<'a> Listing<'a> {
         let answer = self.pages.ask((*detail).into()).await.and_then(|body| page(&self.question, &body));
         let (Page { mut facts, next, remaining }, bytes) = match answer {
             Answer::Seen(page) => page,
-            // The list was too old to go on with, or as much has come as there is room for; that is true all the same.
+            // The list was too old to go on with, or as much has come as there is room for, or a scan ended early. What has
+            // come is true all the same.
             Answer::Failed(Fault { kind, .. })
-                if self.all.is_some() && (kind == FaultKind::Stale || self.read >= self.max_objects) =>
+                if self.all.is_some()
+                    && (kind == FaultKind::Stale || self.read >= self.max_objects || self.question.is_scan()) =>
             {
                 (self.is_cut, self.is_done) = (true, true);
                 return;

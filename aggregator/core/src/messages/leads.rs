@@ -83,7 +83,7 @@ static BUDGET: LazyLock<Regex> = LazyLock::new(|| {
 /// A request that took too long (Go: net/http, context; golang.org/x/net/http2; apiserver: pkg/endpoints/handlers/finisher).
 static TIMED_OUT: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"stream error: stream ID [0-9]+; INTERNAL_ERROR[^,]*|context deadline exceeded|Client\.Timeout exceeded[^,]*|request did not complete within[^,]*",
+        r"stream error: stream ID [0-9]+; INTERNAL_ERROR[^,]*|context deadline exceeded|Client\.Timeout exceeded[^,]*|request did not complete within[^,]*|the server was unable to return a response in the time allotted(, but may still be processing the request)?",
     )
 });
 

@@ -398,6 +398,11 @@ impl Following<'_, '_> {
             let root = self.claim(&cause::API_SERVICE_FORBIDS, &shown.to_string(), Step::about(&shown, words));
             return Followed::Claimed(Box::new(root.name(Placeholder::ApiService, &shown.name)));
         }
+        if let Some((_, resource)) = to
+            && diagnosis.silently(self.lister.discovery()).is_some_and(|all| !all.has_group(&resource.group))
+        {
+            return repaired(format!("API group {}", resource.group), GONE);
+        }
         // Where the controllers share one account, the namespace controller has another name.
         if self.sentence.target.is(known::NAMESPACES) {
             return self.claimed(

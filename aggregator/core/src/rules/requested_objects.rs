@@ -206,7 +206,7 @@ fn in_namespace(lister: &Lister, name: &str, about: &mut Diagnosis) -> Scan {
     let mut scan = Scan::default();
     if lister.namespace(name).seen().is_some_and(|it| it.metadata.deletion_timestamp.is_none()) {
         add_inside(&mut scan, lister, Some(name), about);
-        scan.add_other_kinds(lister, Some(name), false, about);
+        scan.add_other_kinds(lister, Some(name), lister.state.all_kinds, about);
     }
     scan.objects.push(ObjectRef::cluster_wide(known::NAMESPACES, name));
     scan

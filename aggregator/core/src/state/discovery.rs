@@ -124,6 +124,11 @@ impl Discovery {
         self.each().find(is_it)
     }
 
+    /// Whether any version of this group is served, or may be.
+    pub fn has_group(&self, group: &str) -> bool {
+        self.versions.iter().any(|served| served.group == group)
+    }
+
     /// Whether the server could not ask who serves this group.
     pub fn is_stale(&self, group: &str) -> bool {
         self.stale().any(|served| served.group == group)

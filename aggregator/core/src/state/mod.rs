@@ -112,6 +112,9 @@ pub struct State {
     /// Whether kubelets may be asked for their log: that takes a strong right.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub kubelet_log: bool,
+    /// Whether Secrets may be scanned, by their metadata, where a namespace is named.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub all_kinds: bool,
     /// Whether agents may be asked now: that takes a strong right.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub live: bool,
@@ -127,7 +130,16 @@ impl State {
     /// Nothing is known yet.
     pub fn new(subject: Subject, at: Timestamp) -> Self {
         let schema = State::SCHEMA;
-        State { schema, at, leases_at: Vec::new(), subject, kubelet_log: false, live: false, answers: BTreeMap::new() }
+        State {
+            schema,
+            at,
+            leases_at: Vec::new(),
+            subject,
+            kubelet_log: false,
+            all_kinds: false,
+            live: false,
+            answers: BTreeMap::new(),
+        }
     }
 
     /// Adds an answer.

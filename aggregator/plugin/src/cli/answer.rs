@@ -49,9 +49,7 @@ pub fn respond(report: &ClusterReport, flags: AnswerFlags) -> Result<ExitCode> {
 /// As of both programs, and one more: nothing is stuck in what was scanned, and not everything was.
 fn exit_code(report: &ClusterReport) -> ExitCode {
     match render::exit_code(report.verdict) {
-        0 if matches!(report.subject, Subject::Everything { .. }) && !report.not_scanned.is_empty() => {
-            ExitCode::from(4)
-        }
+        0 if !report.not_scanned.is_empty() => ExitCode::from(4),
         code => ExitCode::from(code),
     }
 }

@@ -13,6 +13,7 @@ use client::{Bounds, Client, Unreachable, gather, reach};
 pub async fn query(client: &Client, subject: &Subject, flags: &Flags) -> Result<State, Unreachable> {
     let mut state = State::new(subject.clone(), Timestamp::now());
     state.kubelet_log = flags.kubelet_log;
+    state.all_kinds = flags.all_kinds;
     state.live = flags.live;
     let is_whole = flags.all_kinds || matches!(subject, Subject::Kind { .. });
     let scan = Bounds::default().scan.filter(|_| !is_whole);

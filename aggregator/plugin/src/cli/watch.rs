@@ -156,7 +156,11 @@ fn is_gone(report: &ClusterReport) -> bool {
 }
 
 fn timed_out(report: &ClusterReport, word: &str, name: &str, flags: &Flags) -> Result<ExitCode> {
-    eprintln!("error: timed out waiting for {word}/{name} to be deleted; what holds it:");
+    let answer = match report.verdict {
+        Verdict::Progressing => "it is terminating normally",
+        Verdict::Clear | Verdict::CannotTell | Verdict::Stuck => "what holds it",
+    };
+    eprintln!("error: timed out waiting for {word}/{name} to be deleted; {answer}:");
     let code = respond(report, flags.answer)?;
     // It is still there, so whoever waits must not go on.
     Ok(match report.verdict {

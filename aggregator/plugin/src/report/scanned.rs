@@ -49,7 +49,7 @@ fn by_reason(all: &[NotScanned]) -> Vec<(&'static str, Vec<String>)> {
 fn reason(kind: FaultKind) -> &'static str {
     match kind {
         FaultKind::NotAsked => "only with --all-kinds, by metadata",
-        FaultKind::TooLarge => "too many objects for a quick scan; --all-kinds scans all",
+        FaultKind::TooLarge => "the time or bytes of a quick scan did not suffice; --all-kinds scans all",
         FaultKind::Denied => "no permission to list",
         FaultKind::Stale => "the API server cannot reach its backend",
         _ => "the list failed",

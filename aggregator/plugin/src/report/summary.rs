@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use aggregator_core::messages::Refusal;
 use aggregator_core::report::{ClusterReport, Counts, Root};
-use aggregator_core::state::Subject;
+use aggregator_core::state::{Subject, known};
 use findings::render::Style;
 use findings::{FaultKind, Unknown, Verdict, duration};
 
@@ -13,7 +13,7 @@ pub fn summary(report: &ClusterReport, style: Style) -> String {
     let Counts { stuck, unknown, .. } = report.counts;
     if matches!(report.subject, Subject::Before { .. }) {
         return match report.verdict {
-            Verdict::Stuck => style.bad(&format!("It would not be deleted{}", causes(report))),
+            Verdict::Stuck => style.bad(&format!("{}{}", stuck_before(&report.subject), causes(report))),
             Verdict::CannotTell => {
                 style.doubtful("Nothing was seen that would hold it, but not everything could be looked at")
             }
@@ -37,6 +37,12 @@ pub fn summary(report: &ClusterReport, style: Style) -> String {
         (true, _) if !report.not_scanned.is_empty() => "Nothing is stuck in what was scanned".to_owned(),
         (true, _) => "Nothing is stuck".to_owned(),
     }
+}
+
+/// A node is drained, and a drain can be taken back.
+fn stuck_before(subject: &Subject) -> &'static str {
+    let is_node = matches!(subject, Subject::Before { word, .. } if known::named(word) == Some(known::NODES));
+    if is_node { "The drain would get stuck" } else { "The delete would be accepted, get stuck, and cannot be undone" }
 }
 
 /// `, 3 root causes`; what only a node knows is not counted as known.

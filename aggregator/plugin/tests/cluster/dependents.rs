@@ -131,6 +131,8 @@ fn a_garbage_collector_whose_rights_were_taken_away_is_told() {
     let bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
     let looked = asked(whole().without(bindings, "system:controller:generic-garbage-collector"));
     assert_eq!(looked.causes(), ["GarbageCollectorForbidden"], "{:#?}", looked.report);
+    let chain = looked.chain(0).join("; ");
+    assert!(chain.contains("no binding gives it ClusterRole system:controller:generic-garbage-collector"), "{chain}");
     assert_eq!(asked(job()).causes(), ["ForegroundDependentsRemain"]);
 }
 

@@ -1,6 +1,9 @@
 //! Which kinds are looked at, and what a word means.
 
+use std::time::Duration;
+
 use aggregator_core::state::Subject;
+use client::{Bounds, ScanBudget};
 use findings::{FaultKind, Verdict};
 use serde_json::json;
 
@@ -63,6 +66,43 @@ fn what_was_not_scanned_is_named() {
     assert_eq!(found, kinds);
     let dead = look(recording("discovery-failure"), everything());
     assert!(not_scanned(&dead).contains(&("metrics.k8s.io/v1beta1", FaultKind::Stale)), "{:#?}", dead.report);
+}
+
+/// 1,200 Widgets, of which the first and the last are held.
+fn many_widgets() -> World {
+    let mut world = healthy().active("shop").with_custom("example.com", "widgets", "Widget");
+    let held = ["w-0000", "w-1199"];
+    for number in 0..1200 {
+        let name = format!("w-{number:04}");
+        world = match held.contains(&name.as_str()) {
+            true => world.held("example.com/v1", "Widget", "shop", &name, &["example.com/hold"]),
+            false => world.with(json!({
+                "apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name, "namespace": "shop", "uid": name}
+            })),
+        };
+    }
+    world
+}
+
+fn scanned_within(bytes: usize) -> Looked {
+    let scan = Some(ScanBudget { time: Duration::from_secs(60), bytes });
+    look_within(many_widgets(), everything(), Bounds { scan, ..Bounds::default() }, |_| {})
+}
+
+#[test]
+fn a_long_kind_is_read_on_while_the_budget_lasts() {
+    let held = |looked: &Looked| looked.report.objects().len();
+    let whole = scanned_within(20_000_000);
+    assert_eq!((held(&whole), not_scanned(&whole)), (2, vec![("secrets", FaultKind::NotAsked)]), "{:#?}", whole.report);
+    // What the first page had is kept, and what is left is counted.
+    let first_page = scanned_within(180_000);
+    assert_eq!(held(&first_page), 1, "{:#?}", first_page.report);
+    let widgets = first_page.report.not_scanned.iter().find(|one| one.kind == "widgets.example.com").unwrap();
+    assert_eq!((widgets.reason, widgets.objects), (FaultKind::TooLarge, Some(700)), "{:#?}", first_page.report);
+    // Not even one page.
+    let none = scanned_within(1);
+    assert!(not_scanned(&none).contains(&("widgets.example.com", FaultKind::TooLarge)), "{:#?}", none.report);
+    assert_eq!(held(&none), 0);
 }
 
 fn kind(word: &str, namespace: Option<&str>) -> Subject {

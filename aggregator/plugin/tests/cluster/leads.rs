@@ -140,7 +140,8 @@ fn a_condition_from_before_the_deletion_is_told_as_that() {
     let then = world.ago(86_400);
     let old = world.change(WIDGETS, "w", |one| one["status"]["conditions"][0]["lastTransitionTime"] = then.into());
     let words = "Ready=False Error (from before the deletion): \"quota exceeded\"";
-    assert!(asked(old).chain(0)[1].contains(words));
+    let unchanged = "Ready=False Error (unchanged since before the deletion): \"quota exceeded\"";
+    assert!(asked(old).chain(0)[1].contains(unchanged));
     let generation = widget("quota exceeded").change(WIDGETS, "w", |one| {
         one["metadata"]["generation"] = 3.into();
         one["status"]["conditions"][0]["observedGeneration"] = 2.into();
@@ -209,7 +210,10 @@ fn a_refusal_of_an_extension_server_is_not_one_of_the_namespace_controllers_role
     assert_eq!(looked.causes(), ["ApiServiceForbids"], "{:#?}", looked.report);
     assert!(looked.chain(0)[1].starts_with("APIService v1.ext.example.com: its server"), "{:?}", looked.chain(0));
     assert!(!format!("{:?}", looked.report).contains("restarting kube-apiserver"));
-    assert_eq!(look(world(), everything()).causes(), ["NamespaceControllerForbidden"]);
+    let custom = world().with_custom("ext.example.com", "gadgets", "Gadget");
+    assert_eq!(look(custom, everything()).causes(), ["NamespaceControllerForbidden"]);
+    // The API was removed since: the condition is as old as the last attempt.
+    assert_eq!(look(world(), everything()).causes(), ["NamespaceConditionOutdated"]);
 }
 
 /// Words that name no kind: each kind is listed, and the one whose list fails is named.
@@ -258,9 +262,8 @@ fn a_budget_that_the_words_name_is_the_root() {
 /// It went by itself after 95 seconds, as seen on a 1.36 API server.
 #[test]
 fn a_webhook_that_is_slow_and_ignored_is_named_and_nothing_is_stuck_yet() {
-    let error = content_failure("stream error: stream ID 35; INTERNAL_ERROR; received from peer");
-    let slow = |namespaces: Value| {
-        healthy().going("stuck", error.clone()).webhook("DELETE", "", "configmaps").change(
+    let slow = |error: &str, namespaces: Value| {
+        healthy().going("stuck", content_failure(error)).webhook("DELETE", "", "configmaps").change(
             "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
             "guard",
             |one| {
@@ -269,16 +272,22 @@ fn a_webhook_that_is_slow_and_ignored_is_named_and_nothing_is_stuck_yet() {
             },
         )
     };
-    let looked = look(slow(json!({})), everything());
-    assert_eq!(looked.causes(), ["WebhookSlow"], "{:#?}", looked.report);
-    assert_eq!(looked.report.verdict, Verdict::Progressing);
-    assert!(
-        looked.chain(0)[1].starts_with("ValidatingWebhookConfiguration guard: its webhook"),
-        "{:?}",
-        looked.chain(0)
-    );
-    let elsewhere = look(slow(json!({"matchLabels": {"tier": "test"}})), everything());
-    assert_eq!(elsewhere.causes(), ["NamespaceContentFailure"], "{:#?}", elsewhere.report);
+    // Both are written when a request was not answered within a minute.
+    let broken_off = "stream error: stream ID 35; INTERNAL_ERROR; received from peer";
+    let timed_out =
+        "the server was unable to return a response in the time allotted, but may still be processing the request";
+    for error in [broken_off, timed_out] {
+        let looked = look(slow(error, json!({})), everything());
+        assert_eq!(looked.causes(), ["WebhookSlow"], "{error}: {:#?}", looked.report);
+        assert_eq!(looked.report.verdict, Verdict::Progressing);
+        assert!(
+            looked.chain(0)[1].starts_with("ValidatingWebhookConfiguration guard: its webhook"),
+            "{:?}",
+            looked.chain(0)
+        );
+        let elsewhere = look(slow(error, json!({"matchLabels": {"tier": "test"}})), everything());
+        assert_eq!(elsewhere.causes(), ["NamespaceContentFailure"], "{:#?}", elsewhere.report);
+    }
 }
 
 #[test]

@@ -65,6 +65,10 @@ impl Seen {
         self.rights.report(&self.whole)
     }
 
+    fn answer<T>(&self, content: T) -> Answer<T> {
+        Answer { silent_since: self.silent_since, sees_all: self.rights.may_see_all(), content }
+    }
+
     /// The incidents that the caller may see.
     pub fn visible_incidents(&self) -> Vec<Incident> {
         self.rights.incidents(self.incidents.iter().map(Arc::as_ref))
@@ -89,6 +93,8 @@ pub struct Answer<T> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     silent_since: Option<Timestamp>,
+    /// Whether the caller has permission to list everything. If not, more objects may be stuck, and causes may be hidden.
+    sees_all: bool,
     #[serde(flatten)]
     content: T,
 }
@@ -96,7 +102,7 @@ pub struct Answer<T> {
 pub async fn stuck(State(shared): State<Shared>, headers: HeaderMap, caller: Caller) -> Result<Response, Refusal> {
     let seen = see(&shared, &caller.user).await?;
     let content = seen.report();
-    Ok(tagged(&headers, &Answer { silent_since: seen.silent_since, content }))
+    Ok(tagged(&headers, &seen.answer(content)))
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -148,7 +154,7 @@ pub async fn roots_of(shared: &Shared, user: &User) -> Result<Answer<Roots>, Ref
     };
     let (counts, unexplained) = (report.counts, report.unexplained.len());
     let content = Roots { roots: report.roots.iter().map(line).collect(), unexplained, counts };
-    Ok(Answer { silent_since: seen.silent_since, content })
+    Ok(seen.answer(content))
 }
 
 pub async fn roots(State(shared): State<Shared>, headers: HeaderMap, caller: Caller) -> Result<Response, Refusal> {
@@ -200,7 +206,7 @@ pub async fn object(
     terminating_normally.retain(|one| holds(&one.held.thing));
     let object = found.ok_or(Refusal::NothingToSee)?;
     let content = ObjectAnswer { object, roots, unexplained, terminating_normally };
-    Ok(tagged(&headers, &Answer { silent_since: seen.silent_since, content }))
+    Ok(tagged(&headers, &seen.answer(content)))
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -225,7 +231,7 @@ pub async fn node(
     if roots.is_empty() {
         return Err(Refusal::NothingToSee);
     }
-    Ok(tagged(&headers, &Answer { silent_since: seen.silent_since, content: NodeAnswer { node: name, roots } }))
+    Ok(tagged(&headers, &seen.answer(NodeAnswer { node: name, roots })))
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -240,7 +246,7 @@ pub async fn all_incidents(
 ) -> Result<Response, Refusal> {
     let seen = see(&shared, &caller.user).await?;
     let content = Incidents { incidents: seen.visible_incidents() };
-    Ok(tagged(&headers, &Answer { silent_since: seen.silent_since, content }))
+    Ok(tagged(&headers, &seen.answer(content)))
 }
 
 #[derive(Deserialize)]

@@ -84,8 +84,8 @@ fn timeless(mut answer: Value) -> Value {
     answer
 }
 
-/// All that `alice` gets, and all that is there.
-fn answers(prepare: impl FnOnce(&Store)) -> (Vec<Value>, String) {
+/// All that `alice` gets, and all that is there, once what is hidden has been judged.
+fn answers(hidden: &str, prepare: impl FnOnce(&Store)) -> (Vec<Value>, String) {
     let running = Running::start_with("baseline", |store| {
         still_alive(store);
         tenant(store);
@@ -94,6 +94,7 @@ fn answers(prepare: impl FnOnce(&Store)) -> (Vec<Value>, String) {
     let pods = ["held", "running"].map(|name| format!("/api/v1/objects/-/Pod/tenant/{name}"));
     let is_known = |path: &String| running.get(path, "admin").0 == 200;
     until(Duration::from_secs(30), || pods.iter().all(is_known));
+    until(Duration::from_secs(30), || running.get("/api/v1/stuck", "admin").1.contains(hidden));
     let paths = ["/api/v1/stuck", "/api/v1/roots", "/api/v1/nodes/node-x"].map(str::to_owned);
     let hers = paths.iter().chain(&pods).map(|path| timeless(running.json(path, "alice").1)).collect();
     (hers, running.get("/api/v1/stuck", "admin").1)
@@ -101,17 +102,19 @@ fn answers(prepare: impl FnOnce(&Store)) -> (Vec<Value>, String) {
 
 #[test]
 fn what_is_hidden_changes_no_answer() {
-    let (nothing, _) = answers(|store| node(store, "True"));
+    let (nothing, _) = answers("", |store| node(store, "True"));
     assert!(nothing[0].to_string().contains(r#""name":"held""#), "{nothing:#?}");
-    let (ready, _) = answers(|store| {
+    assert!(nothing.iter().all(|answer| answer["seesAll"] == false), "{nothing:#?}");
+    let (ready, _) = answers("", |store| {
         node(store, "True");
         program(store, 1);
     });
-    let (broken, whole) = answers(|store| {
+    let (broken, whole) = answers(&name("ns"), |store| {
         node(store, "False");
         program(store, 0);
     });
     assert!(whole.contains(&name("ns")) && whole.contains("words of the kubelet"), "nothing was hidden: {whole}");
+    assert!(whole.contains(r#""seesAll":true"#), "{whole}");
     for other in [&ready, &broken] {
         assert_eq!(&nothing, other);
         assert!(!json!(other).to_string().contains(SECRET), "{other:#?}");

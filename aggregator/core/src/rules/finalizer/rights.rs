@@ -137,8 +137,13 @@ pub fn may_change(lister: &Lister, diagnosis: &mut Diagnosis, account: &Account,
     let (Some(roles), Some(bindings)) = (roles, bindings) else { return not_told(diagnosis) };
     let mut is_partial = roles.iter().any(is_for_some);
     let granting: Vec<&Role> = roles.into_iter().filter(|role| grants(role)).collect();
-    // Those of administrators and of the control plane are nobody else's.
-    let hints = granting.iter().filter(|role| !role.grants_all() && !role.metadata.name.starts_with("system:"));
+    // A controller of Kubernetes has a role of its own. Those of administrators and of the control plane are for others.
+    let own = format!("system:controller:{}", account.1);
+    let is_shown = |role: &&&Role| match granting.iter().any(|role| role.metadata.name == own) {
+        true => role.metadata.name == own,
+        false => !role.grants_all() && !role.metadata.name.starts_with("system:"),
+    };
+    let hints = granting.iter().filter(is_shown);
     let mut shown: Vec<String> = hints.map(|role| format!("ClusterRole {}", role.metadata.name)).collect();
     let granting: BTreeSet<&str> = granting.into_iter().map(|role| role.metadata.name.as_str()).collect();
     let is_bound = |binding: &Binding| binding.subjects.iter().any(|subject| subject.includes(account));

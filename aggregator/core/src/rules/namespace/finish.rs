@@ -68,11 +68,8 @@ fn without_condition(lister: &Lister, case: &TerminatingNamespace, left: &Left, 
         0 => "nothing in it was deleted since".to_owned(),
         many => format!("{} in it, not deleted", count(many, "object")),
     };
-    let words = format!(
-        "{}; no condition, and {inside}: the namespace controller does not work on \
-        it",
-        diagnosis.words
-    );
+    let words =
+        format!("{}; no condition, and {inside}: no attempt of the namespace controller is visible", diagnosis.words);
     let root = RootCause::here(&cause::NAMESPACE_CONTROLLER_NOT_RUNNING, case.target, words)
         // All namespaces wait for the same controller.
         .same_as("namespace-controller")
@@ -80,7 +77,9 @@ fn without_condition(lister: &Lister, case: &TerminatingNamespace, left: &Left, 
         .evidence(case.target.to_string(), "status.conditions is empty")
         .evidence("what is inside", inside)
         .evidence("version of the server", format!("1.{}", minor.unwrap_or_default()));
-    diagnosis.causes.push(root.probable("that the namespace controller does not run: no Lease shows it"));
+    diagnosis.causes.push(root.probable(
+        "that the namespace controller does not run: a webhook or an API that was repaired in the last minute looks the same",
+    ));
 }
 
 /// Whether nobody acts, or an API that cannot be listed holds every namespace.

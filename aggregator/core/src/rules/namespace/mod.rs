@@ -31,12 +31,6 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     };
     if namespace.metadata.deletion_timestamp.is_none() {
         diagnosis.words = "is not being deleted".to_owned();
-        if matches!(lister.state.subject, Subject::Object { .. }) {
-            diagnosis.note(format!(
-                "To see what is stuck inside of it: kubectl why-terminating -n {} --all-kinds",
-                target.name
-            ));
-        }
         return diagnosis;
     }
     diagnosis.terminating = true;

@@ -160,7 +160,11 @@ fn status<'a>(
 fn head(condition: &Condition, meta: &Meta) -> String {
     let Condition { kind, status, reason, .. } = condition;
     let state = if status.is_empty() { kind.clone() } else { format!("{kind}={status}") };
-    let before = if condition.is_of_before(meta) { " (from before the deletion)" } else { "" };
+    let before = match condition.is_of_before(meta) {
+        true => " (from before the deletion)",
+        false if condition.is_unchanged(meta) => " (unchanged since before the deletion)",
+        false => "",
+    };
     if reason.is_empty() { format!("{state}{before}") } else { format!("{state} {reason}{before}") }
 }
 

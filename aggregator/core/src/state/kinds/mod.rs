@@ -106,16 +106,22 @@ pub struct Condition {
 
 impl Condition {
     /// Whether it was written before the object's deletion: of an earlier generation, which the deletion raises, or, where it
-    /// does not say that, at an earlier time.
+    /// does not say that, confirmed at an earlier time.
     pub fn is_of_before(&self, meta: &Meta) -> bool {
         match self.observed_generation.zip(meta.generation) {
             Some((observed, now)) => observed < now,
-            None => {
-                let written = self.last_heartbeat_time.or(self.last_transition_time);
-                written.zip(meta.deletion_requested_at()).is_some_and(|(written, asked)| written < asked)
-            }
+            None => is_earlier(self.last_heartbeat_time, meta),
         }
     }
+
+    /// Whether its status is as it was before the object's deletion. Its message may have been written since.
+    pub fn is_unchanged(&self, meta: &Meta) -> bool {
+        is_earlier(self.last_transition_time, meta)
+    }
+}
+
+fn is_earlier(written: Option<Timestamp>, meta: &Meta) -> bool {
+    written.zip(meta.deletion_requested_at()).is_some_and(|(written, asked)| written < asked)
 }
 
 /// The condition of this type.

@@ -107,6 +107,11 @@ pub fn look_in_order(world: World, subject: Subject, seed: u64) -> ClusterReport
 
 /// The same, after the state was changed.
 pub fn look_with(world: World, subject: Subject, change: impl FnOnce(&mut State)) -> Looked {
+    look_within(world, subject, Bounds::default(), change)
+}
+
+/// The same with other limits.
+pub fn look_within(world: World, subject: Subject, bounds: Bounds, change: impl FnOnce(&mut State)) -> Looked {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let asked_by = asked_by(&subject);
     let mut state = State::new(subject, world.at);
@@ -117,7 +122,7 @@ pub fn look_with(world: World, subject: Subject, change: impl FnOnce(&mut State)
     let server = apiserver::service(&store, apiserver::VERSION).unwrap();
     runtime.block_on(async {
         let client = Client::new(server, "default");
-        gather(&client, &mut state, Bounds::default(), |_, _| {}).await;
+        gather(&client, &mut state, bounds, |_, _| {}).await;
     });
     let report = judge(&state);
     incremental::assert_same_as_judged_anew(&state, &report);

@@ -75,10 +75,12 @@ causes! {
             in spec.finalizers is left, and nothing in it was deleted since. That it is not the write of the \
             conditions which fails is inferred, so it is probable.")
         .safe(&[
-            step("See whether the controller manager runs, and since when")
+            step("Wait for its next attempt: after a webhook or an API was repaired it comes within a minute")
+                .run("kubectl why-terminating wait ns/{namespace} --timeout 90s"),
+            step("Check whether the controller manager runs, and since when")
                 .run("kubectl -n kube-system get pods,leases -o wide").typed(),
-            step("Read its log on a control plane machine; start it again, with the namespace controller among its \
-                --controllers"),
+            step("Read its log on a control plane node. Restart it only if the log shows that the namespace controller \
+                does not run (--controllers)"),
         ])
         .danger(FINALIZE)
         .sources(&["reference: a controller manager without leader election that was stopped"])
