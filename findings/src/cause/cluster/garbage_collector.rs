@@ -13,8 +13,8 @@ causes! {
             neighbouring role system:controller:namespace-controller is there. Another authorizer may let it, so it is \
             probable.")
         .safe(&[
-            step("Look at its role and binding").run("kubectl get clusterrole,clusterrolebinding \
-                system:controller:generic-garbage-collector -o yaml").typed(),
+            step("Check its role and binding").run("kubectl get clusterrole,clusterrolebinding \
+                system:controller:generic-garbage-collector --ignore-not-found -o yaml").typed(),
             step("Restore them: restarting kube-apiserver writes the default roles and bindings again, unless they have the \
                 annotation rbac.authorization.kubernetes.io/autoupdate: false"),
         ])

@@ -38,6 +38,7 @@ pub fn remove(layout: &Layout) -> anyhow::Result<()> {
     for socket in shim_sockets {
         let _ = fs::remove_file(socket);
     }
+    attempt("let files be removed", clear_attributes(layout));
     attempt("remove the directory", remove_dir(layout));
     anyhow::ensure!(failures.is_empty(), "the lab could not remove everything:\n  {}", failures.join("\n  "));
     Ok(())
@@ -69,6 +70,13 @@ fn thaw_file_systems(layout: &Layout) -> anyhow::Result<()> {
         let _ = thaw.status().context("run fsfreeze (util-linux)")?;
     }
     Ok(())
+}
+
+/// An immutable file, or one that may only grow, cannot be removed. `chattr` fails for each socket and link as well.
+fn clear_attributes(layout: &Layout) -> anyhow::Result<()> {
+    let mut chattr = Command::new("chattr");
+    chattr.args(["-R", "-f", "-ia"]).arg(layout.dir()).stdin(Stdio::null()).stderr(Stdio::null());
+    chattr.status().context("run chattr (e2fsprogs)").map(|_| ())
 }
 
 fn end_processes(layout: &Layout) -> anyhow::Result<()> {
