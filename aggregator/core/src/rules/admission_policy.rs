@@ -87,7 +87,7 @@ pub fn evaluated(lister: &Lister, diagnosis: &mut Diagnosis, request: Request) -
     found
 }
 
-/// The first of them as a cause, where everything else is as it should be.
+/// The first of them as a further cause, beside what is seen.
 pub fn suspect(lister: &Lister, diagnosis: &mut Diagnosis, target: &ObjectRef, request: Request) -> Option<RootCause> {
     let names = evaluated(lister, diagnosis, request);
     let (policy, binding) = names.first()?;
@@ -201,9 +201,11 @@ impl Bound<'_> {
         let refuses = "does not exist, and parameterNotFoundAction is Deny";
         if let Some(selector) = &wanted.selector {
             let scope = place.map_or(Scope::All, |place| Scope::Namespace(place.to_owned()));
-            let all = diagnosis.silently(lister.metadata(&resource, scope))?;
+            let all = diagnosis.silently(lister.metadata(&resource, scope.clone()))?;
+            // Of a list that was cut the rest may hold them.
+            let is_whole = lister.is_whole(&resource, scope, Detail::Metadata);
             let none = !all.iter().any(|one| selector.matches(&one.metadata.labels));
-            return (none && !diagnosis.pending)
+            return (none && is_whole && !diagnosis.pending)
                 .then(|| format!("a {kind} with the labels of its paramRef{at} {refuses}"));
         }
         let answer = lister.object(&resource, place, &wanted.name);

@@ -75,6 +75,42 @@ pub fn follow(lister: &Lister, diagnosis: &mut Diagnosis, sentence: &Sentence, l
     }
 }
 
+/// How an API stands.
+pub enum ApiState {
+    /// These do not answer.
+    Dead(Vec<ObjectRef>),
+    /// It does, since then if that is known.
+    Answers(Option<Timestamp>),
+    /// It is served no more.
+    Gone,
+    /// Its APIServices, or discovery, do not show that.
+    NotTold,
+}
+
+/// Looks at the APIServices of a group, or of one version of it. Available is the answer to one path, and discovery asks for
+/// another.
+pub fn api_state(lister: &Lister, diagnosis: &mut Diagnosis, group: &str, version: Option<&str>) -> ApiState {
+    let is_it = |its: &str, one: &str| its == group && version.is_none_or(|version| one == version);
+    let answer = lister.list::<ApiService>(known::API_SERVICES, Scope::All);
+    let all = diagnosis.optional("apiservices", "whether an API is dead", answer);
+    let discovery = diagnosis.silently(lister.discovery());
+    let Some(all) = all else { return ApiState::NotTold };
+    let its: Vec<&ApiService> = all.into_iter().filter(|api| is_it(&api.spec.group, &api.spec.version)).collect();
+    let is_stale = discovery.is_some_and(|known| known.stale().any(|one| is_it(&one.group, &one.version)));
+    let available: Vec<&Condition> =
+        its.iter().filter_map(|api| condition(&api.status.conditions, "Available")).collect();
+    let is_dead = |api: &&&ApiService| {
+        is_stale || condition(&api.status.conditions, "Available").is_some_and(|available| available.status != "True")
+    };
+    let dead = its.iter().filter(is_dead).map(|api| ObjectRef::api_service(&api.spec.group, &api.spec.version));
+    match dead.collect::<Vec<_>>() {
+        dead if !dead.is_empty() => ApiState::Dead(dead),
+        _ if discovery.is_none() || is_stale || available.len() < its.len() => ApiState::NotTold,
+        _ if its.is_empty() => ApiState::Gone,
+        _ => ApiState::Answers(available.iter().filter_map(|available| available.last_transition_time).max()),
+    }
+}
+
 struct Following<'f, 'l> {
     lister: &'f Lister<'l>,
     sentence: &'f Sentence<'f>,
@@ -262,26 +298,16 @@ impl Following<'_, '_> {
     }
 
     fn api(&self, diagnosis: &mut Diagnosis, group: &str, version: Option<&str>) -> Followed {
-        let answer = self.lister.list::<ApiService>(known::API_SERVICES, Scope::All);
-        let Some(all) = diagnosis.optional("apiservices", "whether an API is dead", answer) else {
-            return Followed::Nothing;
-        };
-        let its =
-            |api: &&ApiService| api.spec.group == group && version.is_none_or(|version| api.spec.version == version);
-        // Available is the answer to one path, and discovery asks for another.
-        let is_stale = diagnosis.silently(self.lister.discovery()).is_some_and(|discovery| discovery.is_stale(group));
-        let is_dead = |api: &&ApiService| {
-            let available = condition(&api.status.conditions, "Available");
-            is_stale || available.is_some_and(|available| available.status != "True")
-        };
-        let dead: Vec<&ApiService> = all.into_iter().filter(its).filter(is_dead).collect();
-        if dead.is_empty() {
-            return repaired(format!("API group {group}"), ANSWERS);
+        let name = || format!("API group {group}");
+        match api_state(self.lister, diagnosis, group, version) {
+            ApiState::Dead(apis) => {
+                apis.into_iter().for_each(|api| diagnosis.wait_for(api));
+                Followed::Explained
+            }
+            ApiState::Answers(since) => Followed::Repaired(Repair { name: name(), how: ANSWERS, since }),
+            ApiState::Gone => repaired(name(), GONE),
+            ApiState::NotTold => Followed::Nothing,
         }
-        for api in dead {
-            diagnosis.wait_for(ObjectRef::api_service(&api.spec.group, &api.spec.version));
-        }
-        Followed::Explained
     }
 
     /// What the controller needs is seen to be missing.
@@ -348,7 +374,7 @@ impl Following<'_, '_> {
             (None, Some(pod)) => budget.selects(&pod.metadata.labels),
             (None, None) => false,
         };
-        let Some(budget) = all.into_iter().find(is_it).filter(|budget| budget.refuses(true)) else {
+        let Some(budget) = all.into_iter().find(|budget| is_it(budget) && budget.refuses(true)) else {
             return Followed::Nothing;
         };
         let shown = ObjectRef::namespaced(known::BUDGETS, namespace, &budget.metadata.name);

@@ -88,9 +88,7 @@ fn not_deleted(
     if refused || diagnosis.pending {
         return None;
     }
-    if suspect.is_some() {
-        return suspect;
-    }
+    diagnosis.causes.extend(suspect);
     Some(
         RootCause::below(&cause::FOREGROUND_DEPENDENTS_REMAIN, target)
             .step(Step::named(count(names.len(), "dependent"), format!("not being deleted yet: {}", some(&names, 3))))

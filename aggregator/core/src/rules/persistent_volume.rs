@@ -123,9 +123,9 @@ fn not_released(
         None if finalizer::refused(lister, target, &volume.metadata, diagnosis) => return,
         None => {
             let update = Request::about(target, &volume.metadata, "UPDATE");
-            admission_policy::suspect(lister, diagnosis, target, update).unwrap_or_else(|| {
-                RootCause::here(&cause::PV_DELETION_PENDING, target, words).name(Placeholder::Pv, &target.name)
-            })
+            let policy = admission_policy::suspect(lister, diagnosis, target, update);
+            diagnosis.causes.extend(policy);
+            RootCause::here(&cause::PV_DELETION_PENDING, target, words).name(Placeholder::Pv, &target.name)
         }
     };
     diagnosis.causes.push(root);

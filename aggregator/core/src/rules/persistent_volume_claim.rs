@@ -81,10 +81,10 @@ fn protection(lister: &Lister, target: &ObjectRef, claim: &Claim, diagnosis: &mu
 /// No pod uses it, and the controller that runs has not removed the finalizer.
 fn not_released(lister: &Lister, target: &ObjectRef, claim: &Claim, diagnosis: &mut Diagnosis) -> RootCause {
     let update = Request::about(target, &claim.metadata, "UPDATE");
-    admission_policy::suspect(lister, diagnosis, target, update).unwrap_or_else(|| {
-        let words = format!("{}; no pod uses it", diagnosis.words);
-        RootCause::here(&cause::PVC_PROTECTION_NOT_RELEASED, target, words)
-    })
+    let policy = admission_policy::suspect(lister, diagnosis, target, update);
+    diagnosis.causes.extend(policy);
+    let words = format!("{}; no pod uses it", diagnosis.words);
+    RootCause::here(&cause::PVC_PROTECTION_NOT_RELEASED, target, words)
 }
 
 /// Pods that are not being deleted and hold the claim, all of them.

@@ -123,7 +123,20 @@ fn an_api_that_the_words_name_is_looked_up() {
         "unable to retrieve the complete list of server APIs: gone.example.com/v1: stale GroupVersion discovery";
     let looked = asked(widget(message).dead_api("ServiceNotFound", "service/api in \"addon\" is not present"));
     assert_eq!(looked.causes(), ["ApiServiceWithoutService"], "{:#?}", looked.report);
-    assert_eq!(asked(widget(message)).causes(), ["FinalizerControllerFailing"]);
+    let looked = asked(widget(message));
+    assert_eq!(looked.causes(), ["FinalizerControllerFailing"]);
+    assert!(looked.chain(0)[1].contains("API group gone.example.com is served no more"), "{:?}", looked.chain(0));
+    // Without a condition, or without discovery, nothing shows that it answers.
+    let api = |status: Value| {
+        widget(message).with(json!({
+            "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": "v1.gone.example.com"},
+            "spec": {"group": "gone.example.com", "version": "v1"}, "status": status
+        }))
+    };
+    let open = asked(api(json!({})));
+    assert!(!format!("{:?}", open.chain(0)).contains("answers again"), "{:?}", open.chain(0));
+    let answers = asked(api(json!({"conditions": [{"type": "Available", "status": "True"}]})));
+    assert!(format!("{:?}", answers.chain(0)).contains("answers again"), "{:?}", answers.chain(0));
 }
 
 #[test]
@@ -235,6 +248,20 @@ fn the_kind_that_cannot_be_read_is_named() {
     );
     let steps = format!("{:?}", looked.report.roots[0].finding.remedy.steps);
     assert!(steps.contains("AllowUnsafeMalformedObjectDeletion"), "{steps}");
+    // What fails, may not be listed, or is not known is not said to be listed.
+    let vague = || healthy().going("stuck", content_failure("illegal base64 data at input byte 3"));
+    for path in ["pods", "persistentvolumeclaims"] {
+        for status in [403, 500] {
+            let failing = vague().refuse(&format!("/api/v1/namespaces/stuck/{path}"), status, "no");
+            let notes = format!("{:?}", look(failing, everything()).report.notes);
+            assert!(!notes.contains("every other kind can be listed"), "{path} {status}: {notes}");
+        }
+    }
+    let stale =
+        json!({"metadata": {"name": "gone.example.com"}, "versions": [{"version": "v1", "freshness": "Stale"}]});
+    let stale = vague().change_groups(|groups| groups.push(stale));
+    let notes = format!("{:?}", look(stale, everything()).report.notes);
+    assert!(!notes.contains("every other kind can be listed"), "{notes}");
 }
 
 #[test]
@@ -256,7 +283,12 @@ fn a_budget_that_the_words_name_is_the_root() {
         "{:?}",
         looked.chain(0)
     );
-    assert_eq!(asked(widget(words).with(budget(1)).with(pod)).causes(), ["FinalizerControllerFailing"]);
+    assert_eq!(asked(widget(words).with(budget(1)).with(pod.clone())).causes(), ["FinalizerControllerFailing"]);
+    // One that allows it stands before the one that does not.
+    let mut first = budget(1);
+    first["metadata"]["name"] = "a".into();
+    let both = asked(widget(words).with(first).with(budget(0)).with(pod));
+    assert_eq!(both.causes(), ["DrainBudgetAllowsNone"], "{:#?}", both.report);
 }
 
 /// It went by itself after 95 seconds, as seen on a 1.36 API server.

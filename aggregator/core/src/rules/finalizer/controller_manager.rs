@@ -32,10 +32,8 @@ pub fn by_controller_manager(
         return;
     }
     let update = Request::about(target, meta, "UPDATE");
-    if let Some(found) = admission_policy::suspect(lister, diagnosis, target, update) {
-        diagnosis.causes.push(found);
-        return;
-    }
+    let policy = admission_policy::suspect(lister, diagnosis, target, update);
+    diagnosis.causes.extend(policy);
     let mut words = format!("{}, which kube-controller-manager removes", diagnosis.words);
     let mut beside = Vec::new();
     if cause.id == cause::JOB_TRACKING_FINALIZER.id {

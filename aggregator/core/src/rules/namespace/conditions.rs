@@ -1,14 +1,13 @@
 //! What the conditions point to.
 
 use findings::cause;
-use jiff::Timestamp;
 
 use super::terminating_namespace::TerminatingNamespace;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::messages::leads::Lead;
 use crate::messages::namespace::{DiscoveryFailure, content_failure, discovery_failure};
-use crate::rules::leads::{self, Followed, Repair, Sentence};
+use crate::rules::leads::{self, ApiState, Followed, Repair, Sentence};
 use crate::rules::phrases::{condition_text, some};
 use crate::state::*;
 
@@ -49,13 +48,15 @@ fn discovery(
         DiscoveryFailure::Groups(groups) => {
             for (group_version, _) in groups {
                 let Some((group, version)) = group_version.split_once('/') else { continue };
-                match answers(lister, diagnosis, group, version) {
-                    Some(since) => {
-                        let how = if since.is_some() { leads::ANSWERS } else { leads::GONE };
-                        answering.push(Repair { name: group_version, how, since });
+                let (how, since) = match leads::api_state(lister, diagnosis, group, Some(version)) {
+                    ApiState::Answers(since) => (leads::ANSWERS, since),
+                    ApiState::Gone => (leads::GONE, None),
+                    ApiState::Dead(_) | ApiState::NotTold => {
+                        diagnosis.wait_for(ObjectRef::api_service(group, version));
+                        continue;
                     }
-                    None => diagnosis.wait_for(ObjectRef::api_service(group, version)),
-                }
+                };
+                answering.push(Repair { name: group_version, how, since });
             }
         }
         DiscoveryFailure::Whole(message) => diagnosis.causes.push(
@@ -66,22 +67,6 @@ fn discovery(
         ),
     }
     answering
-}
-
-/// Whether an API has answered since, or is served no more: conditions are as old as the last try.
-fn answers(lister: &Lister, diagnosis: &mut Diagnosis, group: &str, version: &str) -> Option<Option<Timestamp>> {
-    let name = format!("{version}.{group}");
-    let answer = lister.get::<ApiService>(known::API_SERVICES, None, &name);
-    let is_gone = answer.is_missing();
-    let service = diagnosis.silently(answer);
-    let available = service.and_then(|service| condition(&service.status.conditions, "Available"));
-    let is_available = available.is_some_and(|available| available.status == "True");
-    if !is_gone && !is_available {
-        return None;
-    }
-    let discovery = diagnosis.silently(lister.discovery())?;
-    let is_stale = discovery.stale().any(|served| served.group == group && served.version == version);
-    (!is_stale).then(|| available.and_then(|available| available.last_transition_time))
 }
 
 /// The APIServices of other API servers, which a namespace's deletion asks to delete too; none where they cannot be seen.

@@ -36,6 +36,16 @@ pub struct Left<'a> {
     pub unseen: Vec<Resource>,
     /// Lists that failed, and how.
     pub failed: Vec<(Resource, Fault)>,
+    /// Whether every kind was queried that a namespace can hold, Secrets and Events left out.
+    pub is_complete: bool,
+}
+
+impl Left<'_> {
+    fn note_failure<T>(&mut self, resource: &Resource, answer: &Answer<T>) {
+        if let Answer::Failed(fault) = answer {
+            self.failed.push((resource.clone(), fault.clone()));
+        }
+    }
 }
 
 /// Looks at what is always looked at, and at what the conditions name.
@@ -52,6 +62,7 @@ pub fn read<'a>(lister: &Lister<'a>, case: &TerminatingNamespace, diagnosis: &mu
 
 fn pods<'a>(lister: &Lister<'a>, case: &TerminatingNamespace, diagnosis: &mut Diagnosis, left: &mut Left<'a>) -> usize {
     let answer = lister.list::<Pod>(known::PODS, within(case.name));
+    left.note_failure(&known::PODS.into(), &answer);
     let hides = format!("whether pods remain in {}; its conditions do not say", case.name);
     let pods = diagnosis.required(format!("pods of {}", case.name), &hides, answer).unwrap_or_default();
     for one in &pods {
@@ -69,6 +80,7 @@ fn claims<'a>(
     pods: usize,
 ) {
     let answer = lister.list::<Claim>(known::CLAIMS, within(case.name));
+    left.note_failure(&known::CLAIMS.into(), &answer);
     let hides = format!("whether claims remain in {}", case.name);
     let claims =
         diagnosis.required(format!("persistentvolumeclaims of {}", case.name), &hides, answer).unwrap_or_default();
@@ -134,10 +146,10 @@ fn objects<'a>(
         return;
     }
     let answer = lister.metadata(resource, within(case.name));
-    if let Answer::Failed(fault) = &answer {
+    if matches!(answer, Answer::Failed(_)) {
         left.unseen.push(resource.clone());
-        left.failed.push((resource.clone(), fault.clone()));
     }
+    left.note_failure(resource, &answer);
     let hides = format!("which {resource} remain in {}", case.name);
     let objects = diagnosis.required(format!("{resource} of {}", case.name), &hides, answer).unwrap_or_default();
     let kind = lister.discovery().seen().and_then(|discovery| discovery.find(&resource.group, &resource.plural));
@@ -217,6 +229,8 @@ pub fn sweep<'a>(lister: &Lister<'a>, case: &TerminatingNamespace, diagnosis: &m
             objects(lister, case, diagnosis, &resource, left);
         }
     }
+    // Of a group whose server does not answer the kinds are not known.
+    left.is_complete = discovery.stale().next().is_none();
 }
 
 /// The conditions, where they are wrong.

@@ -26,7 +26,7 @@ pub fn name(case: &TerminatingNamespace, left: &Left, diagnosis: &mut Diagnosis)
     let failing: Vec<_> = left.failed.iter().filter(|(_, fault)| fault.kind != FaultKind::Denied).collect();
     let denied = left.failed.len() - failing.len();
     let step = match failing.as_slice() {
-        [] if denied > 0 => return,
+        [] if denied > 0 || !left.is_complete => return,
         [] => Step::named(
             "every other kind",
             format!(

@@ -94,14 +94,17 @@ pub fn control_plane(lister: &Lister, case: &TerminatingNamespace, diagnosis: &m
 
 /// The conditions name as broken what works again, and nothing else holds the namespace.
 fn outdated(lister: &Lister, case: &TerminatingNamespace, repaired: &[Repair], diagnosis: &mut Diagnosis) {
-    let Some(first) = repaired.first().filter(|_| !diagnosis.is_explained() && !diagnosis.pending) else { return };
-    let names: Vec<String> = repaired.iter().map(|one| one.name.clone()).collect();
+    if repaired.is_empty() || diagnosis.is_explained() || diagnosis.pending {
+        return;
+    }
     let since = repaired.iter().filter_map(|one| one.since).max();
-    let again = format!("{}{}", first.how, lasting(lister, since));
-    let words = format!("{}; its condition still names {}, which {again}", diagnosis.words, some(&names, 3));
+    let all: Vec<String> =
+        repaired.iter().map(|one| format!("{}, which {}{}", one.name, one.how, lasting(lister, one.since))).collect();
+    let all = some(&all, 3);
+    let words = format!("{}; its condition still names {all}", diagnosis.words);
     let root = RootCause::here(&cause::NAMESPACE_CONDITION_OUTDATED, case.target, words)
         .name(Placeholder::Namespace, case.name)
-        .evidence("what the condition names", format!("{} {again}", some(&names, 3)));
+        .evidence("what the condition names", all);
     let is_recent = since.is_some_and(|since| lister.state.seconds_since(since) < MAX_RETRY_SECONDS);
     diagnosis.causes.push(match is_recent {
         true => root.progressing(),
