@@ -24,11 +24,6 @@ pub(super) struct Gaps {
 
 impl Gaps {
     pub(super) fn add(&mut self, diagnosis: &Diagnosis) {
-        self.add_unknown(diagnosis);
-        self.add_notes(diagnosis);
-    }
-
-    pub(super) fn add_unknown(&mut self, diagnosis: &Diagnosis) {
         for unknown in diagnosis.unknown.iter().map(NotSeen::unknown) {
             match (self.unknown.contains(&unknown), self.unknown.len() < MAX_UNKNOWN) {
                 (true, _) => {}
@@ -36,9 +31,6 @@ impl Gaps {
                 (false, false) => self.unknown_left_out += 1,
             }
         }
-    }
-
-    pub(super) fn add_notes(&mut self, diagnosis: &Diagnosis) {
         self.notes.extend(diagnosis.notes.iter().take(MAX_NOTES.saturating_sub(self.notes.len())).cloned());
         self.forbidden.extend(diagnosis.forbidden.iter().take(MAX_NOTES.saturating_sub(self.forbidden.len())).cloned());
         self.refusals.extend(diagnosis.refusals.iter().cloned());

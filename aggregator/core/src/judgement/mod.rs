@@ -101,18 +101,11 @@ struct Answer<'g> {
 
 impl<'g> Answer<'g> {
     fn new(graph: &'g Graph, subject: &'g Subject) -> Self {
+        let mut gaps = Gaps::default();
+        gaps.add(&graph.about);
+        graph.nodes().for_each(|node| gaps.add(graph.diagnosis(node)));
         let (waiting, verdict, roots) = (Waiting::new(graph), Verdict::default(), Roots::default());
-        let (normal, unexplained, gaps) = (Vec::new(), Vec::new(), Gaps::default());
-        let mut answer = Answer { graph, subject, waiting, verdict, roots, normal, unexplained, gaps };
-        answer.gaps.add(&graph.about);
-        for node in graph.nodes() {
-            answer.gaps.add_unknown(graph.diagnosis(node));
-            // What terminates normally needs no explanation.
-            if !answer.is_normal(node) {
-                answer.gaps.add_notes(graph.diagnosis(node));
-            }
-        }
-        answer
+        Answer { graph, subject, waiting, verdict, roots, normal: Vec::new(), unexplained: Vec::new(), gaps }
     }
 
     fn is_before(&self) -> bool {

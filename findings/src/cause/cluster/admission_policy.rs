@@ -42,7 +42,7 @@ causes! {
             Deny is evaluated for that request. Its expressions may refuse it: then the controller tries again and again, \
             and only its log and the audit log show it.")
         .proof("The policy's rules and selectors, and those of its binding, match the request; the binding denies; and \
-            nothing else was found that holds the object. The expressions are not evaluated here, so it is probable.")
+            whether it refuses is not known: its expressions are not evaluated here, so it is probable.")
         .safe(&[
             step("Try an update without changing anything: a policy that refuses it is named")
                 .run("kubectl annotate {type} {name} -n {namespace} why-terminating=try --dry-run=server").if_known(),

@@ -14,7 +14,7 @@ causes! {
             probable.")
         .safe(&[
             step("Check its role and binding").run("kubectl get clusterrole,clusterrolebinding \
-                system:controller:generic-garbage-collector --ignore-not-found -o yaml").typed(),
+                system:controller:generic-garbage-collector --ignore-not-found -o yaml"),
             step("Restore them: restarting kube-apiserver writes the default roles and bindings again, unless they have the \
                 annotation rbac.authorization.kubernetes.io/autoupdate: false"),
         ])
