@@ -49,6 +49,11 @@ impl Node {
     /// Tells the kubelet stand-in and the API of a pod that has been made.
     pub(crate) fn announce(&self, spec: &PodSpec, pod: &Pod) -> anyhow::Result<()> {
         self.write_record(&record(spec, false))?;
+        // A pod whose namespace does not exist is another trouble.
+        let namespace = serde_json::json!({
+            "metadata": {"name": pod.namespace()}, "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}
+        });
+        self.store().put_namespace(pod.namespace(), &namespace)?;
         self.store().put_pod(pod.namespace(), pod.name(), &api::pod_object(spec, pod))?;
         self.made(pod.uid())
     }
