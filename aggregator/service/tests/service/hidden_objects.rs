@@ -104,7 +104,7 @@ fn answers(hidden: &str, prepare: impl FnOnce(&Store)) -> (Vec<Value>, String) {
 fn what_is_hidden_changes_no_answer() {
     let (nothing, _) = answers("", |store| node(store, "True"));
     assert!(nothing[0].to_string().contains(r#""name":"held""#), "{nothing:#?}");
-    assert!(nothing.iter().all(|answer| answer["seesAll"] == false), "{nothing:#?}");
+    assert!(nothing[0]["seesAll"] == false && nothing[1]["seesAll"] == false, "{nothing:#?}");
     let (ready, _) = answers("", |store| {
         node(store, "True");
         program(store, 1);

@@ -14,9 +14,9 @@ use super::{
 
 /// A cause that does not pass by itself, a holder, and a task in D.
 const SCENARIOS: &[&str] = &["vol-data-missing", "cwd", "dstate-fuse"];
-/// What they cause, and after how many seconds it may be told at the earliest: a proven holder needs two looks that
-/// are three seconds apart, a task in D three that are ten seconds apart.
-const CAUSES: &[(&str, u64)] = &[("VolDataMissing", 0), ("VolumeHeldByProcess", 3), ("FuseServerNotResponding", 20)];
+/// What they cause, and after how many seconds it may be told at the earliest: a proven holder needs two scans that
+/// are three seconds apart, a task in D whose wait is proven to stay two that are four seconds apart.
+const CAUSES: &[(&str, u64)] = &[("VolDataMissing", 0), ("VolumeHeldByProcess", 3), ("FuseServerNotResponding", 4)];
 
 /// They are told when they have been seen often enough, renewed, and their ends are told: of one
 /// by the agent that told it, of the others by its successor.
