@@ -35,7 +35,7 @@ sed "s|$work|/source|g" "$crate/sbom.cdx.json" | jq -c --arg rust "$rust" --arg 
 	$package is under Apache-2.0; its text comes first. It is linked with Rust's standard library
 	($rust, MIT OR Apache-2.0, taken under the latter) and with the crates below, each under its own
 	licence; and statically with the GNU C Library ($glibc), under LGPL-2.1-or-later, whose text comes
-	last: whoever has the sources can link the program anew with another.
+	last: with the sources you can link the program with another version of it.
 
 	TEXT
 	cat LICENSE

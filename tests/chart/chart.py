@@ -108,7 +108,6 @@ SETS = {
 
 # What templates refuse, with words of what they say: no schema sees the version of the cluster or another value.
 FAILS = [
-    ({"prometheusRule": {"enabled": True}}, "needs prometheusRule.runbooks"),
     ({"eventPolicy": {"enabled": True}, "kubeVersion": "1.29.4"}, "knows no ValidatingAdmissionPolicy"),
 ]
 
@@ -345,6 +344,11 @@ def check_alerts():
     alone = alerts(render(SETS["the agent alone"][0]))
     assert [it["alert"] for it in alone] == ["TerminatingPodHeldOnNode", "WhyTerminatingSourceSilent"], alone
     assert all(it in alerts(render({"prometheusRule": SETS["the agent alone"][0]["prometheusRule"]})) for it in alone)
+    # Without an address each names what prints its page.
+    unpublished = [it["annotations"] for it in alerts(render({"prometheusRule": {"enabled": True}}))]
+    assert not [it for it in unpublished if "runbook_url" in it], unpublished
+    assert unpublished[0]["runbook"] == "kubectl why-terminating causes {{ $labels.cause }}", unpublished[0]
+    assert unpublished[1]["runbook"].endswith("section terminatingrootsleftout"), unpublished[1]
     # What they say to type is where they are.
     elsewhere = alerts(Chart.load(CHART).render(SETS["monitored"][0], name="x", namespace="elsewhere"))
     assert "-n elsewhere exec" in str(elsewhere) and f"-n {NAME}" not in str(elsewhere)

@@ -31,7 +31,7 @@ impl Page {
 
 fn pages(root: &Path) -> Result<Vec<Page>> {
     let mut pages = causes::pages(root)?;
-    pages.push(Page::new(finalizers::PAGE, finalizers::page()?));
+    pages.extend(finalizers::pages()?);
     pages.push(Page::new(API, serde_json::to_string_pretty(&service::openapi())? + "\n"));
     pages.extend(manual::pages()?);
     pages.extend(outputs::pages(root)?);

@@ -40,8 +40,8 @@ app.kubernetes.io/component: {{ .component }}
 {{- end -}}
 {{- end }}
 
-{{/* What service and plugin read besides what they watch. Never Secrets. No rule repeats another: the tests look for rights that
-     nobody uses. Of some kinds nothing but the metadata in a list is read, unless somebody names one: `named`. */}}
+{{/* What service and plugin read besides their watches. No Secrets. No rule repeats another: a test fails on unused
+     rights. Of some kinds only the metadata in a list is read, unless a user names one object: `named`. */}}
 {{- define "why-terminating.reads" -}}
 - apiGroups: [""]
   resources: [endpoints, replicationcontrollers, serviceaccounts, services]

@@ -9,7 +9,7 @@ use findings::cause::{Check, all, checks};
 use findings::{Advice, Area, Cause, ClusterArea, Gate, Proven};
 
 use super::examples::Example;
-use super::{Page, cell, text};
+use super::{Page, text};
 
 const INDEX: &str = "docs/causes.md";
 /// The table of contents of the book (`mdbook build`); what is not in it is not in the book.
@@ -27,17 +27,18 @@ const MADE: &str =
 const INTRODUCTION: &str = "\
 # Causes
 
-Everything that why-terminating can name as the reason why something does not go. The causes a node shows come first:
-each sits at one of the kubelet's gates, in the kubelet's order, and only the first gate that is not met holds the pod.
-Those the API shows follow, from what holds the whole cluster to what holds one volume.
+Find yours by what you see, or search: press `s` in the book (`mdbook build`), or run
+`kubectl why-terminating causes ID`. A pod on its node passes the kubelet's gates in the order below; only the first
+gate that is not met holds it.
 
-In a command, `{pid}` and the like stand for names that a finding fills in. Commands are for sh. Do the steps in their
-order: the safest is first, and you may be done before the last. A step marked *untested* follows from the reference, but
-no test of this project has executed it. A `kill` is printed with a test that the process is still the one that was seen:
-by the time it is typed, its pid may be another's (`{start}` is field 22 of its `/proc/PID/stat`). What `{crictl}`,
-`{cri_endpoint}`, `{kubelet_journal}` and the like are on k3s, RKE2, k0s and MicroK8s is told in
-[The agent on every node](agent.md#where-kubelet-and-runtime-are).
+On the pages:
 
+* `{pid}` and the like stand for values that an answer fills in. `{start}` is field 22 of `/proc/PID/stat`: a printed
+  `kill` first compares it, because the pid may belong to another process by then.
+* Commands are POSIX sh. Do the steps in their order: the safest comes first.
+* *untested*: the step follows from the sources, and no test of this project has run it.
+* [The agent's page](agent.md#where-kubelet-and-runtime-are) lists `{crictl}`, `{cri_endpoint}`, `{kubelet_journal}` on
+  k3s, RKE2, k0s and MicroK8s.
 ";
 
 /// The index and the pages.
@@ -66,19 +67,34 @@ fn causes_of(area: Area) -> impl Iterator<Item = &'static Cause> {
     all().filter(move |cause| cause.area == area)
 }
 
-fn name(area: Area) -> &'static str {
+/// What a reader sees where a cause of this area holds something.
+fn symptom(area: Area) -> &'static str {
     match area {
-        Area::Gate(gate) => gate.as_str(),
-        Area::Node => "Node",
-        Area::Cluster(area) => area.as_str(),
+        Area::Gate(Gate::ContainersStopped) => "On the node: containers of the pod still run",
+        Area::Gate(Gate::SandboxStopped) => "On the node: the pod's sandbox or network is not removed",
+        Area::Gate(Gate::DevicesUnprepared) => "On the node: a DRA device is not released",
+        Area::Gate(Gate::VolumesUnmounted) => "On the node: a volume is still mounted, or its directory stays",
+        Area::Gate(Gate::CgroupRemoved) => "On the node: the pod's cgroup stays",
+        Area::Gate(Gate::StatusReported) => "On the node: the pod's end is not reported",
+        Area::Gate(Gate::ObjectRemoved) => "On the node: all is cleaned up, the Pod object stays",
+        Area::Node => "On the node: kubelet, runtime or network do not work",
+        Area::Cluster(ClusterArea::Api) => "Many namespaces stay: an API does not answer",
+        Area::Cluster(ClusterArea::ControlPlane) => "Nothing is deleted: the control plane does not work",
+        Area::Cluster(ClusterArea::Namespace) => "One namespace stays",
+        Area::Cluster(ClusterArea::Admission) => "Deletes or updates are refused: webhooks, policies, stored data",
+        Area::Cluster(ClusterArea::Finalizer) => "An object stays: finalizers, owners, controllers",
+        Area::Cluster(ClusterArea::Pod) => "A pod or node stays, or a drain hangs (from the API)",
+        Area::Cluster(ClusterArea::Storage) => "A claim, volume or attachment stays",
     }
 }
 
 fn index() -> Result<String> {
     let mut page = format!("{MADE}\n\n{INTRODUCTION}");
-    writeln!(page, "| Place | Cause | What it is |\n|---|---|---|")?;
-    for Cause { id, area, title, .. } in listed() {
-        writeln!(page, "| {} | [{id}](causes/{id}.md) | {} |", name(*area), cell(title))?;
+    for area in areas() {
+        writeln!(page, "\n## {}\n", symptom(area))?;
+        for Cause { id, title, .. } in causes_of(area) {
+            writeln!(page, "* [{id}](causes/{id}.md): {}", text(title))?;
+        }
     }
     Ok(page)
 }
@@ -98,47 +114,43 @@ fn page(cause: &'static Cause, Example { output, made }: &Example, on_clusters: 
     let Cause { id, area, title, meaning, proof, safe, danger, sources, event_reason, .. } = cause;
     let place = match area {
         Area::Gate(gate) => format!("Gate: {gate}."),
-        Area::Node => "A state of the node; it may hold many pods.".to_owned(),
-        Area::Cluster(area) => format!("Seen in the API ({}).", area.as_str()),
+        Area::Node => "A state of the node; it can hold many pods.".to_owned(),
+        Area::Cluster(_) => "Visible in the API.".to_owned(),
     };
     let mut page = format!("{MADE}\n\n# {id}\n\n");
     writeln!(page, "**{}.** {place} Event reason: `{event_reason}`.\n\n{}", text(title), text(meaning))?;
-    writeln!(page, "\n## How it is proven\n\n{}", text(proof))?;
-    writeln!(page, "\n## An answer\n\n{made}\n\n```\n{output}\n```")?;
-    write!(page, "\n## What to check\n\n{}", look(cause))?;
     writeln!(page, "\n## Do\n")?;
     for (number, advice) in (1..).zip(safe.iter()) {
         step(&mut page, number, advice)?;
     }
     writeln!(page, "\n## Don't\n\n**{}.** {}", text(danger.action), text(&danger.breaks_and_when(danger.breaks)))?;
-    writeln!(page, "\n## Seen in\n\n{}.", text(&sources.join("; ")))?;
-    writeln!(page, "\n## Proven by\n\n{}{on_clusters}", proven_by(cause))?;
+    write!(page, "\n## How to check\n\n{}", checking(cause))?;
+    writeln!(page, "\n## An answer\n\n{made}\n\n```\n{output}\n```")?;
+    writeln!(page, "\n## What proves it\n\n{}", text(proof))?;
+    writeln!(page, "\n{}{on_clusters}", proven_by(cause))?;
+    writeln!(page, "\nSources: {}.", text(&sources.join("; ")))?;
     writeln!(page, "\n[All causes](../causes.md), with what `{{…}}` and *untested* mean.")?;
     Ok(page)
 }
 
-/// The command that shows it, and its evidence, as it is now: what a metric or an Event says may be old.
-fn look(cause: &'static Cause) -> String {
-    let ask = match cause.area {
-        Area::Cluster(_) => "kubectl why-terminating -o wide    # the chain of each root, with which object said what",
+/// The command that shows it with its evidence, then what shows it by hand.
+fn checking(cause: &'static Cause) -> String {
+    let check = match cause.area {
+        Area::Cluster(_) => "kubectl why-terminating -o wide    # the chain of each root cause, with its evidence",
         Area::Gate(_) | Area::Node => {
             "sudo why-terminating-agent check -o wide    # on that node: every gate, and all evidence\n\
-             kubectl why-terminating POD -n NAMESPACE -o wide    # from anywhere: the same as the agent last told"
+             kubectl why-terminating pod/NAME -n NAMESPACE -o wide    # from anywhere: the agent's last report"
         }
     };
-    let ask = ask.replace("POD", "pod/NAME");
     let by_hand = match cause.area {
-        Area::Cluster(_) => "By hand, only reading:",
-        Area::Gate(_) | Area::Node => "By hand, only reading, and nothing that hangs at a dead mount:",
+        Area::Cluster(_) => "By hand (these commands only read):",
+        Area::Gate(_) | Area::Node => "By hand (these commands only read, and do not hang on a dead mount):",
     };
-    let mut look = format!(
-        "```sh\n{ask}\n```\n\nWhat is proven and what is only probable is said there, and what could not be looked at. \
-         {by_hand}\n"
-    );
+    let mut checks_of = format!("```sh\n{check}\n```\n\n{by_hand}\n");
     for Check { shows, command } in checks(cause) {
-        look.push_str(&format!("\n- {}:\n\n  ```sh\n  {command}\n  ```\n", text(shows)));
+        checks_of.push_str(&format!("\n- {}:\n\n  ```sh\n  {command}\n  ```\n", text(shows)));
     }
-    look
+    checks_of
 }
 
 fn step(page: &mut String, number: usize, advice: &Advice) -> Result<()> {
@@ -153,38 +165,38 @@ fn step(page: &mut String, number: usize, advice: &Advice) -> Result<()> {
     }
     if let Some(command) = advice.entered_command() {
         let indent = " ".repeat(format!("{number}. ").len());
-        writeln!(page, "{indent}Where the kubelet has a mount namespace of its own: `{command}`\n")?;
+        writeln!(page, "{indent}If the kubelet has its own mount namespace: `{command}`\n")?;
     }
     Ok(())
 }
 
 fn proven_by(cause: &Cause) -> String {
-    let mut said = match cause.diagnosis {
+    let mut proofs = match cause.diagnosis {
         Proven::Lab(scenario) => format!("The diagnosis: lab scenario `{scenario}`."),
         Proven::Recording(name) => {
-            format!("The diagnosis: what a real API server answered, recording `{name}`.")
+            format!("The diagnosis: a real API server's answers, recording `{name}`.")
         }
-        Proven::Observation => "The diagnosis: a saved observation made after the reference; \
-            the lab does not stage it."
-            .to_owned(),
+        Proven::Observation => {
+            "The diagnosis: an observation made from the sources; the lab does not stage it.".to_owned()
+        }
         Proven::Cluster(_) | Proven::Typed | Proven::Untested => {
-            "Not diagnosed yet: the entry is here to be looked up.".to_owned()
+            "Not diagnosed yet: this page is for reading only.".to_owned()
         }
     };
     for (number, advice) in (1..).zip(cause.safe.iter()) {
         match advice.proven {
-            Proven::Lab(scenario) => said.push_str(&format!(" Step {number}: lab scenario `{scenario}`.")),
+            Proven::Lab(scenario) => proofs.push_str(&format!(" Step {number}: lab scenario `{scenario}`.")),
             Proven::Cluster(name) => {
-                said.push_str(&format!(" Step {number}: typed on a real cluster, situation `{name}`."));
+                proofs.push_str(&format!(" Step {number}: typed on a real cluster, situation `{name}`."));
             }
-            Proven::Typed => said.push_str(&format!(" Step {number}: typed with the real kubectl.")),
+            Proven::Typed => proofs.push_str(&format!(" Step {number}: typed with the real kubectl.")),
             Proven::Recording(_) | Proven::Observation | Proven::Untested => {}
         }
     }
-    said
+    proofs
 }
 
-/// In which situations which versions of Kubernetes showed it, after that table.
+/// The situations that showed it on real clusters, with their versions of Kubernetes.
 fn on_clusters(table: &str, id: &str) -> String {
     let link = format!("[{id}]");
     let mut seen: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -221,8 +233,8 @@ mod tests {
     }
 
     #[test]
-    fn the_page_tells_on_which_versions_it_was_seen() {
-        let table = "| situation | on | cause | told | gone |\n|---|---|---|---|---|\n\
+    fn the_page_names_the_versions_that_showed_it() {
+        let table = "| situation | on | cause | reported | gone |\n|---|---|---|---|---|\n\
             | `cni` | Kubernetes 1.25.9, Linux 6 | [A](causes/A.md) | 1 s | 1 s |\n\
             | `cni` | Kubernetes 1.36.2, Linux 6 | [A](causes/A.md) | 1 s | 1 s |\n\
             | `cni` | Kubernetes 1.36.2, Linux 6, cgroup v2 | [A](causes/A.md) | 1 s | 1 s | 1a2b |\n\

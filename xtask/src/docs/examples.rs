@@ -23,12 +23,11 @@ impl Example {
     pub fn of(root: &Path, cause: &Cause) -> Result<Self> {
         let best = match cause.diagnosis {
             Proven::Lab(name) => {
-                let made = format!("What `check` said on a node where lab scenario `{name}` was staged, really stuck:");
+                let made = format!("Output of `check` on a node with lab scenario `{name}`, really stuck:");
                 Some((format!("tests/answers/lab/{name}.txt"), made))
             }
             Proven::Recording(name) => {
-                let made =
-                    format!("What the plugin says of what a real API server answered (`tests/recordings/{name}`):");
+                let made = format!("The plugin's output for a real API server's answers (`tests/recordings/{name}`):");
                 Some((format!("aggregator/plugin/tests/golden/{name}.80.txt"), made))
             }
             Proven::Cluster(_) | Proven::Typed | Proven::Observation | Proven::Untested => None,
@@ -62,17 +61,13 @@ fn kept(root: &Path, cause: &Cause) -> Result<(String, String)> {
     let made = match fs::read_to_string(root.join(format!("{THREADS}/{module}.rs"))) {
         Ok(thread) => {
             let link = thread.strip_prefix("//! ").and_then(|rest| rest.split_once('>')).map_or("", |(link, _)| link);
-            format!("What the plugin says of the objects of a user's thread, {link}>, set into a recorded cluster:")
+            format!("The plugin's output for the objects of a user's thread, {link}>, set into a recorded cluster:")
         }
         Err(_) if kind == "cluster" => {
-            format!(
-                "Not recorded like this: what the plugin says of a recorded cluster as the test `{test}` changes it:"
-            )
+            format!("The plugin's output for a recorded cluster that test `{test}` changed:")
         }
         Err(_) => {
-            format!(
-                "Staged by no scenario: what the agent says of an observation that the test `{test}` makes by hand:"
-            )
+            format!("The agent's output for an observation that test `{test}` makes by hand; no scenario stages it:")
         }
     };
     Ok((text.to_owned(), made))

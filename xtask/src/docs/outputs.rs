@@ -1,4 +1,5 @@
-//! Output in a page that is what a test holds: after a line `<!-- output: FILE -->` stands what that file has.
+//! Output in a page that is what a test holds: below a line `<!-- output: FILE -->` stands that file, and below
+//! `<!-- output: 2 paragraphs of FILE -->` its beginning.
 
 use std::path::Path;
 
@@ -35,7 +36,10 @@ fn filled(page: &str, read: impl Fn(&str) -> Result<String>) -> Result<String> {
         let Some(file) = line.strip_prefix(MARK).and_then(|rest| rest.strip_suffix(" -->")) else { continue };
         ensure!(lines.next() == Some("```"), "no block below {line}");
         ensure!(lines.any(|line| line == "```"), "the block below {line} has no end");
-        let output = read(file)?;
+        let output = match file.split_once(" paragraphs of ") {
+            Some((count, file)) => read(file)?.split("\n\n").take(count.parse()?).collect::<Vec<_>>().join("\n\n"),
+            None => read(file)?,
+        };
         out.push_str(&format!("```\n{}\n```\n", output.trim_end()));
     }
     Ok(out)
@@ -52,6 +56,9 @@ mod tests {
         let made = filled(page, read).unwrap();
         assert_eq!(made, "a\n<!-- output: f.txt -->\n```\nwhat f.txt says\n```\n\n```\nkept\n```\n");
         assert_eq!(filled(&made, read).unwrap(), made);
+        let start = "<!-- output: 2 paragraphs of f.txt -->\n```\n```\n";
+        let made = filled(start, |_| Ok("a\n\nb\nb\n\nc\n".to_owned())).unwrap();
+        assert_eq!(made, "<!-- output: 2 paragraphs of f.txt -->\n```\na\n\nb\nb\n```\n");
         assert!(filled("<!-- output: f.txt -->\n\nno block", read).is_err());
         assert!(filled("<!-- output: f.txt -->\n```\nno end", read).is_err());
     }
