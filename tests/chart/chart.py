@@ -93,13 +93,14 @@ SETS = {
         [("PodDisruptionBudget", 0), ("ResourceQuota", 1)],
     ),
     "a role for people": (
-        {"plugin": {"clusterRole": True}, "aggregator": {"rbac": {"groups": ["argoproj.io"]}}},
+        {"aggregator": {"rbac": {"groups": ["argoproj.io"]}}},
         [("ClusterRole", 3), ("ClusterRoleBinding", 2)],
     ),
-    "the service alone": ({"agent": {"enabled": False}}, [("DaemonSet", 0), ("ClusterRole", 1)]),
+    "the service alone": ({"agent": {"enabled": False}}, [("DaemonSet", 0), ("ClusterRole", 2)]),
     "the agent alone": (
         {
             "aggregator": {"enabled": False},
+            "plugin": {"clusterRole": False},
             "prometheusRule": {"enabled": True, "runbooks": "https://wiki.example.com/PAGE.html"},
         },
         [("Deployment", 0), ("ClusterRole", 1), ("PrometheusRule", 1)],
@@ -148,7 +149,9 @@ REFUSED = [
 ]
 
 # How the kustomizations are rendered, and which of their files holds which template.
-BASE = {"namespace": {"create": True}, "eventPolicy": {"enabled": True}, "kubeVersion": "1.36.0"}
+BASE = {
+    "namespace": {"create": True}, "eventPolicy": {"enabled": True}, "kubeVersion": "1.36.0", "plugin": {"clusterRole": False}
+}
 PLUGIN_ROLE = {"plugin": {"clusterRole": True}}
 BASE_FILES = {
     "deploy/base/namespace.yaml": "namespace.yaml",
