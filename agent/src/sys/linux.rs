@@ -22,6 +22,9 @@ pub fn statx(directory: impl AsFd, path: impl Arg, flags: AtFlags, wanted: Statx
     rustix::fs::statx(directory, path, flags, wanted).map_err(errno)
 }
 
+/// Where the descriptor of an io_uring leads.
+pub const IO_URING: &[u8] = b"anon_inode:[io_uring]";
+
 /// What the kernel shows of a link in `/proc` at most: one page, less a zero.
 const MAX_LINK_BYTES: usize = 4096;
 

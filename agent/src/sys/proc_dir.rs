@@ -17,13 +17,11 @@ use nix::{
 use super::{
     dir::{Entry, entries},
     limits::MAX_FDINFO_BYTES,
+    linux::IO_URING,
     proc_list::ProcList,
     proc_worker::{self, Kind, Question},
     read::{named, read_all, read_lines, read_pieces},
 };
-
-/// Where the descriptor of an io_uring leads.
-pub const IO_URING: &[u8] = b"anon_inode:[io_uring]";
 
 /// An open `/proc/<pid>` or `/proc/<pid>/task/<tid>`.
 pub struct ProcDir {

@@ -1,15 +1,14 @@
 //! A block device below a mount that does not finish what it was given.
 
-use findings::{Entity, Evidence, Finding, FindingBuilder, Link, Placeholder, Subject, cause, clean};
+use findings::{Entity, Finding, FindingBuilder, Link, Placeholder, Subject, cause, clean};
 
 use super::{
     blocked_task::{BlockedTask, Sure},
     describe,
     finding_builder::pod_finding,
-    loop_file,
 };
 use crate::{
-    observation::{BlockDevice, BlockKind, BlockStack, Mount, Question},
+    observation::{BlockDevice, BlockKind, BlockStack, HostPath, Mount, Question},
     view::PodView,
 };
 
@@ -32,15 +31,10 @@ pub fn only_waited_for<'a>(view: &PodView<'a>, mounts: &[&'a Mount]) -> Option<&
 }
 
 /// A task waits for a device-mapper device that somebody has suspended.
-pub fn suspended(
-    view: &PodView,
-    waiting: &BlockedTask,
-    mount: &Mount,
-    stack: &BlockStack,
-    sure: Sure,
-) -> Option<Finding> {
+pub fn suspended(view: &PodView, waiting: &BlockedTask, mount: &Mount, sure: Sure) -> Option<Finding> {
+    let stack = stack(view, mount)?;
     let (device, name) = stack.suspended()?;
-    let head = down_to(waiting, mount, &stack.devices, Some(device));
+    let head = down_to(waiting, mount, Some(stack), Some(device));
     let draft = begin(view, &cause::BLOCK_DEVICE_SUSPENDED, waiting, &head)
         .blame(subject(device), "suspended: all that is sent to it waits")
         .evidence(format!("/sys/block/{}/dm/suspended", device.name), "1")
@@ -60,44 +54,9 @@ pub fn not_responding(
     stack: Option<&BlockStack>,
     sure: Sure,
 ) -> Finding {
-    unanswered(view, waiting, mount, stack, sure, 0)
-}
-
-/// What holds the devices below the file of so many loop devices.
-pub fn below_loop(
-    view: &PodView,
-    waiting: &BlockedTask,
-    mount: &Mount,
-    stack: &BlockStack,
-    sure: Sure,
-    depth: usize,
-) -> Finding {
-    let suspended = suspended(view, waiting, mount, stack, sure);
-    suspended.unwrap_or_else(|| unanswered(view, waiting, mount, Some(stack), sure, depth))
-}
-
-fn unanswered(
-    view: &PodView,
-    waiting: &BlockedTask,
-    mount: &Mount,
-    stack: Option<&BlockStack>,
-    sure: Sure,
-    depth: usize,
-) -> Finding {
     let devices = stack.map(|stack| stack.devices.as_slice()).unwrap_or_default();
     let blamed = stack.and_then(BlockStack::suspect);
-    let source = |device: &BlockDevice| format!("/sys/class/block/{}/{{stat,device/state}}", device.name);
-    let head = down_to(waiting, mount, devices, blamed);
-    if let Some(device) = blamed.filter(|device| device.stands_still())
-        && let BlockKind::Loop { file } = &device.kind
-    {
-        let head: Vec<Link> = head.iter().cloned().chain([Link::new(subject(device), state(device))]).collect();
-        let below = BlockedTask { head: &head, ..*waiting };
-        if let Some(mut finding) = loop_file::find(view, &below, file, sure, depth) {
-            finding.evidence.push(Evidence::new(source(device), state(device)));
-            return finding;
-        }
-    }
+    let head = down_to(waiting, mount, stack, blamed);
     let draft = begin(view, &cause::BLOCK_DEVICE_NOT_RESPONDING, waiting, &head);
     let draft = match blamed {
         Some(device) => draft
@@ -130,8 +89,13 @@ fn lacks(blamed: Option<&BlockDevice>) -> &'static str {
 }
 
 /// The chain from the task to the devices above this one, or through all of them.
-fn down_to(waiting: &BlockedTask, mount: &Mount, devices: &[BlockDevice], device: Option<&BlockDevice>) -> Vec<Link> {
-    let above = devices.iter().take_while(|above| Some(*above) != device);
+pub fn down_to(
+    waiting: &BlockedTask,
+    mount: &Mount,
+    stack: Option<&BlockStack>,
+    device: Option<&BlockDevice>,
+) -> Vec<Link> {
+    let above = stack.into_iter().flat_map(|stack| &stack.devices).take_while(|above| Some(*above) != device);
     let above = above.map(|above| Link::new(subject(above), state(above)));
     let waits = Link::new(describe::mount(mount), format!("{} waits for its device", waiting.call()));
     waiting.head.iter().cloned().chain([waits]).chain(above).collect()
@@ -145,7 +109,20 @@ fn begin(view: &PodView, cause: &'static findings::Cause, waiting: &BlockedTask,
         .name(Placeholder::Tid, waiting.thread.tid)
 }
 
-fn subject(device: &BlockDevice) -> Subject {
+/// The loop device that finishes nothing, and its file.
+pub fn silent_loop(stack: &BlockStack) -> Option<(&BlockDevice, &HostPath)> {
+    let device = stack.suspect().filter(|device| device.stands_still())?;
+    let BlockKind::Loop { file } = &device.kind else { return None };
+    Some((device, file))
+}
+
+/// The files that show its state.
+pub fn source(device: &BlockDevice) -> String {
+    format!("/sys/class/block/{}/{{stat,device/state}}", device.name)
+}
+
+/// A device, as people read it.
+pub fn subject(device: &BlockDevice) -> Subject {
     let words = match &device.kind {
         BlockKind::Mapper { name, user, .. } => {
             format!("device {} ({}, {name})", device.name, user.as_deref().unwrap_or("device-mapper"))
@@ -158,7 +135,7 @@ fn subject(device: &BlockDevice) -> Subject {
 }
 
 /// `offline, 3 requests in flight, none finished between two looks`.
-fn state(device: &BlockDevice) -> String {
+pub fn state(device: &BlockDevice) -> String {
     let mut words = Vec::new();
     match &device.kind {
         BlockKind::Raid { state } => words.push(state.clone()),

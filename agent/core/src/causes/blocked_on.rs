@@ -5,8 +5,8 @@ use findings::{Finding, Gate, Link};
 
 use super::{
     block_device,
-    blocked_task::{BlockedTask, Sure, distinct},
-    file_server, frozen_file_system, fuse, layers, nfs,
+    blocked_task::{BlockedTask, Sure, distinct, file_system},
+    file_server, frozen_file_system, fuse, layers, loop_file, nfs,
 };
 use crate::{
     kernel::{self, Subsystem, WaitSite},
@@ -29,15 +29,6 @@ pub fn find(view: &PodView, process: &Process, thread: &Thread, head: &[Link], g
         }
         _ => among(view, &waiting, known, &mounts),
     }
-}
-
-/// The mount that the descriptor of its system call is on, where the function it sleeps in does not tell of another:
-/// a `write` may wait for the memory that it copies from.
-pub fn file_system<'a>(view: &PodView<'a>, process: &Process, thread: &Thread) -> Option<&'a Mount> {
-    // What a task closes on its way out is another file.
-    let file = thread.works_on.as_ref().filter(|_| !process.exits(thread))?;
-    let mount = view.table(process, thread)?.mounts.iter().find(|mount| Some(mount.id) == file.mount_id)?;
-    kernel::wait_site(thread).is_none_or(|known| known.subsystem.may_be(mount)).then_some(mount)
 }
 
 /// The call names a path, or none at all: what it waits on is one of the mounts the task can see.
@@ -128,22 +119,18 @@ fn virtual_fuse(view: &PodView, waiting: &BlockedTask, mounts: &[&Mount]) -> Opt
 }
 
 /// What a task waits for below this mount.
-pub fn device_finding(
+fn device_finding(
     view: &PodView,
     waiting: &BlockedTask,
     subsystem: Subsystem,
     mount: &Mount,
     sure: Sure,
 ) -> Option<Finding> {
-    let stack = block_device::stack(view, mount);
-    if let Some(stack) = stack.filter(|stack| stack.suspended().is_some()) {
-        return block_device::suspended(view, waiting, mount, stack, sure);
-    }
-    match subsystem {
+    block_device::suspended(view, waiting, mount, sure).or_else(|| match subsystem {
         Subsystem::Freeze => Some(frozen_file_system::frozen(view, waiting, mount, sure)),
         Subsystem::Directory | Subsystem::Memory | Subsystem::Served(_) => None,
-        _ => Some(block_device::not_responding(view, waiting, mount, stack, sure)),
-    }
+        _ => Some(loop_file::not_responding(view, waiting, mount, block_device::stack(view, mount), sure)),
+    })
 }
 
 /// Whoever has the lock of the memory that this thread waits for: another thread of its process that waits for

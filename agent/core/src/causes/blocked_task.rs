@@ -4,6 +4,7 @@ use findings::{Cause, FindingBuilder, Gate, Link, Placeholder};
 
 use super::{describe, finding_builder::pod_finding};
 use crate::{
+    kernel,
     observation::{Mount, Process, Thread},
     view::PodView,
 };
@@ -47,6 +48,15 @@ pub enum Sure {
     Yes,
     /// It is one of the mounts that the task can see.
     Perhaps,
+}
+
+/// The mount that the descriptor of its system call is on, where the function it sleeps in does not tell of another:
+/// a `write` may wait for the memory that it copies from.
+pub fn file_system<'a>(view: &PodView<'a>, process: &Process, thread: &Thread) -> Option<&'a Mount> {
+    // What a task closes on its way out is another file.
+    let file = thread.works_on.as_ref().filter(|_| !process.exits(thread))?;
+    let mount = view.table(process, thread)?.mounts.iter().find(|mount| Some(mount.id) == file.mount_id)?;
+    kernel::wait_site(thread).is_none_or(|known| known.subsystem.may_be(mount)).then_some(mount)
 }
 
 /// The different file systems among these mounts, in one order: one that is mounted twice is one.

@@ -4,8 +4,7 @@ use findings::{Finding, Placeholder, Values, cause};
 
 use super::{
     block_device,
-    blocked_on::{device_finding, file_system},
-    blocked_task::{BlockedTask, Sure, path_to, root_of},
+    blocked_task::{BlockedTask, Sure, file_system, path_to, root_of},
     describe,
     finding_builder::pod_finding,
     layers,
@@ -24,7 +23,9 @@ pub fn among(view: &PodView, waiting: &BlockedTask, mounts: &[&Mount]) -> Option
     let BlockedTask { process, thread, head, .. } = waiting;
     let finding = |mount: &Mount, sure: Sure| {
         let head = layers::down_to(view, process, thread, &[mount], head);
-        device_finding(view, &BlockedTask { head: &head, ..*waiting }, Subsystem::Freeze, mount, sure)
+        let waiting = BlockedTask { head: &head, ..*waiting };
+        let suspended = block_device::suspended(view, &waiting, mount, sure);
+        suspended.or_else(|| Some(frozen(view, &waiting, mount, sure)))
     };
     let writable: Vec<&Mount> = mounts.iter().copied().filter(|mount| !mount.takes_no_writes()).collect();
     // A lock of this kind is also taken to start and to run a program.

@@ -1,20 +1,54 @@
-//! Below a loop device: the file system that its file lies on, and what that waits for.
+//! What does not answer below a mount on a block device: a device, or what the file of a loop device lies on.
 
-use findings::Finding;
+use findings::{Evidence, Finding, Link};
 
 use super::{
     block_device,
     blocked_task::{BlockedTask, Sure},
     file_server, fuse, nfs,
 };
-use crate::{kernel, observation::HostPath, view::PodView};
+use crate::{
+    kernel,
+    observation::{BlockStack, HostPath, Mount},
+    view::PodView,
+};
 
 /// More loop devices do not lie on each other's files.
 const MAX_DEPTH: usize = 4;
 
-/// Who does not answer below a loop device that finishes nothing. None where the file system of its file is not known to
-/// be waited for.
-pub fn find(view: &PodView, waiting: &BlockedTask, file: &HostPath, sure: Sure, depth: usize) -> Option<Finding> {
+/// A task waits for the device below this mount.
+pub fn not_responding(
+    view: &PodView,
+    waiting: &BlockedTask,
+    mount: &Mount,
+    stack: Option<&BlockStack>,
+    sure: Sure,
+) -> Finding {
+    below(view, waiting, mount, stack, sure, 0)
+}
+
+fn below(
+    view: &PodView,
+    waiting: &BlockedTask,
+    mount: &Mount,
+    stack: Option<&BlockStack>,
+    sure: Sure,
+    depth: usize,
+) -> Finding {
+    if let Some((device, file)) = stack.and_then(block_device::silent_loop) {
+        let state = block_device::state(device);
+        let mut head = block_device::down_to(waiting, mount, stack, Some(device));
+        head.push(Link::new(block_device::subject(device), &state));
+        if let Some(mut finding) = below_file(view, &BlockedTask { head: &head, ..*waiting }, file, sure, depth) {
+            finding.evidence.push(Evidence::new(block_device::source(device), state));
+            return finding;
+        }
+    }
+    block_device::not_responding(view, waiting, mount, stack, sure)
+}
+
+/// What does not answer below the file of a loop device. None where its file system is not known to be waited for.
+fn below_file(view: &PodView, waiting: &BlockedTask, file: &HostPath, sure: Sure, depth: usize) -> Option<Finding> {
     let below = view.mount_of(file).filter(|_| depth < MAX_DEPTH)?;
     let BlockedTask { process, thread, gate, .. } = waiting;
     let mut finding = if let Some(number) = below.fuse_connection() {
@@ -30,7 +64,8 @@ pub fn find(view: &PodView, waiting: &BlockedTask, file: &HostPath, sure: Sure, 
         finding
     } else if kernel::is_on_device(below) {
         let stack = block_device::stack(view, below).filter(|stack| stack.may_be_waited_for() == Some(true))?;
-        block_device::below_loop(view, waiting, below, stack, sure, depth + 1)
+        let suspended = block_device::suspended(view, waiting, below, sure);
+        suspended.unwrap_or_else(|| self::below(view, waiting, below, Some(stack), sure, depth + 1))
     } else {
         return None;
     };

@@ -3,7 +3,7 @@
 
 use findings::{Confidence, Evidence, Finding, Gate, Link, Placeholder, cause};
 
-use super::{blocked_on, describe, finding_builder::pod_finding, fuse, layers, nfs};
+use super::{blocked_on, blocked_task, describe, finding_builder::pod_finding, fuse, layers, nfs};
 use crate::{
     observation::{Mount, Process, Question, Thread},
     view::{PodView, UNMOUNT_RETRY_MS},
@@ -152,7 +152,7 @@ enum WaitsOn<'a> {
 fn waits_on<'a>(view: &PodView<'a>, process: &Process, thread: &Thread) -> WaitsOn<'a> {
     let mounts = layers::with_served(view, process, thread);
     let in_fuse = is_in_function(thread, fuse::is_fuse_function);
-    let exact = blocked_on::file_system(view, process, thread);
+    let exact = blocked_task::file_system(view, process, thread);
     match exact {
         // A writer may as well be held back by the disk behind the page cache (balance_dirty_pages).
         Some(mount) if mount.fuse_connection().is_some() && in_fuse => return WaitsOn::Fuse(vec![mount]),
@@ -206,7 +206,7 @@ fn has_request(view: &PodView, process: &Process, thread: &Thread, mount: &Mount
     let others = tasks.filter(|(other, task)| (other.pid, task.tid) != (process.pid, thread.tid));
     let waits = others.filter(|(_, task)| task.in_exec || is_in_function(task, fuse::is_fuse_function));
     let is_there = |(other, task): &(&Process, &Thread)| {
-        blocked_on::file_system(view, other, task).is_some_and(|exact| exact.dev == mount.dev)
+        blocked_task::file_system(view, other, task).is_some_and(|exact| exact.dev == mount.dev)
     };
     waits.filter(is_there).count() < *waiting as usize
 }

@@ -1,6 +1,6 @@
 //! `/proc/<pid>/fdinfo/<fd>` (proc_pid_fdinfo(5)).
 
-use super::mountinfo::unescape;
+use super::escape::unescape;
 use crate::observation::HostPath;
 
 /// The fields that are used; all others, which depend on the kind of file, are left out.

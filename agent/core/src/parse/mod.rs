@@ -2,6 +2,7 @@
 //! whole because of one line, never panic, and do no I/O.
 
 mod cgroup;
+mod escape;
 mod exposition;
 mod fdinfo;
 mod kubelet;

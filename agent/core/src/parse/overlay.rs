@@ -1,6 +1,6 @@
 //! The directories in the options of an overlay (`ovl_show_options`, fs/overlayfs/params.c).
 
-use super::mountinfo::unescape;
+use super::escape::unescape;
 use crate::observation::{HostPath, Layers};
 
 /// An overlay has no more lower directories (`OVL_MAX_STACK`).

@@ -7,6 +7,7 @@
 //! of this process asks, and is killed when it does not answer.
 
 mod numbers;
+mod question;
 mod unrelated;
 mod wire;
 
@@ -28,7 +29,8 @@ use nix::{
 };
 
 use super::{Running, copy};
-pub(super) use wire::{Kind, Question};
+use question::Answer;
+pub(super) use question::{Kind, Question};
 
 /// How long a look at one file of `/proc` may take: it answers at once, or waits for a lock that may never be free.
 pub const FILE_TIMEOUT: Duration = Duration::from_millis(300);
@@ -52,9 +54,6 @@ const MAX_PATHS: usize = 64;
 
 static WORKER: Mutex<ProcWorker> =
     Mutex::new(ProcWorker { copy: None, silent: BTreeMap::new(), abandoned: Vec::new() });
-
-/// What an answer is: the bytes of a file, or where a link leads.
-pub(super) type Answer = io::Result<Vec<u8>>;
 
 /// Asks about files below `dir`, which are those of the process `pid`.
 pub(super) fn query(dir: &impl AsFd, pid: u32, questions: &[Question]) -> Vec<Answer> {

@@ -9,9 +9,12 @@ use nix::{
 };
 
 use super::{
-    super::{linux::link, numbered_links, proc_dir::IO_URING},
-    Answer, Kind, Question,
+    super::{
+        linux::{IO_URING, link},
+        numbered_links,
+    },
     numbers::{length, put, take},
+    question::{Answer, Kind, Question},
 };
 
 /// So many links are read for one answer: a fifth of the time that it may take.

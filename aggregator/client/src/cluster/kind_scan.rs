@@ -2,14 +2,13 @@
 //! lists are read on, the shortest first, while time and bytes last.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use aggregator_core::state::{Answered, Question};
 use futures::StreamExt as _;
 use tokio::time::Instant;
 
 use super::list::Listing;
-use super::server::Server;
+use super::server::{ScanBudget, Server};
 
 /// Kinds that are read at a time.
 const MAX_IN_FLIGHT: usize = 4;
@@ -17,15 +16,6 @@ const MAX_IN_FLIGHT: usize = 4;
 const FIRST_PAGE: usize = 500;
 /// A server that ignores the limit, or sends whole objects, is stopped after so much of one page.
 const MAX_PAGE_BYTES: usize = 8 << 20;
-
-/// What the scan of all kinds may take together.
-#[derive(Clone, Copy, Debug)]
-pub struct ScanBudget {
-    /// How long.
-    pub time: Duration,
-    /// How many bytes of answers.
-    pub bytes: usize,
-}
 
 /// Scans kinds, each as far as the budget lasts.
 pub async fn scan_kinds(server: &Server<'_>, questions: Vec<Question>, budget: ScanBudget) -> Vec<Answered> {

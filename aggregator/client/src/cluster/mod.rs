@@ -25,6 +25,5 @@ pub use connect::{ConnectError, Connection, connect, with_scheme};
 pub use credential_plugin::ExecError;
 pub use follow::{From, changed, followed, versions};
 pub use gather::{Unreachable, answer, gather, reach};
-pub use kind_scan::ScanBudget;
-pub use server::{Bounds, Server};
+pub use server::{Bounds, ScanBudget, Server};
 pub use watch::{version as version_to_watch_from, watch};

@@ -10,7 +10,6 @@ use kube::Client;
 use kube::client::Body;
 use tokio::sync::Semaphore;
 
-use super::kind_scan::ScanBudget;
 use super::pod_exec;
 use crate::Fault;
 use crate::request::{self, Response};
@@ -35,6 +34,15 @@ pub struct Bounds {
     pub objects: usize,
     /// What the scan of all kinds may take; without it each kind is read to its end.
     pub scan: Option<ScanBudget>,
+}
+
+/// What the scan of all kinds may take together.
+#[derive(Clone, Copy, Debug)]
+pub struct ScanBudget {
+    /// How long.
+    pub time: Duration,
+    /// How many bytes of answers.
+    pub bytes: usize,
 }
 
 impl Default for Bounds {

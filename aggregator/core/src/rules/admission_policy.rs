@@ -4,7 +4,7 @@
 use findings::{Placeholder, cause};
 
 use super::phrases::some;
-use super::webhook::{Match, Request, matches};
+use super::webhook::request::{Match, Request, matches};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::state::*;

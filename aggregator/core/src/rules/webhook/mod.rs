@@ -1,7 +1,7 @@
 //! Webhooks that must agree, and whether they can be called.
 
 mod certificate;
-mod request;
+pub mod request;
 
 use findings::{Cause, Placeholder, cause};
 use jiff::Timestamp;

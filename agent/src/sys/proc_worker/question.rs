@@ -1,0 +1,54 @@
+//! What the copy is asked, and what it answers.
+
+use std::io;
+
+/// What is asked about a file below a directory.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// What.
+    pub kind: Kind,
+    /// The file.
+    pub name: Vec<u8>,
+}
+
+/// What is asked.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// All of it, of at most so many bytes.
+    File {
+        /// In bytes.
+        cap: u32,
+    },
+    /// Where the link leads.
+    Link,
+    /// The number that `listmount` knows the mount namespace by, eight bytes.
+    MountNamespace,
+    /// Which processes are unrelated to some paths; no file.
+    UnrelatedProcesses,
+}
+
+impl Kind {
+    /// Its number on the wire, and the most bytes of a file.
+    pub fn encode(self) -> [u32; 2] {
+        match self {
+            Kind::File { cap } => [0, cap],
+            Kind::Link => [1, 0],
+            Kind::MountNamespace => [2, 0],
+            Kind::UnrelatedProcesses => [3, 0],
+        }
+    }
+
+    /// What was encoded.
+    pub fn decode(encoded: [u32; 2]) -> io::Result<Self> {
+        Ok(match encoded {
+            [0, cap] => Kind::File { cap },
+            [1, _] => Kind::Link,
+            [2, _] => Kind::MountNamespace,
+            [3, _] => Kind::UnrelatedProcesses,
+            _ => return Err(io::ErrorKind::InvalidData.into()),
+        })
+    }
+}
+
+/// What an answer is: the bytes of a file, or where a link leads.
+pub type Answer = io::Result<Vec<u8>>;
