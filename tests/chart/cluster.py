@@ -165,13 +165,13 @@ def policies():
         agent, node = as_account("agent", folder)
         service, _ = as_account("aggregator", folder)
         tried = [
-            (None, event("agent", node, "Node", node), "only the why-terminating agent may speak"),
+            (None, event("agent", node, "Node", node), "only the why-terminating agent can write Events"),
             (agent, event("agent", node, "Node", node), None),
             (agent, event("agent", node, "Node", "another"), "an agent speaks only of its own node"),
             (agent, event("agent", "another", "Node", node), "an agent speaks only as its own node"),
-            (service, event("agent", node, "Node", node), "only the why-terminating agent may speak"),
-            (None, event("aggregator", "x", "Namespace", "default"), "only the why-terminating service may speak"),
-            (agent, event("aggregator", "x", "Namespace", "default"), "only the why-terminating service may speak"),
+            (service, event("agent", node, "Node", node), "only the why-terminating agent can write Events"),
+            (None, event("aggregator", "x", "Namespace", "default"), "only the why-terminating service can write Events"),
+            (agent, event("aggregator", "x", "Namespace", "default"), "only the why-terminating service can write Events"),
             (service, event("aggregator", "x", "Namespace", "default"), None),
             (service, event("aggregator", "x", "Node", node), "speaks only of Namespaces"),
         ]

@@ -52,7 +52,7 @@ app.kubernetes.io/component: {{ .component }}
 - apiGroups: [""]
   resources: [events]
   verbs: [list]
-# Groups of Kubernetes itself, none of which holds a Secret: any kind may be what remains, or what has to do with it.
+# Kubernetes' own groups, none with Secrets: any kind can be what remains.
 - apiGroups:
     - admissionregistration.k8s.io
     - apiregistration.k8s.io

@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 const AGENT: &str = "system:serviceaccount:why-terminating:why-terminating-agent";
 const SERVICE: &str = "system:serviceaccount:why-terminating:why-terminating-aggregator";
 const ADMIN: &str = "kubernetes-admin";
-const ONLY_THE_AGENT: &str = "only the why-terminating agent may speak as why-terminating/agent";
+const ONLY_THE_AGENT: &str = "only the why-terminating agent can write Events as why-terminating/agent";
 const AS_ITS_NODE: &str = "an agent speaks only as its own node";
 const OF_ITS_NODE: &str = "an agent speaks only of its own node";
 
@@ -154,7 +154,7 @@ fn the_service_alone_speaks_as_the_service_and_of_namespaces_only() {
             let refused = policy.refuses_new(&user(other, Some("node-a")), &ours);
             assert_eq!(
                 refused.as_deref(),
-                Some("only the why-terminating service may speak as why-terminating/aggregator")
+                Some("only the why-terminating service can write Events as why-terminating/aggregator")
             );
             assert!(policy.refuses(&user(other, None), &json!({}), &ours).is_some(), "changed");
         }
