@@ -25,6 +25,7 @@ from kustomized import KUSTOMIZATIONS, kustomize
 RECORDING = ROOT / "tests/recordings/baseline"
 # What a cluster has that has these operators: group, version, plural, kind, whether in a namespace.
 OPERATORS = [
+    ("gateway.networking.k8s.io", "v1", "httproutes", "HTTPRoute", True),
     ("monitoring.coreos.com", "v1", "podmonitors", "PodMonitor", True),
     ("monitoring.coreos.com", "v1", "servicemonitors", "ServiceMonitor", True),
     ("monitoring.coreos.com", "v1", "prometheusrules", "PrometheusRule", True),

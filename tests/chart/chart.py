@@ -96,6 +96,16 @@ SETS = {
         {"aggregator": {"rbac": {"groups": ["argoproj.io"]}}},
         [("ClusterRole", 3), ("ClusterRoleBinding", 2)],
     ),
+    "published": (
+        {
+            "aggregator": {
+                "service": {"type": "LoadBalancer", "annotations": {"a": "b"}},
+                "ingress": {"enabled": True, "className": "nginx", "host": "stuck.example.com", "tlsSecret": "page"},
+                "httpRoute": {"enabled": True, "parentRefs": [{"name": "gate"}], "hostnames": ["stuck.example.com"]},
+            },
+        },
+        [("Ingress", 1), ("HTTPRoute", 1)],
+    ),
     "the service alone": ({"agent": {"enabled": False}}, [("DaemonSet", 0), ("ClusterRole", 2)]),
     "the agent alone": (
         {
@@ -129,6 +139,19 @@ REFUSED = [
     {"agent": {"podLabels": {"app.kubernetes.io/component": "a"}}},
     {"aggregator": {"podLabels": {"app.kubernetes.io/name": "a"}}},
     {"aggregator": {"podLabels": {"app.kubernetes.io/part-of": "a"}}},
+    {"commonLabels": {"app.kubernetes.io/component": "a"}},
+    {"fullnameOverride": "a b"},
+    # What the agent needs, and what it must not have.
+    {"agent": {"securityContext": {"privileged": True}}},
+    {"agent": {"securityContext": {"runAsUser": 65532}}},
+    {"agent": {"podSecurityContext": {"seccompProfile": {"type": "Unconfined"}}}},
+    {"agent": {"extraEnv": [{"name": "READER", "value": "/tmp/x"}]}},
+    {"aggregator": {"podSecurityContext": {"runAsUser": 0}}},
+    {"aggregator": {"securityContext": {"capabilities": {"add": ["SYS_ADMIN"]}}}},
+    {"aggregator": {"extraArgs": ["--lease=a/b"]}},
+    {"aggregator": {"service": {"type": "ExternalName"}}},
+    {"aggregator": {"ingress": {"enabled": True}}},
+    {"aggregator": {"httpRoute": {"enabled": True, "hostnames": ["a.example.com"]}}},
     {"agent": {"updateStrategy": {"type": "Recreate"}}},
     {"agent": {"resources": {"reader": {"limits": {"memroy": "64Mi"}}}}},
     {"agent": {"resources": {"talker": {"requests": {"cpu": True}}}}},
@@ -170,7 +193,7 @@ BASE_FILES = {
     },
 }
 # Who installs without Helm is not managed by it.
-ONLY_HELM = re.compile(r"^ *(helm\.sh/chart|app\.kubernetes\.io/managed-by): .*\n", re.M)
+ONLY_HELM = re.compile(r"^ *(helm\.sh/chart|app\.kubernetes\.io/(managed-by|instance|version)): .*\n", re.M)
 METRIC = r"\b(?:why_terminating|process)_\w+"
 # Metrics of which neither dashboard nor alerts say anything: they are for whoever looks into the agent itself.
 NOT_SHOWN = {
@@ -296,6 +319,71 @@ def check_details():
         assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
 
 
+def check_conventions():
+    """What platform teams set in every chart reaches each object; what others find ours by stays."""
+    values = {
+        "global": {"imageRegistry": "mirror.example.com:5000/k8s"},
+        "nameOverride": "not-this",
+        "fullnameOverride": "wt",
+        "namespaceOverride": "ops",
+        "commonLabels": {"team": "platform"},
+        "extraObjects": [
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "{{ .Release.Name }}-own", "namespace": "ops", "labels": {"team": "platform"}}}
+        ],
+        "agent": {
+            "serviceAccount": {"create": False, "name": "given"},
+            "extraEnv": [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}],
+            "podSecurityContext": {"seccompProfile": {"type": "Localhost", "localhostProfile": "a.json"}},
+            "securityContext": {"seLinuxOptions": {"type": "own_t"}},
+        },
+        "aggregator": {
+            "serviceAccount": {"name": "reader", "annotations": {"role": "r"}},
+            "extraArgs": ["--request-timeout=20"],
+            "extraEnv": [{"name": "NO_PROXY", "value": "10.0.0.0/8"}],
+            "podSecurityContext": {"runAsUser": 1000},
+            "securityContext": {"seLinuxOptions": {"type": "container_t"}},
+            "ingress": {"enabled": True, "host": "a.example.com"},
+        },
+        "openshift": {"scc": True},
+        "namespace": {"create": True},
+        **{monitor: {"enabled": True} for monitor in ("podMonitor", "serviceMonitor", "prometheusRule", "dashboard")},
+    }
+    rendered = Chart.load(CHART).render(values, name="release", namespace="elsewhere")
+    found = objects(rendered)
+    fixed = {"why-terminating-findings", "why-terminating-announcements", "node-critical-pods", "cluster-critical-pods"}
+    for it in found:
+        name, meta = f"{it['kind']} {it['metadata']['name']}", it["metadata"]
+        check_fields(it)
+        assert meta.get("namespace", "ops") in ("ops", "default"), name
+        assert meta["labels"]["team"] == "platform", name
+        expected = name.split()[1] in fixed | {"reader", "release-own", "ops"} or meta["name"].partition("-")[0] == "wt"
+        assert expected, f"{name} is not named by fullnameOverride"
+    # The program keeps its name.
+    text = "\n".join(rendered.values()).replace("/why-terminating-agent check", "")
+    for gone in ("elsewhere", "why-terminating-agent", "why-terminating-aggregator", "not-this"):
+        assert gone not in text, re.findall(f".*{gone}.*", text)
+    by_kind = {it["kind"]: it for it in found}
+    agent, service = by_kind["DaemonSet"]["spec"]["template"], by_kind["Deployment"]["spec"]["template"]
+    assert by_kind["DaemonSet"]["spec"]["selector"] == {
+        "matchLabels": {"app.kubernetes.io/name": NAME, "app.kubernetes.io/component": "agent"}
+    }
+    labels = agent["metadata"]["labels"]
+    assert (labels["team"], labels["app.kubernetes.io/instance"]) == ("platform", "release"), labels
+    images = {it["image"].rpartition(":")[0] for it in agent["spec"]["containers"] + service["spec"]["containers"]}
+    assert images == {f"mirror.example.com:5000/k8s/{program}" for program in ("agent", "aggregator")}, images
+    [reader, talker], [server] = agent["spec"]["containers"], service["spec"]["containers"]
+    assert {it["name"] for it in talker["env"]} >= {"HTTPS_PROXY", "READER"} and "env" not in reader
+    assert agent["spec"]["securityContext"] == {"seccompProfile": {"type": "Localhost", "localhostProfile": "a.json"}}
+    assert {it["securityContext"]["seLinuxOptions"]["type"] for it in (reader, talker)} == {"own_t"}
+    assert service["spec"]["securityContext"]["runAsUser"] == 1000 and service["spec"]["securityContext"]["runAsNonRoot"]
+    assert server["args"][-1] == "--request-timeout=20" and server["env"][0]["name"] == "NO_PROXY"
+    assert server["securityContext"]["seLinuxOptions"] == {"type": "container_t"} and server["securityContext"]["readOnlyRootFilesystem"]
+    accounts = sorted(it["metadata"]["name"] for it in found if it["kind"] == "ServiceAccount")
+    assert accounts == ["reader", "wt-test"], accounts
+    assert (agent["spec"]["serviceAccountName"], service["spec"]["serviceAccountName"]) == ("given", "reader")
+    assert "system:serviceaccount:ops:given" in text and "system:serviceaccount:ops:reader" in text
+
+
 def check_notes():
     """Who installs is told of each image that cannot be pulled, and of agents and service only where they are."""
     own = {"image": {"repository": "r.example.com/own"}}
@@ -319,7 +407,7 @@ def check_refused():
     for values, words in FAILS:
         assert words in refusal(values), json.dumps(values)
     # And what looks like it is taken: another label, an amount as a number.
-    taken = {"podLabels": {"app.kubernetes.io/version": "1"}, "updateStrategy": {"type": "OnDelete"}}
+    taken = {"podLabels": {"app.kubernetes.io/created-by": "us"}, "updateStrategy": {"type": "OnDelete"}}
     amounts = {"requests": {"cpu": 0.1, "ephemeral-storage": "1Gi"}, "limits": {"hugepages-2Mi": 0}}
     assert render({"agent": taken, "aggregator": {"resources": amounts}, "eventPolicy": {"enabled": True}, "kubeVersion": "1.30"})
 
@@ -463,6 +551,7 @@ def main():
         print(f"chart: {name}: {len(found)} objects")
     check_kept(rendered.values())
     check_refused()
+    check_conventions()
     check_notes()
     check_rights()
     check_details()

@@ -4,7 +4,7 @@ from kubernetes import client
 
 API = client.ApiClient()
 # Kinds of operators, which it does not know: `make e2e` has a server check them, where it has them.
-UNKNOWN = {"PodMonitor", "PrometheusRule", "SecurityContextConstraints", "ServiceMonitor"}
+UNKNOWN = {"HTTPRoute", "PodMonitor", "PrometheusRule", "SecurityContextConstraints", "ServiceMonitor"}
 
 
 def lost_in(ours, taken, path):

@@ -29,7 +29,7 @@ KUSTOMIZATIONS = {
 }
 # A component, by itself of no use: it is in those above.
 COMPONENTS = {"deploy/event-policy"}
-ONLY_HELM = ("helm.sh/chart", "app.kubernetes.io/managed-by")
+ONLY_HELM = ("helm.sh/chart", *(f"app.kubernetes.io/{label}" for label in ("managed-by", "instance", "version")))
 
 
 def kustomize(kubectl, folder):
@@ -46,7 +46,8 @@ def named(made):
         if "helm.sh/hook" in metadata.get("annotations", {}):
             # `helm test` is Helm's.
             continue
-        metadata["labels"] = {key: value for key, value in metadata.get("labels", {}).items() if key not in ONLY_HELM}
+        for labelled in (metadata, it.get("spec", {}).get("template", {}).get("metadata", {})):
+            labelled["labels"] = {key: value for key, value in labelled.get("labels", {}).items() if key not in ONLY_HELM}
         found[it["kind"], metadata.get("namespace"), metadata["name"]] = it
     return found
 

@@ -21,15 +21,14 @@ def said_above(line):
 
 def rows(path, nodes, values, known):
     """Path, default and comment of each value; `nodes` know where it stands."""
-    # Helm's own.
-    assert set(values) == set(known) - {"global"}, f"{path}: values.yaml and its schema differ: {set(values) ^ set(known)}"
+    assert set(values) == set(known), f"{path}: values.yaml and its schema differ: {set(values) ^ set(known)}"
     for key, inner in nodes.value:
         value, schema = values[key.value], known[key.value]
         if "$ref" in schema:
             schema = SCHEMA["definitions"][schema["$ref"].rsplit("/", 1)[1]]
         here, said = f"{path}{key.value}", said_above(key.start_mark.line)
         # What has no properties of its own is as Kubernetes has it: labels, tolerations, requests.
-        kinds = schema.get("properties")
+        kinds = value and schema.get("properties")
         if not kinds:
             assert said, f"values.yaml does not say what {here} is for"
             yield f"| `{here}` | `{json.dumps(value)}` | {said} |"

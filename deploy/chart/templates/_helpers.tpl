@@ -1,10 +1,31 @@
-{{/* Names are fixed: the plugin finds the agents by their labels, and the policy by its name. */}}
+{{/* One installation serves a cluster, so names do not hold the release's name. */}}
+{{- define "why-terminating.fullname" -}}
+{{ .Values.fullnameOverride | default .Values.nameOverride | default "why-terminating" }}
+{{- end }}
+
+{{- define "why-terminating.namespace" -}}
+{{ .Values.namespaceOverride | default .Release.Namespace }}
+{{- end }}
+
+{{- define "why-terminating.serviceAccount" -}}
+{{ (index .root.Values .component).serviceAccount.name | default (printf "%s-%s" (include "why-terminating.fullname" .root) .component) }}
+{{- end }}
+
+{{/* The name and the component are fixed: the plugin finds the agents by them, and selectors cannot be changed. */}}
 {{- define "why-terminating.labels" -}}
-app.kubernetes.io/name: why-terminating
-app.kubernetes.io/component: {{ .component }}
-app.kubernetes.io/part-of: why-terminating
+{{ include "why-terminating.podLabels" . }}
 helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+{{- end }}
+
+{{- define "why-terminating.podLabels" -}}
+{{ include "why-terminating.selector" . }}
+app.kubernetes.io/part-of: why-terminating
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+{{- with .root.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
 {{- define "why-terminating.selector" -}}
@@ -12,11 +33,16 @@ app.kubernetes.io/name: why-terminating
 app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
+{{/* global.imageRegistry takes the place of the registry, which has a dot or a port. */}}
 {{- define "why-terminating.image" -}}
+{{- $repository := .image.repository }}
+{{- with .root.Values.global.imageRegistry }}
+{{- $repository = printf "%s/%s" . (regexReplaceAll "^[^/]*[.:][^/]*/" $repository "") }}
+{{- end }}
 {{- if .image.digest -}}
-{{ .image.repository }}@{{ .image.digest }}
+{{ $repository }}@{{ .image.digest }}
 {{- else -}}
-{{ .image.repository }}:{{ .image.tag | default .root.Chart.AppVersion }}
+{{ $repository }}:{{ .image.tag | default .root.Chart.AppVersion }}
 {{- end -}}
 {{- end }}
 
@@ -86,7 +112,7 @@ app.kubernetes.io/component: {{ .component }}
 
 {{/* What both pods of `helm test` are: as restricted as can be. */}}
 {{- define "why-terminating.testPod" -}}
-serviceAccountName: why-terminating-test
+serviceAccountName: {{ include "why-terminating.fullname" . }}-test
 automountServiceAccountToken: false
 # By its links the test finds the service where no DNS answers.
 enableServiceLinks: true
