@@ -18,11 +18,16 @@ engine() { buildah --storage-driver vfs --root "$work/store" --runroot "$work/ru
 # The name that the deployment uses, so that its pods find an imported image.
 name() { # program
 	case $1 in
-	agent) images=deploy/base ;;
-	aggregator) images=deploy/aggregator ;;
-	plugin) echo "why-terminating.invalid/kubectl-why-terminating:$version"; return ;;
+	plugin) echo "${IMAGE_REPOSITORY:-$unpublished}/kubectl-why-terminating:$version" ;;
+	*) echo "${IMAGE_REPOSITORY:-$unpublished}/$1:$version" ;;
 	esac
-	sed -n 's/ *newName: //p; s/ *newTag: /:/p' "$images/kustomization.yaml" | tr -d '\n'
+}
+
+# What a published image says of its origin.
+origin() {
+	[ -n "${REPOSITORY_URL:-}" ] || return 0
+	echo "--label org.opencontainers.image.source=$REPOSITORY_URL --label org.opencontainers.image.url=$REPOSITORY_URL"
+	git log -1 --format='--label org.opencontainers.image.revision=%H --label org.opencontainers.image.created=%cI'
 }
 
 for program in $(programs "$1"); do
@@ -31,8 +36,9 @@ for program in $(programs "$1"); do
 	for machine in $(echo "$machines" | tr , ' '); do
 		rm -rf "$work/context"
 		sh deploy/contents.sh "$program" "$profile" "$machine" "$work/context/$program"
+		# shellcheck disable=SC2046 # arguments
 		engine bud -q --isolation chroot --timestamp 0 --omit-history --unsetenv PATH --build-arg BINARIES=prebuilt \
-			--target "$program" --arch "$machine" --manifest "$name" --file Dockerfile "$work/context" >/dev/null
+			$(origin) --target "$program" --arch "$machine" --manifest "$name" --file Dockerfile "$work/context" >/dev/null
 	done
 	engine manifest push -q --all "$name" "oci-archive:$work/archive:$name" >/dev/null
 	# Readers never see a partial file.

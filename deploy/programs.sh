@@ -1,6 +1,9 @@
 # Names of programs and machines, and the size limit; to be sourced.
 version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"$/\1/p' Cargo.toml)
 
+# Nothing is published yet: this host never resolves, so no image of another author can run with the agent's rights.
+unpublished=why-terminating.invalid
+
 programs() {
 	case $1 in all) echo agent aggregator plugin ;; *) echo "$1" ;; esac
 }

@@ -1,4 +1,4 @@
-"""Makes a release for two machines with a stand-in for the compiler, and checks its archives, krew's manifest, the chart and the
+"""Makes a release for two machines, with the addresses of a forge and a registry, with a stand-in for the compiler, and checks its archives, krew's manifest, the chart and the
 images.
 
     release.py
@@ -17,6 +17,7 @@ import tarfile
 import tempfile
 
 import yaml
+from helm_python import Chart
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "chart"))
 from chart import render
@@ -24,6 +25,8 @@ from chart import render
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 VERSION = re.search(r'^version = "(.*)"$', (ROOT / "Cargo.toml").read_text(), re.M)[1]
 MACHINES = ["amd64", "arm64"]
+# Where the release is said to be published.
+REGISTRY, FORGE = "registry.example.com/wt", "https://forge.example.com/wt"
 NOTICES = {"licenses.txt", "sbom.cdx.json"}
 # The user of each image.
 USERS = {
@@ -60,6 +63,7 @@ def made(folder):
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)
     env = {**os.environ, "TARGET": str(target), **{name: str(folder / name) for name in programs}}
+    env.update(IMAGE_REPOSITORY=REGISTRY, REPOSITORY_URL=FORGE)
     subprocess.run(["sh", ROOT / "deploy/release.sh", folder / "out", ",".join(MACHINES)], check=True, env=env)
     return {file.name: file.read_bytes() for file in (folder / "out").iterdir()}
 
@@ -75,13 +79,13 @@ def check_manifest(manifest, files):
     assert manifest["metadata"]["name"] == "why-terminating"
     spec = manifest["spec"]
     assert spec["version"] == f"v{VERSION}" and re.fullmatch(r"v\d+\.\d+\.\d+", spec["version"])
-    assert spec["homepage"].startswith("https://") and 0 < len(spec["shortDescription"]) <= 50 and spec["description"]
+    assert spec["homepage"] == FORGE and 0 < len(spec["shortDescription"]) <= 50 and spec["description"]
     found = []
     for platform in spec["platforms"]:
         labels = platform["selector"]["matchLabels"]
         found.append(labels["arch"])
         name = platform["uri"].rsplit("/", 1)[1]
-        assert platform["uri"].startswith("https://") and f"/v{VERSION}/" in platform["uri"]
+        assert platform["uri"].startswith(f"{FORGE}/releases/download/v{VERSION}/")
         assert labels["os"] == "linux" and name == f"kubectl-why_terminating-linux-{found[-1]}.tar.gz"
         assert platform["sha256"] == hashlib.sha256(files[name]).hexdigest()
         copied = {pathlib.PurePosixPath(it["from"]).name for it in platform["files"]}
@@ -99,6 +103,8 @@ def check_image(program, archive):
     layout = {name: content for name, (_, content) in held(archive).items()}
     blob = lambda it: layout[it["digest"].removeprefix("sha256:")]
     [index] = json.loads(layout["index.json"])["manifests"]
+    name = program.removeprefix("why-terminating-").replace("_", "-")
+    assert index["annotations"]["org.opencontainers.image.ref.name"] == f"{REGISTRY}/{name}:{VERSION}", index
     for descriptor, machine in zip(json.loads(blob(index))["manifests"], MACHINES, strict=True):
         manifest = json.loads(blob(descriptor))
         image = json.loads(blob(manifest["config"]))
@@ -107,6 +113,7 @@ def check_image(program, archive):
         assert config["User"] == USERS[program] and config["Entrypoint"] == [f"/{program}"] and "Env" not in config, config
         labels = {name.removeprefix("org.opencontainers.image."): value for name, value in config["Labels"].items()}
         assert (labels["title"], labels["version"], labels["licenses"]) == (program, VERSION, "Apache-2.0") and labels["description"]
+        assert labels["source"] == labels["url"] == FORGE and len(labels["revision"]) == 40 and labels["created"][4] == "-", labels
         [layer] = manifest["layers"]
         entries = held(blob(layer))
         assert set(entries) == {program, *NOTICES} and entries[program][0].mode & 0o777 == 0o755, set(entries)
@@ -127,8 +134,12 @@ def main():
             check_archive(files[f"kubectl-why_terminating-linux-{machine}.tar.gz"])
         for program in USERS:
             check_image(program, files[f"{program}.oci.tar"])
-        # Helm's engine takes the packed chart for the one of the tree.
-        assert render({}, chart=folder / f"out/why-terminating-{VERSION}.tgz") == render({})
+        # Helm's engine takes the packed chart for the one of the tree, with images that exist.
+        packed = folder / f"out/why-terminating-{VERSION}.tgz"
+        own = {program: {"image": {"repository": f"{REGISTRY}/{program}"}} for program in ("agent", "aggregator")}
+        assert render({}, chart=packed) == render(own) and "cannot be pulled" not in str(render({}, chart=packed))
+        meta = Chart.load(packed).metadata
+        assert meta["home"] == FORGE and ".invalid" not in str(meta) and "VERSION" not in str(meta), meta
         check_manifest(yaml.safe_load(files["why-terminating.yaml"]), files)
         subprocess.run(["sha256sum", "--quiet", "-c", "SHA256SUMS"], cwd=folder / "out", check=True)
         assert len(files["SHA256SUMS"].splitlines()) == len(files) - 1
