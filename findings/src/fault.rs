@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// What kind of failure it was: all that a cause, gate or rule may ask of one. Its words are for people.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum FaultKind {
-    /// Nobody listens at the address, or there is no such address (`ECONNREFUSED`, a socket that is not there).
+    /// No process listens at the address, or there is no such address (`ECONNREFUSED`, a socket that is not there).
     Refused,
     /// It was reached and did not answer before the deadline.
     TimedOut,
@@ -26,7 +26,7 @@ pub enum FaultKind {
     Hung,
     /// It was not asked: that could have blocked, or it is not to be believed.
     NotAsked,
-    /// Any other failure; the error number, where there is one, tells more.
+    /// Any other failure; with the error number, if there is one.
     #[default]
     Failed,
 }

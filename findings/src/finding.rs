@@ -200,7 +200,7 @@ pub struct Step {
     /// The exact command, with the names filled in and quoted.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub command: Option<String>,
-    /// Whether the command runs on the node of the cause, although no agent told it.
+    /// Whether the command runs on the node of the cause, without an agent's report.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub on_the_node: bool,
     /// False when no test of the project has executed this advice.

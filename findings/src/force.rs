@@ -118,7 +118,7 @@ impl ForcedVolume {
     /// What happens to it.
     fn detail(&self) -> String {
         let at = format!("volume {} at {}", self.name, self.path);
-        let detached = "the attach controller may detach it under whoever still writes: six minutes after the object is \
+        let detached = "the attach controller may detach it while processes still write: six minutes after the object is \
             gone, while this node is not ready, or at once with the taint out-of-service (probable; the former can be \
             switched off)";
         match (self.may_be_detached, self.is_for_one_node()) {

@@ -63,13 +63,13 @@ impl std::fmt::Display for PodUid {
     }
 }
 
-/// A pod, as far as it is known: an orphaned directory tells only the uid.
+/// A pod, as far as it is known: an orphaned directory shows only the uid.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct PodRef {
-    /// The namespace, when the API or the runtime told it.
+    /// The namespace, if the API or the runtime reported it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub namespace: Option<String>,
-    /// The name, when the API or the runtime told it.
+    /// The name, if the API or the runtime reported it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub name: Option<String>,
     /// Always known.

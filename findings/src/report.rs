@@ -48,7 +48,7 @@ impl NodeReport {
 pub struct PodReport {
     /// Which pod.
     pub pod: PodRef,
-    /// Whether nobody has deleted it: then this is what would hold it if somebody did.
+    /// Whether it was not deleted: then this is what would hold it after a deletion.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub before: bool,
     /// Whether it is stuck.
@@ -58,7 +58,7 @@ pub struct PodReport {
     pub gate: Option<Gate>,
     /// Why it should be gone, in words: `deletion requested, deadline passed 2d4h ago`.
     pub gone_because: String,
-    /// Seconds since its deadline passed; negative before it. Absent when the API did not tell.
+    /// Seconds since its deadline passed; negative before it. Absent without an answer of the API.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub overdue_seconds: Option<i64>,
     /// Every gate, with what is known of it.
@@ -93,7 +93,7 @@ pub enum GateState {
     Blocked,
     /// The kubelet waits at an earlier gate.
     NotReached,
-    /// A source that would tell did not answer.
+    /// A necessary source did not answer.
     Unknown,
 }
 

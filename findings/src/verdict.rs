@@ -11,9 +11,9 @@ pub enum Verdict {
     Clear,
     /// It is on its way: inside its grace period, or inside the kubelet's retry window.
     Progressing,
-    /// A source that would tell did not answer, or a right is missing. The report names it.
+    /// A necessary source did not answer, or a right is missing. The report names it.
     CannotTell,
-    /// A gate is blocked and will stay so until somebody acts.
+    /// A gate is blocked and stays blocked without intervention.
     Stuck,
 }
 

@@ -23,7 +23,7 @@ pub struct Intervals {
     pub next: Duration,
     /// At most.
     pub longest: Duration,
-    /// Between two scans of a node of which no pod is to go.
+    /// Interval between scans of a node without pods in deletion.
     pub sweep: Duration,
 }
 

@@ -11,9 +11,9 @@ pub struct Settings {
     pub intervals: Intervals,
     /// What it reports.
     pub rules: Rules,
-    /// So many Events may be written at once.
+    /// Number of Events that can be written at once.
     pub burst: u32,
-    /// And then one per this time.
+    /// Interval for each further Event.
     pub refill: Duration,
     /// News wait for a random part of this, so that a file server that hangs under five thousand
     /// nodes is not reported by all of them in the same second.

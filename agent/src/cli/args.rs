@@ -7,9 +7,9 @@ use findings::PodUid;
 
 use crate::{host::PodFilter, run::logs};
 
-/// Says what holds every pod of this node that should be gone.
+/// Show what keeps pods of this node in Terminating.
 ///
-/// It reads and explains; it never deletes, unmounts or kills.
+/// It only reads; it never deletes, unmounts or kills.
 #[derive(Debug, Parser)]
 #[command(version, about, after_help = findings::render::AFTER_HELP)]
 pub struct Args {
@@ -21,14 +21,14 @@ pub struct Args {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Look at this node and say what holds its pods (needs root)
+    /// Scan this node and show what holds its pods (needs root)
     Check(CheckArgs),
-    /// Watch this node and tell what holds its pods as Events and metrics (what the DaemonSet runs)
+    /// Watch this node and report what holds its pods as Events and metrics (the DaemonSet's program)
     Run(Box<RunArgs>),
-    /// Look at this node for a `run --reader`, without credentials and without a network (what the DaemonSet's
-    /// other container runs)
+    /// Scan this node for a `run --reader`, without credentials and without a network (the DaemonSet's other
+    /// container)
     Reader(ReaderArgs),
-    /// Judge a saved observation, on any machine
+    /// Explain a saved observation, on any machine
     Judge(JudgeArgs),
     /// Explain one cause, or list all of them
     Causes {
@@ -43,13 +43,13 @@ pub struct CheckArgs {
     /// Only this pod: NAMESPACE/NAME or its uid
     #[arg(long, value_parser = pod_filter)]
     pub pod: Option<PodFilter>,
-    /// It is not being deleted: say who outside of it would hold its volumes if it were deleted now
+    /// For a pod that is not being deleted: show which processes outside it would hold its volumes
     #[arg(long, requires = "pod")]
     pub before: bool,
     /// How to answer
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
     pub output: Output,
-    /// Whether to ask the API server which pods should be gone
+    /// Whether to query the API server for the pods in deletion
     #[arg(long, value_enum, default_value_t = ApiMode::Auto)]
     pub api: ApiMode,
     /// Credentials for the API server [default: $KUBECONFIG, the service account, the kubelet's own]
@@ -70,10 +70,10 @@ pub struct CheckArgs {
     /// Where the host's root directory is mounted [default: the kubelet's view of it]
     #[arg(long)]
     pub host_root: Option<PathBuf>,
-    /// The socket of the `reader` that looks at the node [default: this process does]
+    /// The socket of the `reader` that scans the node [default: this process scans]
     #[arg(long, env = "READER", requires = "node_name", conflicts_with_all = ["kubelet_pid", "kubelet_root", "cri_endpoint", "host_root"])]
     pub reader: Option<PathBuf>,
-    /// Also write what was seen to this file, to judge it again or to report a fault
+    /// Also save what was seen to this file, for `judge` or a bug report
     #[arg(long)]
     pub save_observation: Option<PathBuf>,
 }
@@ -95,7 +95,7 @@ pub struct LookArgs {
 /// Flags of `reader`; each is an environment variable too.
 #[derive(Debug, clap::Args)]
 pub struct ReaderArgs {
-    /// Where it listens for the `run` that asks it
+    /// The socket on which it serves `run`
     #[arg(long, env = "READER")]
     pub socket: PathBuf,
     /// How log lines are written; RUST_LOG sets the level
@@ -112,13 +112,13 @@ pub struct RunArgs {
     /// The node's name [default: the host's name]
     #[arg(long, env = "NODE_NAME")]
     pub node_name: Option<String>,
-    /// Whether to ask the API server and to write Events
+    /// Whether to query the API server and to write Events
     #[arg(long, env = "API", value_enum, default_value_t = ApiMode::Auto)]
     pub api: ApiMode,
     /// Credentials for the API server [default: the service account]
     #[arg(long, env = "KUBECONFIG")]
     pub kubeconfig: Option<PathBuf>,
-    /// Where /metrics, /healthz and /readyz are served; `off` for nowhere
+    /// Address of /metrics, /healthz and /readyz; `off` for none
     #[arg(long, env = "LISTEN", default_value = "127.0.0.1:9753", value_parser = listen)]
     pub listen: Listen,
     /// How log lines are written; RUST_LOG sets the level
@@ -127,46 +127,46 @@ pub struct RunArgs {
     /// Where things are.
     #[command(flatten)]
     pub look: LookArgs,
-    /// The socket of the `reader` that looks at the node [default: this process does]
+    /// The socket of the `reader` that scans the node [default: this process scans]
     #[arg(long, env = "READER", conflicts_with_all = ["kubelet_root", "cri_endpoint", "host_root"])]
     pub reader: Option<PathBuf>,
-    /// The first scan for a pod comes so long after its deadline
+    /// Delay of the first scan after a pod's deadline
     #[arg(long, env = "FIRST_SCAN", default_value = "15s", value_parser = interval)]
     pub first_scan: Duration,
-    /// The next scan comes after this, and each later one half as long again
+    /// Interval to the next scan; it grows by half each time
     #[arg(long, env = "SCAN_INTERVAL", default_value = "30s", value_parser = interval)]
     pub scan_interval: Duration,
-    /// Scans for one pod are never further apart
+    /// Longest interval between scans for one pod
     #[arg(long, env = "SCAN_INTERVAL_MAX", default_value = "5m", value_parser = interval)]
     pub scan_interval_max: Duration,
-    /// Between two scans of a node of which no pod is to go
+    /// Interval between scans of a node without pods in deletion
     #[arg(long, env = "SWEEP_INTERVAL", default_value = "10m", value_parser = interval)]
     pub sweep_interval: Duration,
-    /// How often a holder of a volume, or what could not be proven, is seen before it is told
+    /// How often a holder of a volume, or an unproven finding, is seen before it is reported
     #[arg(long, env = "SCANS", default_value_t = 2)]
     pub scans: u32,
-    /// How often a task in D is seen before it is told
+    /// How often a task in D is seen before it is reported
     #[arg(long, env = "D_STATE_SCANS", default_value_t = 3)]
     pub d_state_scans: u32,
-    /// With more pods than this behind one root, the node tells it once
+    /// With more pods than this behind one root cause, the node reports it once
     #[arg(long, env = "FAN_IN", default_value_t = 5)]
     pub fan_in: usize,
-    /// An Event that still holds is written again after this; Events live for an hour
+    /// Renewal interval of an Event that still holds (Events expire after an hour)
     #[arg(long, env = "EVENT_RENEWAL", default_value = "30m", value_parser = interval)]
     pub event_renewal: Duration,
-    /// An Event of the node whose pods have changed is written again after this
+    /// Interval after which an Event of the node is written again when its pods have changed
     #[arg(long, env = "EVENT_UPDATE", default_value = "5m", value_parser = interval)]
     pub event_update: Duration,
-    /// So many Events may be written at once
+    /// Number of Events that can be written at once
     #[arg(long, env = "EVENT_BURST", default_value_t = 10)]
     pub event_burst: u32,
-    /// And then one per this time
+    /// Interval for each further Event
     #[arg(long, env = "EVENT_REFILL", default_value = "30s", value_parser = interval)]
     pub event_refill: Duration,
-    /// News wait for a random part of this, so that nodes with the same trouble do not write together
+    /// Writes wait for a random part of this, so that nodes with the same problem do not write together
     #[arg(long, env = "EVENT_SPREAD", default_value = "30s", value_parser = spread)]
     pub event_spread: Duration,
-    /// So many findings are kept at most
+    /// Highest number of findings in memory
     #[arg(long, env = "MAX_FINDINGS", default_value_t = 1000)]
     pub max_findings: usize,
 }
@@ -233,9 +233,9 @@ pub enum Output {
 /// Whether to ask the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ApiMode {
-    /// Ask it, and say so when it does not answer
+    /// Query it, and report when it does not answer
     Auto,
-    /// Judge by what the node itself shows
+    /// Use only what the node itself shows
     Off,
 }
 

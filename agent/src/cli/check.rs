@@ -65,7 +65,7 @@ fn check(args: CheckArgs) -> anyhow::Result<u8> {
             };
             Box::new(move |runtime| match runtime.block_on(client.scan(scan)) {
                 Ok(ToTalker::Observation(seen)) => Ok(*seen),
-                Ok(_) => Err(anyhow!("the reader tells of something else")),
+                Ok(_) => Err(anyhow!("the reader's answer is of another kind")),
                 Err(fault) => Err(anyhow!(fault.to_string())),
             })
         }
@@ -227,9 +227,9 @@ fn narrow(report: &mut NodeReport, seen: &Observation, only: &PodFilter) {
     let Some(worst) = report.pods.iter().map(|pod| pod.verdict).max() else {
         let known = is_known(seen, only);
         let says = match (known, report.unknown.is_empty()) {
-            (true, true) if seen.before => "nobody outside of it holds its volumes".to_owned(),
+            (true, true) if seen.before => "no process outside of it holds its volumes".to_owned(),
             (true, true) => "it is not being deleted".to_owned(),
-            (true, false) => "whether it should go cannot be told, see what is unknown".to_owned(),
+            (true, false) => "whether it is being deleted is unknown, see below".to_owned(),
             (false, _) => format!("no such pod was found on node {}", report.node),
         };
         report.notes.push(format!("Pod {only}: {says}. Other pods were not judged."));

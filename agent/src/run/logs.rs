@@ -50,12 +50,13 @@ pub fn transition(transition: &Transition) {
         }
         Transition::Over(entry, why) => {
             let (cause, gate, root) = labels(entry);
-            let what = if entry.pods.is_empty() { "a finding of the node is over" } else { "a pod is no longer held" };
+            let what =
+                if entry.pods.is_empty() { "a finding of the node has ended" } else { "a pod is no longer held" };
             tracing::info!(cause, gate, root, pod = %pods(entry), %why, "{what}");
         }
         Transition::Merged(entry) => {
             let (cause, gate, root) = labels(entry);
-            tracing::info!(cause, gate, root, pod = %pods(entry), "told once for the node from now on");
+            tracing::info!(cause, gate, root, pod = %pods(entry), "reported once for the node from now on");
         }
     }
 }

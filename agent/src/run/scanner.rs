@@ -41,7 +41,7 @@ impl Scanner {
                 let api = facts.map_or(Api::Off, Api::Known);
                 match reader.scan(reader::Scan { api, ..Default::default() }).await? {
                     ToTalker::Judged(judged) if judged.report.node == node => Ok(*judged),
-                    _ => Err(Fault::new("reader", (FaultKind::Malformed, "it tells of something else"))),
+                    _ => Err(Fault::new("reader", (FaultKind::Malformed, "its answer is of another kind"))),
                 }
             }
         }

@@ -270,7 +270,7 @@ fn descriptor_path(fd: &OwnedFd) -> PathBuf {
 fn mount_of(fd: &OwnedFd) -> io::Result<Option<u32>> {
     let info = read_text(Path::new(&format!("/proc/self/fdinfo/{}", fd.as_raw_fd())), MAX_FDINFO_BYTES)?;
     let number = info.lines().find_map(|line| line.strip_prefix("mnt_id:")?.trim().parse().ok());
-    number.map(Some).ok_or_else(|| io::Error::other("the kernel does not tell the mount of a descriptor"))
+    number.map(Some).ok_or_else(|| io::Error::other("the kernel does not show the mount of a descriptor"))
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ pub async fn helm_test(test: &HelmTest) -> anyhow::Result<String> {
     ended?;
     released?;
     let (namespace, pod) = (&test.namespace, &test.pod);
-    Ok(format!("{namespace}/{pod}: {CAUSE}, told after {:.1} s; released, and gone", took.as_secs_f64()))
+    Ok(format!("{namespace}/{pod}: {CAUSE}, reported after {:.1} s; released and deleted", took.as_secs_f64()))
 }
 
 /// The pod of the test.

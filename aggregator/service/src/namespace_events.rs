@@ -155,7 +155,7 @@ fn hold_note(incident: &Incident, now: Timestamp, told: Option<&Announced>) -> O
     let namespace = &incident.object.name;
     let chain: Vec<&str> = hold.chain.iter().map(|link| link.subject.as_str()).collect();
     let text = format!(
-        "This namespace is held: {}. Chain: {}. kubectl why-terminating namespace/{namespace} tells the rest",
+        "This namespace is held: {}. Chain: {}. More: kubectl why-terminating namespace/{namespace}",
         hold.cause.title,
         chain.join(" > "),
     );

@@ -166,7 +166,7 @@ static BLOCK: &[Check] = &[
 
 static ZOMBIE: &[Check] = &[
     check(
-        "That it is a zombie (Z), whose child it is, and whether somebody traces it",
+        "That it is a zombie (Z), its parent, and its tracer",
         "grep -E '^(State|PPid|TracerPid|NSpid)' /proc/{pid}/status",
     ),
     check(
@@ -358,10 +358,7 @@ static POD: &[Check] = &[
         "Its phase, its finalizers, its containers, its deletionTimestamp (the grace period is in it)",
         "kubectl get pod {name} -n {namespace} -o yaml",
     ),
-    check(
-        "What was told of it; nothing is, once its namespace is being deleted",
-        "kubectl events --for pod/{name} -n {namespace}",
-    ),
+    check("Its Events; a namespace in deletion accepts no new ones", "kubectl events --for pod/{name} -n {namespace}"),
     check(
         "What the agents said of the nodes",
         "kubectl get events -n default --field-selector involvedObject.kind=Node",
@@ -377,7 +374,7 @@ static NODE: &[Check] = &[
 static DRAIN: &[Check] = &[
     check("What each budget allows, and of which pods", "kubectl get poddisruptionbudgets -A"),
     check("What is still on the node", "kubectl get pods -A -o wide --field-selector spec.nodeName={node}"),
-    check("What was told of the node", "kubectl events --for node/{node} -A"),
+    check("The node's Events", "kubectl events --for node/{node} -A"),
 ];
 
 static STORAGE: &[Check] = &[

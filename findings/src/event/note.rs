@@ -61,7 +61,7 @@ pub fn end_note(affected: Affected, finding: &Finding, lasted_s: u64, ended_by: 
     let subject = match affected {
         Affected::Pod(pod) => format!("Pod {pod} is no longer held{at} by {cause}{root}"),
         Affected::Pods => format!("Pods of this node are no longer held{at} by {cause}{root}"),
-        Affected::Node => format!("This node: {cause}{root} is over"),
+        Affected::Node => format!("This node: {cause}{root} has ended"),
     };
     bounded(format!("{subject}: {ended_by}. It lasted {}", duration(lasted_s)))
 }

@@ -3,8 +3,8 @@
 use crate::Verdict;
 
 /// What the help of both programs ends with; see [`exit_code`].
-pub const AFTER_HELP: &str = "Exit codes: 0 nothing is stuck, 1 usage or failure, 2 something is stuck, 3 cannot tell
-Commands in an answer are for sh; what is quoted in them, bash and fish read alike";
+pub const AFTER_HELP: &str = "Exit codes: 0 nothing is stuck, 1 usage or failure, 2 something is stuck, 3 unknown
+Commands are POSIX sh";
 
 /// What the process ends with after this answer. 1 is left for usage and failure.
 pub fn exit_code(verdict: Verdict) -> u8 {

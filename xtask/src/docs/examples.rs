@@ -130,7 +130,7 @@ mod tests {
         let cause = findings::cause::find("VolumeHeldByProcess").unwrap();
         let shown = Example::of(&super::super::repository(), cause).unwrap().output;
         assert_eq!(lacks(cause, &shown), None);
-        assert_eq!(lacks(cause, &shown.replace("data can be damaged", "x")), Some(cause.danger.breaks));
+        assert_eq!(lacks(cause, &shown.replace("The mount vanishes", "x")), Some(cause.danger.breaks));
         assert!(lacks(cause, &shown.replace("wait: the", "x")).is_some());
     }
 }

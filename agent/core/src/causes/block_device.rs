@@ -154,7 +154,7 @@ pub fn state(device: &BlockDevice) -> String {
     if device.finishes() {
         words.push("it finishes some".to_owned());
     }
-    if words.is_empty() { "the kernel tells nothing of it".to_owned() } else { clean(&words.join(", "), 160) }
+    if words.is_empty() { "the kernel reports nothing about it".to_owned() } else { clean(&words.join(", "), 160) }
 }
 
 #[cfg(test)]

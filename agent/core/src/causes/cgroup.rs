@@ -161,7 +161,7 @@ pub fn unknown_hierarchy(view: &PodView) -> Option<Finding> {
     let dirs = &view.cgroup?.dirs;
     let dir = dirs.first().filter(|_| dirs.iter().all(|dir| !dir.known_to_runtime))?;
     let draft = pod_finding(view, &cause::CGROUP_HIERARCHY_UNKNOWN, GATE, &[])
-        .probable("whether anything still uses it: nobody removes it, and the pod does not wait for it")
+        .probable("whether anything still uses it: nothing removes it, and the pod does not wait for it")
         .blame(describe::cgroup(&dir.path), format!("the runtime does not know hierarchy {}", dir.hierarchy))
         .evidence(dir.path.show(), "left, and in no other hierarchy")
         .name_if(Placeholder::Cgroup, dir.path.as_str())

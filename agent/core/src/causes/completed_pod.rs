@@ -33,7 +33,7 @@ mod tests {
         let finding = report.pods[0].findings[0].clone();
         assert_eq!(finding.confidence, Confidence::Proven);
         assert!(finding.roots().next().unwrap().subject.contains("pid 700 backup"), "{finding:?}");
-        assert_eq!(report.pods[0].gone_because, "it ended 1h ago, and nobody has deleted it");
+        assert_eq!(report.pods[0].gone_because, "it ended 1h ago, not deleted");
     }
 
     #[test]

@@ -119,7 +119,7 @@ fn lost_exit(
     }
     let draft = match cause.id == cause::CONMON_GONE.id {
         // CRI-O's own setting has it in a scope of `system.slice`.
-        true => draft.probable("whether its conmon has ended: outside of the pod's cgroup nobody has looked for it"),
+        true => draft.probable("whether its conmon has ended: it was searched in the pod's cgroup only"),
         // containerd may take ten seconds to see an exit.
         false if is_crio(view) || !view.is_overdue_by(UNMOUNT_RETRY_MS) => {
             draft.probable("whether the runtime still sees the exit")
@@ -138,7 +138,7 @@ fn unseen_of(view: &PodView, container: &Container) -> Option<&'static str> {
     let mount = view.kubelet_mounts().iter().find(|mount| mount.is_rootfs_of(&container.id))?;
     let search = view.holders(&mount.mount_point);
     let is_whole = view.sees_every_holder() && search.is_some_and(|search| search.behind_unread_tables == 0);
-    (!is_whole).then_some("whether somebody holds its root file system: not everybody could be looked at")
+    (!is_whole).then_some("whether a process holds its root file system: not every process could be checked")
 }
 
 fn is_crio(view: &PodView) -> bool {
@@ -198,7 +198,7 @@ fn kill_not_attempted(view: &PodView, container: &Container, processes: &[&Proce
         draft = draft.link(describe::process(process), format!("{state}, no SIGKILL pending"));
     }
     let draft = draft
-        .blame("the kubelet and the runtime", "nobody has killed this container")
+        .blame("the kubelet and the runtime", "SIGKILL was not sent to this container")
         .evidence(
             "/proc/<pid>/{status,stat} of the container's processes",
             "no SIGKILL in SigPnd or ShdPnd, and none is exiting",
@@ -501,9 +501,7 @@ mod tests {
         assert_eq!(causes(&seen), ["ConmonGone"]);
         let finding = judge(&seen).pods[0].findings[0].clone();
         assert_eq!(finding.confidence, findings::Confidence::Probable);
-        assert!(
-            serde_json::to_string(&finding).unwrap().contains("outside of the pod's cgroup nobody has looked for it")
-        );
+        assert!(serde_json::to_string(&finding).unwrap().contains("it was searched in the pod's cgroup only"));
         // OpenShift has conmon in the pod's cgroup.
         let owner = sample::running().processes[0].owner.clone();
         seen.processes = vec![Process { owner, ..process(400, "conmon", 'S', 1) }];

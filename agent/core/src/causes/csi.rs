@@ -125,8 +125,8 @@ pub fn not_registered(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Opti
             "no registration socket of it in plugins_registry"
         }
         (None, _) if silent == 0 => "no driver that answers in plugins_registry has this name",
-        (None, _) => "none of the registered drivers has this name; some registration sockets did not tell theirs",
-        (Some(_), Some(false)) => "registered, but nobody listens on its socket",
+        (None, _) => "none of the registered drivers has this name; some registration sockets did not report theirs",
+        (Some(_), Some(false)) => "registered, but no process listens on its socket",
         (Some(driver), None) if driver.info.get().is_some_and(|info| info.listens == Seen::Missing) => {
             "registered, but its socket does not exist"
         }
@@ -140,7 +140,7 @@ pub fn not_registered(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Opti
         .name_if(Placeholder::PluginDir, view.seen.node.kubelet_root.join("plugins").join(&data.driver).as_str())
         .root(&data.driver);
     if silent > 0 {
-        draft = draft.probable("the names of the drivers whose registration sockets did not tell them");
+        draft = draft.probable("the names of the drivers behind some registration sockets");
     }
     Some(draft.finish())
 }
@@ -153,9 +153,9 @@ fn registered(view: &PodView) -> String {
     let left: Vec<String> = left.map(|driver| driver.socket.show()).collect();
     match (names.is_empty(), left.is_empty()) {
         (true, true) => "no driver is registered".to_owned(),
-        (true, false) => format!("no driver answers; nobody listens at {}", left.join(", ")),
+        (true, false) => format!("no driver answers; no process listens at {}", left.join(", ")),
         (false, true) => format!("registered: {}", names.join(", ")),
-        (false, false) => format!("registered: {}; nobody listens at {}", names.join(", "), left.join(", ")),
+        (false, false) => format!("registered: {}; no process listens at {}", names.join(", "), left.join(", ")),
     }
 }
 
@@ -228,7 +228,7 @@ fn comes_again(
             fails(view, volume, tries, format!("{}; {anew}", answers(code)), draft)
         }
         None => {
-            let draft = draft.probable("what it does when it is asked to unpublish the volume: its log tells");
+            let draft = draft.probable("how it answers a call to unpublish the volume: see its log");
             let known = describe::time_of_day(known_ms.unwrap_or(since_ms));
             fails(view, volume, tries, format!("was just back at {known} already; {anew}"), draft)
         }
@@ -257,7 +257,7 @@ pub fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[L
         ),
         false => (
             "registered, and it has not unmounted this target",
-            "whether the driver answered OK or fails: the kubelet's counters do not tell",
+            "whether the driver answered OK or fails: the kubelet's counters do not show it",
         ),
     };
     let vol_data = volume.path.join("vol_data.json");
@@ -362,7 +362,7 @@ mod tests {
         let drivers = seen.csi.get_mut().unwrap();
         drivers[0].info.get_mut().unwrap().listens = Seen::Seen(false);
         assert_eq!(causes(&seen), ["CsiDriverNotRegistered"]);
-        assert!(text(&seen).contains("registered, but nobody listens on its socket"));
+        assert!(text(&seen).contains("registered, but no process listens on its socket"));
         // It could not be asked which drivers there are: nothing is said of them.
         seen.csi =
             Seen::Failed(Fault::new("/var/lib/kubelet/plugins_registry", (FaultKind::Denied, "Permission denied")));
@@ -382,7 +382,7 @@ mod tests {
         let finding = crate::gates::judge(&seen).pods.remove(0).findings.remove(0);
         assert_eq!(finding.confidence, findings::Confidence::Proven);
         let text = serde_json::to_string(&finding).unwrap();
-        assert!(text.contains("no driver answers; nobody listens at /reg.sock"), "{text}");
+        assert!(text.contains("no driver answers; no process listens at /reg.sock"), "{text}");
         assert!(text.contains("no driver that answers in plugins_registry has this name"), "{text}");
         refuse(&mut seen, FaultKind::TimedOut);
         let finding = crate::gates::judge(&seen).pods.remove(0).findings.remove(0);
@@ -532,7 +532,7 @@ mod tests {
             assert_eq!(causes(&seen), ["VolumeMountedNoHolder"], "{odd:?}");
             assert_eq!(sample::verdict(&seen), findings::Verdict::CannotTell);
             let text = serde_json::to_string(&crate::gates::judge(&seen).pods[0].findings).unwrap();
-            assert!(text.contains("since when the driver is there cannot be told"), "{text}");
+            assert!(text.contains("since when the driver has been there is unknown"), "{text}");
             assert!(!text.contains("umount /"), "{text}");
         }
         // Made between two looks at the clock.

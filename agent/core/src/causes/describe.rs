@@ -165,7 +165,7 @@ pub fn owner(owner: &Owner) -> String {
         Owner::Pod { uid, container: None } => format!("of pod {uid}"),
         Owner::Unit(unit) => format!("of unit {}", clean(unit, 80)),
         Owner::Host => "of the host, in no pod and no unit".to_owned(),
-        Owner::Unknown => "of an owner that could not be told".to_owned(),
+        Owner::Unknown => "of an unknown owner".to_owned(),
     }
 }
 

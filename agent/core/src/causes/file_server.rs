@@ -32,7 +32,7 @@ pub fn not_responding(view: &PodView, waiting: &BlockedTask, mounts: &[&Mount]) 
                     draft.link(describe::mount(mount), one_of(mount))
                 });
             draft
-                .blame("a file server", "which of these does not answer cannot be told")
+                .blame("a file server", "one of these does not answer; which one is unknown")
                 .root(root_of(several))
                 .finish()
         }

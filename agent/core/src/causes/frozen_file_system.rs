@@ -79,7 +79,7 @@ fn one_of(view: &PodView, waiting: &BlockedTask, several: &[&Mount]) -> Finding 
     let mut finding = several
         .iter()
         .fold(draft, |draft, mount| draft.link(describe::mount(mount), &one_of))
-        .blame("a file system", "which of these is frozen cannot be told")
+        .blame("a file system", "one of these is frozen; which one is unknown")
         .root(root_of(several))
         .finish();
     let each: Vec<Values> = several

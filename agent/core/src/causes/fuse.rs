@@ -47,7 +47,7 @@ pub fn not_responding(
             several
                 .iter()
                 .fold(draft.probable("which of these FUSE mounts the task waits for"), one_of)
-                .blame("a FUSE server", "which of these does not answer cannot be told")
+                .blame("a FUSE server", "one of these does not answer; which one is unknown")
                 .name_if(Placeholder::Fusectl, lacks_fusectl.then_some(FUSECTL))
                 .root(root_of(several))
         }
@@ -156,7 +156,7 @@ fn describe_connection(view: &PodView, draft: FindingBuilder, mount: &Mount, num
             )
             .evidence(
                 format!("/proc/{}/fd", server.pid),
-                "holds /dev/fuse; which connection is not told, no other fits",
+                "holds /dev/fuse; its connection is not shown, no other process fits",
             )
             .name(Placeholder::Server, &server.comm)
             .name_if(Placeholder::Owner, describe::stoppable_owner(&server.owner)),
@@ -170,7 +170,7 @@ fn describe_connection(view: &PodView, draft: FindingBuilder, mount: &Mount, num
         Some(Servers::Several(servers)) => {
             let pids: Vec<String> =
                 servers.iter().take(8).map(|s| format!("{} {}", s.pid, clean(&s.comm, 32))).collect();
-            draft.blame("FUSE server", format!("one of pid {}; this kernel does not tell which", pids.join(", ")))
+            draft.blame("FUSE server", format!("one of pid {}; this kernel does not show which", pids.join(", ")))
         }
         _ => draft.blame("FUSE server", "no process was found that serves it"),
     }

@@ -34,7 +34,7 @@ fn together(view: &PodView, mount: &Mount, head: &[Link], owners: Vec<&InFlight>
 /// Tells them beside another cause, which may be an effect of such a descriptor: a driver whose `umount` says busy.
 pub fn add_evidence(view: &PodView, mut finding: Finding) -> Finding {
     let evidence = owners(view).take(MAX_EVIDENCE).map(|owner| {
-        let says = format!("scm_fds: {}; {} was sent files that nobody can name", owner.count, owner.comm);
+        let says = format!("scm_fds: {}; {} was sent files that no source names", owner.count, owner.comm);
         Evidence::new(source(owner), says)
     });
     finding.evidence.extend(evidence);

@@ -60,7 +60,7 @@ pub fn not_responding(
                 several.iter().fold(draft.probable("which of these NFS mounts the task waits for"), |draft, mount| {
                     draft.link(describe::mount(mount), one_of(mount))
                 });
-            draft.blame("an NFS server", "which of these does not answer cannot be told").root(root_of(several))
+            draft.blame("an NFS server", "one of these does not answer; which one is unknown").root(root_of(several))
         }
     };
     draft.finish()

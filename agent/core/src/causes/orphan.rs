@@ -27,7 +27,7 @@ pub fn still_running(view: &PodView) -> Option<Finding> {
     // Nobody is told to cut the grace period of a database short.
     let is_over = view.overdue_ms().is_some() && view.is_overdue_by(RETRY_WINDOW_MS);
     let draft =
-        if is_over { draft.name_if(Placeholder::Pid, init) } else { draft.probable("that its grace period is over") };
+        if is_over { draft.name_if(Placeholder::Pid, init) } else { draft.probable("that its grace period has ended") };
     Some(draft.finish())
 }
 
@@ -111,7 +111,7 @@ fn memory<'a>(view: &PodView, dir: &PodDir, volumes: &[&'a VolumeDir]) -> Memory
     let is_read = |volume: &&&VolumeDir| matches!(volume.vol_data, VolData::Read(_));
     match noted.iter().filter(is_read).find(|volume| csi::is_not_tried(view, volume)) {
         Some(volume) if is_younger => {
-            Memory::Remembers(volume, "it was started later, read vol_data.json then, and has nobody to ask")
+            Memory::Remembers(volume, "it was started later, read vol_data.json then, and has no driver to call")
         }
         Some(volume) => counted_memory(view, volume),
         None if noted.iter().all(|volume| matches!(volume.vol_data, VolData::Unusable(_))) && is_younger => {

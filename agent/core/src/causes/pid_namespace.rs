@@ -39,7 +39,7 @@ fn unreaped(view: &PodView, init: &Process, zombie: &Process, head: &[Link], gat
         return None;
     }
     let draft = pod_finding(view, &cause::PID_NAMESPACE_ZOMBIE_UNREAPED, gate, head)
-        .link(describe::process(zombie), "Z (zombie): it has ended, nobody has reaped it")
+        .link(describe::process(zombie), "Z (zombie): it has ended and was not reaped")
         .blame(
             describe::process(parent),
             format!(

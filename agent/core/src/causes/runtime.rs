@@ -12,7 +12,7 @@ pub fn find(seen: &Facts<'_>) -> Option<Finding> {
     if fault.kind == FaultKind::Refused {
         let cause = &cause::RUNTIME_NOT_REACHABLE;
         let draft = node_finding(seen, cause, None)
-            .blame("container runtime", "nobody answers on its socket")
+            .blame("container runtime", "no answer on its socket")
             .evidence(fault.source.to_string(), &fault.says)
             .root(&fault.source);
         return Some(draft.finish());

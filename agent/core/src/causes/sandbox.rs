@@ -66,7 +66,7 @@ fn sandbox_findings(view: &PodView, sandbox: &Sandbox) -> Vec<Finding> {
 /// `SyncPod` goes on when its pod is deleted (`WithoutCancel` in the kubelet's `SyncPod`), and `PullImage` has no deadline.
 fn start_not_finished(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Finding {
     pod_finding(view, &cause::POD_START_NOT_FINISHED, GATE, head)
-        .probable("whether the kubelet still starts the pod or fails to stop it: its Events tell")
+        .probable("whether the kubelet still starts the pod or fails to stop it: see its Events")
         .blame("the kubelet", "may still pull an image for it, and stops nothing before that has ended")
         .evidence(format!("CRI ListPodSandbox {}", sandbox.id), "READY, and no container of the pod is RUNNING")
         .evidence("status.phase", "Pending: not all of its containers have started")

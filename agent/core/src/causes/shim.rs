@@ -119,7 +119,7 @@ fn not_responding(
 
 fn unreaped(view: &PodView, init: &Process, shim: &Process, head: &[Link], gate: Option<Gate>) -> Finding {
     pod_finding(view, &cause::CONTAINER_INIT_UNREAPED, gate, head)
-        .link(describe::process(init).and(", init of the container"), "Z (zombie): it has ended, nobody has reaped it")
+        .link(describe::process(init).and(", init of the container"), "Z (zombie): it has ended and was not reaped")
         .blame(describe::process(shim), format!("its parent, {}, does not reap it", describe::state_name(shim.state)))
         .evidence(
             format!("/proc/{}/stat", init.pid),

@@ -52,7 +52,7 @@ pub fn is_at_pipe(thread: &Thread) -> bool {
 fn untold(thread: &Thread) -> &'static str {
     match thread.in_exec {
         true => "gave no answer, as while a process runs another program and closes files",
-        false => "may not be read without CAP_SYS_ADMIN, and this kernel tells in it only what a task waits for",
+        false => "cannot be read without CAP_SYS_ADMIN, and this kernel shows only there what a task waits for",
     }
 }
 
@@ -71,7 +71,7 @@ pub fn explain(view: &PodView, process: &Process, thread: &Thread, head: &[Link]
         match thread.in_exec {
             true => {
                 format!(
-                    "{}; seen waiting; /proc tells no more, as while a process runs another program",
+                    "{}; seen waiting; /proc shows no more, as during an exec",
                     describe::task_state(process, thread)
                 )
             }
@@ -225,7 +225,7 @@ fn is_in_function(thread: &Thread, known: impl Fn(&str) -> bool) -> bool {
 pub fn unknown(view: &PodView, process: &Process, thread: &Thread, head: &[Link], gate: Option<Gate>) -> Finding {
     let function =
         thread.wchan.get().filter(|wchan| !wchan.is_empty()).map_or("an unknown kernel function", String::as_str);
-    let call = describe::system_call(thread).unwrap_or_else(|| "no system call is told".to_owned());
+    let call = describe::system_call(thread).unwrap_or_else(|| "no system call is shown".to_owned());
     let says = if thread.is_untold() { untold(thread) } else { function };
     let draft = pod_finding(view, &cause::UNINTERRUPTIBLE_TASK, gate, head)
         .blame("the kernel", format!("{function} does not return"))

@@ -227,7 +227,7 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
         .name_if(Placeholder::Path, mount.mount_point.as_str())
         .root(mount.mount_point.show());
     let draft = match untold {
-        Some(why) => draft.evidence("CSI driver", format!("since when the driver is there cannot be told: {why}")),
+        Some(why) => draft.evidence("CSI driver", format!("since when the driver has been there is unknown: {why}")),
         None => draft,
     };
     let draft = if is_late { kubelet_operations::add_evidence(view, tries.as_ref(), draft) } else { draft };

@@ -17,7 +17,7 @@ pub fn judge(view: &PodView<'_>, lacking: &Lacking) -> PodReport {
         source,
         kind: None,
         why,
-        hides: "whether somebody else would hold its volumes".to_owned(),
+        hides: "whether another process would hold its volumes".to_owned(),
     }));
     let verdict = if !findings.is_empty() {
         Verdict::Stuck
@@ -31,7 +31,7 @@ pub fn judge(view: &PodView<'_>, lacking: &Lacking) -> PodReport {
         before: true,
         verdict,
         gate: (!findings.is_empty()).then_some(Gate::VolumesUnmounted),
-        gone_because: "nobody has deleted it; this is who would hold its volumes".to_owned(),
+        gone_because: "not deleted; these processes would hold its volumes".to_owned(),
         overdue_seconds: None,
         gates: Vec::new(),
         findings,

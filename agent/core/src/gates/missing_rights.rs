@@ -73,7 +73,7 @@ fn into_stacks(seen: &Observation, rights: &Rights) -> Option<Unknown> {
     (is_untold && !rights.sys_admin && rights.sees_into_processes()).then(|| {
         unknown(
             "CAP_SYS_ADMIN",
-            "this kernel (x86 before 5.16) tells only in a task's stack what it waits for, which the agent may not read; \
+            "this kernel (x86 before 5.16) shows only in a task's stack what it waits for, which the agent cannot read; \
              run why-terminating-agent check on the node as root, or add SYS_ADMIN to the container's capabilities",
             "what tasks wait for: a FUSE or NFS server, a process in the same pid namespace, a device",
         )

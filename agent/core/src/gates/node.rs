@@ -105,7 +105,7 @@ fn shared_roots(pods: &[PodReport]) -> Vec<NodeFinding> {
 fn assumed_version(seen: &Observation) -> Option<String> {
     reported_minor(seen).is_none().then(|| {
         format!(
-            "the kubelet's version is not known, as the API server did not tell it; 1.{} was assumed",
+            "the kubelet's version is unknown (no answer from the API server); 1.{} was assumed",
             KubeletMinor::NEWEST.0
         )
     })

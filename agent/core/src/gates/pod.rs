@@ -141,12 +141,12 @@ fn gone_because(view: &PodView) -> String {
         }
         Why::Completed { .. } => {
             let ended = u64::try_from(view.overdue_ms().unwrap_or(0) / 1000).unwrap_or(0);
-            format!("it ended {} ago, and nobody has deleted it", findings::duration(ended))
+            format!("it ended {} ago, not deleted", findings::duration(ended))
         }
         Why::NotInApi => "the API server does not know it any more".to_owned(),
-        Why::Assumed => "nobody has deleted it".to_owned(),
+        Why::Assumed => "it was not deleted".to_owned(),
         Why::BeingKilled => {
-            "a process of it has been killed or hangs while exiting; the API server tells nothing of it".to_owned()
+            "a process of it has been killed or hangs while exiting; the API server does not show it".to_owned()
         }
         Why::Ended => "all of it has ended, and something is left; the API server was not asked".to_owned(),
     }

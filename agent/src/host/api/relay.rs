@@ -85,11 +85,11 @@ impl Relay {
     async fn ask(&self, question: ApiQuestion) -> Result<ApiAnswer, Fault> {
         let (sender, answer) = oneshot::channel();
         let failed = |kind, says: &str| Fault::new(Source::ApiServer, (kind, says));
-        let gone = || failed(FaultKind::Gone, "whoever asks it has ended");
+        let gone = || failed(FaultKind::Gone, "the talker has ended");
         self.0.send((question, sender)).await.map_err(|_| gone())?;
         match tokio::time::timeout(PATIENCE, answer).await {
             Ok(answer) => answer.map_err(|_| gone()),
-            Err(_) => Err(failed(FaultKind::TimedOut, "whoever asks it did not answer in time")),
+            Err(_) => Err(failed(FaultKind::TimedOut, "the talker did not answer in time")),
         }
     }
 }

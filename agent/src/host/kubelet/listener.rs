@@ -52,7 +52,9 @@ pub fn listener(found: &KubeletProcess, settings: &Settings, host: &HostRoot) ->
     let certificates: Vec<String> =
         files(settings).iter().filter_map(|path| first_certificate(&read(host, path)?)).collect();
     if certificates.is_empty() {
-        return Err(not_asked("its serving certificate was not found, so nobody can be known to be it".to_owned()));
+        return Err(not_asked(
+            "its serving certificate was not found, so no process can be identified as it".to_owned(),
+        ));
     }
     Ok(KubeletListener { kubelet: (kubelet.pid, kubelet.start_ticks), port, certificates })
 }

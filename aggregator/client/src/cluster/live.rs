@@ -53,7 +53,7 @@ fn read(said: &[u8], pod: (&str, &str), before: bool) -> Answer<Facts> {
         let hidden = report.unknown.iter().chain(its().flat_map(|one| &one.unknown)).next();
         let why = hidden.map(|unknown| format!("{}: {}", unknown.source, unknown.why)).or(report.notes.last().cloned());
         let why = clean(&why.unwrap_or_default(), 300);
-        return Answer::failed(FaultKind::NotAsked, format!("it cannot tell: {why}"));
+        return Answer::failed(FaultKind::NotAsked, format!("unknown: {why}"));
     }
     let of_node =
         report.node_findings.iter().filter_map(|one| Some((one.pods.iter().find(|pod| is_it(pod))?, &one.finding)));

@@ -12,11 +12,11 @@ const AFTER_HELP: &str = "Exit codes: 0 nothing is stuck, 1 usage or failure, 2 
 4 nothing is stuck in what was scanned, and not everything was
 Commands in an answer are POSIX sh";
 
-/// Says what holds whatever is stuck in Terminating, and what to do about it.
+/// Show what keeps objects in Terminating, and what to do about it.
 ///
 /// Without an argument: everything that is stuck in the cluster. With one: that object, as in
 /// `ns/shop`, `pod/db-0 -n shop`, `pvc/data`, `pv/…`, `crd/…`, `node/…`, or TYPE/NAME of any resource
-/// the server knows; or all of one type, as in `pods`. It reads and explains; it never deletes, patches or evicts.
+/// the server knows; or all of one type, as in `pods`. It only reads; it never deletes, patches or evicts.
 #[derive(Debug, Parser)]
 #[command(
     name = "kubectl-why_terminating",
@@ -50,19 +50,19 @@ pub enum Command {
         /// bash, zsh, fish
         shell: clap_complete::Shell,
     },
-    /// Wait until an object is deleted, as `kubectl wait --for=delete` does, and say what holds it when time is up
+    /// Wait until an object is deleted, as `kubectl wait --for=delete` does; on timeout show what holds it
     Wait {
         /// TYPE/NAME, or TYPE NAME
         #[arg(num_args = 1.., required = true, value_name = "TYPE/NAME")]
         object: Vec<String>,
-        /// How long: 30s, 5m; 0 looks once, a negative time waits for a week
+        /// How long: 30s, 5m; 0 checks once, a negative time waits for a week
         #[arg(long, default_value = "30s", value_parser = waiting, allow_hyphen_values = true)]
         timeout: Duration,
         /// How to look and how to answer
         #[command(flatten)]
         flags: Box<Flags>,
     },
-    /// Say the versions of the plugin, of the API server, and of the agents and the service in the cluster
+    /// Show the versions of the plugin, the API server, the agents and the service
     Version {
         /// Only the plugin's, without a cluster
         #[arg(long)]
@@ -74,9 +74,9 @@ pub enum Command {
         #[command(flatten)]
         flags: Box<ConnectionFlags>,
     },
-    /// Judge a saved state, without a cluster
+    /// Explain a saved state, without a cluster
     Judge {
-        /// What --save-state wrote
+        /// A file that --save-state wrote
         file: PathBuf,
         /// How to answer
         #[command(flatten)]
@@ -90,32 +90,32 @@ pub struct Flags {
     /// Only this namespace
     #[arg(short, long)]
     pub namespace: Option<String>,
-    /// All namespaces (the default, where you may list them)
+    /// All namespaces (the default, if you have permission to list them)
     #[arg(short = 'A', long, conflicts_with = "namespace")]
     pub all_namespaces: bool,
-    /// Scan every kind to its end, Secrets too (metadata only); without it large kinds are scanned as far as 3 s and 20 MB
-    /// allow
+    /// Scan every kind to its end, Secrets too (metadata only); without it large kinds are scanned for 3 s and 20 MB in
+    /// all
     #[arg(long)]
     pub all_kinds: bool,
-    /// Ask kubelets through the API server what they logged about a pod that they do not finish (NodeLogQuery; takes
-    /// your right to get nodes/proxy, which is root on the node: nobody should be given it for this)
+    /// Read what kubelets logged about pods that they do not finish (NodeLogQuery through the API server; needs your
+    /// right to get nodes/proxy, which is root on the node: do not grant it for this)
     #[arg(long)]
     pub kubelet_log: bool,
-    /// Ask the agents of the nodes now, by a command in their pods, instead of reading what they last said; with --before,
-    /// who holds the volumes of running pods now (takes your right to create pods/exec in their namespace, which is root
-    /// on the nodes: nobody should be given it for this)
+    /// Run `check` in the agents' pods now, instead of reading their last Events; with --before, also name the processes
+    /// that hold the volumes of running pods (needs your right to create pods/exec in their namespace, which is root on
+    /// the nodes: do not grant it for this)
     #[arg(long, conflicts_with = "watch")]
     pub live: bool,
-    /// Say what would hold TYPE/NAME, and what would be lost, if it were deleted (a node: drained) now
+    /// Show what would hold TYPE/NAME, and what would be lost, if it were deleted (a node: drained) now
     #[arg(long, conflicts_with = "watch")]
     pub before: bool,
     /// How to reach the cluster
     #[command(flatten)]
     pub connection: ConnectionFlags,
-    /// Follow what was asked about, and answer again when something changed
+    /// Follow, and answer again after each change
     #[arg(short, long, conflicts_with = "save_state")]
     pub watch: bool,
-    /// Keep what was asked and answered, for `judge`
+    /// Save all answers of the API server to this file, for `judge`
     #[arg(long, value_name = "FILE")]
     pub save_state: Option<PathBuf>,
     /// How to answer
@@ -141,19 +141,19 @@ pub struct ConnectionFlags {
     /// The API server's address
     #[arg(short, long, value_name = "URL", value_parser = address)]
     pub server: Option<String>,
-    /// The certificates that the API server's must come from
+    /// CA file for the API server's certificate
     #[arg(long, value_name = "FILE", conflicts_with = "insecure_skip_tls_verify")]
     pub certificate_authority: Option<PathBuf>,
-    /// The certificate to show the API server
+    /// Client certificate file
     #[arg(long, value_name = "FILE")]
     pub client_certificate: Option<PathBuf>,
-    /// The key of that certificate
+    /// Key file of the client certificate
     #[arg(long, value_name = "FILE")]
     pub client_key: Option<PathBuf>,
-    /// The name that the API server's certificate must have, instead of that in its address
+    /// Server name to check in the API server's certificate, instead of the host in its address
     #[arg(long, value_name = "NAME")]
     pub tls_server_name: Option<String>,
-    /// Do not check the API server's certificate: somebody else may answer
+    /// Do not check the API server's certificate (insecure: another server can answer)
     #[arg(long)]
     pub insecure_skip_tls_verify: bool,
     /// The bearer token to use
@@ -162,16 +162,16 @@ pub struct ConnectionFlags {
     /// The user to act as
     #[arg(long = "as", value_name = "USER")]
     pub impersonate: Option<String>,
-    /// A group to act as a member of; may be given several times
+    /// A group to act as a member of; repeatable
     #[arg(long = "as-group", value_name = "GROUP", requires = "impersonate")]
     pub impersonate_groups: Vec<String>,
     /// The uid to act as
     #[arg(long = "as-uid", value_name = "UID", requires = "impersonate")]
     pub impersonate_uid: Option<String>,
-    /// Have the API server send its answers uncompressed
+    /// Request uncompressed answers from the API server
     #[arg(long)]
     pub disable_compression: bool,
-    /// How long one request may take: 10s, 1m30s; 0 for as long as it takes
+    /// Time limit of one request: 10s, 1m30s; 0 for none
     #[arg(long, default_value = "10s", value_parser = seconds)]
     pub request_timeout: Duration,
 }
@@ -179,13 +179,13 @@ pub struct ConnectionFlags {
 /// How to answer.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct AnswerFlags {
-    /// The form of the answer; without it a screen of all root causes, or the tree of the object that was named
+    /// Output format [default: a screen of all root causes, or the tree of a named object]
     #[arg(short, long, value_enum)]
     pub output: Option<Output>,
     /// The whole chain and all steps of one root cause: its eight digits on the first screen, in an alert or on the page
     #[arg(long, value_name = "ID", conflicts_with_all = ["no_headers"])]
     pub explain: Option<RootId>,
-    /// Leave out the table's head
+    /// Leave out the header of the table
     #[arg(long)]
     pub no_headers: bool,
     /// Whether to use colour
@@ -220,9 +220,9 @@ pub enum Output {
     Yaml,
     /// What is stuck, one name per line
     Name,
-    /// A drawing for Graphviz
+    /// A graph for Graphviz
     Dot,
-    /// A drawing for Markdown
+    /// A graph for Markdown
     Mermaid,
 }
 

@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn flags_and_their_values() {
-        assert_eq!(offered(&["--no-h"]), ["--no-headers | Leave out the table's head", ":4"]);
+        assert_eq!(offered(&["--no-h"]), ["--no-headers | Leave out the header of the table", ":4"]);
         assert_eq!(
             offered(&["-o", "t"]),
             ["table | One line per root cause", "tree | What holds it, and what to do", ":4"]

@@ -33,7 +33,7 @@ impl Refusal {
     /// In words.
     pub fn words(&self) -> &'static str {
         match self {
-            Refusal::NothingToSee => "there is no such thing, or you may not see it",
+            Refusal::NothingToSee => "not found, or you have no permission to see it",
             Refusal::TooEarly => "nothing has been judged yet",
             Refusal::RightsUnknown => "the API server does not say what you may see; ask again",
         }

@@ -24,7 +24,7 @@ pub fn routes() -> Vec<Route> {
     };
     let (incident, root) = ("/incidents/{id}", "The roots, again whenever they differ");
     vec![
-        json("/stuck", "What the plugin tells, as JSON", schema::<Answer<ClusterReport>>, get(api::stuck)),
+        json("/stuck", "The plugin's report, as JSON", schema::<Answer<ClusterReport>>, get(api::stuck)),
         json("/roots", "One line for each root cause", schema::<Answer<Roots>>, get(api::roots)),
         json(
             "/objects/{group}/{kind}/{namespace}/{name}",

@@ -46,7 +46,7 @@ fn timeline(incident: &Incident) -> Vec<(Timestamp, String)> {
     if let Some(end) = &incident.end {
         lines.push((
             end.at,
-            if end.seen { "it was gone" } else { "it was seen to be gone, after nobody had looked" }.to_owned(),
+            if end.seen { "it was gone" } else { "it was found to be gone, after a time without scans" }.to_owned(),
         ));
         for left in &end.left_behind {
             let (node, root) = (escape(&left.node), escape(&left.root.subject));
@@ -58,17 +58,17 @@ fn timeline(incident: &Incident) -> Vec<(Timestamp, String)> {
 }
 
 fn ending(incident: &Incident) -> String {
-    let Some(end) = &incident.end else { return "It is not over.".to_owned() };
+    let Some(end) = &incident.end else { return "It has not ended.".to_owned() };
     if incident.was_forced() {
-        return "**It went while something on its node still held it**: it was deleted by force, or its finalizers \
-            were taken away. What the agent still saw afterwards stands above; that was left behind."
+        return "**It was deleted while something on its node still held it**: it was force-deleted, or its finalizers \
+            were removed. What the agent still saw afterwards is listed above; that was left behind."
             .to_owned();
     }
     let last: Vec<&str> = incident.last_held_by().map(|hold| hold.cause.id).collect();
     match (end.seen, last.as_slice()) {
-        (false, _) => "It went while nobody looked, so what released it is not known.".to_owned(),
+        (false, _) => "It was deleted during a time without scans, so what released it is unknown.".to_owned(),
         (true, []) => "Nothing was found to hold it at its end.".to_owned(),
-        (true, last) => format!("It went when this was over, or was taken out of the way: {}.", last.join(", ")),
+        (true, last) => format!("It was deleted when this ended or was removed: {}.", last.join(", ")),
     }
 }
 

@@ -16,7 +16,7 @@ causes! {
         .safe(&[
             step("See the Events of the garbage collector")
                 .run("kubectl get events -n {namespace} --field-selector reason=OwnerRefInvalidNamespace").typed(),
-            step("Have whoever creates the object leave that owner reference out"),
+            step("Change the creator of the object: leave that owner reference out"),
         ])
         .danger(Danger::new("Putting a finalizer on the object to keep it", "It then stays in Terminating for ever."))
         .sources(&["reference: garbage collector, OwnerRefInvalidNamespace"])
@@ -27,7 +27,7 @@ causes! {
     OWNER_KIND_UNKNOWN = Cause::cluster(ClusterArea::Finalizer, "OwnerKindUnknown")
         .title("An object is not collected, because its owner's kind or scope is wrong")
         .meaning("The owner's kind is not served any more (its CRD is gone), or a cluster-scoped object names an owner \
-            that is namespaced. The garbage collector cannot tell whether the owner is gone and keeps the object. It \
+            that is namespaced. The garbage collector does not know whether the owner is gone and keeps the object. It \
             is not being deleted; an owner of it that is deleted with --cascade=foreground waits for it all the same, if \
             its reference has blockOwnerDeletion.")
         .proof("An owner reference whose apiVersion and kind discovery does not have, although every API of that group \

@@ -66,7 +66,7 @@ causes! {
             "The machine runs, and with it the containers of its pods: every replacement is a second copy on the same \
                 data.",
         ))
-        .sources(&["reference: telling kubelet, machine and network apart"])
+        .sources(&["reference: distinguishing kubelet, machine and network"])
         .event_reason("NodeKubeletSilent")
         .outranked_by(&[&KUBELET_NOT_RUNNING, &KUBELET_STOPPED, &KUBELET_SYNC_LOOP_HUNG])
         .diagnosis(Proven::Observation)
@@ -77,7 +77,7 @@ causes! {
         .holds_from_the_start()
         .title("The node's machine is stopped, as its cloud says")
         .meaning("The node is silent and carries the cloud's taint for a stopped instance, which stays until the node is \
-            Ready again. While the machine is off its pods are not running, and nobody is there to finish their \
+            Ready again. While the instance is off its pods are not running, and no kubelet finishes their \
             deletion.")
         .proof("Ready is Unknown, the node has the taint node.cloudprovider.kubernetes.io/shutdown, and no agent on it \
             spoke after that. That the machine still is stopped only its cloud can say.")
@@ -150,7 +150,7 @@ causes! {
         .meaning("The out-of-service taint removes pods only while the node is not ready, only pods that are being \
             deleted already, and evicts with effect NoExecute only those that do not tolerate it.")
         .proof("The node has the taint node.kubernetes.io/out-of-service, and pods that are being deleted are there two \
-            minutes later. Where nothing tells since when it has the taint, as kubectl writes no time, it is probable. Where \
+            minutes later. Where the taint has no time, as with kubectl, it is probable. Where \
             the node is Ready the taint holds nothing, and its pods have causes of their own.")
         .safe(&[
             SEE_NODE,

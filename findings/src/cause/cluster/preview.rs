@@ -9,7 +9,7 @@ causes! {
         .title("An aggregated API is served from the namespace that would be deleted")
         .meaning("A namespace is deleted only when every group of the API can be listed. The pods of this namespace \
             are deleted first, and with them the server behind an APIService: from then on this namespace and every \
-            other one that is deleted waits for an API that nobody can bring back there.")
+            other one that is deleted waits for an API that cannot be brought back there.")
         .proof("The namespace is not deleted yet, and the spec.service of an APIService lies in it.")
         .safe(&[
             step("See which APIs these are").run("kubectl get apiservices -o wide"),

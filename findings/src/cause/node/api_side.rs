@@ -36,7 +36,7 @@ causes! {
             kubelet reports another phase before it waits for volumes, so it is still at or before StopPodSandbox \
             (a network plugin fails) or the release of devices (DRA), or it cannot report its status. Volumes that are \
             mounted are not its reason yet. A pod of which a container never ran is Pending to the end; there only \
-            cpu.weight tells.")
+            cpu.weight shows it.")
         .proof("CRI lists no container as RUNNING and no sandbox as READY, the phase in the API is Running although \
             the deadline has passed (or Pending, and the cgroup's cpu.weight is not lowered, as it is while volumes are \
             awaited), and volumes or the cgroup of the pod are left. Which of the three it is shows only in the \
@@ -69,8 +69,8 @@ causes! {
         .meaning("The kubelet has released everything and its final status is in the API. What keeps the object is on \
             the API side: a finalizer that its controller has not removed. Nothing on this node can help.")
         .proof("The pod's phase is terminal, metadata.finalizers is not empty, and nothing of the pod is left on the \
-            node, or its cgroup is removed (since 1.27 that comes last). While more is left it is told as what the \
-            object waits for then.")
+            node, or its cgroup is removed (since 1.27 that comes last). While more is left, it is reported as what the \
+            object waits for after that.")
         .safe(&[
             step("Look at metadata.finalizers of the pod, find the controller that owns each, and bring it back; it \
                 removes its own finalizer when its work is done"),
@@ -95,7 +95,7 @@ causes! {
         .safe(&[
             step("Read the kubelet's reason")
                 .read(log_of!("kubelet", "-15min", "\"status for pod\"")),
-            step("Ask the API side what keeps {pod}: kubectl why-terminating tells of a webhook that cannot be called; one that \
+            step("Ask the API side what keeps {pod}: kubectl why-terminating names a webhook that cannot be called; one that \
                 answers and refuses is named in the kubelet's log only"),
             step("Repair that webhook or policy: the kubelet then deletes the object by itself, within 10 s"),
         ])

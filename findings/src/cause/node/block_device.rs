@@ -8,7 +8,7 @@ causes! {
     BLOCK_DEVICE_SUSPENDED = Cause::gate(Gate::ContainersStopped, "BlockDeviceSuspended")
         .title("A device-mapper device is suspended")
         .meaning("The device below the file system (a logical volume, a multipath map, an encrypted volume) is \
-            suspended: somebody has stopped it to change its table, and it was not resumed. All that is written to it \
+            suspended: it was stopped to change its table, and not resumed. All that is written to it \
             waits, and so do the tasks that write, in state D without acting on SIGKILL.")
         .proof("A thread is D with SIGKILL pending, and has not run between two looks at least a quarter of a second \
             apart; the descriptor of its system call is on a mount whose device is, or is built on, one with \

@@ -38,7 +38,7 @@ causes! {
             or UnmapPodDevice failed.")
         .safe(&[
             step("See what is built on the device").run("lsblk {device}"),
-            step("Deactivate the layer in its own way: vgchange -an for an LVM volume group, dmsetup remove for a \
+            step("Deactivate the layer: vgchange -an for an LVM volume group, dmsetup remove for a \
                 device mapper volume; both refuse one that is in use"),
             step("Keep LVM on the nodes away from volumes of pods (filter in lvm.conf)"),
         ])

@@ -142,7 +142,7 @@ causes! {
             SIGKILL before it is thawed, so the container never ends. With cgroup v2 SIGKILL gets through, but the \
             stop signal is not handled, so the container ends only after its whole grace period.")
         .proof("v1: freezer.state of the cgroup or a parent says FROZEN or FREEZING (freezer.self_freezing and \
-            freezer.parent_freezing tell which). v2: cgroup.freeze is 1 and cgroup.events says frozen 1.")
+            freezer.parent_freezing show which). v2: cgroup.freeze is 1 and cgroup.events says frozen 1.")
         .safe(&[
             step("Find out who froze the cgroup (a paused container, a checkpoint, a runc that died halfway) and let \
                 it finish if it still works"),
@@ -180,7 +180,7 @@ causes! {
         ])
         .danger(Danger::new(
             "kubectl delete pod --force",
-            "The driver may not have been told that the volume is free; mounted elsewhere it can be damaged.",
+            "The driver may not have unpublished the volume; mounted elsewhere it can be damaged.",
         ))
         .sources(&["reference: kubelet HasPossiblyMountedVolumesForPod, ReduceCPULimits"])
         .event_reason("PodVolumeRemembered")

@@ -7,8 +7,8 @@ causes! {
     /// A completed pod's volume is in use.
     COMPLETED_POD_VOLUME_BUSY = Cause::gate(Gate::VolumesUnmounted, "CompletedPodVolumeBusy")
         .title("A volume of a completed pod cannot be unmounted, because a process uses it")
-        .meaning("The pod has ended by itself (a Job that is done) and nobody has deleted it, so nothing is \
-            Terminating and no event tells it. The kubelet unmounts its volumes all the same, and the kernel says \
+        .meaning("The pod has ended by itself (a finished Job) and was not deleted, so nothing is \
+            Terminating and no event reports it. The kubelet unmounts its volumes all the same, and the kernel says \
             \"target is busy\": a process outside of the pod uses one. As long as it is mounted the volume cannot be \
             detached, and the next pod that needs it on another node waits.")
         .proof("The API says Succeeded or Failed, all containers are terminated for 15 s and more, and there is no \
@@ -16,7 +16,7 @@ causes! {
             /proc/<pid>/{fd,cwd,root,exe}, the mnt_id in /proc/<pid>/fdinfo or a mapping of a process points to that \
             mount, or to a copy that propagation ties to it.")
         .safe(&[
-            step("End {comm} (pid {pid}) in its own way; a plain SIGTERM lets it write its data")
+            step("Stop {comm} (pid {pid}) cleanly: SIGTERM lets it write its data")
                 .run("kill {pid}").lab("completed-pod").if_known(),
             step("The process belongs to {owner}: stop or restart that instead, if it would start it again").if_known(),
             step("When the holder is gone, wait: the kubelet's next try unmounts the volume"),

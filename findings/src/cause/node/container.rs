@@ -13,11 +13,11 @@ causes! {
             fault.")
         .proof("metadata.deletionTimestamp (it already includes the grace period) lies in the future.")
         .safe(&[
-            step("Wait until the grace period is over").lab("grace"),
+            step("Wait until the grace period has ended").lab("grace"),
             step("Read the log of container {container} if the application should have ended by now: a preStop hook or \
                 a handler of the stop signal may wait for something")
                 .run("{crictl} --runtime-endpoint {cri_endpoint} logs --tail 50 {container}"),
-            step("If nobody needs the orderly end, shorten it: kubectl delete pod with a smaller --grace-period (at \
+            step("If you do not need the orderly end, shorten it: kubectl delete pod with a smaller --grace-period (at \
                 least 1); what the application has not written by then is lost"),
         ])
         .danger(Danger::new(
@@ -57,7 +57,7 @@ causes! {
     KILL_NOT_ATTEMPTED = Cause::gate(Gate::ContainersStopped, "KillNotAttempted")
         .title("The kubelet has not tried to kill the containers yet")
         .meaning("The deadline has passed, but no process of the pod has SIGKILL pending or is exiting, and none is \
-            held by the kernel: nobody has sent it. The kubelet's pod worker has not come to the termination. It still waits for a \
+            held by the kernel: the signal was not sent. The kubelet's pod worker has not come to the termination. It still waits for a \
             SyncPod in progress (an image pull, a container start) or for a fresh list from the PLEG.")
         .proof("CRI says RUNNING past deletionTimestamp; every task of the containers is alive without SIGKILL (0x100) \
             in SigPnd or ShdPnd and not in D, T or frozen. No Killing event exists, or kubelet_pleg_last_seen is old.")
@@ -132,7 +132,7 @@ causes! {
 
     /// conmon and the container process are both gone.
     CONMON_GONE = Cause::gate(Gate::ContainersStopped, "ConmonGone")
-        .title("conmon is gone and nobody recorded the exit")
+        .title("conmon is gone and the exit was not recorded")
         .meaning("CRI-O learns of an exit from a file that conmon writes. Here conmon and the container's process are \
             both gone and the file was never written. CRI-O keeps reporting a running container.")
         .proof("The runtime is CRI-O; CRI says RUNNING; the container's pid and its conmon do not exist, and \

@@ -10,7 +10,7 @@ causes! {
         .title("The CSI driver is not registered on this node")
         .meaning("Only its CSI driver can unpublish this volume, and that driver is not registered with the kubelet: \
             it was uninstalled, evicted, or its DaemonSet no longer selects this node. The kubelet tries again and \
-            again and finds nobody to call.")
+            again and finds no driver to call.")
         .proof("vol_data.json names the driver; no socket in plugins_registry and none in plugins/<driver> belongs to \
             it. The kubelet says: driver name … not found in the list of registered CSI drivers. Of a raw block volume \
             nothing may be left in the pod's directory: its device is at volumeDevices/publish/<volume>/<pod uid> below \
@@ -23,7 +23,7 @@ causes! {
         ])
         .danger(Danger::new(
             "Unmounting by hand and deleting vol_data.json",
-            "The driver is never told: the volume stays staged or attached, and mounting it elsewhere can fail or \
+            "The driver never learns of it: the volume stays staged or attached, and mounting it elsewhere can fail or \
                 damage data.",
         ))
         .sources(&["spiffe-helm-charts#437", "ibm-spectrum-scale-csi#246", "kubernetes#120268"])
@@ -62,7 +62,7 @@ causes! {
     /// The driver has come back, and the kubelet has not tried again since.
     CSI_DRIVER_BACK = Cause::gate(Gate::VolumesUnmounted, "CsiDriverBack")
         .title("The CSI driver has come back, and the kubelet's next try is due")
-        .meaning("The volume's CSI driver was made or came back a moment ago. What the kubelet tried before found nobody \
+        .meaning("The volume's CSI driver was made or came back a moment ago. The kubelet's earlier tries found no driver \
             to call, and it waits up to 2 min 2 s between two tries, so it may not have asked the driver since. Its next \
             try should unmount the volume; this is progress, not a fault.")
         .proof("The driver's registration socket, or its own, is younger than 2 min 2 s, and nothing holds the volume. \
@@ -92,7 +92,7 @@ causes! {
             mount. It waits without end and logs nothing at its default verbosity.")
         .proof("statx says that volumes/kubernetes.io~csi/<volume>/mount is a mount root, nothing holds it, the driver \
             is registered, and neither an error nor another try for this volume is seen over several minutes, as the \
-            kubelet's /metrics tell where they may be read.")
+            kubelet's /metrics show where they can be read.")
         .safe(&[
             step("Unmount the target; a plain umount writes everything back and refuses a mount in use")
                 .run("umount {path}").lab("csi-left-mounted").if_known(),
@@ -128,7 +128,7 @@ causes! {
         ])
         .danger(Danger::new(
             "Unmounting the target and removing its directory",
-            "It does not help: a kubelet that remembers the volume repeats the same error. The driver is never told, \
+            "It does not help: a kubelet that remembers the volume repeats the same error. The driver never learns of it, \
                 so the volume stays staged.",
         ))
         .sources(&["kubernetes#116847", "kubernetes#126607", "longhorn#3207", "reference: tested on Kubernetes 1.36"])
@@ -151,7 +151,7 @@ causes! {
         ])
         .danger(Danger::new(
             "Deleting vol_data.json, or unmounting by hand",
-            "An empty file becomes a missing one, which fails the same way, and the driver is never told.",
+            "An empty file becomes a missing one, which fails the same way, and the driver never learns of it.",
         ))
         .sources(&["kubernetes#108217", "reference: tested on Kubernetes 1.36"])
         .event_reason("PodVolumeDataMissing")

@@ -7,9 +7,9 @@ causes! {
     /// A task writes to a file system that is frozen.
     FILE_SYSTEM_FROZEN = Cause::gate(Gate::ContainersStopped, "FileSystemFrozen")
         .title("A file system is frozen and has not been thawed")
-        .meaning("Somebody has frozen the file system, as is done for the moment of a snapshot or a backup (fsfreeze, \
-            a hook of a backup program, a guest agent), and has not thawed it. Whoever writes to it waits in state D \
-            and does not act on SIGKILL. It can also not be unmounted.")
+        .meaning("The file system was frozen, as for the moment of a snapshot or a backup (fsfreeze, \
+            a hook of a backup program, a guest agent), and not thawed. Processes that write to it wait in state D, \
+            where SIGKILL has no effect. It cannot be unmounted either.")
         .proof("A thread is D with SIGKILL pending in the wait for a superblock's freeze protection \
             (percpu_rwsem_wait), and has not run between two looks at least a quarter of a second apart; its system \
             call writes, and the call's descriptor is on this mount. Where the call has a path, of the file systems on \

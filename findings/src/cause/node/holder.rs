@@ -36,7 +36,7 @@ causes! {
         .proof("The mount is in the kubelet's mountinfo, and a link of /proc/<pid>/{fd,cwd,root,exe} or the mnt_id in \
             /proc/<pid>/fdinfo of a process in the same mount namespace points to that mount.")
         .safe(&[
-            step("End {comm} (pid {pid}) in its own way; a plain SIGTERM lets it write its data")
+            step("Stop {comm} (pid {pid}) cleanly: SIGTERM lets it write its data")
                 .run("kill {pid}").lab("open-fd").if_known(),
             step("The process belongs to {owner}: stop or restart that instead, if it would start it again").if_known(),
             step("When the holder is gone, wait: the kubelet's next try unmounts the volume"),
@@ -45,7 +45,7 @@ causes! {
         .danger(Danger::new(
             "umount -l of the volume",
             "The mount vanishes from view while the process keeps writing. The volume is then detached or mounted \
-                elsewhere under its hands: data can be damaged.",
+                elsewhere while it is still writing: data can be damaged.",
         ))
         .sources(&["reference: kubelet umount \"target is busy\"", "kubernetes#89181"])
         .event_reason("PodVolumeBusy")
@@ -90,7 +90,7 @@ causes! {
         ])
         .danger(Danger::new(
             "umount -l of the volume, or deleting the backing file",
-            "The loop device keeps writing to a file nobody sees any more; its file system is lost.",
+            "The loop device keeps writing to a file without a name; its file system is lost.",
         ))
         .sources(&["reference: /sys/block/loopN/loop/backing_file"])
         .event_reason("PodVolumeBusy")
@@ -119,7 +119,7 @@ causes! {
         .title("A process in another mount namespace uses a propagated copy of the volume")
         .meaning("The pod's mount was propagated into another container, typically of an agent that mounts the host's \
             directories, and a process there has an open file or its cwd in the copy. The host's unmount would take \
-            the copy along, so it fails with \"target is busy\". lsof and fuser on the host may name nobody.")
+            the copy along, so it fails with \"target is busy\". lsof and fuser on the host can miss it.")
         .proof("/proc/<pid>/mountinfo of another mount namespace has the same major:minor and root, joined by shared: \
             or master: to the kubelet's mount, and an fd, cwd, root, exe or mapping of a process there is on it.")
         .safe(&[
@@ -130,7 +130,7 @@ causes! {
         ])
         .danger(Danger::new(
             "umount -l on the host",
-            "The process in the other container keeps using the volume while everybody believes that it is free to be \
+            "The process in the other container keeps using the volume, which then looks free to be \
                 detached.",
         ))
         .sources(&["dell-csm#146", "blob-csi-driver#474", "reference: experiment, open fd in a slave copy"])
@@ -150,7 +150,7 @@ causes! {
             step("End or restart {comm} (pid {pid}), which uses the subPath").run("kill {pid}").lab("subpath-busy")
                 .if_known(),
             step("When the holder is gone, wait: the kubelet unmounts the subPath and then the volume"),
-            step("If nobody holds it any more and it stays, unmount the subPath").run("umount {path}"),
+            step("If nothing holds it any more and it stays, unmount the subPath").run("umount {path}"),
         ])
         .danger(Danger::new(
             "rm -rf below volume-subpaths",

@@ -11,7 +11,7 @@ causes! {
             socket (SCM_RIGHTS) and it has not received them. Such a descriptor keeps its file open and the mount in \
             use, and stands in no descriptor table: neither lsof nor fuser finds it.")
         .proof("The mount is in the kubelet's mountinfo, a search of all processes found no holder, and \
-            /proc/<pid>/fdinfo of a unix socket says scm_fds above 0. Which file was sent nobody tells, so it is only \
+            /proc/<pid>/fdinfo of a unix socket says scm_fds above 0. No source shows which file was sent, so it is only \
             probable, and nothing that is proven gives way to it. A process of another pod that has the file system \
             nowhere in its mount table is blamed only where nothing else is found.")
         .safe(&[
@@ -23,7 +23,7 @@ causes! {
         ])
         .danger(Danger::new(
             "umount -l of the volume",
-            "Whoever receives the descriptor keeps writing to a volume that looks free: data can be damaged once it is \
+            "The receiver of the descriptor keeps writing to a volume that looks free: data can be damaged once it is \
                 attached elsewhere.",
         ))
         .sources(&["reference: net/unix/af_unix.c unix_show_fdinfo"])

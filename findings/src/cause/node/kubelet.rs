@@ -10,7 +10,7 @@ causes! {
     /// No kubelet process runs on the node.
     KUBELET_NOT_RUNNING = Cause::node("KubeletNotRunning")
         .title("The kubelet does not run")
-        .meaning("No kubelet process was found on this node. Nobody stops containers, unmounts volumes or reports a \
+        .meaning("No kubelet process was found on this node. Nothing stops containers, unmounts volumes or reports a \
             status, so every terminating pod here stays as it is. The containers themselves may run on.")
         .proof("The scan of /proc was complete, saw the host's processes, and found no kubelet (nor a process of \
             k3s, RKE2, k0s, microk8s, MicroShift or KubeEdge that is or contains one) outside of pods.")
@@ -30,8 +30,8 @@ causes! {
     /// The kubelet's process is stopped.
     KUBELET_STOPPED = Cause::node("KubeletStopped")
         .title("The kubelet is stopped")
-        .meaning("Somebody has stopped the kubelet's process (SIGSTOP, a debugger, a frozen job): it does not run \
-            until it is continued (SIGCONT). Nobody stops containers, unmounts volumes or reports a status, so every \
+        .meaning("The kubelet's process is stopped (SIGSTOP, a debugger, a frozen job): it does not run \
+            until it is continued (SIGCONT). Nothing stops containers, unmounts volumes or reports a status, so every \
             terminating pod here stays as it is. The containers themselves keep running.")
         .proof("/proc/<kubelet>/stat says state T (stopped) or t (stopped by a debugger).")
         .safe(&[

@@ -29,7 +29,7 @@ causes! {
         .title("The container runs on in the guest of a sandboxed runtime")
         .meaning("The pod runs under a VM or sandboxed runtime (Kata, gVisor, wasm). Its processes are in a guest and \
             cannot be seen from the node; what runs here is their monitor, which is not killed when a container is. So \
-            it cannot be told from here whether nobody has asked the container to stop, or whether the guest cannot.")
+            the node does not show whether the container was never asked to stop, or the guest cannot stop.")
         .proof("CRI lists the container as RUNNING past its deadline, and the process that stands in the bundle of its \
             sandbox runs another shim than containerd-shim-runc-*. What happens in the guest only the shim knows, so \
             this is never more than probable.")

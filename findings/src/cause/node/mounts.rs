@@ -54,7 +54,7 @@ causes! {
         .title("The volume is mounted twice on one path")
         .meaning("Two mounts lie on the volume's path, one upon the other. After a restart the kubelet has a volume \
             published again, and a driver that does not look first mounts it once more. An unmount takes only the upper \
-            one away; the driver says OK, the kubelet finds that the path is still a mount, and nobody tries again.")
+            one away; the driver says OK, the kubelet finds that the path is still a mount, and it does not try again.")
         .proof("The kubelet's mountinfo has two or more lines with the volume's path as mount point, nothing holds it, \
             and they stand upon each other. Who mounted it twice is a guess.")
         .safe(&[
@@ -101,7 +101,7 @@ causes! {
         ))
         .danger(Danger::new(
             "umount -l of the upper mount",
-            "What other pods have mounted below it stays mounted for them and can be unmounted by nobody.",
+            "What other pods have mounted below it stays mounted for them, and cannot be unmounted any more.",
         ))
         .sources(&["kubernetes#65110", "kubernetes#65879", "kubernetes#68740", "kubernetes#131308", "k3s#11806"])
         .event_reason("PodVolumePathAmbiguous")
@@ -215,7 +215,7 @@ causes! {
         ])
         .danger(Danger::new(
             "rm -rf of the volume's directory",
-            "The kubelet does that itself. What somebody has mounted below it, and the kubelet stops at, is deleted too.",
+            "The kubelet does that itself. Mounts below it, at which the kubelet stops, lose their files too.",
         ))
         .sources(&["reference: kubelet emptyDir, os.RemoveAll"])
         .event_reason("PodVolumeFilesNotRemoved")

@@ -14,7 +14,7 @@ causes! {
         .proof("CRI lists RUNNING containers with a pod UID that the API server does not know on this node, and has not \
             known for longer than their grace period, which the agent that runs all the time sees; static and mirror \
             pods are excluded, also one whose manifest sets a uid (the annotation kubernetes.io/config.source of its \
-            sandbox is not api). When nobody saw since when, or within the grace period, it is only probable.")
+            sandbox is not api). When its start was not seen, or within the grace period, it is only probable.")
         .safe(&[
             step("Check whether a replacement runs on the same data and, if so, scale it down first"),
             step("If it was deleted less than its grace period ago ({grace_seconds} s), wait: the kubelet is stopping it"),
@@ -81,7 +81,7 @@ causes! {
         .danger(Danger::new(
             "Moving or deleting vol_data.json",
             "The kubelet remembers the volume and cannot ask for it any more: UnmountVolume.NewUnmounter failed, ten \
-                times a second, and the driver is never told, so the volume stays staged.",
+                times a second, and the driver never learns of it, so the volume stays staged.",
         ))
         .sources(&["reference: seen on a real kubelet 1.36", "reference: kubelet reconstructVolumes, csi_mounter.go"])
         .event_reason("OrphanedPodDirectory")

@@ -21,7 +21,7 @@ causes! {
             step("End the parent that does not reap, {comm} (pid {parent_pid}), unless it is a shim, the runtime or \
                 the kubelet: the zombie then goes to a process that reaps it")
                 .run("kill {parent_pid}").lab("zombie-foreign-parent").if_known(),
-            step("If the parent outside is the shim, the runtime or the kubelet, restart that one in its own way; \
+            step("If the parent outside is the shim, the runtime or the kubelet, restart that one; \
                 otherwise end the exec or nsenter session that started it"),
             step("If pid {parent_pid} does not react, kill it; work it has not finished is lost")
                 .run("kill -9 {parent_pid}").if_known(),

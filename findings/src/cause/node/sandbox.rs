@@ -21,7 +21,7 @@ causes! {
         ])
         .danger(Danger::new(
             "crictl rm -f of the container, or deleting its bundle",
-            "UNKNOWN does not mean dead: a process may still run and write, and after the removal nobody tracks it.",
+            "UNKNOWN does not mean dead: a process may still run and write, and after the removal nothing tracks it.",
         ))
         .sources(&["reference: containerd state load, kubelet ConvertPodStatusToRunningPod"])
         .event_reason("PodContainerStateUnknown")

@@ -14,7 +14,7 @@ causes! {
             there, and it is the init of a container that is RUNNING in the CRI, or a member of a pid namespace whose \
             init waits in zap_pid_ns_processes (then the tracer is not a member of it).")
         .safe(&[
-            step("Tell who debugs there to detach or to quit"),
+            step("Detach or quit the debugger"),
             step("End the tracer, {comm} (pid {tracer_pid}): what it traces goes back to its parent")
                 .run("kill {tracer_pid}").lab("traced-zombie").if_known(),
             step("If pid {tracer_pid} is stopped or does not react, kill it").run("kill -9 {tracer_pid}").if_known(),

@@ -14,7 +14,7 @@ causes! {
         .proof("A thread is D with SIGKILL pending in SigPnd or ShdPnd, or exiting (PF_EXITING in its flags), in the \
             same kernel function and with the same count of context switches in two looks at least a quarter of a \
             second apart, and no FUSE or NFS wait is recognised. One that waits \
-            for the lock of a pipe is told only where no other wait is: a task that splices keeps it. A busy disk makes a task wait too: until two minutes \
+            for the lock of a pipe is reported only where no other wait is: a task that splices keeps it. A busy disk makes a task wait too: until two minutes \
             after the deadline it is only probable.")
         .safe(&[
             step("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack").if_known(),

@@ -113,7 +113,7 @@ fn matches_writers(lister: &Lister, diagnosis: &mut Diagnosis, group: &str, plur
         Some(served) if !served.iter().any(|version| versions.contains(version)) => Match::No,
         Some(served) if served.iter().all(|version| versions.contains(version)) => Match::Yes,
         Some(_) => Match::Perhaps(
-            "is asked about some of the kind's versions alone, and which one whoever updates it uses is not known",
+            "is called for some versions of the kind only, and the version that the writer uses is unknown",
         ),
         None => Match::Perhaps("is asked about some versions alone, and which ones are served could not be seen"),
     }

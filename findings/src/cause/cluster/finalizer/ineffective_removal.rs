@@ -8,8 +8,8 @@ causes! {
     FINALIZER_NOT_FOR_THIS_KIND = Cause::cluster(ClusterArea::Finalizer, "FinalizerNotForThisKind")
         .holds_from_the_start()
         .title("No controller removes this finalizer from objects of this kind")
-        .meaning("The finalizer is known, and its controller removes it from other kinds only. Somebody set it on this \
-            object by hand, or by a template, and nothing removes it there.")
+        .meaning("The finalizer is known, and its controller removes it from other kinds only. On this \
+            object it was set by hand, or by a template, and nothing removes it there.")
         .proof("docs/finalizers.md names the kinds that the finalizer is removed from, and the object's is not among \
             them. A later version of its controller may look at more kinds, so it is probable.")
         .safe(&[

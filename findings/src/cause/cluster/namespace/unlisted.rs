@@ -16,7 +16,7 @@ causes! {
         .safe(&[
             DECIDE,
             step("See which of them has the finalizer, and nothing of their content; if that is refused, ask \
-                somebody who may list them")
+                a user with permission to list them")
                 .run("kubectl -n {namespace} get {type} -o custom-columns=NAME:.metadata.name,FINALIZERS:.metadata.finalizers")
                 .if_known(),
             step("See whether the program that removes {finalizer} runs, and let it finish; its name mostly begins \

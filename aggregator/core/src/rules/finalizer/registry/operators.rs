@@ -22,7 +22,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .on("VirtualMachine, VirtualMachineInstanceMigration, VirtualMachineSnapshot, …")
         .released_by("KubeVirt")
         .when("the virtual machine, migration, snapshot or backup has ended")
-        .lost("Virtual machines, disks or snapshots stay that nobody manages")
+        .lost("Orphaned virtual machines, disks or snapshots remain")
         .source("kubevirt/kubevirt: staging/src/kubevirt.io/api/core/v1/types.go"),
     known(&[Is("tigera.io/cni-protector")])
         .on("ServiceAccount, ClusterRole and ClusterRoleBinding of calico-node and calico-cni-plugin")
@@ -88,7 +88,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .on("VMCluster, VMAgent, VMAlert, … and what is created for them")
         .released_by("VictoriaMetrics' operator")
         .when("what it has created for the object is deleted")
-        .lost("Deployments, Services and Secrets stay that nobody manages")
+        .lost("Orphaned Deployments, Services and Secrets remain")
         .source("VictoriaMetrics/operator: internal/controller/operator/factory/finalize/common.go"),
     known(&[Is("deletion.finalizers.rabbitmqclusters.rabbitmq.com")])
         .on("RabbitmqCluster")
@@ -101,9 +101,9 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .released_by("Zalando's Postgres operator")
         .when(
             "the cluster's StatefulSet, Services and Secrets are deleted, and its claims with all data unless the operator \
-                is told to keep these (enable_persistent_volume_claim_deletion)",
+                is configured to keep these (enable_persistent_volume_claim_deletion)",
         )
-        .lost("StatefulSets, Services and Secrets stay that nobody manages")
+        .lost("Orphaned StatefulSets, Services and Secrets remain")
         .source("zalando/postgres-operator: pkg/cluster/cluster.go"),
     known(&[Is("kopf.zalando.org/KopfFinalizerMarker")])
         .on("any kind")
@@ -143,7 +143,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .released_by("Rancher's cattle-cluster-agent, which sets it on every Deployment,")
         .program("cattle-cluster-agent")
         .when("it sees the deletion; nothing is cleaned up")
-        .lost("Nothing: the migration that it was for is over")
+        .lost("Nothing: the migration that it was for has ended")
         .is_empty()
         .source("rancher/rancher: pkg/controllers/dashboard/systemcharts/controller.go"),
     known(&[StartsWith("wrangler.cattle.io/")])
