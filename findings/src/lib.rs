@@ -29,7 +29,7 @@ mod verdict;
 
 pub use cause::{
     Advice, Area, Budget, Cause, CauseRef, Circumstance, Circumstances, Cleanup, ClusterArea, Controller, Danger,
-    Existence, Patience, Proven, Users,
+    Existence, Patience, Proven, Unread, Users,
 };
 pub use fault::{FaultKind, errno};
 pub use finalizer_patch::finalizer_patch;

@@ -17,8 +17,10 @@ pub enum Controller {
     Hidden,
     /// It is a part of the server of k3s or RKE2.
     InServer,
-    /// What could show it was not readable, or shows nothing of this finalizer.
+    /// What could show it shows nothing of this finalizer.
     Unknown,
+    /// It may run unseen: what could show it was not readable, or one of several that run may be it.
+    Unseen,
 }
 
 /// Whether an object exists.
@@ -50,8 +52,21 @@ pub enum Budget {
     All,
     /// Too few of its pods are ready.
     TooFewReady,
+    /// The same, and with all of them ready it would still allow none.
+    TooFewReadyOfAll,
     /// Nobody has counted its pods since it was made or changed.
     NotCounted,
+}
+
+/// Of which kind the objects are that cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// Of one whose list fails.
+    Listed,
+    /// Secrets: every other kind can be listed, and they are not.
+    Secrets,
+    /// That is not known.
+    Unknown,
 }
 
 /// Who uses an object that waits for the last of them.
@@ -84,6 +99,8 @@ pub enum Circumstance {
     Budget(Budget),
     /// Who uses the object.
     Users(Users),
+    /// Of which kind the objects are that cannot be read.
+    Unread(Unread),
 }
 
 impl Circumstance {
@@ -96,7 +113,8 @@ impl Circumstance {
             Circumstance::Controller(Controller::Absent) => "no controller was found",
             Circumstance::Controller(Controller::Hidden) => "its controller runs where workloads do not show it",
             Circumstance::Controller(Controller::InServer) => "its controller is a part of the server of k3s or RKE2",
-            Circumstance::Controller(Controller::Unknown) => "it is not known whether its controller runs",
+            Circumstance::Controller(Controller::Unknown) => "nothing shows which controller it has",
+            Circumstance::Controller(Controller::Unseen) => "its controller may run unseen",
             Circumstance::Cleanup(Cleanup::Pending) => "its clean-up may not be done",
             Circumstance::Cleanup(Cleanup::Nothing) => "nothing is left to clean up",
             Circumstance::Node(Existence::Present) => "the Node exists",
@@ -107,11 +125,17 @@ impl Circumstance {
             Circumstance::Users(Users::None) => "nothing uses it any more",
             Circumstance::Users(Users::Elsewhere) => "only objects of other namespaces name one that is called so",
             Circumstance::Users(Users::Unknown) => "it is not known what uses it",
+            Circumstance::Unread(Unread::Listed) => "the list of one kind fails",
+            Circumstance::Unread(Unread::Secrets) => "every kind but Secrets can be listed",
+            Circumstance::Unread(Unread::Unknown) => "the kind is not known",
             Circumstance::Budget(Budget::OfProgram) => "a program looks after the budget or its pods",
             Circumstance::Budget(Budget::NoneUnavailable) => "the budget's maxUnavailable is 0",
             Circumstance::Budget(Budget::All) => "the budget wants as many pods as there are",
             Circumstance::Budget(Budget::NotCounted) => "the budget's pods have not been counted",
             Circumstance::Budget(Budget::TooFewReady) => "too few of its pods are ready",
+            Circumstance::Budget(Budget::TooFewReadyOfAll) => {
+                "too few of its pods are ready, and it wants as many as there are"
+            }
             Circumstance::Class(Existence::Present) => "the class that it names exists",
             Circumstance::Class(Existence::Gone) => "the class that it names does not exist",
         }

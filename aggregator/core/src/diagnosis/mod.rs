@@ -68,6 +68,8 @@ pub struct Diagnosis {
     pub refusals: BTreeSet<Refusal>,
     /// Whether an answer that may change this is still out.
     pub pending: bool,
+    /// How many answers could not be had so far, each time that one was wanted: between two counts something was not seen.
+    pub failures: usize,
 }
 
 impl Diagnosis {
@@ -116,7 +118,10 @@ impl Diagnosis {
                 self.pending = true;
                 Ok(None)
             }
-            Answer::Failed(fault) => Err(fault),
+            Answer::Failed(fault) => {
+                self.failures += 1;
+                Err(fault)
+            }
         }
     }
 

@@ -85,6 +85,21 @@ impl<'a> Lister<'a> {
         matches!(self.state.subject, Subject::Before { .. })
     }
 
+    /// Whether the deletion of this was requested, and is not only assumed.
+    pub fn is_going(&self, meta: &Meta) -> bool {
+        meta.deletion_timestamp.is_some_and(|at| !self.is_before() || at < self.state.at)
+    }
+
+    /// `is being deleted`; of what is only assumed to be, `would be deleted`.
+    pub fn deletion(&self, meta: &Meta) -> &'static str {
+        if self.is_going(meta) { "is being deleted" } else { "would be deleted" }
+    }
+
+    /// The same of a namespace.
+    pub fn namespace_deletion(&self, name: &str) -> &'static str {
+        self.namespace(name).seen().map_or("is being deleted", |namespace| self.deletion(&namespace.metadata))
+    }
+
     /// What is to be asked when all this came up.
     pub fn questions(&self, Trace { mut questions, silent_nodes, .. }: Trace) -> BTreeSet<Question> {
         let all = self.state.answers.get(&agent_events::question(None));

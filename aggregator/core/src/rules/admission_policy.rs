@@ -106,6 +106,14 @@ pub fn suspect(lister: &Lister, diagnosis: &mut Diagnosis, target: &ObjectRef, r
     })
 }
 
+/// What is seen beside a policy that may refuse the request: that makes it no more than probable.
+pub fn beside(diagnosis: &mut Diagnosis, suspect: Option<RootCause>, root: RootCause) -> RootCause {
+    let Some(suspect) = suspect else { return root };
+    let policy = suspect.steps.last().map_or(String::new(), |step| step.subject.clone());
+    diagnosis.causes.push(suspect);
+    root.probable(format!("that {policy} does not refuse the request: its expressions are not evaluated here"))
+}
+
 /// What became of a policy and a binding that an error names.
 pub enum Named {
     /// Its parameters are gone; `diagnosis` says so now.

@@ -137,7 +137,7 @@ fn pods_of(
     if !pods.is_empty() {
         let names: Vec<String> = pods.iter().map(|pod| pod.metadata.name.clone()).collect();
         let subject = format!("{} of it", count(names.len(), "pod"));
-        steps.push(Step::named(subject, format!("{}: {}", some(&names, 3), not_ready(&pods))));
+        steps.push(Step::named(subject, format!("{}: {}", some(&names, 3), not_ready(lister, &pods))));
     }
     Backend::NoEndpoint { steps, workload, node: lost }
 }
@@ -175,13 +175,13 @@ fn lost(lister: &Lister, diagnosis: &mut Diagnosis, name: &str) -> bool {
     node.is_some_and(|node| condition(&node.status.conditions, "Ready").is_some_and(|ready| ready.status != "True"))
 }
 
-fn not_ready(pods: &[&Pod]) -> String {
+fn not_ready(lister: &Lister, pods: &[&Pod]) -> String {
     let waiting =
         pods.iter().flat_map(|pod| pod.status.init_container_statuses.iter().chain(&pod.status.container_statuses));
     let mut reasons: Vec<&str> =
         waiting.filter_map(|container| Some(container.state.waiting.as_ref()?.reason.as_str())).collect();
     reasons.extend(pods.iter().filter(|pod| pod.spec.node_name.is_empty()).map(|_| "not scheduled"));
-    reasons.extend(pods.iter().filter(|pod| pod.metadata.deletion_timestamp.is_some()).map(|_| "being deleted"));
+    reasons.extend(pods.iter().filter(|pod| lister.is_going(&pod.metadata)).map(|_| "being deleted"));
     reasons.sort_unstable();
     reasons.dedup();
     reasons.retain(|reason| !reason.is_empty());

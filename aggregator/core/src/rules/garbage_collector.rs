@@ -1,10 +1,10 @@
 //! What keeps the garbage collector from its work: a kind that it cannot list, an owner that it cannot look up, a right that
 //! was taken from it.
 
-use findings::cause;
+use findings::{Placeholder, cause};
 
-use super::crd;
 use super::finalizer::rights::{self, Permission};
+use super::{api_service, crd};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::state::*;
@@ -13,6 +13,8 @@ const NAME: &str = "garbage collector";
 
 /// As what it works, and its role.
 const ACCOUNT: (&str, &str) = ("kube-system", "generic-garbage-collector");
+/// It patches owners and dependents and never updates them (kubernetes: pkg/controller/garbagecollector/operations.go).
+const CHANGE: &[&str] = &["patch"];
 const ROLE: &str = "system:controller:generic-garbage-collector";
 /// A role that the API server makes at the same time: where it is not there either, roles decide nothing.
 const NEIGHBOUR: &str = "system:controller:namespace-controller";
@@ -20,25 +22,51 @@ const NEIGHBOUR: &str = "system:controller:namespace-controller";
 /// From this minor version on it starts although a kind cannot be listed (kubernetes#125796).
 const STARTS_WITHOUT_ALL: u32 = 32;
 
-/// Says in `diagnosis` what keeps it from an object that it should delete or update; whether there is something.
-pub fn is_kept_from(lister: &Lister, diagnosis: &mut Diagnosis, target: &ObjectRef, meta: &Meta) -> bool {
-    let before = (diagnosis.causes.len(), diagnosis.waits_for.len());
-    owner_out_of_reach(lister, diagnosis, meta);
+/// Says in `diagnosis` what keeps it from patching an object; whether there is something.
+pub fn is_kept_from(lister: &Lister, diagnosis: &mut Diagnosis, target: &ObjectRef) -> bool {
     let found = not_started(lister, diagnosis).or_else(|| forbidden(lister, diagnosis, target));
+    let is_kept = found.is_some();
     diagnosis.causes.extend(found);
-    (diagnosis.causes.len(), diagnosis.waits_for.len()) != before
+    is_kept
 }
 
-/// It looks up every owner of an object before it touches the object (kubernetes:
+/// The same of a dependent that it should delete: it looks up every owner of that first (kubernetes:
 /// pkg/controller/garbagecollector/garbagecollector.go, `classifyReferences`).
-fn owner_out_of_reach(lister: &Lister, diagnosis: &mut Diagnosis, meta: &Meta) {
-    let Some(discovery) = lister.discovery().seen() else { return };
-    for owner in &meta.owner_references {
-        let (group, version) = owner.group_version();
-        if !group.is_empty() && discovery.is_stale(group) {
-            diagnosis.wait_for(ObjectRef::api_service(group, version));
-        }
-    }
+pub fn is_kept_from_dependent(lister: &Lister, diagnosis: &mut Diagnosis, target: &ObjectRef, meta: &Meta) -> bool {
+    let found = owner_out_of_reach(lister, diagnosis, target, meta);
+    let is_out_of_reach = found.is_some();
+    diagnosis.causes.extend(found);
+    is_kept_from(lister, diagnosis, target) || is_out_of_reach
+}
+
+/// An owner whose API does not answer. Without its APIService the kind is not served, and the owner is not found either.
+fn owner_out_of_reach(
+    lister: &Lister,
+    diagnosis: &mut Diagnosis,
+    target: &ObjectRef,
+    meta: &Meta,
+) -> Option<RootCause> {
+    let discovery = lister.discovery().seen()?;
+    let is_dead = |owner: &&Owner| {
+        let (group, _) = owner.group_version();
+        !group.is_empty() && discovery.is_stale(group)
+    };
+    let owner = meta.owner_references.iter().find(is_dead)?;
+    let (group, version) = owner.group_version();
+    let api = ObjectRef::api_service(group, version);
+    let its = api_service::explain(lister, &api);
+    diagnosis.pending |= its.pending;
+    let Owner { api_version, kind, name, .. } = owner;
+    let words = format!("the {NAME} cannot look up its owner {kind} {name} of {api_version}, and keeps it");
+    let found = RootCause::below(&cause::OWNER_API_NOT_ANSWERING, target)
+        .same_as(&api)
+        .name(Placeholder::ApiService, &api.name)
+        .step(Step::about(target, &words))
+        .evidence(format!("ownerReferences of {target}"), format!("{api_version} {kind} {name}"));
+    let Some(root) = its.causes.first() else { return Some(found.step(Step::about(&api, &its.words))) };
+    let found = if root.here { found } else { found.step(Step::about(&api, &its.words)) };
+    let evidence = root.draft.evidence.iter().map(|one| (&one.source, &one.says));
+    Some(root.steps.iter().cloned().fold(found.with_evidence(evidence), RootCause::step))
 }
 
 /// A kind whose objects cannot be converted cannot be listed, and it waits for the lists of all kinds.
@@ -70,12 +98,12 @@ fn not_started(lister: &Lister, diagnosis: &mut Diagnosis) -> Option<RootCause> 
 /// Its role grants it to change everything; that may have been taken away.
 fn forbidden(lister: &Lister, diagnosis: &mut Diagnosis, target: &ObjectRef) -> Option<RootCause> {
     let account = (ACCOUNT.0.to_owned(), ACCOUNT.1.to_owned());
-    let Permission::Not(why) = rights::may_change(lister, diagnosis, &account, target) else { return None };
+    let Permission::Not(why) = rights::may(lister, diagnosis, &account, CHANGE, target) else { return None };
     let roles = diagnosis.silently(lister.list::<Role>(known::CLUSTER_ROLES, Scope::All))?;
     if !roles.iter().any(|role| role.metadata.name == NEIGHBOUR) {
         return None;
     }
-    let words = format!("may not change {}: {why}", target.resource.for_kubectl());
+    let words = format!("may not patch {}: {why}", target.resource.for_kubectl());
     Some(
         RootCause::below(&cause::GARBAGE_COLLECTOR_FORBIDDEN, target)
             .same_as(ROLE)

@@ -20,7 +20,8 @@ const MAX_DEPENDENTS: usize = 3;
 /// `foregroundDeletion`: the garbage collector takes it off when no dependent blocks any more.
 pub fn foreground(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) {
     let seen = diagnosis.unknown.len();
-    let dependents = blocking(lister, target, meta, diagnosis);
+    let is_blocked = |owner: &Owner| owner.uid == meta.uid && owner.block_owner_deletion;
+    let dependents = dependents(lister, target, diagnosis, &is_blocked);
     if diagnosis.pending {
         return;
     }
@@ -53,6 +54,35 @@ pub fn foreground(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &
     }
 }
 
+/// `orphan`: the garbage collector first takes the object off the owners of each dependent, with a patch of that.
+pub fn orphan(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) {
+    let is_owned = |owner: &Owner| owner.uid == meta.uid;
+    let dependents = dependents(lister, target, diagnosis, &is_owned);
+    let mut refused = false;
+    let mut suspect = None;
+    for (dependent, its) in dependents.iter().take(MAX_DEPENDENTS) {
+        let request = Request::about(dependent, its, "UPDATE");
+        refused |= webhook::refuses(lister, diagnosis, &[request]);
+        refused |= garbage_collector::is_kept_from(lister, diagnosis, dependent);
+        suspect = suspect.or_else(|| admission_policy::suspect(lister, diagnosis, dependent, request));
+    }
+    if let Some((dependent, _)) = dependents.first() {
+        let words = "its ownerReferences still name the object";
+        suspect = suspect.map(|root| root.under(Step::about(dependent, words)));
+    }
+    if refused || diagnosis.pending {
+        return;
+    }
+    by_controller_manager(lister, target, meta, "orphan", &cause::ORPHAN_FINALIZER_PENDING, diagnosis);
+    match diagnosis.causes.pop() {
+        Some(root) => {
+            let root = admission_policy::beside(diagnosis, suspect, root);
+            diagnosis.causes.push(root);
+        }
+        None => diagnosis.causes.extend(suspect),
+    }
+}
+
 /// Why the garbage collector has not deleted these dependents; nothing when that was said in `diagnosis`.
 fn not_deleted(
     lister: &Lister,
@@ -82,26 +112,24 @@ fn not_deleted(
         };
         let request = Request::about(dependent, its, operation);
         refused |= webhook::refuses(lister, diagnosis, &[request]);
-        refused |= garbage_collector::is_kept_from(lister, diagnosis, dependent, its);
+        refused |= garbage_collector::is_kept_from_dependent(lister, diagnosis, dependent, its);
         suspect = suspect.or_else(|| admission_policy::suspect(lister, diagnosis, target, request));
     }
     if refused || diagnosis.pending {
         return None;
     }
-    diagnosis.causes.extend(suspect);
-    Some(
-        RootCause::below(&cause::FOREGROUND_DEPENDENTS_REMAIN, target)
-            .step(Step::named(count(names.len(), "dependent"), format!("not being deleted yet: {}", some(&names, 3))))
-            .evidence(target.to_string(), "finalizer foregroundDeletion"),
-    )
+    let root = RootCause::below(&cause::FOREGROUND_DEPENDENTS_REMAIN, target)
+        .step(Step::named(count(names.len(), "dependent"), format!("not being deleted yet: {}", some(&names, 3))))
+        .evidence(target.to_string(), "finalizer foregroundDeletion");
+    Some(admission_policy::beside(diagnosis, suspect, root))
 }
 
-/// What blocks: the nearest kinds are looked through first, the others when none of these does.
-fn blocking<'a>(
+/// What has such an owner: the nearest kinds are looked through first, the others when none of these has one.
+fn dependents<'a>(
     lister: &Lister<'a>,
     target: &ObjectRef,
-    meta: &Meta,
     diagnosis: &mut Diagnosis,
+    is_it: &dyn Fn(&Owner) -> bool,
 ) -> Vec<(ObjectRef, &'a Meta)> {
     let Some(discovery) = diagnosis.required("API discovery", "what it owns", lister.discovery()) else {
         return Vec::new();
@@ -121,21 +149,21 @@ fn blocking<'a>(
     let (near, others): (Vec<Resource>, Vec<Resource>) =
         discovery.deletable_namespaced().into_iter().partition(is_near);
     let near: Vec<Resource> = cluster_wide.into_iter().chain(near).collect();
-    let found = owned(lister, target, meta, diagnosis, &near);
+    let found = owned(lister, target, is_it, diagnosis, &near);
     if !found.is_empty() || diagnosis.pending {
         return found;
     }
-    let found = owned(lister, target, meta, diagnosis, &others);
+    let found = owned(lister, target, is_it, diagnosis, &others);
     if !found.is_empty() || diagnosis.pending || target.namespace.is_none() {
         return found;
     }
-    owned(lister, target, meta, diagnosis, &discovery.deletable_cluster_wide())
+    owned(lister, target, is_it, diagnosis, &discovery.deletable_cluster_wide())
 }
 
 fn owned<'a>(
     lister: &Lister<'a>,
     target: &ObjectRef,
-    meta: &Meta,
+    is_it: &dyn Fn(&Owner) -> bool,
     diagnosis: &mut Diagnosis,
     resources: &[Resource],
 ) -> Vec<(ObjectRef, &'a Meta)> {
@@ -154,8 +182,7 @@ fn owned<'a>(
             }
         };
         for object in objects.unwrap_or_default() {
-            let mut owners = object.metadata.owner_references.iter();
-            if owners.any(|owner| owner.uid == meta.uid && owner.block_owner_deletion) {
+            if object.metadata.owner_references.iter().any(is_it) {
                 found.push((
                     ObjectRef {
                         kind: served.as_ref().map_or(resource.plural.clone(), |(_, served)| served.kind.clone().into()),

@@ -124,8 +124,8 @@ fn not_released(
         None => {
             let update = Request::about(target, &volume.metadata, "UPDATE");
             let policy = admission_policy::suspect(lister, diagnosis, target, update);
-            diagnosis.causes.extend(policy);
-            RootCause::here(&cause::PV_DELETION_PENDING, target, words).name(Placeholder::Pv, &target.name)
+            let root = RootCause::here(&cause::PV_DELETION_PENDING, target, words).name(Placeholder::Pv, &target.name);
+            admission_policy::beside(diagnosis, policy, root)
         }
     };
     diagnosis.causes.push(root);

@@ -82,9 +82,9 @@ fn protection(lister: &Lister, target: &ObjectRef, claim: &Claim, diagnosis: &mu
 fn not_released(lister: &Lister, target: &ObjectRef, claim: &Claim, diagnosis: &mut Diagnosis) -> RootCause {
     let update = Request::about(target, &claim.metadata, "UPDATE");
     let policy = admission_policy::suspect(lister, diagnosis, target, update);
-    diagnosis.causes.extend(policy);
     let words = format!("{}; no pod uses it", diagnosis.words);
-    RootCause::here(&cause::PVC_PROTECTION_NOT_RELEASED, target, words)
+    let root = RootCause::here(&cause::PVC_PROTECTION_NOT_RELEASED, target, words);
+    admission_policy::beside(diagnosis, policy, root)
 }
 
 /// Pods that are not being deleted and hold the claim, all of them.

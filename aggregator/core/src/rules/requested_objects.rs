@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use findings::FaultKind;
-
 use super::phrases::{some, within};
 use super::scan::{self, Scan};
 use crate::diagnosis::Diagnosis;
@@ -233,19 +231,18 @@ pub fn pods_on<'a>(lister: &Lister<'a>, node: &str) -> Answer<Vec<&'a Pod>> {
     lister.select(known::PODS, Scope::All, Select::Fields(format!("spec.nodeName={node}")))
 }
 
-/// A resource of a dead API is unknown too, so only a server that knows all of its own can say no.
+/// A mistyped word, or a resource of an API that does not answer: neither can be looked up.
 fn unknown_word(word: &str, discovery: &Discovery, about: &mut Diagnosis) {
     let stale: Vec<String> = discovery.stale().map(|served| format!("{}/{}", served.group, served.version)).collect();
-    if stale.is_empty() {
-        about.missing = true;
-        about.words = format!(
-            "the server doesn't have a resource type {word:?}; `kubectl api-resources` lists them. Give TYPE, \
-             TYPE/NAME or nothing, for example: kubectl why-terminating pod/db-0 -n shop"
-        );
-    } else {
-        let why = format!("the server knows no resource of this name, and does not know those of {}", stale.join(", "));
-        about.hidden(word, Fault::new(FaultKind::Stale, why), "everything about it");
-    }
+    let unlisted = match stale.as_slice() {
+        [] => String::new(),
+        some => format!(" (it does not list those of {}, whose API does not answer)", some.join(", ")),
+    };
+    about.missing = true;
+    about.words = format!(
+        "the server doesn't have a resource type {word:?}{unlisted}; `kubectl api-resources` lists them. Give TYPE, \
+         TYPE/NAME or nothing, for example: kubectl why-terminating pod/db-0 -n shop"
+    );
 }
 
 /// A node: what is being deleted on it.

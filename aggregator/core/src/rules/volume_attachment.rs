@@ -97,9 +97,20 @@ fn failing(
             return;
         }
     }
-    let mut words = words;
-    let mut root = base(&cause::VOLUME_DETACH_FAILS, target, attachment)
+    let root = base(&cause::VOLUME_DETACH_FAILS, target, attachment)
         .evidence(target.to_string(), format!("status.detachError: {}", quote(&error.message, 400)));
+    let (root, words) = with_absent(lister, attachment, diagnosis, root, words);
+    diagnosis.causes.push(root.at_itself(target, words));
+}
+
+/// Says which of its Node and its volume do not exist.
+fn with_absent(
+    lister: &Lister,
+    attachment: &Attachment,
+    diagnosis: &mut Diagnosis,
+    mut root: RootCause,
+    mut words: String,
+) -> (RootCause, String) {
     for gone in [
         ObjectRef::node(&attachment.spec.node_name),
         ObjectRef::cluster_wide(known::VOLUMES, &attachment.spec.source.persistent_volume_name),
@@ -118,7 +129,7 @@ fn failing(
         }
         diagnosis.silently(is_gone);
     }
-    diagnosis.causes.push(root.at_itself(target, words));
+    (root, words)
 }
 
 /// The Secret a detach needs went with its namespace.
@@ -170,6 +181,7 @@ fn idle(lister: &Lister, target: &ObjectRef, attachment: &Attachment, diagnosis:
         Existence::Gone => format!("{words}; CSIDriver {driver} does not exist"),
         Existence::Present => words,
     };
+    let (base, words) = with_absent(lister, attachment, diagnosis, base, words);
     let root = base
         .at_itself(target, words)
         .given(Circumstance::Controller(controller))

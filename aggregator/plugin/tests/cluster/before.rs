@@ -496,3 +496,23 @@ fn a_crd_of_a_release_takes_its_objects_everywhere() {
     let said = notes(&looked);
     assert!(said.contains("widgets.example.com: 1 Widget in 1 namespace (elsewhere 1)."), "{said}");
 }
+
+/// Nothing of it has happened yet.
+#[test]
+fn no_text_speaks_of_the_deletion_as_if_it_had_begun() {
+    let own_webhook = shop().webhook("DELETE", "", "configmaps").change(
+        "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+        "guard",
+        |one| one["webhooks"][0]["clientConfig"]["service"]["namespace"] = "shop".into(),
+    );
+    let without_workload = operator(shop(), "shop", 0).without("/apis/apps/v1/deployments", "op");
+    for world in [operator(shop(), "shop", 1), operator(shop(), "shop", 0), without_workload, own_webhook] {
+        let looked = before(world, "ns", "shop");
+        assert!(!looked.causes().is_empty());
+        let findings = looked.report.roots.iter().map(|root| &root.finding);
+        let text: Vec<String> =
+            findings.map(|one| format!("{:?} {:?} {:?}", one.chain, one.evidence, one.missing)).collect();
+        let text = format!("{text:?} {:?}", looked.report.notes);
+        assert!(!text.contains("being deleted") && !text.contains("Terminating"), "{text}");
+    }
+}

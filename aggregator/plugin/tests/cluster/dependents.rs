@@ -149,7 +149,52 @@ fn a_dead_api_of_another_owner_keeps_the_garbage_collector_from_a_dependent() {
         pod["metadata"]["ownerReferences"].as_array_mut().unwrap().push(other);
     });
     let looked = look(world, object("job", "etl", "report"));
-    assert_eq!(looked.causes(), ["ApiServiceWithoutService"], "{:#?}", looked.report);
+    assert_eq!(looked.causes(), ["OwnerApiNotAnswering"], "{:#?}", looked.report);
+    looked.assert_chain(
+        0,
+        &[
+            "Job etl/report: Terminating",
+            "Pod etl/report-1: the garbage collector cannot look up its owner Run r of gone.example.com/v1",
+            "APIService v1.gone.example.com: not available",
+            "Service addon/api: does not exist",
+        ],
+    );
+    // Without the APIService the kind of that owner is not served, and the dependent stays all the same.
+    let commands = looked.commands();
+    assert!(commands.iter().all(|it| !it.contains("delete apiservice")), "{commands:?}");
+    assert!(commands.iter().any(|it| it == "kubectl edit pod report-1 -n etl"), "{commands:?}");
+}
+
+/// To orphan a dependent is to patch it, and whatever refuses that holds the owner.
+#[test]
+fn what_refuses_the_update_of_a_dependent_holds_an_owner_that_orphans() {
+    let owned = |policy: &str| {
+        let world = healthy().active("a").held("v1", "ConfigMap", "a", "orph", &["orphan"]).with(json!({
+            "kind": "ServiceAccount", "metadata": {"name": "dep", "namespace": "a", "uid": "dep", "ownerReferences": [
+                {"apiVersion": "v1", "kind": "ConfigMap", "name": "orph", "uid": "ConfigMap-orph"}
+            ]}
+        }));
+        world.with(crate::policies::policy("", policy))
+    };
+    let asked = |world| look(world, object("cm", "a", "orph"));
+    let looked = asked(owned("serviceaccounts"));
+    let at = looked.causes().iter().position(|cause| *cause == "PolicyMayRefuse").unwrap();
+    looked.assert_chain(
+        at,
+        &[
+            "ConfigMap a/orph: ",
+            "ServiceAccount a/dep: its ownerReferences",
+            "ValidatingAdmissionPolicy limit: bound by",
+        ],
+    );
+    let commands = looked.commands();
+    let try_it = "kubectl annotate serviceaccount dep -n a why-terminating=try --dry-run=server";
+    assert!(commands.iter().any(|it| it == try_it), "{commands:?}");
+    let other = looked.report.roots.iter().find(|root| root.finding.cause.id == "OrphanFinalizerPending").unwrap();
+    assert_eq!(other.finding.confidence, Confidence::Probable, "a policy may refuse it");
+    assert_eq!(asked(owned("secrets")).causes(), ["OrphanFinalizerPending"]);
+    let webhook = owned("secrets").webhook("UPDATE", "", "serviceaccounts");
+    assert_eq!(asked(webhook).causes(), ["WebhookBlocksUpdate"]);
 }
 
 fn deployment() -> World {

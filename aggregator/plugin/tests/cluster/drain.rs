@@ -90,6 +90,15 @@ fn a_budget_that_allows_none_says_why() {
         ],
     );
     assert!(looked.commands().contains(&"kubectl describe poddisruptionbudget web -n shop".to_owned()));
+    let steps = |looked: &Looked| {
+        let steps = looked.report.roots.iter().flat_map(|root| &root.finding.remedy.steps);
+        steps.map(|step| step.text.clone()).collect::<Vec<_>>().join("\n")
+    };
+    assert!(steps(&looked).contains("; the budget then allows an eviction"), "{}", steps(&looked));
+    // Were all ready, it would still allow none.
+    let looked = asked(world(budget("web", 0, 1, 2, 2)));
+    assert!(!steps(&looked).contains("then allows an eviction"), "{}", steps(&looked));
+    assert!(steps(&looked).contains("with all of them ready it still allows no eviction"), "{}", steps(&looked));
     // As many as there are: no eviction will ever be allowed. The pod that is not ready may go.
     let looked = asked(world(budget("web", 0, 2, 2, 2)));
     let causes = looked.causes();
@@ -152,6 +161,17 @@ fn the_steps_of_a_budget_follow_what_it_says() {
 }
 
 /// That it should be deleted is known.
+/// Nothing requests an eviction where Karpenter does not run: that it "empties" the node would be false.
+#[test]
+fn a_node_that_karpenter_should_empty_where_there_is_no_karpenter() {
+    let world = shop().with_cluster_wide("karpenter.sh", "nodeclaims", "NodeClaim");
+    let looked = asked(world.with(pod("web-0", "True", |_| {})).terminated_by_karpenter("node-a"));
+    assert_eq!(looked.causes(), ["FinalizerControllerGone"], "{:#?}", looked.report);
+    assert!(!looked.chain(0).join("\n").contains("Karpenter should empty it"), "{:?}", looked.chain(0));
+    let evidence = format!("{:?}", looked.report.roots[0].finding.evidence);
+    assert!(evidence.contains("shop/web-0"), "{evidence}");
+}
+
 #[test]
 fn a_node_that_is_deleted_and_never_reported_has_one_root() {
     let world = |finalizer: &str| {
@@ -385,7 +405,7 @@ fn karpenter_leaves_pods_alone_that_ask_for_it() {
         .reports("/apis/karpenter.sh/v1/nodeclaims", "pool-x", json!({"nodeName": "node-a"}));
     let looked = look(world, object("nodeclaim", "", "pool-x"));
     assert_eq!(looked.causes(), ["DrainPodDeclines"], "{:#?}", looked.report);
-    assert!(looked.chain(0)[1].starts_with("Node node-a: Karpenter empties it"), "{:?}", looked.chain(0));
+    assert!(looked.chain(0)[1].starts_with("Node node-a: Karpenter should empty it"), "{:?}", looked.chain(0));
 }
 
 /// The Machines of another cluster may have nodes of the same names.

@@ -507,3 +507,81 @@ fn a_finalizer_that_a_webhook_puts_back() {
         assert_eq!(look(other, everything()).causes(), ["FinalizerControllerFailing"]);
     }
 }
+
+/// Three finalizers that a person set on one object: what each is called leads to a Deployment, where nothing better does.
+#[test]
+fn a_finalizer_leads_to_the_deployment_that_is_called_as_it_begins() {
+    let names = ["alpha", "beta", "gamma"];
+    let finalizers = names.map(|name| format!("{name}.example.com/cleanup"));
+    let world = || {
+        let all = finalizers.each_ref().map(String::as_str);
+        let world = healthy().active("a").held("v1", "ConfigMap", "a", "all", &all);
+        world.set_by("/api/v1/configmaps", "all", "kubectl-patch")
+    };
+    let asked = |world| look(world, object("cm", "a", "all"));
+    // They may change no ConfigMap: a name alone calls for no right.
+    let with = |name: &'static str| move |world: World| world.deployment("ops", name, 1, 1);
+    let looked = asked(with("alpha")(with("beta-controller")(with("gamma")(world()))));
+    assert_eq!(looked.causes(), ["FinalizerOwnerUnknown"; 3], "{:#?}", looked.report);
+    let mut ends: Vec<String> = (0..3).map(|root| looked.chain(root).last().unwrap().clone()).collect();
+    ends.sort_unstable();
+    for (end, deployment) in ends.iter().zip(["ops/alpha", "ops/beta-controller", "ops/gamma"]) {
+        assert!(
+            end.starts_with(&format!("Deployment {deployment}: has the name that the finalizer begins with")),
+            "{ends:?}"
+        );
+    }
+    assert!(looked.report.roots.iter().all(|root| root.finding.confidence == Confidence::Probable));
+    // One that may, and does not run.
+    let looked = asked(world().deployment("ops", "beta", 1, 0).may_change("ops", "beta", "", "configmaps"));
+    let mut causes = looked.causes();
+    causes.sort_unstable();
+    assert_eq!(causes, ["FinalizerControllerNotReady", "FinalizerOwnerUnknown", "FinalizerOwnerUnknown"]);
+    let down = looked.report.roots.iter().find(|root| root.finding.cause.id == "FinalizerControllerNotReady").unwrap();
+    assert_eq!(down.finding.confidence, Confidence::Probable);
+    // The domain of a company names no program.
+    let plain = healthy().active("a").held("v1", "ConfigMap", "a", "all", &["example.com/hold"]);
+    let looked = asked(plain.deployment("ops", "example", 1, 1));
+    assert_eq!(looked.chain(0).len(), 1, "{:?}", looked.chain(0));
+}
+
+/// What removes the finalizer may run: only what was seen allows to go on without it.
+#[test]
+fn the_last_resort_is_not_printed_where_the_controller_may_run_unseen() {
+    let removes = |looked: &Looked| looked.commands().iter().any(|it| it.contains("--type=json -p"));
+    let roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+    let asked = |world: World| look(world, object("widget", "team", "w"));
+    assert!(removes(&asked(widget())), "no role names the kind");
+    let looked = asked(widget().refuse(roles, 403, "clusterroles is forbidden"));
+    assert_eq!(looked.causes(), ["FinalizerOwnerUnknown"], "{:#?}", looked.report);
+    assert!(!removes(&looked), "{:?}", looked.commands());
+    // That they could not be read counts for the second finalizer too.
+    let both = widget().change("/apis/example.com/v1/widgets", "w", |one| {
+        one["metadata"]["finalizers"] = json!(["widgets.example.com/a", "widgets.example.com/b"]);
+    });
+    let looked = asked(both.refuse(roles, 403, "clusterroles is forbidden"));
+    assert!(looked.causes().iter().all(|cause| *cause == "FinalizerOwnerUnknown"), "{:#?}", looked.report);
+    assert!(!format!("{:?}", looked.report.roots).contains("no RBAC role"), "{:#?}", looked.report.roots);
+    // A user of whom the cluster shows nothing may be its controller.
+    let user = json!([{"kind": "User", "name": "robot"}]);
+    let looked = asked(widget().grants("op", &["example.com"], &["widgets"], &["update"], user));
+    assert_eq!(looked.causes(), ["FinalizerOwnerUnknown"], "{:#?}", looked.report);
+    assert!(!removes(&looked), "{:?}", looked.commands());
+    // Of a built-in kind roles show nothing.
+    let held = || healthy().active("a").held("v1", "ConfigMap", "a", "c", &["one.example.com/hold"]);
+    let asked = |world: World| look(world, object("cm", "a", "c"));
+    assert!(removes(&asked(held())));
+}
+
+/// A list that is refused does not show that nothing runs.
+#[test]
+fn what_runs_as_an_account_is_not_known_where_workloads_may_not_be_listed() {
+    let world = widget().deployment("ops", "op", 1, 1).may_change("ops", "op", "example.com", "widgets");
+    let looked = look(
+        world.refuse("/apis/apps/v1/namespaces/ops/deployments", 403, "deployments.apps is forbidden"),
+        object("widget", "team", "w"),
+    );
+    assert_eq!(looked.causes(), ["FinalizerOwnerUnknown"], "{:#?}", looked.report);
+    let text = format!("{:?} {:?}", looked.chain(0), looked.commands());
+    assert!(text.contains("what runs as it was not seen") && !text.contains("--type=json -p"), "{text}");
+}

@@ -124,6 +124,12 @@ fn a_type_alone_asks_about_all_of_it() {
         unknown.contains("doesn't have a resource type \"gadgets\"") && unknown.contains("for example"),
         "{unknown}"
     );
+    // Nor is it looked up where an API does not answer: that is no answer about what is stuck.
+    let stale =
+        json!({"metadata": {"name": "gone.example.com"}, "versions": [{"version": "v1", "freshness": "Stale"}]});
+    let looked = look(world().change_groups(|groups| groups.push(stale)), kind("gadgets", None));
+    let refused = looked.report.refused.unwrap_or_default();
+    assert!(refused.contains("does not list those of gone.example.com/v1"), "{refused}");
 }
 
 /// As kubectl takes them: singular, plural, kind and short name, with the group, or with version and group.

@@ -241,11 +241,10 @@ fn the_kind_that_cannot_be_read_is_named() {
     }
     let looked = look(healthy().going("stuck", content_failure("illegal base64 data at input byte 3")), everything());
     assert_eq!(looked.causes(), ["ObjectNotDecodable"], "{:#?}", looked.report);
-    let notes = format!("{:?}", looked.report.notes);
-    assert!(
-        notes.contains("every other kind can be listed") && notes.contains("kubectl get secrets -n stuck"),
-        "{notes}"
-    );
+    let chain = looked.chain(0);
+    assert!(chain.last().unwrap().starts_with("Secrets of stuck: are the only kind that was not listed"), "{chain:?}");
+    assert_eq!(looked.commands()[0], "kubectl get secrets -n stuck -o name");
+    assert_eq!(looked.report.roots[0].finding.confidence, Confidence::Probable);
     let steps = format!("{:?}", looked.report.roots[0].finding.remedy.steps);
     assert!(steps.contains("AllowUnsafeMalformedObjectDeletion"), "{steps}");
     // What fails, may not be listed, or is not known is not said to be listed.
@@ -253,15 +252,15 @@ fn the_kind_that_cannot_be_read_is_named() {
     for path in ["pods", "persistentvolumeclaims"] {
         for status in [403, 500] {
             let failing = vague().refuse(&format!("/api/v1/namespaces/stuck/{path}"), status, "no");
-            let notes = format!("{:?}", look(failing, everything()).report.notes);
-            assert!(!notes.contains("every other kind can be listed"), "{path} {status}: {notes}");
+            let chain = format!("{:?}", look(failing, everything()).report.roots[0].finding.chain);
+            assert!(!chain.contains("every other kind can be listed"), "{path} {status}: {chain}");
         }
     }
     let stale =
         json!({"metadata": {"name": "gone.example.com"}, "versions": [{"version": "v1", "freshness": "Stale"}]});
     let stale = vague().change_groups(|groups| groups.push(stale));
-    let notes = format!("{:?}", look(stale, everything()).report.notes);
-    assert!(!notes.contains("every other kind can be listed"), "{notes}");
+    let chain = format!("{:?}", look(stale, everything()).report.roots[0].finding.chain);
+    assert!(!chain.contains("every other kind can be listed"), "{chain}");
 }
 
 #[test]
@@ -293,7 +292,7 @@ fn a_budget_that_the_words_name_is_the_root() {
 
 /// It went by itself after 95 seconds, as seen on a 1.36 API server.
 #[test]
-fn a_webhook_that_is_slow_and_ignored_is_named_and_nothing_is_stuck_yet() {
+fn a_webhook_that_is_slow_is_named_and_nothing_is_stuck_yet() {
     let slow = |error: &str, namespaces: Value| {
         healthy().going("stuck", content_failure(error)).webhook("DELETE", "", "configmaps").change(
             "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
@@ -319,6 +318,20 @@ fn a_webhook_that_is_slow_and_ignored_is_named_and_nothing_is_stuck_yet() {
         );
         let elsewhere = look(slow(error, json!({"matchLabels": {"tier": "test"}})), everything());
         assert_eq!(elsewhere.causes(), ["NamespaceContentFailure"], "{:#?}", elsewhere.report);
+        assert_eq!(elsewhere.report.verdict, Verdict::Progressing, "the next request reaches more");
+        // One that answers takes its time as well, and fails nothing.
+        let path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+        let answers = slow(error, json!({})).service("guard", "guard", Some("node-1"));
+        let looked = look(
+            answers.change(path, "guard", |one| one["webhooks"][0]["failurePolicy"] = "Fail".into()),
+            everything(),
+        );
+        assert_eq!((looked.causes(), looked.report.verdict), (vec!["WebhookSlow"], Verdict::Progressing));
+        assert!(
+            looked.chain(0)[1].contains("(failurePolicy: Fail) is called for each deletion"),
+            "{:?}",
+            looked.chain(0)
+        );
     }
 }
 
@@ -369,7 +382,13 @@ fn a_right_of_which_the_sentence_says_more_than_roles_show_is_no_root() {
     let cannot =
         |rest: &str| format!("x is forbidden: User \"system:serviceaccount:ops:op\" cannot patch resource {rest}");
     let own = cannot("\"widgets\" in API group \"example.com\" in the namespace \"a\"");
-    assert!(asked(widget(&own)).chain(0)[1].contains("the right to patch widgets.example.com is granted"));
+    let update = own.replace("cannot patch", "cannot update");
+    assert!(asked(widget(&update)).chain(0)[1].contains("the right to update widgets.example.com is granted"));
+    // Its role grants update, which is another right than patch.
+    let looked = asked(widget(&own));
+    assert_eq!(looked.causes(), ["FinalizerControllerNeedsMissing"], "{:#?}", looked.report);
+    let chain = looked.chain(0);
+    assert!(chain.last().unwrap().starts_with("ServiceAccount ops/op: may not patch widgets.example.com"), "{chain:?}");
     for rest in [
         "\"widgets/status\" in API group \"example.com\" in the namespace \"a\"",
         "\"widgets\" in API group \"example.com\" in the namespace \"b\"",

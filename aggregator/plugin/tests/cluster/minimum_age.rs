@@ -125,19 +125,27 @@ fn bare(seconds: i64) -> World {
 }
 
 #[test]
-fn a_namespace_without_any_condition_after_a_minute_is_worked_on_by_nobody() {
+fn a_namespace_without_any_condition_after_five_minutes_has_no_controller() {
     // Leader election may be off: then no Lease tells.
     let without_lease = |world: World| world.without("/apis/coordination.k8s.io/v1/leases", "kube-controller-manager");
-    for world in [bare(100), without_lease(bare(100))] {
+    for world in [bare(400), without_lease(bare(400))] {
         let looked = look(world, everything());
         assert_eq!(looked.causes(), ["NamespaceControllerNotRunning"], "{:#?}", looked.report);
         let root = &looked.report.roots[0];
         assert_eq!((root.verdict, root.finding.confidence), (Verdict::Stuck, Confidence::Probable));
     }
     let pod = json!({"kind": "Pod", "metadata": {"name": "p", "namespace": "n"}, "spec": {"nodeName": "node-a"}});
-    let looked = look(bare(100).with(pod), everything());
+    let looked = look(bare(400).with(pod), everything());
     assert_eq!(looked.causes(), ["NamespaceControllerNotRunning"], "{:#?}", looked.report);
     assert!(looked.chain(0)[0].contains("1 object in it, not deleted"), "{:?}", looked.chain(0));
+}
+
+/// Its first attempt takes minutes where the list of a kind is answered with "try again" (a broken conversion), and ends
+/// when that is repaired.
+#[test]
+fn a_first_attempt_of_the_namespace_controller_may_take_minutes() {
+    let looked = look(bare(100), everything());
+    assert_eq!(looked.report.verdict, Verdict::Progressing, "{:#?}", looked.report);
 }
 
 #[test]
@@ -154,7 +162,7 @@ fn a_namespace_controller_that_left_a_trace_runs() {
     assert_eq!(asked.causes(), ["PodContainersNotStopped"], "{:#?}", asked.report);
     // Before 1.16 no namespace had conditions.
     let roots = |minor: &str| {
-        let mut state = look(bare(100), everything()).state;
+        let mut state = look(bare(400), everything()).state;
         let version = state.answers.get_mut(&Question::Version).unwrap();
         let Answer::Seen(Facts::Version(version)) = &mut version.answer else { panic!("{version:#?}") };
         version.minor = minor.to_owned();

@@ -11,7 +11,7 @@ const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissio
 const BINDINGS: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
 
 /// A policy about updates of a resource, and its binding.
-fn policy(group: &str, resource: &str) -> Value {
+pub fn policy(group: &str, resource: &str) -> Value {
     json!([
         {"apiVersion": VERSION, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": "limit"}, "spec": {
             "validations": [{"expression": "false"}], "matchConstraints": {"resourceRules": [{
@@ -119,7 +119,9 @@ fn a_policy_that_is_evaluated_for_the_last_update_stands_beside_a_controller_tha
     causes.sort_unstable();
     assert_eq!(causes, ["PolicyMayRefuse", "PvcProtectionNotReleased"], "{:#?}", looked.report);
     let may_refuse = looked.causes().iter().position(|cause| *cause == "PolicyMayRefuse").unwrap();
-    assert_eq!(looked.report.roots[may_refuse].finding.confidence, Confidence::Probable);
+    assert!(looked.report.roots.iter().all(|root| root.finding.confidence == Confidence::Probable));
+    let missing = looked.report.roots[1 - may_refuse].finding.missing.clone().unwrap();
+    assert!(missing.contains("that ValidatingAdmissionPolicy limit does not refuse the request"), "{missing}");
     let commands = looked.commands();
     let try_it = "kubectl annotate persistentvolumeclaim data -n a why-terminating=try --dry-run=server";
     assert!(commands.iter().any(|it| it == try_it), "{commands:?}");

@@ -39,7 +39,7 @@ fn attachment(world: World, going: bool, error: Option<&str>) -> World {
     let asked = world.ago(600);
     let mut one = json!({
         "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment",
-        "metadata": {"name": "csi-1", "finalizers": ["external-attacher/ebs-csi-aws-com"]},
+        "metadata": {"name": "csi-1", "uid": "a", "finalizers": ["external-attacher/ebs-csi-aws-com"]},
         "spec": {"attacher": "ebs.csi.aws.com", "nodeName": "node-a", "source": {"persistentVolumeName": "pv-1"}},
         "status": {"attached": true}
     });
@@ -218,6 +218,11 @@ fn why_a_volume_is_not_detached() {
     let lost = attachment(held(), true, refused).without("/api/v1/nodes", "node-a");
     assert!(words(lost).contains("; Node node-a does not exist"));
     assert_eq!(causes_of(attachment(held(), true, None)), ["VolumeAttacherGone"]);
+    // The driver says nothing: that the node is gone is said, and what is then right.
+    let forgets = |looked: &Looked| looked.commands().iter().any(|it| it.starts_with("kubectl patch volumeattachment"));
+    let lost = look(attachment(held(), true, None).without("/api/v1/nodes", "node-a"), everything());
+    assert_eq!(lost.causes(), ["VolumeAttacherGone"], "{:#?}", lost.report);
+    assert!(lost.chain(0).join("\n").contains("; Node node-a does not exist") && forgets(&lost), "{:?}", lost.chain(0));
     assert_eq!(causes_of(attachment(held(), true, Some("failed to load secret \"gone/keys\""))), ["DetachSecretGone"]);
     let mounted = attachment(held(), false, None).change("/api/v1/nodes", "node-a", |node| {
         node["status"]["volumesInUse"] = json!(["kubernetes.io/csi/ebs.csi.aws.com^vol-1"]);

@@ -56,4 +56,19 @@ causes! {
         .sources(&["kubernetes: apiserver/pkg/admission/plugin/policy/validating/dispatcher.go"])
         .event_reason("PolicyMayRefuse")
         .diagnosis(Proven::Observation);
+
+    /// A ValidatingAdmissionPolicy says no.
+    POLICY_REFUSES_DELETE = Cause::cluster(ClusterArea::Admission, "PolicyRefusesDelete")
+        .title("A ValidatingAdmissionPolicy refuses the deletion")
+        .meaning("A policy bound to this kind of object refuses its deletion. Its message says why.")
+        .proof("The namespace's NamespaceDeletionContentFailure holds: ValidatingAdmissionPolicy … denied request.")
+        .safe(&[
+            step("Read the policy and its binding")
+                .run("kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings -o yaml").typed(),
+            step("Satisfy the policy, or exclude this namespace in the binding's matchResources"),
+        ])
+        .danger(Danger::new("Deleting the policy", "It no longer protects anything in the cluster."))
+        .sources(&["reference: a policy on service accounts"])
+        .event_reason("PolicyRefusesDelete")
+        .diagnosis(Proven::Observation);
 }

@@ -1,6 +1,6 @@
 //! Why an aggregated API is not served.
 
-use crate::cause::cluster::shared::EMPTY_THE_NAMESPACE;
+use crate::cause::cluster::shared::{CONTENT_BY_HAND, EMPTY_THE_NAMESPACE};
 use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, step};
 
 const READ_APISERVICE: Advice =
@@ -212,5 +212,27 @@ causes! {
         .danger(EMPTY_THE_NAMESPACE)
         .sources(&["kubernetes#119662"])
         .event_reason("ApiDiscoveryStale")
+        .diagnosis(Proven::Observation);
+
+    /// The server of an aggregated API refuses a request (403).
+    API_SERVICE_FORBIDS = Cause::cluster(ClusterArea::Api, "ApiServiceForbids")
+        .title("The server of an aggregated API refuses the request")
+        .meaning("The group in the message is served by an extension API server, which decides for itself what each \
+            user may do. It answers 403. The roles of the cluster may be whole: an extension server that cannot ask \
+            kube-apiserver (SubjectAccessReview), or has an authorization of its own, refuses all the same.")
+        .proof("NamespaceDeletionContentFailure holds \"is forbidden\" for a resource of a group whose APIService names a \
+            Service. Which of the two servers wrote the message is inferred, so where only the object itself says it, it is \
+            probable.")
+        .safe(&[
+            step("Read which Service answers for the group").run("kubectl get apiservice {apiservice} -o yaml").typed(),
+            step("See whether its account may ask kube-apiserver: a ClusterRoleBinding to system:auth-delegator")
+                .run("kubectl get clusterrolebindings -o wide").typed(),
+            step("Compare with the role, which must grant delete, deletecollection, get, list and watch on everything")
+                .run("kubectl get clusterrole system:controller:namespace-controller -o yaml").typed(),
+            step("Repair the extension server's authorization; the namespace controller tries again within a minute"),
+        ])
+        .danger(CONTENT_BY_HAND)
+        .sources(&["kubernetes: apiserver/pkg/authentication/request/headerrequest", "reference: namespace controller role"])
+        .event_reason("ApiServiceForbids")
         .diagnosis(Proven::Observation);
 }

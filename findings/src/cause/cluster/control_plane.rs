@@ -82,4 +82,37 @@ causes! {
         .sources(&["reference: etcd stopped with SIGSTOP"])
         .event_reason("EtcdNotResponding")
         .diagnosis(Proven::Observation);
+
+    /// The namespace controller may not list or delete something.
+    NAMESPACE_CONTROLLER_FORBIDDEN = Cause::cluster(ClusterArea::ControlPlane, "NamespaceControllerForbidden")
+        .title("The namespace controller lacks a right")
+        .meaning("The namespace controller is refused by RBAC, so it cannot empty namespaces. Its ClusterRole is made \
+            by the API server at its start and must allow everything to be listed and deleted.")
+        .proof("NamespaceDeletionContentFailure holds: is forbidden: User \
+            \"system:serviceaccount:kube-system:namespace-controller\" cannot ….")
+        .safe(&[
+            step("Read the role; it must grant delete, deletecollection, get, list and watch on everything")
+                .run("kubectl get clusterrole system:controller:namespace-controller -o yaml").typed(),
+            step("Restore it: restarting kube-apiserver writes the default roles again"),
+        ])
+        .danger(CONTENT_BY_HAND)
+        .sources(&["reference: namespace controller role"])
+        .event_reason("NamespaceControllerForbidden")
+        .diagnosis(Proven::Observation);
+
+    /// The API server rejects the controllers' requests (429).
+    API_REQUESTS_REJECTED = Cause::cluster(ClusterArea::ControlPlane, "ApiRequestsRejected")
+        .title("The API server rejects the namespace controller's requests")
+        .meaning("Priority and fairness rejects the namespace controller's requests, because its priority level is \
+            full. Deletions continue when the level has room again.")
+        .proof("NamespaceDeletionContentFailure holds: the server has received too many requests.")
+        .safe(&[
+            step("See which level is full and who fills it")
+                .run("kubectl get --raw /debug/api_priority_and_fairness/dump_priority_levels"),
+            step("Slow down the client that fills it"),
+        ])
+        .danger(CONTENT_BY_HAND)
+        .sources(&["reference: 429 from priority and fairness"])
+        .event_reason("ApiRequestsRejected")
+        .diagnosis(Proven::Observation);
 }

@@ -3,13 +3,36 @@
 use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 
 causes! {
+    /// The API of an owner does not answer.
+    OWNER_API_NOT_ANSWERING = Cause::cluster(ClusterArea::Finalizer, "OwnerApiNotAnswering")
+        .title("The garbage collector cannot look up another owner of a dependent")
+        .meaning("Before the garbage collector deletes a dependent it looks up every owner of it. One of them is of an API \
+            that does not answer, so the dependent is kept, and the owner that was deleted with --cascade=foreground waits \
+            for it.")
+        .proof("An owner reference of the dependent names a group that discovery has no answer for, and the dependent is \
+            not being deleted.")
+        .safe(&[
+            step("See why the API does not answer").run("kubectl get apiservice {apiservice} -o yaml").typed(),
+            step("If its add-on should be there, bring it back: the garbage collector then goes on"),
+            step("If it was removed for good: remove that one entry from the dependent's ownerReferences. To delete the \
+                APIService is not enough, because the kind of every owner must be served")
+                .run("kubectl edit {type} {name} -n {namespace}").if_known(),
+        ])
+        .danger(Danger::new(
+            "Removing foregroundDeletion",
+            "The owner is deleted, and its dependents stay without one.",
+        ))
+        .sources(&["kubernetes: pkg/controller/garbagecollector/garbagecollector.go, classifyReferences"])
+        .event_reason("OwnerApiNotAnswering")
+        .diagnosis(Proven::Observation);
+
     /// The garbage collector's rights were taken away.
     GARBAGE_COLLECTOR_FORBIDDEN = Cause::cluster(ClusterArea::ControlPlane, "GarbageCollectorForbidden")
         .title("The garbage collector lacks a right")
         .meaning("The garbage collector works as ServiceAccount kube-system/generic-garbage-collector. Its ClusterRole is \
             made by the API server at its start and must let it change and delete everything. No role that is bound to it \
             does so any more, so owners that wait for their dependents stay, in the whole cluster.")
-        .proof("No ClusterRole or Role that a binding gives to the account grants update or patch of the kind, and the \
+        .proof("No ClusterRole or Role that a binding gives to the account grants patch of the kind, and the \
             neighbouring role system:controller:namespace-controller is there. Another authorizer may let it, so it is \
             probable.")
         .safe(&[

@@ -8,7 +8,6 @@ mod deletion_cycle;
 mod finalizer;
 mod garbage_collector;
 mod invalid_owner;
-mod leads;
 mod namespace;
 mod node;
 mod object;
@@ -30,7 +29,6 @@ pub use deletion_cycle::*;
 pub use finalizer::*;
 pub use garbage_collector::*;
 pub use invalid_owner::*;
-pub use leads::*;
 pub use namespace::*;
 pub use node::*;
 pub use object::*;
@@ -50,12 +48,12 @@ pub(super) static ALL: &[&[&Cause]] = &[
     api_service::ALL,
     control_plane::ALL,
     namespace::conditions::ALL,
+    namespace::failing_lists::ALL,
     namespace::finish::ALL,
     namespace::unlisted::ALL,
     preview::ALL,
     webhook::ALL,
     admission_policy::ALL,
-    leads::ALL,
     crd::ALL,
     object::ALL,
     finalizer::ALL,

@@ -11,6 +11,7 @@ pub(in crate::cause) const ABSENT: Circumstance = Circumstance::Controller(Contr
 pub(in crate::cause) const HIDDEN: Circumstance = Circumstance::Controller(Controller::Hidden);
 pub(in crate::cause) const IN_SERVER: Circumstance = Circumstance::Controller(Controller::InServer);
 pub(in crate::cause) const UNKNOWN: Circumstance = Circumstance::Controller(Controller::Unknown);
+pub(in crate::cause) const UNSEEN: Circumstance = Circumstance::Controller(Controller::Unseen);
 pub(in crate::cause) const USED: Circumstance = Circumstance::Users(Users::Some);
 pub(in crate::cause) const UNUSED: Circumstance = Circumstance::Users(Users::None);
 pub(in crate::cause) const USED_ELSEWHERE: Circumstance = Circumstance::Users(Users::Elsewhere);
@@ -37,7 +38,7 @@ pub(in crate::cause) const FIND_IT: Advice =
         .run("kubectl get {type} {name} -n {namespace} -o yaml --show-managed-fields")
         .typed()
         .if_known()
-        .when(&[UNKNOWN]);
+        .when(&[UNKNOWN, UNSEEN]);
 pub(in crate::cause) const HIDDEN_ONE: Advice = step(
     "Its controller is no workload of this cluster: install no second one. See whether it runs where the chain says, \
         read its log there, or ask the support of the cloud that runs it",

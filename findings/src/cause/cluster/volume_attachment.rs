@@ -15,6 +15,13 @@ const FORGET_ATTACHMENT: Advice = step(
 .run("kubectl patch volumeattachment {attachment} --type=json -p {finalizer_patch}")
 .if_known();
 
+const GONE_WITH_NODE: Advice = step(
+    "Node {node} does not exist: a driver that looks for it cannot detach. Update the driver if a newer version takes a \
+        node that is gone for detached",
+)
+.when(&[NODE_GONE])
+.if_known();
+
 const PATCH_ATTACHMENT: Danger = Danger::new(
     "Removing external-attacher/… from the VolumeAttachment or the volume",
     "Kubernetes forgets the attachment, the storage does not. Attached a second time elsewhere, the file system can be \
@@ -32,8 +39,7 @@ causes! {
             step("Read the driver's words and look at the volume in the storage's own console")
                 .run("kubectl get volumeattachment {attachment} -o yaml").typed(),
             step("Repair what it names; the driver tries again by itself").when(&[NODE_EXISTS]),
-            step("Node {node} does not exist: a driver that looks for it cannot detach. Update the driver if a newer \
-                version takes a node that is gone for detached").when(&[NODE_GONE]).if_known(),
+            GONE_WITH_NODE,
             Advice { when: &[NODE_GONE], ..FORGET_ATTACHMENT },
         ])
         .danger(PATCH_ATTACHMENT)
@@ -54,7 +60,12 @@ causes! {
                 .run("kubectl get pods,leases -A -o wide").typed().if_known(),
             step("Its attacher runs: read its log, and see whether {driver} answers it").when(&[READY]).if_known(),
             step("Bring the driver's controller part back; it detaches by itself").when(&[NOT_READY, UNKNOWN]),
-            Advice { when: &[NOT_READY, UNKNOWN, Circumstance::Driver(Existence::Gone)], ..FORGET_ATTACHMENT },
+            GONE_WITH_NODE,
+            Advice { when: &[NODE_GONE], ..FORGET_ATTACHMENT },
+            Advice {
+                when: &[NODE_EXISTS, NOT_READY, UNKNOWN, Circumstance::Driver(Existence::Gone)],
+                ..FORGET_ATTACHMENT
+            },
         ])
         .danger(PATCH_ATTACHMENT)
         .sources(&["reference: external-attacher"])

@@ -1,6 +1,6 @@
 //! Webhooks that must agree, and whether they can be called.
 
-use crate::cause::cluster::shared::READ_CONFIGURATION;
+use crate::cause::cluster::shared::{CONTENT_BY_HAND, READ_CONFIGURATION};
 use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 
 causes! {
@@ -116,5 +116,67 @@ causes! {
         ))
         .sources(&["kubernetes: staging/src/k8s.io/apiserver/pkg/util/webhook"])
         .event_reason("WebhookCaExpired")
+        .diagnosis(Proven::Observation);
+
+    /// A webhook says no.
+    WEBHOOK_REFUSES_DELETE = Cause::cluster(ClusterArea::Admission, "WebhookRefusesDelete")
+        .title("A webhook refuses the deletion")
+        .meaning("A webhook was called for the deletion and denied it. That is its policy, not a fault; its message \
+            says what it wants.")
+        .proof("The namespace's NamespaceDeletionContentFailure holds: admission webhook … denied the request.")
+        .safe(&[
+            step("Do what the webhook's words ask for, then wait a minute"),
+            READ_CONFIGURATION,
+            step("If the policy should not hold here, have its owner exclude this namespace"),
+        ])
+        .danger(Danger::new(
+            "Deleting the webhook's configuration",
+            "The policy no longer protects anything in the cluster.",
+        ))
+        .sources(&["reference: admission webhook denied the request"])
+        .event_reason("WebhookRefusesDelete")
+        .diagnosis(Proven::Observation);
+
+    /// A webhook's certificate is not accepted (x509).
+    WEBHOOK_CERTIFICATE_INVALID = Cause::cluster(ClusterArea::Admission, "WebhookCertificateInvalid")
+        .title("The certificate of a webhook with failurePolicy Fail is not accepted")
+        .meaning("The API server calls a webhook with failurePolicy Fail and does not accept its certificate: it has \
+            expired, is for another name, or comes from a CA that is not in the configuration's caBundle. Each request is \
+            refused, although the webhook's pods run and are ready.")
+        .proof("A condition or an Event holds: failed calling webhook … x509. Where only the object itself says so, it \
+            is probable.")
+        .safe(&[
+            READ_CONFIGURATION,
+            step("Have the certificate and the caBundle renewed together (cert-manager's cainjector, the operator, the \
+                Helm hook that wrote them); then restart the webhook's pods, which may still use the old certificate"),
+            step("If the product was removed for good, remove its configuration: it refuses everything")
+                .run("kubectl delete {configuration}").if_known(),
+        ])
+        .danger(Danger::new(
+            "Setting failurePolicy to Ignore",
+            "A security policy is then off for the whole cluster, and nobody notices.",
+        ))
+        .sources(&["kubernetes: staging/src/k8s.io/apiserver/pkg/util/webhook"])
+        .event_reason("WebhookCertificateInvalid")
+        .diagnosis(Proven::Observation);
+
+    /// A webhook takes its time.
+    WEBHOOK_SLOW = Cause::cluster(ClusterArea::Admission, "WebhookSlow")
+        .title("A webhook may slow down each deletion")
+        .meaning("The API server waits for a webhook until its time-out (timeoutSeconds, 10 by default and 30 at the most), \
+            and with failurePolicy Ignore then goes on without it. A request that deletes many objects waits for each of them, so the namespace \
+            controller's request may end before the API server answers it. It tries again, and each try deletes some more.")
+        .proof("NamespaceDeletionContentFailure holds a time-out or INTERNAL_ERROR of a request, and a webhook is \
+            called for deletions in the namespace. That it is slow is inferred, so it is probable.")
+        .safe(&[
+            READ_CONFIGURATION,
+            step("See how long the API server waits for it")
+                .run("kubectl get --raw /metrics | grep apiserver_admission_webhook_admission_duration_seconds_sum"),
+            step("Run this again in two minutes: fewer objects remain where it goes on"),
+            step("Repair the webhook's backend, lower its timeoutSeconds, or exclude the namespace in its namespaceSelector"),
+        ])
+        .danger(CONTENT_BY_HAND)
+        .sources(&["kubernetes: apiserver/pkg/admission/plugin/webhook/generic"])
+        .event_reason("WebhookSlow")
         .diagnosis(Proven::Observation);
 }

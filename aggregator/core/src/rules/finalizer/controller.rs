@@ -43,9 +43,9 @@ impl Candidate<'_> {
     }
 
     /// Who, and how it stands: `Deployment ops/op: 0 of 1 pods ready`.
-    pub fn words(&self) -> String {
+    pub fn words(&self, lister: &Lister) -> String {
         match &self.runs {
-            Some(runner) => format!("{}: {}", runner.target, runner.words()),
+            Some(runner) => format!("{}: {}", runner.target, runner.words(lister)),
             None => format!("ServiceAccount {}/{}: nothing runs as it", self.account.0, self.account.1),
         }
     }
@@ -104,7 +104,7 @@ pub struct Wanted<'w> {
 
 /// Looks for who takes the finalizer off; `None` while an answer is still out.
 pub fn find<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, wanted: &Wanted) -> Option<Controllers<'a>> {
-    let blind = diagnosis.unknown.len();
+    let failures = diagnosis.failures;
     let mut rights = Rights::new(wanted.cut);
     rights.add_cluster_wide(lister, diagnosis);
     let mut found = candidates(lister, diagnosis, wanted, &rights);
@@ -153,7 +153,7 @@ pub fn find<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, wanted: &Wanted)
         also: found.collect(),
         users: rights.others.iter().cloned().collect(),
         unbound: rights.unbound(),
-        is_visible: diagnosis.unknown.len() == blind,
+        is_visible: diagnosis.failures == failures,
     })
 }
 
@@ -161,30 +161,47 @@ pub fn find<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, wanted: &Wanted)
 /// recorded no more than the first word of a User-Agent.
 pub fn named<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, wanted: &Wanted) -> Vec<Candidate<'a>> {
     let Some(program) = wanted.program.filter(|name| is_object_name(name)) else { return Vec::new() };
-    let mut found = Vec::new();
     // What sets one is a Deployment; of what is known by its name one may be a StatefulSet.
     let kinds =
         if wanted.is_recorded { &[known::DEPLOYMENTS][..] } else { &[known::DEPLOYMENTS, known::STATEFUL_SETS] };
-    for kind in kinds {
-        let about = Select::Fields(format!("metadata.name={program}"));
-        let answer = lister.select::<Workload>(*kind, Scope::All, about);
-        let adds = "whether the program that set the finalizer, or takes it off, runs";
-        let all = diagnosis.optional(format!("{} called {program}", kind.plural), adds, answer).unwrap_or_default();
-        for one in all {
-            let namespace = one.metadata.namespace.as_deref().unwrap_or_default();
-            let runner = Runner::workload(ObjectRef::namespaced(*kind, namespace, &one.metadata.name), one);
-            let by = by_name(lister, diagnosis, wanted, &runner);
-            let is_named = is_named_in(wanted.finalizer, &runner);
-            found.push(Candidate { by, account: runner.account.clone(), is_named, runs: Some(runner) });
-        }
+    let found: Vec<Runner> = kinds.iter().flat_map(|kind| called(lister, diagnosis, *kind, program)).collect();
+    let candidate = |runner: Runner<'a>| {
+        let by = by_name(lister, diagnosis, wanted, &runner);
+        let is_named = is_named_in(wanted.finalizer, &runner);
+        Candidate { by, account: runner.account.clone(), is_named, runs: Some(runner) }
+    };
+    found.into_iter().map(candidate).collect()
+}
+
+/// Deployments that are called as the domain of a finalizer begins: `alpha`, or `alpha-operator`, of
+/// `alpha.example.com/cleanup`. What is not ready is first.
+pub fn namesakes<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, finalizer: &str) -> Vec<Runner<'a>> {
+    let domain = finalizer.split('/').next().unwrap_or(finalizer);
+    let Some((name, rest)) = domain.split_once('.') else { return Vec::new() };
+    if !rest.contains('.') || !setter::is_telling(name) || !is_object_name(name) {
+        return Vec::new();
     }
+    let names = std::iter::once("").chain(ROLES_OF_PROGRAMS).map(|role| format!("{name}{role}"));
+    let mut found: Vec<Runner> = names.flat_map(|name| called(lister, diagnosis, known::DEPLOYMENTS, &name)).collect();
+    found.sort_by_key(|runner| std::cmp::Reverse(runner.stands()));
     found
+}
+
+/// Workloads of this name, in any namespace.
+fn called<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, kind: ApiResource, name: &str) -> Vec<Runner<'a>> {
+    let answer = lister.select::<Workload>(kind, Scope::All, Select::Fields(format!("metadata.name={name}")));
+    let adds = "whether the program that set the finalizer, or takes it off, runs";
+    let all = diagnosis.optional(format!("{} called {name}", kind.plural), adds, answer).unwrap_or_default();
+    let target = |one: &Workload| {
+        ObjectRef::namespaced(kind, one.metadata.namespace.as_deref().unwrap_or_default(), &one.metadata.name)
+    };
+    all.into_iter().map(|one| Runner::workload(target(one), one)).collect()
 }
 
 /// What is only called like it is the one if it may change the object.
 fn by_name(lister: &Lister, diagnosis: &mut Diagnosis, wanted: &Wanted, runner: &Runner) -> Basis {
-    match rights::may_change(lister, diagnosis, &runner.account, wanted.target) {
-        Permission::Change => Basis::Setting,
+    match rights::may(lister, diagnosis, &runner.account, CHANGES, wanted.target) {
+        Permission::Granted => Basis::Setting,
         Permission::Not(_) | Permission::NotTold | Permission::Open => Basis::Name,
     }
 }

@@ -28,12 +28,11 @@ pub fn by_controller_manager(
     }
     let is_collected =
         cause.id == cause::GARBAGE_COLLECTOR_NOT_WORKING.id || cause.id == cause::ORPHAN_FINALIZER_PENDING.id;
-    if is_collected && garbage_collector::is_kept_from(lister, diagnosis, target, meta) {
+    if is_collected && garbage_collector::is_kept_from(lister, diagnosis, target) {
         return;
     }
     let update = Request::about(target, meta, "UPDATE");
     let policy = admission_policy::suspect(lister, diagnosis, target, update);
-    diagnosis.causes.extend(policy);
     let mut words = format!("{}, which kube-controller-manager removes", diagnosis.words);
     let mut beside = Vec::new();
     if cause.id == cause::JOB_TRACKING_FINALIZER.id {
@@ -47,6 +46,7 @@ pub fn by_controller_manager(
             .extend(changers.into_iter().map(|name| (format!("MutatingWebhookConfiguration {name}"), says.to_owned())));
     }
     let root = finalizer_cause(target, meta, finalizer, cause).at_itself(target, words);
+    let root = admission_policy::beside(diagnosis, policy, root);
     let root = match cause.id == cause::GARBAGE_COLLECTOR_NOT_WORKING.id {
         // Every kind but one was looked at, where it may be.
         true => root.evidence("secrets", "not looked at: their content is not read; one may block").probable(

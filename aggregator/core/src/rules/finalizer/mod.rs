@@ -20,7 +20,7 @@ mod third_party;
 mod users;
 mod workloads_of_account;
 
-use findings::{FaultKind, cause};
+use findings::FaultKind;
 
 pub use blocking_finalizer::is_down;
 use controller_manager::by_controller_manager;
@@ -64,7 +64,7 @@ pub fn count_left_out(target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis
 pub fn one(lister: &Lister, target: &ObjectRef, meta: &Meta, finalizer: &str, diagnosis: &mut Diagnosis) {
     match finalizer {
         "foregroundDeletion" => owner::foreground(lister, target, meta, diagnosis),
-        "orphan" => by_controller_manager(lister, target, meta, finalizer, &cause::ORPHAN_FINALIZER_PENDING, diagnosis),
+        "orphan" => owner::orphan(lister, target, meta, diagnosis),
         _ => match registry::find(finalizer, &target.kind) {
             Some(known) if known.in_controller_manager => {
                 by_controller_manager(lister, target, meta, finalizer, known.cause, diagnosis);

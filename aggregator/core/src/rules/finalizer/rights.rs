@@ -110,12 +110,12 @@ pub fn all_powerful(lister: &Lister, besides: Option<&Account>) -> BTreeSet<Acco
     accounts.filter(|account| account.0 != "kube-system" && Some(account) != besides).collect()
 }
 
-/// Whether an account may still change an object.
+/// Whether an account may still do something to an object.
 pub enum Permission {
     /// An answer is still out.
     Open,
     /// A role that it is bound to says so.
-    Change,
+    Granted,
     /// No role that it is bound to does: why, as far as roles tell.
     Not(String),
     /// Some roles are not visible.
@@ -123,12 +123,17 @@ pub enum Permission {
 }
 
 /// Reads every binding that counts for this object. Without a name it is any of its kind, and a role for some of them
-/// decides nothing.
-pub fn may_change(lister: &Lister, diagnosis: &mut Diagnosis, account: &Account, target: &ObjectRef) -> Permission {
-    let resource = &target.resource;
-    let grants = |role: &Role| role.may_change(&resource.group, &resource.plural, &target.name);
-    let is_for_some =
-        |role: &&Role| target.name.is_empty() && role.may_change_by_name(&resource.group, &resource.plural);
+/// decides nothing. One of the verbs is enough; of the roles only [`CHANGES`] are kept.
+pub fn may(
+    lister: &Lister,
+    diagnosis: &mut Diagnosis,
+    account: &Account,
+    verbs: &[&str],
+    target: &ObjectRef,
+) -> Permission {
+    let Resource { group, plural, .. } = &target.resource;
+    let grants = |role: &Role| role.may(verbs, group, plural, &target.name);
+    let is_for_some = |role: &&Role| target.name.is_empty() && role.may_by_name(verbs, group, plural);
     let adds = "whether the controller may change the object";
     let roles = lister.list::<Role>(known::CLUSTER_ROLES, Scope::All);
     let bindings = lister.list::<Binding>(known::CLUSTER_BINDINGS, Scope::All);
@@ -150,7 +155,7 @@ pub fn may_change(lister: &Lister, diagnosis: &mut Diagnosis, account: &Account,
     let by_cluster_role =
         |binding: &Binding| binding.role_ref.kind == "ClusterRole" && granting.contains(binding.role_ref.name.as_str());
     if bindings.into_iter().any(|binding| by_cluster_role(binding) && is_bound(binding)) {
-        return Permission::Change;
+        return Permission::Granted;
     }
     if let Some(namespace) = target.namespace.as_deref() {
         let roles = lister.list::<Role>(known::ROLES, within(namespace));
@@ -165,7 +170,7 @@ pub fn may_change(lister: &Lister, diagnosis: &mut Diagnosis, account: &Account,
             |binding: &Binding| binding.role_ref.kind == "Role" && local.contains(binding.role_ref.name.as_str());
         let mut bindings = bindings.into_iter();
         if bindings.any(|binding| (by_cluster_role(binding) || by_role(binding)) && is_bound(binding)) {
-            return Permission::Change;
+            return Permission::Granted;
         }
         shown.extend(local.iter().map(|name| format!("Role {namespace}/{name}")));
     }
@@ -174,7 +179,7 @@ pub fn may_change(lister: &Lister, diagnosis: &mut Diagnosis, account: &Account,
     }
     shown.truncate(MAX_ROLES);
     Permission::Not(match shown.as_slice() {
-        [] => "no role lets anybody but administrators change it".to_owned(),
+        [] => "no role but those of administrators grants it".to_owned(),
         some => format!("no binding gives it {}", some.join(" or ")),
     })
 }

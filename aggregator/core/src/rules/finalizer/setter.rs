@@ -36,7 +36,7 @@ const APPLIERS: &[(&str, &str)] = &[
 
 /// The name of the program, when it tells it from others.
 pub fn program<'m>(meta: &'m Meta, finalizer: &str, group: &str) -> Option<&'m str> {
-    setters(meta, finalizer).find(|name| is_telling(name, group))
+    setters(meta, finalizer).find(|name| is_telling(name) && !applies(name, group))
 }
 
 /// Whether the server recorded who set it, and all of them only apply manifests: then it was written there.
@@ -52,8 +52,9 @@ fn setters<'m>(meta: &'m Meta, finalizer: &str) -> impl Iterator<Item = &'m str>
     names.map(|name| name.strip_prefix("gotk-").unwrap_or(name))
 }
 
-fn is_telling(name: &str, group: &str) -> bool {
-    name.len() > 2 && !applies(name, group) && !ANYBODY.contains(&name)
+/// Whether it names one program among others.
+pub fn is_telling(name: &str) -> bool {
+    name.len() > 2 && !ANYBODY.contains(&name)
 }
 
 /// Whether it only writes what others wrote, for an object of this group.
@@ -96,10 +97,10 @@ mod tests {
         for name in
             ["manager", "kubectl-client-side-apply", "kubectl", "helm", "helm-controller", "kustomize-controller", ""]
         {
-            assert!(!is_telling(name, "example.com"), "{name}");
+            assert!(!is_telling(name) || applies(name, "example.com"), "{name}");
         }
-        assert!(is_telling("widget-operator", "example.com"));
-        assert!(APPLIERS.iter().all(|(name, group)| is_telling(name, group)), "their own kinds");
+        assert!(is_telling("widget-operator") && !applies("widget-operator", "example.com"));
+        assert!(APPLIERS.iter().all(|(name, group)| !applies(name, group)), "their own kinds");
     }
 
     #[test]

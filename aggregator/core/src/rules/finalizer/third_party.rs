@@ -130,7 +130,11 @@ fn built_in(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis
         Blame::Open => return None,
         Blame::Found(root) => *root,
         // That a kind of the domain is served does not show that its operator has set, or removes, this one.
-        Blame::Nobody if groups.is_empty() || case.known.is_none() => unknown(case).at_itself(case.target, words),
+        Blame::Nobody if groups.is_empty() || case.known.is_none() => {
+            let root = unknown(case).at_itself(case.target, words);
+            let root = if found.is_visible { root } else { root.given(case.controller(Controller::Unseen)) };
+            namesake(lister, case, diagnosis, root)?
+        }
         Blame::Nobody => {
             let root = without_controller(lister, case, diagnosis, &found, &groups.join(", "));
             root.with_evidence(beside.into_iter().chain(users(&found)))
@@ -147,6 +151,7 @@ fn domain_controllers<'a>(
     diagnosis: &mut Diagnosis,
 ) -> Option<(Controllers<'a>, Vec<String>)> {
     let adds = "whose API has the finalizer's domain";
+    let failures = diagnosis.failures;
     let discovery = diagnosis.optional("API discovery", adds, lister.discovery());
     let groups = discovery.map_or(Vec::new(), |discovery| groups_of(case, discovery));
     let cut = Cut { groups: groups.clone(), plural: None };
@@ -159,13 +164,14 @@ fn domain_controllers<'a>(
     };
     if groups.is_empty() {
         let mut all = controller::named(lister, diagnosis, &wanted).into_iter();
-        let found = Controllers { first: all.next(), also: all.collect(), ..Controllers::default() };
+        let is_visible = diagnosis.failures == failures;
+        let found = Controllers { first: all.next(), also: all.collect(), is_visible, ..Controllers::default() };
         return (!diagnosis.pending).then_some((found, groups));
     }
     let mut found = controller::find(lister, diagnosis, &wanted)?;
     // Who serves a kind of that domain is not the one if no role lets it change this object.
     let mut may = |one: &Candidate| {
-        !matches!(rights::may_change(lister, diagnosis, &one.account, case.target), Permission::Not(_))
+        !matches!(rights::may(lister, diagnosis, &one.account, CHANGES, case.target), Permission::Not(_))
     };
     let all: Vec<Candidate> = found.first.take().into_iter().chain(found.also).filter(|one| may(one)).collect();
     let mut all = all.into_iter();
@@ -220,7 +226,7 @@ fn custom(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis) 
         // Whoever takes it off cannot be told from the others by what was recorded.
         let all = found.first.iter().chain(&found.also).filter(|_| known.set_by_another);
         let idle = all.filter(|one| one.is_not_ready()).take(MAX_OTHERS);
-        let says = |one: &Candidate| format!("may change it, and does not run as it should: {}", one.words());
+        let says = |one: &Candidate| format!("may change it, and does not run as it should: {}", one.words(lister));
         let root = root.with_evidence(idle.map(|one| (ROLES, says(one))));
         return Some(controller_reports::add_words(root, reported));
     }
@@ -267,6 +273,42 @@ fn unknown(case: &BlockingFinalizer) -> RootCause {
     })
 }
 
+/// Where nothing better leads to a program, one that is called as the finalizer begins; nothing while an answer is out.
+fn namesake(
+    lister: &Lister,
+    case: &BlockingFinalizer,
+    diagnosis: &mut Diagnosis,
+    root: RootCause,
+) -> Option<RootCause> {
+    if case.known.is_some() || case.program().is_some() {
+        return Some(root);
+    }
+    let first = controller::namesakes(lister, diagnosis, case.finalizer).into_iter().next();
+    if diagnosis.pending {
+        return None;
+    }
+    let Some(runner) = first else { return Some(root) };
+    let named =
+        (case.target.to_string(), format!("finalizer {} begins with the name of {}", case.finalizer, runner.target));
+    match rights::may(lister, diagnosis, &runner.account, CHANGES, case.target) {
+        Permission::Open => None,
+        // A name alone is no reason to call for rights.
+        Permission::Not(why) => {
+            let kind = case.target.resource.for_kubectl();
+            let words = format!(
+                "has the name that the finalizer begins with ({}); its account may not patch {kind}: {why}",
+                runner.words(lister)
+            );
+            let missing = "whether it is the program behind the finalizer: only its name says so";
+            Some(root.step(Step::about(&runner.target, words)).with_evidence([named]).probable(missing))
+        }
+        Permission::Granted | Permission::NotTold => {
+            let serving = Serving { runner, by: Some(Basis::Name), is_alone: false, beside: vec![named] };
+            serving::explain(lister, case, diagnosis, serving)
+        }
+    }
+}
+
 /// What comes of those that may take a finalizer off.
 enum Blame {
     /// An answer is still out.
@@ -288,7 +330,8 @@ fn blame(
     let is_told = (first.by == Basis::Setting && case.is_program_recorded()) || case.is_of_kind();
     let is_alone = found.is_alone() && is_told && beside.is_empty();
     let likely = found.also.iter().filter(|other| other.by == first.by || other.is_not_ready()).take(MAX_OTHERS);
-    beside.extend(likely.map(|other| (ROLES.to_owned(), format!("another that may change it: {}", other.words()))));
+    beside
+        .extend(likely.map(|other| (ROLES.to_owned(), format!("another that may change it: {}", other.words(lister)))));
     beside.extend(users(found));
     beside.extend(idle(found));
     if !found.may_all.is_empty() {
@@ -307,7 +350,11 @@ fn blame(
             {
                 return root.map_or(Blame::Open, |root| Blame::Found(Box::new(root)));
             }
-            Blame::Found(Box::new(without_workload(lister, case, diagnosis, &first.account, is_alone, beside)))
+            let root = match found.is_visible {
+                true => without_workload(lister, case, diagnosis, &first.account, is_alone, beside),
+                false => workload_not_seen(case, &first.account).with_evidence(beside),
+            };
+            Blame::Found(Box::new(root))
         }
     }
 }
@@ -328,6 +375,15 @@ fn all_powerful(found: &Controllers) -> String {
     format!("these accounts may change everything: {}", some(&found.may_all, 5))
 }
 
+/// An account has the rights; whether anything runs as it could not be read.
+fn workload_not_seen(case: &BlockingFinalizer, (namespace, name): &Account) -> RootCause {
+    let account = format!("ServiceAccount {namespace}/{name}");
+    unknown(case)
+        .at_itself(case.target, format!("{}; {account} may remove it, and what runs as it was not seen", case.words()))
+        .given(case.controller(Controller::Unseen))
+        .probable(format!("whether anything runs as {account}"))
+}
+
 /// An account has the rights, and nothing runs as it.
 fn without_workload(
     lister: &Lister,
@@ -343,15 +399,19 @@ fn without_workload(
     let (found, words) = match is_deadlock {
         true => (
             case.start(&cause::FINALIZER_OWNER_IN_SAME_NAMESPACE),
-            "may remove it and is of the namespace that is being deleted; nothing runs as it, and nothing new can start \
-             there",
+            format!(
+                "may remove it and is of the namespace that {}; nothing runs as it, and nothing new can start there",
+                lister.namespace_deletion(namespace)
+            ),
         ),
-        false => (case.known_for(&cause::FINALIZER_CONTROLLER_GONE), "may remove it, and nothing runs as it"),
+        false => {
+            (case.known_for(&cause::FINALIZER_CONTROLLER_GONE), "may remove it, and nothing runs as it".to_owned())
+        }
     };
     let gone = if is_deadlock { None } else { account::gone(lister, diagnosis, account) };
     let words = match gone {
-        Some(how) => format!("may remove it, {how}, and nothing runs as it"),
-        None => words.to_owned(),
+        Some(how) => format!("{how}, and nothing runs as it; a binding still lets it remove the finalizer"),
+        None => words,
     };
     let found =
         found.step(Step::about(case.target, case.words())).step(Step::named(shown, words)).with_evidence(beside);
@@ -373,10 +433,10 @@ fn without_controller(
 ) -> RootCause {
     if !found.is_visible {
         let words = format!("{}; which controller handles {subject} could not be looked up", case.words());
-        return unknown(case).at_itself(case.target, words).probable(format!(
-            "which controller handles \
-            {subject}"
-        ));
+        return unknown(case)
+            .at_itself(case.target, words)
+            .given(case.controller(Controller::Unseen))
+            .probable(format!("which controller handles {subject}"));
     }
     let rights = match (found.unbound.as_slice(), found.users.is_empty()) {
         (_, false) => "only users or groups have a role that names it".to_owned(),
@@ -392,7 +452,8 @@ fn without_controller(
     if !found.users.is_empty() {
         // They may be the one: of them the cluster shows nothing.
         let missing = "which of the users and groups that may change it removes it, and whether that one runs";
-        return unknown(case).at_itself(case.target, words).probable(missing);
+        let found = unknown(case).at_itself(case.target, words).given(case.controller(Controller::Unseen));
+        return found.probable(missing);
     }
     if case.is_of_server() {
         let pending = case.start(&cause::CONTROLLER_CLEANUP_PENDING);
@@ -407,7 +468,8 @@ fn without_controller(
         let words = format!("{words}; a cloud that serves {group} may run it out of sight");
         let missing = "whether a cloud runs it in its control plane: neither roles nor workloads show that";
         let says = format!("the group {group} is served");
-        let mut found = unknown(case).at_itself(case.target, words).evidence("API discovery", says).probable(missing);
+        let found = unknown(case).at_itself(case.target, words).given(case.controller(Controller::Unseen));
+        let mut found = found.evidence("API discovery", says).probable(missing);
         found.holds_from_the_start = false;
         return found;
     }
@@ -419,7 +481,8 @@ fn without_controller(
     // One of those that may change everything may be the one.
     let says = format!("{rights}; {}", all_powerful(found));
     let missing = "which of the accounts that may change everything removes it";
-    unknown(case).at_itself(case.target, words).evidence(ROLES, says).probable(missing)
+    let found = unknown(case).at_itself(case.target, words).given(case.controller(Controller::Unseen));
+    found.evidence(ROLES, says).probable(missing)
 }
 
 /// The group that tells that a cloud may run the program that takes it off.

@@ -78,12 +78,11 @@ impl<'a> Runner<'a> {
     }
 
     /// The same in words.
-    pub fn words(&self) -> String {
+    pub fn words(&self, lister: &Lister) -> String {
         match (self.workload, self.stands()) {
             (_, RunnerState::ScaledDown) => "scaled to 0".to_owned(),
             (Some(object), _) => {
-                let too =
-                    if object.metadata.deletion_timestamp.is_some() { ", and is itself being deleted" } else { "" };
+                let too = if lister.is_going(&object.metadata) { ", and is itself being deleted" } else { "" };
                 format!("{} of {} pods ready{too}", self.ready, self.wanted)
             }
             (None, RunnerState::Ready) => "a pod of no known workload, running".to_owned(),

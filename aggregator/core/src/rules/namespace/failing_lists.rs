@@ -1,6 +1,6 @@
 //! Which kind it is whose objects cannot be read, where the error of the namespace controller does not say that.
 
-use findings::{FaultKind, cause};
+use findings::{Circumstance, FaultKind, Placeholder, Unread, cause};
 
 use super::content::Left;
 use super::terminating_namespace::TerminatingNamespace;
@@ -25,28 +25,32 @@ pub fn name(case: &TerminatingNamespace, left: &Left, diagnosis: &mut Diagnosis)
     }
     let failing: Vec<_> = left.failed.iter().filter(|(_, fault)| fault.kind != FaultKind::Denied).collect();
     let denied = left.failed.len() - failing.len();
-    let step = match failing.as_slice() {
+    let (step, kind) = match failing.as_slice() {
         [] if denied > 0 || !left.is_complete => return,
-        [] => Step::named(
-            "every other kind",
-            format!(
-                "can be listed. Secrets are not listed here, because their content would be read: kubectl get secrets -n \
-                 {} -o name shows whether their list fails",
-                case.name
-            ),
-        ),
-        [(resource, fault)] => Step::named(format!("list of {resource} in {}", case.name), format!("fails: {fault}")),
+        [] => {
+            let words = "are the only kind that was not listed: every other kind can be listed";
+            (Step::named(format!("Secrets of {}", case.name), words), Unread::Secrets)
+        }
+        [(resource, fault)] => {
+            (Step::named(format!("list of {resource} in {}", case.name), format!("fails: {fault}")), Unread::Listed)
+        }
         several => {
             let names: Vec<String> = several.iter().map(|(resource, _)| resource.for_kubectl()).collect();
-            Step::named(format!("lists in {}", case.name), format!("fail of {}", some(&names, 5)))
+            (Step::named(format!("lists in {}", case.name), format!("fail of {}", some(&names, 5))), Unread::Listed)
         }
     };
+    let first = failing.first().map(|(resource, _)| resource.for_kubectl());
     for root in diagnosis.causes.iter_mut().filter(|root| is_vague(root)) {
-        let found = root.clone().evidence(&step.subject, &step.words);
-        // What fails is the root; that every other kind does not is only said beside it.
-        *root = if failing.is_empty() { found } else { found.step(step.clone()) };
-    }
-    if failing.is_empty() {
-        diagnosis.note(format!("In {}, {} {}.", case.name, step.subject, step.words));
+        let found = root.clone().evidence(&step.subject, &step.words).given(Circumstance::Unread(kind));
+        let found = first.iter().fold(found, |found, kind| found.name(Placeholder::Type, kind));
+        // Of words that no rule knows the kind may be any: that all others can be listed is no more than evidence.
+        let is_of_content = root.draft.cause.id == cause::OBJECT_NOT_DECODABLE.id;
+        *root = match kind {
+            Unread::Secrets if is_of_content => found.step(step.clone()).probable(
+                "whether the list of Secrets fails: it is not read here, because that would read their content",
+            ),
+            Unread::Secrets => found,
+            Unread::Listed | Unread::Unknown => found.step(step.clone()),
+        };
     }
 }

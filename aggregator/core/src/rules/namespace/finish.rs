@@ -77,9 +77,12 @@ fn without_condition(lister: &Lister, case: &TerminatingNamespace, left: &Left, 
         .evidence(case.target.to_string(), "status.conditions is empty")
         .evidence("what is inside", inside)
         .evidence("version of the server", format!("1.{}", minor.unwrap_or_default()));
-    diagnosis.causes.push(root.probable(
+    let root = root.probable(
         "that the namespace controller does not run: a webhook or an API that was repaired in the last minute looks the same",
-    ));
+    );
+    // Its next attempt may be the first that gets so far.
+    let is_recent = diagnosis.is_younger_than(MAX_RETRY_SECONDS);
+    diagnosis.causes.push(if is_recent { root.progressing() } else { root });
 }
 
 /// Whether nobody acts, or an API that cannot be listed holds every namespace.
@@ -105,10 +108,12 @@ fn outdated(lister: &Lister, case: &TerminatingNamespace, repaired: &[Repair], d
     let root = RootCause::here(&cause::NAMESPACE_CONDITION_OUTDATED, case.target, words)
         .name(Placeholder::Namespace, case.name)
         .evidence("what the condition names", all);
-    let is_recent = since.is_some_and(|since| lister.state.seconds_since(since) < MAX_RETRY_SECONDS);
-    diagnosis.causes.push(match is_recent {
-        true => root.progressing(),
-        false => root.probable("why the namespace controller has not tried again since: its log has that"),
+    let is_recent = since.is_some_and(|since| lister.state.seconds_since(since) < MAX_RETRY_SECONDS)
+        || (since.is_none() && diagnosis.is_younger_than(MAX_RETRY_SECONDS));
+    diagnosis.causes.push(match (is_recent, since) {
+        (true, _) => root.progressing(),
+        (false, Some(_)) => root.probable("why the namespace controller has not tried again since: its log has that"),
+        (false, None) => root.probable("since when that is so: the namespace controller tries again within a minute"),
     });
 }
 

@@ -325,9 +325,9 @@ impl DrainedNode<'_, '_> {
             taints.filter_map(|taint| taint.time_added).min()
         };
         let (who, since) = match self.by {
-            Drainer::Karpenter => ("Karpenter empties it", added("karpenter.sh/")),
-            Drainer::ClusterAutoscaler => ("the cluster autoscaler empties it", added("ToBeDeleted")),
-            Drainer::ClusterApi => ("Cluster API empties it", added(CORDONED)),
+            Drainer::Karpenter => ("Karpenter should empty it", added("karpenter.sh/")),
+            Drainer::ClusterAutoscaler => ("the cluster autoscaler should empty it", added("ToBeDeleted")),
+            Drainer::ClusterApi => ("Cluster API should empty it", added(CORDONED)),
             Drainer::Somebody if drainer(self.node).is_none() => ("once it is drained", None),
             Drainer::Somebody => ("cordoned", added(CORDONED)),
         };
@@ -407,7 +407,10 @@ fn why_none(budget: &Budget, is_of_program: bool) -> findings::Budget {
     match () {
         () if is_of_program => findings::Budget::OfProgram,
         () if !budget.is_counted() => findings::Budget::NotCounted,
-        () if current_healthy < desired_healthy => findings::Budget::TooFewReady,
+        () if current_healthy < desired_healthy => match desired_healthy >= expected_pods {
+            true => findings::Budget::TooFewReadyOfAll,
+            false => findings::Budget::TooFewReady,
+        },
         () if budget.never_allows() => findings::Budget::NoneUnavailable,
         () if desired_healthy >= expected_pods => findings::Budget::All,
         () => findings::Budget::TooFewReady,

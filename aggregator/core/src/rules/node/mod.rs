@@ -142,9 +142,29 @@ fn deletion(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut Di
         return finalizer::explain(lister, target, &node.metadata, diagnosis);
     }
     finalizer::count_left_out(target, &node.metadata, diagnosis);
-    for finalizer in node.metadata.finalizers.distinct().filter(|one| !drain::waits_for_drain(one)) {
-        finalizer::one(lister, target, &node.metadata, finalizer, diagnosis);
+    for finalizer in node.metadata.finalizers.distinct() {
+        match drain::waits_for_drain(finalizer) {
+            true => drainer_down(lister, target, node, finalizer, diagnosis),
+            false => finalizer::one(lister, target, &node.metadata, finalizer, diagnosis),
+        }
     }
+}
+
+/// What should empty the node may be down: then no eviction is requested because of that.
+fn drainer_down(lister: &Lister, target: &ObjectRef, node: &Node, finalizer: &str, diagnosis: &mut Diagnosis) {
+    let is_idle = |root: &RootCause| root.draft.cause.id == cause::DRAIN_NOT_ISSUED.id;
+    if !diagnosis.causes.iter().any(is_idle) {
+        return;
+    }
+    let Diagnosis { words, overdue, terminating, .. } = diagnosis.clone();
+    let mut its = Diagnosis { words, overdue, terminating, ..Diagnosis::default() };
+    finalizer::one(lister, target, &node.metadata, finalizer, &mut its);
+    diagnosis.pending |= its.pending;
+    let Some(down) = its.causes.into_iter().find(|root| finalizer::is_down(root.draft.cause)) else { return };
+    let (idle, mut causes): (Vec<_>, Vec<_>) = std::mem::take(&mut diagnosis.causes).into_iter().partition(is_idle);
+    let left = idle.iter().filter_map(|root| root.steps.last()).map(|step| (&step.subject, &step.words));
+    causes.push(down.with_evidence(left));
+    diagnosis.causes = causes;
 }
 
 /// The node of this name, or with this label kubernetes.io/hostname: the two may differ (kubernetes:

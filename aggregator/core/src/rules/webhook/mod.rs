@@ -79,7 +79,9 @@ fn broken(lister: &Lister, diagnosis: &mut Diagnosis, configuration: &ObjectRef,
         let root = RootCause::below(cause, configuration);
         let root = match is_lost {
             true => {
-                root.evidence(format!("Namespace {}", service.namespace), "is being deleted, and takes nothing new")
+                let words =
+                    format!("{}: nothing new can be created in it", lister.namespace_deletion(&service.namespace));
+                root.evidence(format!("Namespace {}", service.namespace), words)
             }
             false => root,
         };
@@ -92,8 +94,11 @@ fn broken(lister: &Lister, diagnosis: &mut Diagnosis, configuration: &ObjectRef,
         Backend::NoService => {
             let shown = ObjectRef::namespaced(known::SERVICES, &service.namespace, &service.name);
             let words = match lister.is_namespace_terminating(&service.namespace) {
-                true => "does not exist, and cannot be created again: its namespace is being deleted",
-                false => "does not exist",
+                true => format!(
+                    "does not exist, and cannot be created again: its namespace {}",
+                    lister.namespace_deletion(&service.namespace)
+                ),
+                false => "does not exist".to_owned(),
             };
             Broken::With(Box::new(base("its Service does not exist").step(Step::about(&shown, words))))
         }
@@ -190,20 +195,27 @@ pub fn changers(lister: &Lister, diagnosis: &mut Diagnosis, request: Request) ->
     names
 }
 
-/// A webhook that is called for deletions in a namespace, and whose failure lets them pass.
-pub fn ignored(lister: &Lister, diagnosis: &mut Diagnosis, namespace: &str) -> Option<(ObjectRef, String)> {
+/// The webhooks that are called for deletions in a namespace, those whose failure lets them pass first: each with its
+/// configuration, and its failurePolicy.
+pub fn of_deletions(
+    lister: &Lister,
+    diagnosis: &mut Diagnosis,
+    namespace: &str,
+) -> Vec<(ObjectRef, String, &'static str)> {
+    let mut found = Vec::new();
     for known in KINDS {
         for configuration in configurations(lister, diagnosis, known).into_iter().flatten() {
-            let is_it = |webhook: &&Webhook| !webhook.refuses_when_it_fails() && webhook.is_about_deletions();
-            for webhook in configuration.webhooks.iter().filter(is_it) {
+            for webhook in configuration.webhooks.iter().filter(|webhook| webhook.is_about_deletions()) {
                 if request::covers(lister, diagnosis, webhook, Some(namespace)) != Match::No {
                     let target = ObjectRef::cluster_wide(known, &configuration.metadata.name);
-                    return Some((target, webhook.name.clone()));
+                    let policy = if webhook.refuses_when_it_fails() { "Fail" } else { "Ignore" };
+                    found.push((target, webhook.name.clone(), policy));
                 }
             }
         }
     }
-    None
+    found.sort_by_key(|(.., policy)| *policy == "Fail");
+    found
 }
 
 /// What came of a webhook that an error names.

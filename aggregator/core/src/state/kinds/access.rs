@@ -6,6 +6,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Meta, Nothing, lite};
 
+/// The verbs that take a finalizer off. They are two rights: a role may grant only one of them.
+pub const CHANGES: &[&str] = &["update", "patch"];
+
 lite! {
     /// A Role or ClusterRole.
     Role {
@@ -96,28 +99,27 @@ impl Role {
         fit.map(|fit| if is_for_people { fit.min(Fit::Resource) } else { fit })
     }
 
-    /// Whether it grants changing this very object.
-    pub fn may_change(&self, group: &str, plural: &str, name: &str) -> bool {
+    /// Whether it grants one of these verbs on this very object.
+    pub fn may(&self, verbs: &[&str], group: &str, plural: &str, name: &str) -> bool {
         self.rules.iter().any(|grant| {
             let is_of_name = grant.resource_names.is_empty() || grant.resource_names.iter().any(|one| one == name);
-            grant.changes(group, plural) && is_of_name
+            grant.grants(verbs, group, plural) && is_of_name
         })
     }
 
-    /// Whether it grants changing some objects of this resource, by their names.
-    pub fn may_change_by_name(&self, group: &str, plural: &str) -> bool {
-        self.rules.iter().any(|grant| grant.changes(group, plural) && !grant.resource_names.is_empty())
+    /// Whether it grants one of them on some objects of this resource, by their names.
+    pub fn may_by_name(&self, verbs: &[&str], group: &str, plural: &str) -> bool {
+        self.rules.iter().any(|grant| grant.grants(verbs, group, plural) && !grant.resource_names.is_empty())
     }
 }
 
 impl Grant {
     fn writes(&self) -> bool {
-        self.verbs.iter().any(|verb| matches!(verb.as_str(), "update" | "patch" | "*"))
+        CHANGES.iter().any(|verb| has(&self.verbs, verb))
     }
 
-    fn changes(&self, group: &str, plural: &str) -> bool {
-        let has = |list: &[String], wanted: &str| is_any(list) || list.iter().any(|one| one == wanted);
-        self.writes() && has(&self.api_groups, group) && has(&self.resources, plural)
+    fn grants(&self, verbs: &[&str], group: &str, plural: &str) -> bool {
+        verbs.iter().any(|verb| has(&self.verbs, verb)) && has(&self.api_groups, group) && has(&self.resources, plural)
     }
 
     fn fit(&self, group: &str, plural: Option<&str>) -> Option<Fit> {
@@ -141,6 +143,10 @@ impl Grant {
 
 fn is_any(list: &[String]) -> bool {
     list.iter().any(|one| one == "*")
+}
+
+fn has(list: &[String], wanted: &str) -> bool {
+    is_any(list) || list.iter().any(|one| one == wanted)
 }
 
 lite! {
@@ -227,9 +233,10 @@ mod tests {
 
     #[test]
     fn to_change_an_object_its_parts_are_not_enough() {
-        let may = |resources: &[&str]| role(resources, &["patch"]).may_change("example.com", "widgets", "w");
+        let may = |resources: &[&str]| role(resources, &["patch"]).may(CHANGES, "example.com", "widgets", "w");
         assert!(may(&["widgets"]) && may(&["*"]));
         assert!(!may(&["widgets/status", "widgets/finalizers"]));
+        assert!(!role(&["widgets"], &["patch"]).may(&["update"], "example.com", "widgets", "w"));
     }
 
     #[test]

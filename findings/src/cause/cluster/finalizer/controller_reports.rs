@@ -1,6 +1,6 @@
 //! What an object, or the Events about it, say of a controller that does not finish.
 
-use crate::cause::cluster::shared::{BY_HAND, LAST_RESORT_ANYWAY};
+use crate::cause::cluster::shared::{BY_HAND, DECIDE, LAST_RESORT_ANYWAY};
 use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 
 causes! {
@@ -36,5 +36,27 @@ causes! {
         .danger(BY_HAND)
         .sources(&["kubernetes#115070"])
         .event_reason("FinalizerControllerBlocked")
+        .diagnosis(Proven::Observation);
+
+    /// What the controller needs does not exist.
+    FINALIZER_CONTROLLER_NEEDS_MISSING = Cause::cluster(ClusterArea::Finalizer, "FinalizerControllerNeedsMissing")
+        .title("The controller behind a finalizer needs something that is missing")
+        .meaning("The controller runs and reports on the object what it cannot reach or find: a Service without a ready \
+            endpoint, a kind whose CRD is gone, a namespace that does not exist, a right on another kind. That was looked up, and it is missing.")
+        .proof("A condition of the object, or an Event about it, names a Service, a kind, a namespace or a right; the Service \
+            does not exist or has no ready endpoint, the kind is not served, the namespace does not exist, or no role \
+            grants the right. That this \
+            alone keeps the controller from finishing is inferred, so it is probable.")
+        .safe(&[
+            DECIDE,
+            step("Read what it reports about the object").run("kubectl describe {type} {name} -n {namespace}").typed()
+                .if_known(),
+            step("Bring what is missing back; the controller tries again"),
+            step("If it was removed for good: do the controller's clean-up by hand, as its documentation says, and then \
+                remove this one finalizer"),
+        ])
+        .danger(BY_HAND)
+        .sources(&["reference: finalizer owners"])
+        .event_reason("FinalizerControllerNeedsMissing")
         .diagnosis(Proven::Observation);
 }

@@ -3,8 +3,8 @@
 use crate::cause::circumstance::{Circumstance, Existence};
 use crate::cause::cluster::shared::{
     ABSENT, BY_HAND, DECIDE, FIND_IT, HIDDEN_ONE, IN_SERVER, LAST_RESORT, NOTHING, PENDING, READ_LOG, READ_REPORTS,
-    READ_SERVER_LOG, READY, REPAIR, REPAIR_SERVER, SEE_USER, TAKE_OFF_FOR_NOTHING, UNKNOWN, UNUSED, UNUSED_LAST_RESORT,
-    USED, USED_ELSEWHERE, USERS_UNKNOWN,
+    READ_SERVER_LOG, READY, REPAIR, REPAIR_SERVER, SEE_USER, TAKE_OFF_FOR_NOTHING, UNKNOWN, UNSEEN, UNUSED,
+    UNUSED_LAST_RESORT, USED, USED_ELSEWHERE, USERS_UNKNOWN,
 };
 use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, step};
 
@@ -83,8 +83,7 @@ causes! {
         .safe(&[
             step("Read what it reports").run("kubectl describe {type} {name} -n {namespace}").typed(),
             step("Repair what it reports, mostly the issuer's DNS credentials; it tries again").when(&[READY]),
-            step("Restore cert-manager and the issuer's DNS credentials")
-                .when(&[UNKNOWN]),
+            step("Restore cert-manager and the issuer's DNS credentials").when(&[UNKNOWN, UNSEEN]),
             LAST_RESORT,
         ])
         .danger(Danger::new(
@@ -271,7 +270,8 @@ causes! {
             step("See which snapshots and restores are not ready")
                 .run("kubectl get volumesnapshots,volumesnapshotcontents -A").when(&[UNUSED, USERS_UNKNOWN]),
             Advice { when: &[READY, UNUSED, USERS_UNKNOWN], ..READ_LOG },
-            step("Restore the snapshot controller and the driver's sidecars, and let them finish").when(&[UNKNOWN]),
+            step("Restore the snapshot controller and the driver's sidecars, and let them finish")
+                .when(&[UNKNOWN, UNSEEN]),
             Advice { when: &[ABSENT, UNKNOWN, UNUSED, USERS_UNKNOWN, PENDING], ..LAST_RESORT },
         ])
         .danger(Danger::new(

@@ -15,7 +15,7 @@ causes! {
     /// The controller lived in the namespace it must clean.
     FINALIZER_OWNER_IN_SAME_NAMESPACE = Cause::cluster(ClusterArea::Finalizer, "FinalizerOwnerInSameNamespace")
         .holds_from_the_start()
-        .title("The controller that must clean up runs in the namespace that is being deleted")
+        .title("The controller that must clean up is deleted with the namespace that it cleans")
         .meaning("A deadlock: the namespace waits for objects, the objects wait for their controller, and the \
             controller's pods were deleted with the namespace, where nothing new can start. Since Kubernetes 1.33 pods \
             are always deleted first, so this happens every time.")

@@ -1,7 +1,7 @@
 //! What the conditions point to.
 
 use crate::cause::cluster::shared::EMPTY_THE_NAMESPACE;
-use crate::cause::entry::{Cause, ClusterArea, Proven, step};
+use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 
 causes! {
     /// Discovery fails as a whole for the namespace controller.
@@ -32,5 +32,23 @@ causes! {
         .danger(EMPTY_THE_NAMESPACE)
         .sources(&["reference: NamespaceDeletionGroupVersionParsingFailure"])
         .event_reason("GroupVersionMalformed")
+        .diagnosis(Proven::Observation);
+
+    /// An error of the deletion that no rule knows.
+    NAMESPACE_CONTENT_FAILURE = Cause::cluster(ClusterArea::Namespace, "NamespaceContentFailure")
+        .title("Deleting the content fails in a way this version does not know")
+        .meaning("The namespace controller reports an error while it deletes what the namespace holds. The error is \
+            shown as it was written; it names what to repair.")
+        .proof("NamespaceDeletionContentFailure is True, and its message matches no other cause.")
+        .safe(&[
+            step("Read the whole message").run("kubectl get namespace {namespace} -o yaml").typed(),
+            step("Repair what the message names"),
+        ])
+        .danger(Danger::new(
+            "Emptying spec.finalizers (PUT /finalize)",
+            "The objects that could not be deleted stay in etcd, and nobody can remove them.",
+        ))
+        .sources(&["reference: NamespaceDeletionContentFailure"])
+        .event_reason("NamespaceContentFailure")
         .diagnosis(Proven::Observation);
 }

@@ -16,6 +16,8 @@ causes! {
             has a ready endpoint now. That the controller does not work on the namespace is inferred after five \
             minutes, so it is probable then.")
         .safe(&[
+            step("Wait for its next attempt, which comes within a minute")
+                .run("kubectl why-terminating wait ns/{namespace} --timeout 90s"),
             step("See what the condition says now, and when it was written")
                 .run("kubectl get namespace {namespace} -o yaml").typed(),
             step("If it has not changed for minutes, see whether the controller manager runs and what it logs about the \
@@ -70,8 +72,9 @@ causes! {
         .title("Nobody works on namespaces that are being deleted")
         .meaning("The namespace controller writes its conditions a few seconds after a deletion was requested, and \
             deletes everything inside. Neither has happened: kube-controller-manager does not run, hangs, runs without \
-            this controller, or cannot write. Where leader election is off no Lease shows it.")
-        .proof("The server is 1.16 or newer, the namespace has no condition a minute after its deletion, its own entry \
+            this controller, or cannot write. Where leader election is off no Lease shows it. An attempt that waits for the list of a kind that is \
+            not available (a broken conversion) writes none either, until it ends.")
+        .proof("The server is 1.16 or newer, the namespace has no condition five minutes after its deletion, its own entry \
             in spec.finalizers is left, and nothing in it was deleted since. That it is not the write of the \
             conditions which fails is inferred, so it is probable.")
         .safe(&[

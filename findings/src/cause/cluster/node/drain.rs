@@ -4,6 +4,7 @@ use crate::cause::circumstance::{Budget, Circumstance};
 use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 
 const TOO_FEW_READY: Circumstance = Circumstance::Budget(Budget::TooFewReady);
+const TOO_FEW_READY_OF_ALL: Circumstance = Circumstance::Budget(Budget::TooFewReadyOfAll);
 const NOT_COUNTED: Circumstance = Circumstance::Budget(Budget::NotCounted);
 const OF_PROGRAM: Circumstance = Circumstance::Budget(Budget::OfProgram);
 const NONE_UNAVAILABLE: Circumstance = Circumstance::Budget(Budget::NoneUnavailable);
@@ -33,8 +34,10 @@ causes! {
             step("See whether the controller manager runs, which counts the pods of a budget")
                 .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed().when(&[NOT_COUNTED]),
             step("Make the pods ready that are not; the budget then allows an eviction").when(&[TOO_FEW_READY]),
-            step("Or set unhealthyPodEvictionPolicy: AlwaysAllow in the budget: pods that are not ready may then be evicted")
-                .when(&[TOO_FEW_READY]),
+            step("Set unhealthyPodEvictionPolicy: AlwaysAllow in the budget: pods that are not ready may then be evicted")
+                .when(&[TOO_FEW_READY, TOO_FEW_READY_OF_ALL]),
+            step("Make the pods ready that are not. Then add a replica, or set maxUnavailable of the budget to 1: with all of \
+                them ready it still allows no eviction").when(&[TOO_FEW_READY_OF_ALL]),
             step("Read what that program waits for (Longhorn, Rook), and leave the budget alone").when(&[OF_PROGRAM]),
             step("Set maxUnavailable of the budget to 1 while the node is drained: with 0 no replica more helps")
                 .when(&[NONE_UNAVAILABLE]),

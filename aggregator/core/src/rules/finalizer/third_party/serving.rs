@@ -44,16 +44,16 @@ pub fn explain(
     diagnosis: &mut Diagnosis,
     serving: Serving,
 ) -> Option<RootCause> {
-    let state = serving.runner.words();
+    let state = serving.runner.words(lister);
     let served = Served { lister, case, serving, state };
     let deleted_too = served.deleted_with_namespace().or_else(|| served.deleted_with_release());
     if let Some(root) = deleted_too.or_else(|| served.down(diagnosis)) {
         return Some(root);
     }
-    match rights::may_change(lister, diagnosis, &served.serving.runner.account, case.target) {
+    match rights::may(lister, diagnosis, &served.serving.runner.account, CHANGES, case.target) {
         Permission::Open => return None,
         Permission::Not(why) => return Some(served.forbidden(&why)),
-        Permission::Change | Permission::NotTold => {}
+        Permission::Granted | Permission::NotTold => {}
     }
     let reported = controller_reports::read(lister, case.target, case.meta, diagnosis);
     // One that has just begun may be slow.
@@ -150,8 +150,8 @@ impl Served<'_, '_> {
                     .to_owned()
             }
             RunnerState::ScaledDown | RunnerState::NotReady => {
-                let state = &self.state;
-                format!("runs in the namespace that is being deleted ({state}); nothing new can start there")
+                let (state, deletion) = (&self.state, self.lister.namespace_deletion(namespace));
+                format!("is of the namespace that {deletion} ({state}); nothing new can start there")
             }
         };
         Some(self.found(&cause::FINALIZER_OWNER_IN_SAME_NAMESPACE, words))

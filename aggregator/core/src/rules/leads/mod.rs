@@ -1,0 +1,149 @@
+//! Follows what a sentence names. What it leads to is a cause or an edge only where it is seen to be broken; what cannot be
+//! seen rests on the words, and what works again is said to.
+
+mod admission;
+mod api;
+mod needs;
+mod rights;
+
+use findings::{Cause, Circumstance, Placeholder, Unread, cause};
+use jiff::Timestamp;
+
+pub use self::api::{ApiState, api_state};
+use super::control_plane;
+use crate::diagnosis::{Diagnosis, RootCause, Step};
+use crate::lister::Lister;
+use crate::messages::leads::Lead;
+use crate::state::*;
+
+/// A sentence: whom it is about, and where it stands.
+pub struct Sentence<'s> {
+    /// The object that it is about.
+    pub target: &'s ObjectRef,
+    /// Where it stands.
+    pub source: &'s str,
+    /// What it says.
+    pub says: &'s str,
+}
+
+/// What came of a lead.
+pub enum Followed {
+    /// An answer is still out.
+    Open,
+    /// What it leads to is broken; `diagnosis` says so now.
+    Explained,
+    /// What it names works again, or is not there to refuse anything any more: the sentence is of before.
+    Repaired(Repair),
+    /// Nothing but the words says so.
+    Claimed(Box<RootCause>),
+    /// It names nothing that could be looked at.
+    Nothing,
+}
+
+/// What works again.
+pub struct Repair {
+    /// Its name.
+    pub name: String,
+    /// How it stands: `answers again`.
+    pub how: &'static str,
+    /// Since when, where that is known.
+    pub since: Option<Timestamp>,
+}
+
+/// It does what it did not.
+pub const ANSWERS: &str = "answers again";
+/// It is not asked any more.
+pub const GONE: &str = "is served no more";
+const NOT_CONFIGURED: &str = "is configured no more";
+
+fn repaired(name: impl Into<String>, how: &'static str) -> Followed {
+    Followed::Repaired(Repair { name: name.into(), how, since: None })
+}
+
+/// Follows one.
+pub fn follow(lister: &Lister, diagnosis: &mut Diagnosis, sentence: &Sentence, lead: &Lead) -> Followed {
+    let before = (diagnosis.causes.len(), diagnosis.waits_for.len());
+    let followed = Following { lister, sentence }.follow(diagnosis, lead);
+    for root in diagnosis.causes.iter_mut().skip(before.0) {
+        *root = root.clone().evidence(sentence.source, sentence.says);
+    }
+    match followed {
+        Followed::Repaired(_) | Followed::Claimed(_) | Followed::Nothing if diagnosis.pending => Followed::Open,
+        other => other,
+    }
+}
+
+struct Following<'f, 'l> {
+    lister: &'f Lister<'l>,
+    sentence: &'f Sentence<'f>,
+}
+
+impl Following<'_, '_> {
+    fn follow(&self, diagnosis: &mut Diagnosis, lead: &Lead) -> Followed {
+        match lead {
+            // They are listed anyway, or follow from the resource's name.
+            Lead::Unexpected { .. } => Followed::Nothing,
+            Lead::WebhookCall { webhook, host, error } => self.webhook_call(diagnosis, webhook, host, error),
+            Lead::WebhookDenial { webhook, why } => self.webhook_denial(diagnosis, webhook, why),
+            Lead::PolicyDenial { policy, binding, why } => self.policy_denial(diagnosis, policy, binding, why),
+            Lead::Conversion { group, kind, error } => self.conversion(diagnosis, group, kind, error),
+            Lead::StoredVersion { group_version } => self.claimed(
+                &cause::STORED_VERSION_NOT_SERVED,
+                Step::named(
+                    format!("Objects of {group_version}"),
+                    "are stored in a version that the CRD does not have any more",
+                ),
+            ),
+            Lead::NotDecryptable { key, error } => self.claimed(
+                &cause::OBJECT_NOT_DECRYPTABLE,
+                Step::named(format!("etcd key {key}"), format!("cannot be decrypted: {error}")),
+            ),
+            Lead::NotDecodable { error } => {
+                let step = Step::named("A stored object", format!("cannot be decoded: {error}"));
+                let root = self.claim(&cause::OBJECT_NOT_DECODABLE, "A stored object", step);
+                Followed::Claimed(Box::new(root.given(Circumstance::Unread(Unread::Unknown))))
+            }
+            Lead::Etcd { fault, error } => self
+                .claimed(control_plane::etcd_cause(*fault), Step::named("etcd", format!("{}: {error}", fault.words()))),
+            Lead::Forbidden { user, why, to, scope } => {
+                // A right elsewhere, or to a part of an object, is another one than that which roles are read for.
+                let is_readable = scope.as_ref() == Some(&self.own_scope());
+                self.forbidden(diagnosis, user, why, to.as_ref(), is_readable)
+            }
+            Lead::TooManyRequests => self.claimed(
+                &cause::API_REQUESTS_REJECTED,
+                Step::named("The API server", "rejects the namespace controller's requests (429 Too Many Requests)"),
+            ),
+            Lead::Api { group, version } => self.api(diagnosis, group, version.as_deref()),
+            Lead::NoKind { group, version, kind } => self.no_kind(diagnosis, group, version, kind),
+            Lead::ServiceCall { namespace, service, .. } => self.service_call(diagnosis, namespace, service),
+            Lead::NamespaceGone { name } => self.namespace_gone(diagnosis, name),
+            Lead::Budget { pod, budget } => self.budget(diagnosis, pod.as_ref(), budget.as_deref()),
+            Lead::TimedOut { error } => self.timed_out(diagnosis, error),
+            Lead::Unknown { text } => self.claimed_as(
+                &cause::NAMESPACE_CONTENT_FAILURE,
+                &self.sentence.target.name,
+                Step::named("Deleting the content", format!("fails: {text}")),
+            ),
+        }
+    }
+
+    /// A root that rests on the words alone.
+    fn claim(&self, cause: &'static Cause, subject: &str, step: Step) -> RootCause {
+        let Sentence { target, source, says } = self.sentence;
+        let root = RootCause::below(cause, target).same_as(subject).step(step).evidence(source, says);
+        match target.is(known::NAMESPACES) {
+            true => root.name(Placeholder::Namespace, &target.name),
+            false => root,
+        }
+    }
+
+    fn claimed_as(&self, cause: &'static Cause, subject: &str, step: Step) -> Followed {
+        Followed::Claimed(Box::new(self.claim(cause, subject, step)))
+    }
+
+    fn claimed(&self, cause: &'static Cause, step: Step) -> Followed {
+        let subject = step.subject.clone();
+        self.claimed_as(cause, &subject, step)
+    }
+}

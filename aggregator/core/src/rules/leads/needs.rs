@@ -1,0 +1,100 @@
+//! What a controller reports that it needs: a kind, a Service, a namespace, a budget that allows an eviction.
+
+use findings::cause;
+
+use super::{Followed, Following, repaired};
+use crate::diagnosis::{Diagnosis, RootCause, Step};
+use crate::rules::backend::{self, Backend};
+use crate::rules::phrases::within;
+use crate::state::*;
+
+impl Following<'_, '_> {
+    /// What the controller needs is seen to be missing.
+    pub(super) fn missing(&self, diagnosis: &mut Diagnosis, steps: Vec<Step>) -> Followed {
+        let Some(last) = steps.last() else { return Followed::Nothing };
+        let (needed, how) = (last.subject.clone(), last.words.clone());
+        let root = RootCause::below(&cause::FINALIZER_CONTROLLER_NEEDS_MISSING, self.sentence.target).same_as(&needed);
+        let root = steps.into_iter().fold(root.evidence(needed, how), RootCause::step);
+        diagnosis.causes.push(root);
+        Followed::Explained
+    }
+
+    pub(super) fn no_kind(&self, diagnosis: &mut Diagnosis, group: &str, version: &str, kind: &str) -> Followed {
+        let Some(discovery) = diagnosis.optional("API discovery", "whether a kind is served", self.lister.discovery())
+        else {
+            return Followed::Nothing;
+        };
+        if discovery.is_stale(group) {
+            return self.api(diagnosis, group, None);
+        }
+        if discovery.resource_of_kind(group, version, kind).is_some() {
+            return repaired(format!("{kind} of {group}/{version}"), "is served now");
+        }
+        let step = Step::named(format!("kind {kind} of {group}/{version}"), "is not served: its CRD is missing");
+        self.missing(diagnosis, vec![step])
+    }
+
+    pub(super) fn service_call(&self, diagnosis: &mut Diagnosis, namespace: &str, name: &str) -> Followed {
+        let service = ServiceRef { namespace: namespace.to_owned(), name: name.to_owned(), port: None };
+        match backend::inspect_called(self.lister, diagnosis, &service) {
+            Backend::NoService => {
+                let shown = ObjectRef::namespaced(known::SERVICES, namespace, name);
+                self.missing(diagnosis, vec![Step::about(&shown, "does not exist")])
+            }
+            Backend::NoEndpoint { node: Some(node), .. } => {
+                diagnosis.wait_for(node);
+                Followed::Explained
+            }
+            Backend::NoEndpoint { steps, node: None, .. } => self.missing(diagnosis, steps),
+            Backend::Ready { .. } | Backend::External | Backend::Unknown => Followed::Nothing,
+        }
+    }
+
+    /// The budget that allows no eviction of a pod: by its own name, or because it selects that pod.
+    pub(super) fn budget(
+        &self,
+        diagnosis: &mut Diagnosis,
+        pod: Option<&(Option<String>, String)>,
+        named: Option<&str>,
+    ) -> Followed {
+        let own = self.sentence.target.namespace.as_deref();
+        let Some(namespace) = pod.and_then(|(namespace, _)| namespace.as_deref()).or(own) else {
+            return Followed::Nothing;
+        };
+        let adds = "which budget refuses the eviction";
+        let answer = self.lister.list::<Budget>(known::BUDGETS, within(namespace));
+        let all = diagnosis.optional(format!("poddisruptionbudgets of {namespace}"), adds, answer).unwrap_or_default();
+        let pod = pod.map(|(_, name)| ObjectRef::pod(namespace, name));
+        let found = pod.as_ref().and_then(|pod| {
+            diagnosis.optional(pod.to_string(), adds, self.lister.get::<Pod>(known::PODS, Some(namespace), &pod.name))
+        });
+        let is_it = |budget: &&Budget| match (named, found) {
+            (Some(name), _) => budget.metadata.name == name,
+            (None, Some(pod)) => budget.selects(&pod.metadata.labels),
+            (None, None) => false,
+        };
+        let Some(budget) = all.into_iter().find(|budget| is_it(budget) && budget.refuses(true)) else {
+            return Followed::Nothing;
+        };
+        let shown = ObjectRef::namespaced(known::BUDGETS, namespace, &budget.metadata.name);
+        let BudgetStatus { current_healthy, desired_healthy, .. } = budget.status;
+        let words = format!("allows 0 disruptions: it wants {desired_healthy} healthy pods, and {current_healthy} are");
+        let root =
+            RootCause::below(&cause::DRAIN_BUDGET_ALLOWS_NONE, &shown).evidence(format!("status of {shown}"), &words);
+        let root = pod.iter().fold(root, |root, pod| root.step(Step::about(pod, "not evicted")));
+        diagnosis.causes.push(root.step(Step::about(&shown, words)));
+        Followed::Explained
+    }
+
+    pub(super) fn namespace_gone(&self, diagnosis: &mut Diagnosis, name: &str) -> Followed {
+        let answer = self.lister.namespace(name);
+        if answer.is_missing() {
+            let shown = ObjectRef::cluster_wide(known::NAMESPACES, name);
+            return self.missing(diagnosis, vec![Step::about(&shown, "does not exist")]);
+        }
+        match diagnosis.silently(answer) {
+            Some(_) => repaired(format!("Namespace {name}"), "exists"),
+            None => Followed::Nothing,
+        }
+    }
+}
