@@ -9,6 +9,8 @@
 //! [`state::Question`]s, so that the plan of what to ask and the judgement are the same code.
 
 pub mod access;
+pub mod answer_budget;
+pub mod bounded_list;
 mod deletion_cycle;
 pub mod diagnosis;
 pub mod engine;

@@ -1,6 +1,6 @@
 //! What all share, shared out per namespace, so that a flood in one costs that one: a budget of bytes, turns, and places.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use foldhash::{HashMap, HashSet};
 
@@ -66,47 +66,80 @@ pub fn in_turns<'n, T>(all: impl IntoIterator<Item = T>, namespace: impl Fn(&T) 
     ranked.into_iter().map(|(_, one)| one).collect()
 }
 
-/// Who has which of a limited number of places. What is asked of it does not depend on how many are taken.
-#[derive(Clone, Debug, Default)]
+/// Who has what of a room that all share. What a question of it costs does not depend on how much is taken.
+#[derive(Clone, Debug)]
 pub struct Places<K> {
-    taken: HashMap<String, BTreeSet<K>>,
-    /// How many each namespace has.
+    taken: HashMap<String, Taken<K>>,
+    /// How much each namespace has.
     sizes: BTreeSet<(usize, String)>,
+    used: usize,
+}
+
+/// What one namespace has.
+#[derive(Clone, Debug)]
+struct Taken<K> {
+    sizes: BTreeMap<K, usize>,
+    used: usize,
+}
+
+impl<K> Default for Places<K> {
+    fn default() -> Self {
+        Places { taken: HashMap::default(), sizes: BTreeSet::new(), used: 0 }
+    }
 }
 
 impl<K: Ord + Clone> Places<K> {
-    /// Takes a place for something of this namespace.
-    pub fn take(&mut self, namespace: &str, key: K) {
-        self.change(namespace, |keys| keys.insert(key));
+    /// Takes so much for something of this namespace, in place of what it has.
+    pub fn take(&mut self, namespace: &str, key: K, size: usize) {
+        self.change(namespace, |sizes| (sizes.insert(key, size).unwrap_or(0), size));
     }
 
     /// Gives it back.
     pub fn release(&mut self, namespace: &str, key: &K) {
-        self.change(namespace, |keys| keys.remove(key));
+        self.change(namespace, |sizes| (sizes.remove(key).unwrap_or(0), 0));
     }
 
-    fn change(&mut self, namespace: &str, change: impl FnOnce(&mut BTreeSet<K>) -> bool) {
-        let keys = self.taken.entry(namespace.to_owned()).or_default();
-        let before = keys.len();
-        change(keys);
-        let after = keys.len();
-        if after == 0 {
+    /// What has a place.
+    pub fn keys(&self) -> impl Iterator<Item = &K> {
+        self.taken.values().flat_map(|taken| taken.sizes.keys())
+    }
+
+    /// How much is taken.
+    pub fn used(&self) -> usize {
+        self.used
+    }
+
+    /// How much this one takes.
+    pub fn size(&self, namespace: &str, key: &K) -> usize {
+        self.taken.get(namespace).and_then(|taken| taken.sizes.get(key)).copied().unwrap_or(0)
+    }
+
+    /// `change` says what something took before and what it takes now.
+    fn change(&mut self, namespace: &str, change: impl FnOnce(&mut BTreeMap<K, usize>) -> (usize, usize)) {
+        let none = || Taken { sizes: BTreeMap::new(), used: 0 };
+        let taken = self.taken.entry(namespace.to_owned()).or_insert_with(none);
+        let before = taken.used;
+        let (less, more) = change(&mut taken.sizes);
+        taken.used = before - less + more;
+        let (after, is_empty) = (taken.used, taken.sizes.is_empty());
+        self.used = self.used - less + more;
+        if is_empty {
             self.taken.remove(namespace);
         }
-        if before != after {
+        if before != after || is_empty {
             self.sizes.remove(&(before, namespace.to_owned()));
         }
-        if before != after && after > 0 {
+        if !is_empty {
             self.sizes.insert((after, namespace.to_owned()));
         }
     }
 
-    /// What has to go for one more of this namespace: the last of the namespace that has most, if that has more than this one
-    /// would have.
-    pub fn displaced_by(&self, namespace: &str) -> Option<K> {
-        let with_one = self.taken.get(namespace).map_or(0, BTreeSet::len) + 1;
-        let (_, largest) = self.sizes.last().filter(|(size, _)| *size > with_one)?;
-        self.taken.get(largest)?.last().cloned()
+    /// What has to go for so much more of this namespace: the last of the namespace that has most, if that has more than this
+    /// one would have.
+    pub fn displaced_by(&self, namespace: &str, size: usize) -> Option<K> {
+        let with_it = self.taken.get(namespace).map_or(0, |taken| taken.used) + size;
+        let (_, largest) = self.sizes.last().filter(|(size, _)| *size > with_it)?;
+        self.taken.get(largest)?.sizes.last_key_value().map(|(key, _)| key.clone())
     }
 }
 
@@ -148,12 +181,15 @@ mod tests {
     #[test]
     fn a_place_is_taken_from_whom_has_most() {
         let mut places = Places::default();
-        (0..5).for_each(|number| places.take("flood", number));
-        assert_eq!(places.displaced_by("flood"), None);
-        assert_eq!(places.displaced_by("small"), Some(4));
+        (0..5).for_each(|number| places.take("flood", number, 2));
+        assert_eq!((places.displaced_by("flood", 2), places.used()), (None, 10));
+        assert_eq!(places.displaced_by("small", 2), Some(4));
+        assert_eq!(places.displaced_by("small", 10), None, "it would have as much");
         places.release("flood", &4);
-        places.take("small", 7);
+        places.take("small", 7, 2);
         (0..3).for_each(|number| places.release("flood", &number));
-        assert_eq!(places.displaced_by("other"), None, "each has one");
+        assert_eq!((places.displaced_by("other", 2), places.used()), (None, 4), "each has one");
+        places.take("small", 7, 5);
+        assert_eq!((places.displaced_by("other", 2), places.used()), (Some(7), 7), "it has grown");
     }
 }

@@ -4,29 +4,33 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use aggregator_core::answer_budget::AnswerBudget;
+use aggregator_core::bounded_list::{BoundedList, Room};
 use aggregator_core::explanation_cache::ExplanationCache;
 use aggregator_core::judgement::judge_again;
 use aggregator_core::lister::{Changes, Dependency};
 use aggregator_core::report::ClusterReport;
 use aggregator_core::shares::in_turns;
 use aggregator_core::state::{
-    AgentEvent, Answer, Answered, ApiResource, Detail, Facts, Fault, Kind as _, Meta, ObjectRef, Pod, Question, Scope,
-    Select, State, Subject, known,
+    AgentEvent, Answer, Answered, ApiResource, Detail, Facts, Fault, Kind as _, Meta, ObjectRef, Pod, Question,
+    Resource, Scope, Select, State, Subject, known,
 };
 use findings::FaultKind;
 use findings::event::{CONTROLLER, NAMESPACE};
+use foldhash::HashSet;
 use jiff::Timestamp;
 
 use crate::neighbourhood::Neighbourhood;
 use crate::query_schedule::{Schedule, is_lease_query, later};
-use crate::uid_index::UidIndex;
 
 /// What no judgement has asked for during so long is dropped.
 const RETENTION: Duration = Duration::from_secs(120);
-/// Objects of one list that are kept: what agents say of 5,000 nodes, twice.
-pub const MAX_OBJECTS: usize = 12_000;
-/// With fewer in it, a list of which something was left out is read anew.
-const MIN_RELIST_ROOM: usize = MAX_OBJECTS / 4 * 3;
+/// What is kept of one list: as many objects as agents write Events of 5,000 nodes, twice.
+pub const ROOM: Room = Room { max_objects: 12_000, max_bytes: 12_000 << 10 };
+/// What all other answers may take together.
+const MAX_ANSWER_BYTES: usize = 24 << 20;
+/// With less in it, a list of which something was left out is read anew.
+const MAX_RELIST_PERCENT: usize = 75;
 /// But not more often than this, and while it stays full not more often than the second.
 const RELIST_INTERVAL: Duration = Duration::from_secs(30);
 const FULL_RELIST_INTERVAL: Duration = Duration::from_secs(600);
@@ -80,7 +84,11 @@ pub struct Judge {
     /// Since when a watch has failed.
     failing: BTreeMap<Question, (Timestamp, Fault)>,
     /// Where what each watch has told stands: tens of thousands of Events may come at once.
-    places: BTreeMap<Question, UidIndex>,
+    places: BTreeMap<Question, BoundedList>,
+    /// What the answers take that are not watched.
+    budget: AnswerBudget,
+    /// The uids of what was seen to be gone since [`Judge::take_gone`].
+    gone: HashSet<String>,
     /// When each list was read, or was to be read, the last time, and how often in a row it came cut.
     listed_at: BTreeMap<Question, (Timestamp, u32)>,
     changed: Changed,
@@ -109,6 +117,8 @@ impl Judge {
             asked: BTreeMap::new(),
             failing: BTreeMap::new(),
             places: BTreeMap::new(),
+            budget: AnswerBudget::new(MAX_ANSWER_BYTES),
+            gone: HashSet::default(),
             listed_at: BTreeMap::new(),
             changed: Changed::default(),
             kept: ExplanationCache::default(),
@@ -140,16 +150,24 @@ impl Judge {
         watched().iter().all(|question| self.state.answers.get(question).is_some_and(is_seen))
     }
 
-    /// How many lists had more than there is room for. Of Events too many may have been written to stop us: those of a
-    /// node that holds something are asked for alone then.
-    pub fn cut_lists(&self) -> u32 {
-        let is_cut = |answered: &&Answered| match &answered.question {
-            Question::Objects { resource, .. } => answered.cut && *resource != known::AGENT_EVENTS.into(),
-            _ => answered.cut,
+    /// The watched lists of which something was left out, with what of the object is in it.
+    pub fn cut_lists(&self) -> BTreeSet<Resource> {
+        let resource = |question: Question| match question {
+            Question::Objects { resource, .. } => Some(resource),
+            _ => None,
         };
-        let watched = watched();
-        let cut = watched.iter().filter_map(|question| self.state.answers.get(question)).filter(is_cut);
-        u32::try_from(cut.count()).unwrap_or(u32::MAX)
+        let is_cut = |question: &Question| self.state.answers.get(question).is_some_and(|answered| answered.cut);
+        watched().into_iter().filter(is_cut).filter_map(resource).collect()
+    }
+
+    /// Answers that are left out because all of them together take too much memory.
+    pub fn answers_left_out(&self) -> usize {
+        self.budget.left_out()
+    }
+
+    /// The uids of what was seen to be gone since this was last asked.
+    pub fn take_gone(&mut self) -> HashSet<String> {
+        std::mem::take(&mut self.gone)
     }
 
     /// Takes in what a watch tells.
@@ -157,18 +175,18 @@ impl Judge {
         match change {
             Change::Listed(answered) => {
                 self.failing.remove(&answered.question);
-                let places = answered.answer.as_ref().seen().map(UidIndex::new).unwrap_or_default();
-                let places_len = places.len();
+                let places = answered.answer.as_ref().seen().map(|facts| BoundedList::index(ROOM, facts));
+                let places = places.unwrap_or_else(|| BoundedList::new(ROOM));
+                let has_room = places.used_percent() < MAX_RELIST_PERCENT;
                 self.places.insert(answered.question.clone(), places);
                 let before = self.listed_at.get(&answered.question).map_or(0, |(_, cut)| *cut);
-                let has_room = places_len < MIN_RELIST_ROOM;
                 let cut = if answered.cut && has_room { before.saturating_add(1) } else { 0 };
                 self.listed_at.insert(answered.question.clone(), (now, cut));
                 self.add(answered);
             }
             Change::Applied(question, facts) => {
                 match AgentEvent::among(&facts) {
-                    Some(events) if self.changed.nodes.len() < MAX_OBJECTS => {
+                    Some(events) if self.changed.nodes.len() < ROOM.max_objects => {
                         self.changed.nodes.extend(events.iter().map(|event| event.regarding.name.clone()));
                     }
                     Some(_) => {}
@@ -177,6 +195,9 @@ impl Judge {
                 self.applied(&question, facts);
             }
             Change::Deleted(question, uid) => {
+                if self.gone.len() < ROOM.max_objects {
+                    self.gone.insert(uid.clone());
+                }
                 let taken = self.watched(&question).and_then(|(known, places)| places.take(known, &uid));
                 if let Some(gone) = taken {
                     self.changes.objects(&question, &gone);
@@ -199,21 +220,11 @@ impl Judge {
     fn applied(&mut self, question: &Question, facts: Facts) {
         self.changes.objects(question, &facts);
         let Some((known, places)) = self.watched(question) else { return };
-        let Some(uid) = facts.uid_at(0) else { return };
-        match places.find(known, uid) {
-            Some(at) => {
-                // An Event may have told of another node before.
-                let before = known.replace(at, facts);
-                self.changes.objects(question, &before);
-            }
-            None if places.len() < MAX_OBJECTS => places.append(known, facts),
-            None => {
-                if let Some(left_out) = places.make_room(known, &facts) {
-                    places.append(known, facts);
-                    self.changes.objects(question, &left_out);
-                }
-                self.cut(question);
-            }
+        let put = places.put(known, facts);
+        // An Event may have told of another node before.
+        put.before.iter().chain(&put.left_out).for_each(|changed| self.changes.objects(question, changed));
+        if put.is_cut {
+            self.cut(question);
         }
     }
 
@@ -221,7 +232,8 @@ impl Judge {
     pub fn relists(&mut self, now: Timestamp) -> Vec<Question> {
         let is_due = |question: &Question| {
             let Some((at, cut)) = self.listed_at.get(question) else { return true };
-            let pause = match self.places.get(question).is_some_and(|places| places.len() < MIN_RELIST_ROOM) {
+            let has_room = |places: &BoundedList| places.used_percent() < MAX_RELIST_PERCENT;
+            let pause = match self.places.get(question).is_some_and(has_room) {
                 true => (RELIST_INTERVAL * 2_u32.pow((*cut).min(5))).min(FULL_RELIST_INTERVAL),
                 false => FULL_RELIST_INTERVAL,
             };
@@ -248,7 +260,7 @@ impl Judge {
     }
 
     /// What a watch has told, and where it stands. It tells again, so it has not failed.
-    fn watched(&mut self, question: &Question) -> Option<(&mut Facts, &mut UidIndex)> {
+    fn watched(&mut self, question: &Question) -> Option<(&mut Facts, &mut BoundedList)> {
         self.failing.remove(question);
         let places = self.places.get_mut(question)?;
         match &mut self.state.answers.get_mut(question)?.answer {
@@ -262,7 +274,7 @@ impl Judge {
         let Question::Objects { resource, .. } = question else { return };
         let known = known::find(resource);
         let namespace = meta.namespace.as_deref();
-        if self.changed.objects.len() < MAX_OBJECTS {
+        if self.changed.objects.len() < ROOM.max_objects {
             let within = namespace.map(|namespace| ObjectRef::cluster_wide(known::NAMESPACES, namespace));
             let object = known.map(|known| match namespace {
                 Some(namespace) => ObjectRef::namespaced(known, namespace, &meta.name),
@@ -312,7 +324,9 @@ impl Judge {
         let asked = Schedule::answered(asked, &answered, is_same, lost_since, now);
         self.asked.insert(answered.question.clone(), asked);
         if !is_same && lost_since.is_none_or(|since| later(since, WATCH_TIMEOUT) <= now) {
-            self.add(answered);
+            self.changes.answer(&answered.question);
+            let left_out = self.budget.add(&mut self.state, answered);
+            left_out.iter().for_each(|question| self.changes.answer(question));
         }
     }
 
@@ -368,6 +382,7 @@ impl Judge {
         let used: BTreeSet<Question> = self.kept.used(&self.state).cloned().chain(watched()).collect();
         self.state.answers.retain(|question, _| used.contains(question));
         let answers = &self.state.answers;
+        self.budget.retain(|question| answers.contains_key(question));
         self.asked.retain(|question, asked| asked.pending || answers.contains_key(question));
     }
 

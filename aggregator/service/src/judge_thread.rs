@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::incidents::{Recorder, Snapshot, Terminating};
 use aggregator_core::report::{ClusterReport, Root};
 use aggregator_core::state::{Answer, Answered, Question, known};
-use foldhash::{HashMap, HashMapExt as _};
+use foldhash::{HashMap, HashMapExt as _, HashSet};
 use jiff::Timestamp;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 
@@ -133,9 +133,10 @@ impl JudgeThread {
             self.published.send_modify(|published| published.silent_since = since);
             return;
         }
+        let gone = if judge.is_believed() { judge.take_gone() } else { HashSet::default() };
         let (going, findings) = (terminating(judge), findings(judge, &report, now));
         let cut_lists = judge.cut_lists();
-        let snapshot = Snapshot { at: now, going: &going, is_whole: cut_lists == 0, report: &report, on_nodes };
+        let snapshot = Snapshot { at: now, going: &going, gone: &gone, cut: &cut_lists, report: &report, on_nodes };
         // What cannot be seen has not gone.
         let changed = judge.is_believed() && self.recorder.observe(&snapshot);
         self.published.send_modify(|published| {
@@ -146,6 +147,7 @@ impl JudgeThread {
             }
             published.report = Some(Arc::new(report));
             published.findings = findings;
+            published.answers_left_out = judge.answers_left_out();
             published.cut_lists = cut_lists;
             published.silent_since = None;
         });

@@ -25,7 +25,6 @@ mod requests;
 mod resource_usage;
 mod serve;
 mod server_clock;
-mod uid_index;
 
 pub use helm_test::{HelmTest, helm_test};
 pub use http::{Certificate, openapi};

@@ -1,9 +1,11 @@
 //! What everybody is served from: one judgement, whole and unchangeable.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::incidents::Incident;
 use aggregator_core::report::ClusterReport;
+use aggregator_core::state::Resource;
 use jiff::Timestamp;
 
 /// One judgement.
@@ -16,7 +18,9 @@ pub struct Published {
     /// Findings of agents that are younger than an hour, and those that should have been renewed.
     pub findings: Findings,
     /// Watched lists that had more than there is room for.
-    pub cut_lists: u32,
+    pub cut_lists: BTreeSet<Resource>,
+    /// Answers that are left out because all of them together take too much memory.
+    pub answers_left_out: usize,
     /// Since when the API server has not been heard; none while it is.
     pub silent_since: Option<Timestamp>,
     /// Counts up with each judgement that differs.

@@ -1,5 +1,6 @@
 //! Asks what the judgement needs, until it needs nothing more.
 
+use aggregator_core::answer_budget::AnswerBudget;
 use aggregator_core::engine::next_questions;
 use aggregator_core::state::{Answer, Answered, Facts, Fault, Question, State};
 use findings::FaultKind;
@@ -17,6 +18,7 @@ use super::{discovery, kubelet_log, live, objects};
 /// Asks until the judgement has all it needs. `progress` hears how many questions each round has.
 pub async fn gather(client: &Client, state: &mut State, bounds: Bounds, progress: impl Fn(usize, usize)) {
     let server = Server::new(client, bounds);
+    let mut budget = AnswerBudget::new(bounds.state_bytes);
     for round in 0..bounds.rounds {
         let questions = next_questions(state);
         if questions.is_empty() {
@@ -33,7 +35,7 @@ pub async fn gather(client: &Client, state: &mut State, bounds: Bounds, progress
         };
         let others = futures::stream::iter(others).map(|question| answer(&server, question));
         let (scans, others) = join(scans, others.buffer_unordered(bounds.in_flight).collect::<Vec<Answered>>()).await;
-        scans.into_iter().chain(others).for_each(|answered| state.add(answered));
+        scans.into_iter().chain(others).for_each(|answered| drop(budget.add(state, answered)));
     }
 }
 

@@ -1,5 +1,6 @@
 //! A list, read page after page.
 
+use aggregator_core::bounded_list::{Gathered, Room};
 use aggregator_core::state::{Answer, Answered, Facts, Fault, Page, Question, Scope, Select};
 use findings::FaultKind;
 
@@ -8,7 +9,8 @@ use super::paths::path;
 use super::scan::scan;
 use super::server::Server;
 
-/// Of a list that is longer than what is kept of it, so many times that are read: other namespaces come later in it.
+/// Of a list that is longer than what is kept of it, so many times that are read: other namespaces come later in it. What is
+/// being deleted is found only in a list that is read to its end, however long a flood makes it.
 const MAX_READ: usize = 4;
 
 /// Every object of a list that is asked for. Of more than there is room for each namespace has its share.
@@ -25,9 +27,10 @@ pub struct Listing<'a> {
     question: Question,
     /// The pages that are left.
     pub pages: Pages<'a>,
+    room: Room,
     max_objects: usize,
     max_read: usize,
-    all: Option<Facts>,
+    all: Option<Gathered>,
     read: usize,
     is_cut: bool,
     failed: Option<Answer<Facts>>,
@@ -46,11 +49,17 @@ impl<'a> Listing<'a> {
             }
             _ => every,
         };
-        let max_objects = server.bounds.objects;
+        let max_objects = server.bounds.room.max_objects;
+        let max_read = match (&select, is_of_all) {
+            (Select::Terminating, true) if !question.is_scan() => usize::MAX,
+            (_, true) => max_objects * MAX_READ,
+            (_, false) => max_objects,
+        };
         Listing {
             pages: Pages::new(server, &path, &select),
+            room: server.bounds.room,
             max_objects,
-            max_read: if is_of_all { max_objects * MAX_READ } else { max_objects },
+            max_read,
             all: None,
             read: 0,
             is_cut: false,
@@ -92,20 +101,21 @@ impl<'a> Listing<'a> {
         facts.keep(select);
         self.read += facts.count();
         let all = match &mut self.all {
-            Some(all) => {
-                all.append(facts);
-                all
-            }
-            none => none.insert(facts),
+            Some(all) => all,
+            none => match Facts::none(&self.question) {
+                Ok(kind) => none.insert(Gathered::new(kind, self.room)),
+                Err(error) => {
+                    (self.failed, self.is_done) = (Some(Answer::failed(FaultKind::Malformed, error)), true);
+                    return;
+                }
+            },
         };
-        if all.count() > self.max_objects {
-            all.keep_shares(self.max_objects);
-            self.is_cut = true;
-        }
+        all.add(facts);
+        self.is_cut |= all.is_cut();
         // Without namespaces there are no shares.
-        let is_shared = all.meta_at(0).is_some_and(|meta| meta.namespace.is_some());
+        let is_shared = all.is_shared();
         let max_read = if is_shared { self.max_read } else { self.max_objects };
-        self.is_done = is_last || self.read >= max_read;
+        self.is_done = is_last || self.read >= max_read || (!is_shared && self.is_cut);
         self.is_cut |= self.is_done && !is_last;
     }
 
@@ -114,7 +124,7 @@ impl<'a> Listing<'a> {
         let cut = self.is_cut || !self.is_done;
         let answer = match (self.failed, self.all) {
             (Some(failed), _) => return Answered::whole(self.question, failed),
-            (None, Some(all)) => Answer::Seen(all),
+            (None, Some(all)) => Answer::Seen(all.into_facts()),
             (None, None) => {
                 let fault = Fault::new(FaultKind::TooLarge, "other kinds took the time and the bytes of the scan");
                 return Answered::whole(self.question, Answer::Failed(fault));

@@ -12,6 +12,9 @@ const FIRST: usize = 250;
 /// Objects of a later page, at most.
 const MOST: usize = 5000;
 
+/// A page is no longer: of objects that are longer than others fewer are asked for at a time.
+const MAX_BYTES: usize = 8 << 20;
+
 /// Tables come as JSON only.
 const ROW: &str = "application/json;as=Table;g=meta.k8s.io;v=v1,application/json";
 
@@ -101,15 +104,30 @@ impl<'a> Pages<'a> {
         Pages { limit: MOST, ..self }
     }
 
-    /// Asks for the next page.
+    /// Asks for the next page; for half as many objects where it is too long.
     pub async fn ask(&mut self, form: Form) -> Answer<Vec<u8>> {
-        let answer = self.ask_at(&self.next, self.limit, form).await;
-        self.bytes += match &answer {
-            Answer::Seen(body) => body.len(),
-            Answer::Failed(Fault { kind: FaultKind::TooLarge, .. }) => self.max_bytes,
-            Answer::Failed(_) | Answer::Missing | Answer::Unasked => 0,
-        };
-        answer
+        loop {
+            let answer = self.ask_at(&self.next, self.limit, form).await;
+            let max_bytes = self.max_bytes_of(self.limit);
+            self.bytes += match &answer {
+                Answer::Seen(body) => body.len(),
+                Answer::Failed(Fault { kind: FaultKind::TooLarge, .. }) => max_bytes,
+                Answer::Failed(_) | Answer::Missing | Answer::Unasked => 0,
+            };
+            match &answer {
+                // What a scan may read is over when it is read.
+                Answer::Failed(Fault { kind: FaultKind::TooLarge, status: None, .. })
+                    if self.limit > 1 && max_bytes < self.max_bytes =>
+                {
+                    self.limit /= 2;
+                }
+                _ => return answer,
+            }
+        }
+    }
+
+    fn max_bytes_of(&self, limit: usize) -> usize {
+        if limit > 1 { self.max_bytes.min(MAX_BYTES) } else { self.max_bytes }
     }
 
     /// Asks for so many objects from this place on.
@@ -118,7 +136,7 @@ impl<'a> Pages<'a> {
         let token = if place.is_empty() { String::new() } else { format!("&continue={}", part(place)) };
         let without = if form == Form::Row { "&includeObject=None" } else { "" };
         let path = format!("{path}limit={limit}{token}{without}");
-        self.server.get_at_most(&path, form.of_list(), self.max_bytes).await
+        self.server.get_at_most(&path, form.of_list(), self.max_bytes_of(limit)).await
     }
 
     /// Where the next page begins.
@@ -141,7 +159,7 @@ impl<'a> Pages<'a> {
 
 /// How many objects fit into a page of so many bytes, when so many of them have so many bytes.
 fn fitting(page: usize, objects: usize, bytes: usize) -> usize {
-    (page * objects / bytes.max(1)).clamp(FIRST, MOST)
+    (page * objects / bytes.max(1)).clamp(FIRST.min(objects), MOST)
 }
 
 #[cfg(test)]
@@ -154,5 +172,6 @@ mod tests {
         assert_eq!(fitting(4 << 20, 250, 250 * 100_000), FIRST);
         assert_eq!(fitting(4 << 20, 250, 250 * 100), MOST);
         assert_eq!(fitting(4 << 20, FIRST, 0), MOST);
+        assert_eq!(fitting(4 << 20, 15, 15 << 20), 15, "more were too many");
     }
 }

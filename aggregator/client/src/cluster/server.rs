@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use aggregator_core::bounded_list::Room;
 use aggregator_core::state::Answer;
 use findings::FaultKind;
 use http::{Request, StatusCode, header};
@@ -30,8 +31,10 @@ pub struct Bounds {
     pub answer: usize,
     /// Bytes of a later page of a list, about: a slow line has it within the time that one request may take.
     pub page: usize,
-    /// Objects of one list that are kept.
-    pub objects: usize,
+    /// What is kept of one list.
+    pub room: Room,
+    /// Bytes of memory that all answers of a state may take.
+    pub state_bytes: usize,
     /// What the scan of all kinds may take; without it each kind is read to its end.
     pub scan: Option<ScanBudget>,
 }
@@ -53,7 +56,8 @@ impl Default for Bounds {
             rounds: 16,
             answer: 64 << 20,
             page: 4 << 20,
-            objects: 20_000,
+            room: Room { max_objects: 20_000, max_bytes: 32 << 20 },
+            state_bytes: 96 << 20,
             scan: Some(ScanBudget { time: Duration::from_secs(3), bytes: 20_000_000 }),
         }
     }

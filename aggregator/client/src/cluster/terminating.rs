@@ -14,6 +14,7 @@ use super::paths::path;
 use super::scan::{Name, scan};
 use super::server::Server;
 use super::table;
+use aggregator_core::bounded_list::Gathered;
 use aggregator_core::state::{Answer, Answered, Facts, Fault, Page, Question, Resource, Scope, Select, known};
 
 /// More are not asked for one by one: then every object is listed whole.
@@ -39,6 +40,13 @@ enum Found {
     Whole,
 }
 
+impl Found {
+    fn all(found: Gathered, cut: bool) -> Found {
+        let cut = cut || found.is_cut();
+        Found::One(Answer::Seen(found.into_facts()), cut)
+    }
+}
+
 async fn found(server: &Server<'_>, question: &Question) -> Found {
     let Question::Objects { resource, scope, select, .. } = question else { return Found::One(Answer::Missing, false) };
     let mut pages = Pages::new(server, &path(resource, scope), select);
@@ -49,32 +57,38 @@ async fn found(server: &Server<'_>, question: &Question) -> Found {
     };
     let all = facts.count();
     facts.keep(&Select::Terminating);
+    let going = facts.count();
+    let mut found = match readable(Facts::none(question)) {
+        Answer::Seen(none) => Gathered::new(none, server.bounds.room),
+        other => return Found::One(other, false),
+    };
+    found.add(facts);
     if next.is_empty() {
-        return Found::One(Answer::Seen(facts), false);
+        return Found::all(found, false);
     }
-    if facts.count() * 2 > all && remaining.is_none_or(|remaining| remaining <= FEW) {
+    if going * 2 > all && remaining.is_none_or(|remaining| remaining <= FEW) {
         return Found::Whole;
     }
     pages.came(bytes, next);
     if *resource == Resource::from(known::PODS) && *select == Select::Terminating {
-        match pods(server, question, &mut facts).await {
-            Answer::Seen(Pods::Found { cut }) => return Found::One(Answer::Seen(facts), cut),
+        match pods(server, question, &mut found).await {
+            Answer::Seen(Pods::Found { cut }) => return Found::all(found, cut),
             Answer::Seen(Pods::TooMany) => return Found::Whole,
             // By their metadata, as other kinds.
             Answer::Seen(Pods::NoTable) => {}
-            other => return Found::One(other.map(|_| facts), false),
+            other => return Found::One(other.map(|_| found.into_facts()), false),
         }
     }
     let (names, cut) = match names(&mut pages).await {
         Answer::Seen(found) => found,
-        other => return Found::One(other.map(|_| facts), false),
+        other => return Found::One(other.map(|_| found.into_facts()), false),
     };
     if names.len() > MOST {
         return Found::Whole;
     }
-    match each(server, question, names, facts).await {
-        Answer::Seen(facts) => Found::One(Answer::Seen(facts), cut),
-        other => Found::One(other, false),
+    match each(server, question, names, &mut found).await {
+        Answer::Seen(()) => Found::all(found, cut),
+        other => Found::One(other.map(|()| found.into_facts()), false),
     }
 }
 
@@ -89,7 +103,7 @@ enum Pods {
 }
 
 /// Adds the pods that go: those that have not ended by their rows, the others by their metadata.
-async fn pods(server: &Server<'_>, question: &Question, facts: &mut Facts) -> Answer<Pods> {
+async fn pods(server: &Server<'_>, question: &Question, found: &mut Gathered) -> Answer<Pods> {
     let Question::Objects { resource, scope, .. } = question else { return Answer::Missing };
     let selected = |selector: &str| Pages::new(server, &path(resource, scope), &Select::Fields(selector.to_owned()));
     let mut pages = selected(table::NOT_ENDED).of_rows();
@@ -106,8 +120,10 @@ async fn pods(server: &Server<'_>, question: &Question, facts: &mut Facts) -> An
         if asked > MOST_RUNS {
             return Answer::Seen(Pods::TooMany);
         }
-        match fetch(&pages, question, &runs, facts).await {
+        match fetch(&pages, question, &runs, found).await {
             Answer::Seen(()) => {}
+            // A list takes fewer of them at a time.
+            Answer::Failed(Fault { kind: FaultKind::TooLarge, .. }) => return Answer::Seen(Pods::TooMany),
             other => return other.map(|()| Pods::NoTable),
         }
         if rows.next.is_empty() {
@@ -122,16 +138,11 @@ async fn pods(server: &Server<'_>, question: &Question, facts: &mut Facts) -> An
     if names.len() > MOST {
         return Answer::Seen(Pods::TooMany);
     }
-    // It is changed as a whole: some of them are in it by now.
-    match each(server, question, names, Facts::Pods(Vec::new())).await {
-        Answer::Seen(found) => facts.upsert(found),
-        other => return other.map(|_| Pods::NoTable),
-    }
-    Answer::Seen(Pods::Found { cut })
+    each(server, question, names, found).await.map(|()| Pods::Found { cut })
 }
 
 /// Asks for the pods of those runs of rows, which are counted from where the page begins.
-async fn fetch(pages: &Pages<'_>, question: &Question, runs: &[(usize, usize)], facts: &mut Facts) -> Answer<()> {
+async fn fetch(pages: &Pages<'_>, question: &Question, runs: &[(usize, usize)], found: &mut Gathered) -> Answer<()> {
     let (mut place, mut at) = (pages.place().to_owned(), 0);
     for &(begin, count) in runs {
         if begin > at {
@@ -143,9 +154,9 @@ async fn fetch(pages: &Pages<'_>, question: &Question, runs: &[(usize, usize)], 
             }
         }
         match pages.ask_at(&place, count, Form::Whole).await.and_then(|body| whole(question, &body)) {
-            Answer::Seen((Page { facts: mut found, next, .. }, _)) => {
-                found.keep(&Select::Terminating);
-                facts.upsert(found);
+            Answer::Seen((Page { mut facts, next, .. }, _)) => {
+                facts.keep(&Select::Terminating);
+                found.add(facts);
                 (place, at) = (next, begin + count);
             }
             other => return other.map(|_| ()),
@@ -177,20 +188,20 @@ async fn names(pages: &mut Pages<'_>) -> Answer<(Vec<Name>, bool)> {
 }
 
 /// Asks for each by its name, as a list: whoever may list them may not always get them.
-async fn each(server: &Server<'_>, question: &Question, names: Vec<Name>, mut facts: Facts) -> Answer<Facts> {
+async fn each(server: &Server<'_>, question: &Question, names: Vec<Name>, found: &mut Gathered) -> Answer<()> {
     let mut answers =
         futures::stream::iter(names).map(|name| one(server, question, name)).buffer_unordered(server.bounds.in_flight);
     while let Some(answer) = answers.next().await {
         match answer {
-            Answer::Seen(mut found) => {
+            Answer::Seen(mut facts) => {
                 // It may be gone by now, and another one in its place.
-                found.keep(&Select::Terminating);
-                facts.append(found);
+                facts.keep(&Select::Terminating);
+                found.add(facts);
             }
-            other => return other,
+            other => return other.map(drop),
         }
     }
-    Answer::Seen(facts)
+    Answer::Seen(())
 }
 
 async fn one(server: &Server<'_>, question: &Question, Name { namespace, name }: Name) -> Answer<Facts> {

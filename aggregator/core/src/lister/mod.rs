@@ -25,8 +25,8 @@ use crate::state::{
 
 /// A state, and the questions that came up while it was judged.
 pub struct Lister<'a> {
-    /// What is known.
-    pub state: &'a State,
+    /// Read through the functions here alone, which note the right that it takes.
+    state: &'a State,
     trace: RefCell<Trace>,
     index: RefCell<BTreeMap<&'a Question, Index<'a>>>,
     /// When kube-controller-manager was last seen to write, and where.
@@ -78,6 +78,31 @@ impl<'a> Lister<'a> {
     fn is_answered(&self, question: &Question) -> bool {
         self.depends_on(Dependency::answer(question));
         self.state.answers.contains_key(question)
+    }
+
+    /// When the cluster was looked at.
+    pub fn now(&self) -> Timestamp {
+        self.state.at
+    }
+
+    /// Seconds from `then` until the cluster was looked at.
+    pub fn seconds_since(&self, then: Timestamp) -> i64 {
+        self.state.seconds_since(then)
+    }
+
+    /// What the user asked about.
+    pub fn subject(&self) -> &'a Subject {
+        &self.state.subject
+    }
+
+    /// Whether agents may be asked now.
+    pub fn asks_live(&self) -> bool {
+        self.state.live
+    }
+
+    /// Whether Secrets may be scanned.
+    pub fn scans_all_kinds(&self) -> bool {
+        self.state.all_kinds
     }
 
     /// Whether a deletion is assumed that nobody has asked for.

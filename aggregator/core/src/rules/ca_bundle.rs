@@ -10,5 +10,5 @@ use crate::state::CaBundle;
 pub fn expired(lister: &Lister, bundle: &CaBundle) -> Option<(Timestamp, String)> {
     let end = bundle.expires()?;
     let words = || format!("its last certificate expired at {end}, {} ago", age(lister, end));
-    (lister.state.seconds_since(end) > 0).then(|| (end, words()))
+    (lister.seconds_since(end) > 0).then(|| (end, words()))
 }

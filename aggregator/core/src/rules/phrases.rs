@@ -11,7 +11,7 @@ pub type Quote = (String, String);
 
 /// `2d4h`, from `then` until the cluster was looked at.
 pub fn age(lister: &Lister, then: Timestamp) -> String {
-    duration(u64::try_from(lister.state.seconds_since(then)).unwrap_or(0))
+    duration(u64::try_from(lister.seconds_since(then)).unwrap_or(0))
 }
 
 /// ` for 2d4h`, or nothing when the time is not known.
@@ -29,7 +29,7 @@ pub fn terminating(lister: &Lister, meta: &Meta) -> String {
 
 /// Seconds since an object should have been gone.
 pub fn overdue(lister: &Lister, meta: &Meta) -> Option<i64> {
-    meta.deletion_timestamp.map(|deadline| lister.state.seconds_since(deadline))
+    meta.deletion_timestamp.map(|deadline| lister.seconds_since(deadline))
 }
 
 /// A condition as evidence: `Available=False MissingEndpoints: …`.

@@ -163,7 +163,7 @@ fn is_on_lost_node(lister: &Lister, pod: &Pod, diagnosis: &mut Diagnosis) -> boo
 /// The collector marked it, and it is still there.
 fn collector_refused(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) -> bool {
     let since = case.pod.collected().and_then(|marked| marked.last_transition_time);
-    let Some(since) = since.filter(|since| lister.state.seconds_since(*since) > MAX_COLLECTION_SECONDS) else {
+    let Some(since) = since.filter(|since| lister.seconds_since(*since) > MAX_COLLECTION_SECONDS) else {
         return false;
     };
     if report_refused(lister, case, diagnosis) {
@@ -238,7 +238,7 @@ fn at_node(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) {
 fn is_ready_again(lister: &Lister, case: &TerminatingPod, on: &Node) -> Option<u64> {
     let grace = case.pod.metadata.deletion_grace_period_seconds.unwrap_or(0).max(0);
     let since = condition(&on.status.conditions, "Ready")?.last_transition_time?;
-    let seconds = lister.state.seconds_since(since);
+    let seconds = lister.seconds_since(since);
     let was_away = case.pod.metadata.deletion_requested_at().is_some_and(|asked| asked < since);
     (was_away && seconds < grace.saturating_add(SETTLING_SECONDS)).then(|| seconds.unsigned_abs())
 }
@@ -272,7 +272,7 @@ fn without_node(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosi
             .evidence(format!("Node {name}"), "not found")
     };
     let root = match removed {
-        Some(at) if lister.state.seconds_since(at) > MAX_COLLECTION_SECONDS => {
+        Some(at) if lister.seconds_since(at) > MAX_COLLECTION_SECONDS => {
             let gone = age(lister, at);
             let words =
                 format!("gone for {gone}; the pod garbage collector should have removed its pods after a minute");

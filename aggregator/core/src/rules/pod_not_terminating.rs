@@ -78,7 +78,7 @@ fn replaced(lister: &Lister, target: &ObjectRef, pod: &Pod, diagnosis: &mut Diag
     let ready = condition(&pod.status.conditions, "Ready");
     let since = ready.and_then(|ready| ready.last_transition_time).or(pod.metadata.creation_timestamp);
     let (Some(set), Some(since)) = (owner(pod, "StatefulSet"), since) else { return };
-    if ready.is_some_and(|ready| ready.status == "True") || lister.state.seconds_since(since) < STARTUP_SECONDS {
+    if ready.is_some_and(|ready| ready.status == "True") || lister.seconds_since(since) < STARTUP_SECONDS {
         return;
     }
     let Some((says, is_proven)) = earlier(lister, target, pod, set, diagnosis) else { return };

@@ -28,7 +28,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef, look: fn(&Lister, &ObjectRef
         minimum_age::spare(&mut diagnosis);
         return diagnosis;
     }
-    let release = Release::new(&lister.state.subject);
+    let release = Release::new(lister.subject());
     let mut diagnosis = match target {
         _ if let Some(release) = release.as_ref().filter(|release| release.target() == *target) => {
             release::explain(lister, target, release)
@@ -86,7 +86,7 @@ fn in_use(target: &ObjectRef, diagnosis: &mut Diagnosis) {
 
 /// Whether it is a pod that somebody has deleted already: what holds it now would hold what it is in.
 fn is_going(lister: &Lister, target: &ObjectRef) -> bool {
-    let since = |pod: &Pod| pod.metadata.deletion_timestamp.is_some_and(|at| at < lister.state.at);
+    let since = |pod: &Pod| pod.metadata.deletion_timestamp.is_some_and(|at| at < lister.now());
     target.is(known::PODS)
         && lister.get::<Pod>(known::PODS, target.namespace.as_deref(), &target.name).seen().is_some_and(since)
 }

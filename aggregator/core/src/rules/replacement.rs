@@ -11,7 +11,7 @@ const MAX_NAMES: usize = 5;
 /// Other pods of its controller that run and are ready, wherever they are. Only for a pod that was named: it takes all
 /// pods of its namespace.
 pub fn notes(lister: &Lister, target: &ObjectRef, pod: &Pod, diagnosis: &mut Diagnosis) {
-    let is_named = matches!(&lister.state.subject, Subject::Object { name, namespace, .. } if *name == target.name && Some(namespace) == target.namespace.as_ref());
+    let is_named = matches!(lister.subject(), Subject::Object { name, namespace, .. } if *name == target.name && Some(namespace) == target.namespace.as_ref());
     let Some(controller) = controller(pod).filter(|_| is_named) else { return };
     let namespace = target.namespace.as_deref().unwrap_or_default();
     let adds = format!("whether another pod of {} {} already runs", controller.kind, controller.name);

@@ -10,7 +10,7 @@ use crate::state::*;
 
 /// What the user asked about.
 pub fn requested(lister: &Lister, about: &mut Diagnosis) -> Scan {
-    match &lister.state.subject {
+    match lister.subject() {
         Subject::Everything { namespace, all_kinds } => everything(lister, namespace.as_deref(), *all_kinds, about),
         Subject::Kind { word, namespace } => {
             Scan { kinds: vec![word.clone()], ..Scan::of_objects(one_kind(lister, word, namespace.as_deref(), about)) }
@@ -131,7 +131,7 @@ fn metas<K: Kind>(answer: Answer<Vec<&K>>) -> Answer<Vec<&Meta>> {
 
 /// The object itself: what it holds and what is on it is met on the way.
 fn before(lister: &Lister, word: &str, namespace: &str, name: &str, about: &mut Diagnosis) -> Vec<ObjectRef> {
-    if let Some(release) = Release::new(&lister.state.subject) {
+    if let Some(release) = Release::new(lister.subject()) {
         return vec![release.target()];
     }
     match known::named(word) {
@@ -204,7 +204,7 @@ fn in_namespace(lister: &Lister, name: &str, about: &mut Diagnosis) -> Scan {
     let mut scan = Scan::default();
     if lister.namespace(name).seen().is_some_and(|it| it.metadata.deletion_timestamp.is_none()) {
         add_inside(&mut scan, lister, Some(name), about);
-        scan.add_other_kinds(lister, Some(name), lister.state.all_kinds, about);
+        scan.add_other_kinds(lister, Some(name), lister.scans_all_kinds(), about);
     }
     scan.objects.push(ObjectRef::cluster_wide(known::NAMESPACES, name));
     scan
@@ -212,7 +212,7 @@ fn in_namespace(lister: &Lister, name: &str, about: &mut Diagnosis) -> Scan {
 
 /// Whether the user named this very object.
 pub fn is_named(lister: &Lister, target: &ObjectRef) -> bool {
-    let (Subject::Object { word, namespace, name } | Subject::Before { word, namespace, name }) = &lister.state.subject
+    let (Subject::Object { word, namespace, name } | Subject::Before { word, namespace, name }) = lister.subject()
     else {
         return false;
     };

@@ -1,6 +1,5 @@
 //! Answers, typed by kind.
 
-use foldhash::HashMap;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +12,7 @@ use crate::messages::Message;
 use crate::resource::{Resource, known};
 
 /// An object that an answer may hold.
-pub trait Kind: Sized + Clone + DeserializeOwned {
+pub trait Kind: Sized + Clone + Serialize + DeserializeOwned {
     /// Its metadata.
     fn meta(&self) -> &Meta;
     /// The same, to be changed.
@@ -137,49 +136,28 @@ impl Facts {
         }
     }
 
-    /// Keeps so many objects, shared out to their namespaces: a small one keeps all of its own.
-    pub fn keep_shares(&mut self, max_objects: usize) {
-        let namespace = |meta: &Meta| meta.namespace.clone().unwrap_or_default();
-        let mut counts: HashMap<String, usize> = HashMap::default();
-        for meta in self.metas() {
-            *counts.entry(namespace(meta)).or_default() += 1;
-        }
-        let mut sizes: Vec<usize> = counts.into_values().collect();
-        sizes.sort_unstable();
-        let mut room = max_objects;
-        let mut shares = None;
-        for (index, size) in sizes.iter().enumerate() {
-            let left = sizes.len() - index;
-            let share = room / left;
-            if *size > share {
-                shares = Some((share, room - share * left));
-                break;
-            }
-            room -= size;
-        }
-        // What does not divide evenly is for the first of them.
-        let Some((share, mut rest)) = shares else { return };
-        let mut kept: HashMap<String, usize> = HashMap::default();
-        self.retain(|meta| {
-            let count = kept.entry(namespace(meta)).or_default();
-            *count += 1;
-            let is_of_rest = *count == share + 1 && rest > 0;
-            rest -= usize::from(is_of_rest);
-            *count <= share || is_of_rest
-        });
+    /// About how many bytes of memory the object that stands there takes.
+    pub fn size_bytes_at(&self, at: usize) -> usize {
+        self.objects().map_or(0, |objects| objects.size_bytes(at))
+    }
+
+    /// About how many bytes of memory all of it takes.
+    pub fn size_bytes(&self) -> usize {
+        (0..self.objects().map_or(0, |objects| objects.len())).map(|at| self.size_bytes_at(at)).sum()
+    }
+
+    /// Each of its objects by itself.
+    pub fn into_each(mut self) -> impl Iterator<Item = Facts> {
+        let count = self.objects().map_or(0, |objects| objects.len());
+        let mut each: Vec<Facts> = (0..count).rev().map(|at| self.swap_remove(at)).collect();
+        each.reverse();
+        each.into_iter()
     }
 
     /// Gives back the room that lists have grown into.
     pub fn shrink(&mut self) {
         if let Some(objects) = self.objects_mut() {
             objects.shrink();
-        }
-    }
-
-    /// Takes objects of the same kind in, in place of those with the same uid. Each is looked for among all.
-    pub fn upsert(&mut self, more: Facts) {
-        if let Some(objects) = self.objects_mut() {
-            objects.upsert(more);
         }
     }
 

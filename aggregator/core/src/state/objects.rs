@@ -1,5 +1,7 @@
 //! A list of objects of whatever kind.
 
+use std::io;
+
 use super::Meta;
 use super::facts::{Facts, Kind};
 
@@ -8,11 +10,11 @@ pub(super) trait Objects {
     fn len(&self) -> usize;
     fn meta(&self, at: usize) -> Option<&Meta>;
     fn metas(&self) -> Vec<&Meta>;
+    fn size_bytes(&self, at: usize) -> usize;
     fn for_each_meta(&mut self, change: &mut dyn FnMut(&mut Meta));
     fn retain(&mut self, keep: &mut dyn FnMut(&Meta) -> bool);
     fn shrink(&mut self);
     fn append(&mut self, more: Facts);
-    fn upsert(&mut self, more: Facts);
     fn replace(&mut self, at: usize, one: Facts) -> Facts;
     fn remove(&mut self, at: usize) -> Facts;
 }
@@ -28,6 +30,16 @@ impl<K: Kind> Objects for Vec<K> {
 
     fn metas(&self) -> Vec<&Meta> {
         self.iter().map(Kind::meta).collect()
+    }
+
+    /// What it takes by itself, and its texts. Those are counted as they would be saved: with the names of the fields, which
+    /// are about as long as what the allocator adds.
+    fn size_bytes(&self, at: usize) -> usize {
+        let mut saved = Counter(0);
+        let counted = self.get(at).map(|object| serde_json::to_writer(&mut saved, object));
+        // A counter takes whatever it is given.
+        debug_assert!(counted.is_none_or(|counted| counted.is_ok()));
+        size_of::<K>() + saved.0
     }
 
     fn for_each_meta(&mut self, change: &mut dyn FnMut(&mut Meta)) {
@@ -46,15 +58,6 @@ impl<K: Kind> Objects for Vec<K> {
         append(self, K::from_facts(more).unwrap_or_default());
     }
 
-    fn upsert(&mut self, more: Facts) {
-        for object in K::from_facts(more).unwrap_or_default() {
-            match self.iter_mut().find(|known| known.meta().uid == object.meta().uid) {
-                Some(known) => *known = object,
-                None => append(self, vec![object]),
-            }
-        }
-    }
-
     fn replace(&mut self, at: usize, one: Facts) -> Facts {
         let places = self.get_mut(at).into_iter();
         let replaced = places.zip(K::from_facts(one).unwrap_or_default());
@@ -63,6 +66,20 @@ impl<K: Kind> Objects for Vec<K> {
 
     fn remove(&mut self, at: usize) -> Facts {
         K::into_facts(if at < self.len() { vec![self.swap_remove(at)] } else { Vec::new() })
+    }
+}
+
+/// Counts what is written, and keeps none of it.
+struct Counter(usize);
+
+impl io::Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -6,6 +6,7 @@ mod admission;
 mod agents;
 #[cfg(test)]
 mod apis;
+mod attacks;
 #[cfg(test)]
 mod before;
 #[cfg(test)]

@@ -25,6 +25,9 @@ use crate::published::{Findings, Published};
 use crate::requests::{Outcome, Requests};
 use crate::resource_usage;
 
+/// Where they are served.
+pub const METRICS: &str = "/metrics";
+
 /// Roots that are told one by one; of the others only how many there are.
 const MAX_ROOTS: usize = 50;
 /// Namespaces that are named.
@@ -55,7 +58,7 @@ pub async fn render(State(shared): State<Shared>, mut parts: Parts) -> Response 
 
 async fn may_read(parts: &mut Parts, shared: &Shared) -> Result<bool, Refused> {
     let Caller { user, .. } = Caller::from_request_parts(parts, shared).await?;
-    shared.reviews.may(&user, &Right::Path("/metrics")).await.map_err(|_| Refused::Unreviewed)
+    shared.reviews.may(&user, &Right::Path(METRICS)).await.map_err(|_| Refused::Unreviewed)
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -77,6 +80,11 @@ struct RootLabel {
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct StateLabel {
     state: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ResourceLabel {
+    resource: String,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -146,7 +154,11 @@ fn text(published: &Published, shared: &Shared) -> Result<String, std::fmt::Erro
     }
     agents(all, published);
     let help = "Watched lists that had more objects than the service has room for: some are not seen";
-    gauge(all, "cut_lists", help, one(u64::from(published.cut_lists)));
+    gauge(all, "cut_lists", help, one(published.cut_lists.len() as u64));
+    let cut = published.cut_lists.iter().map(|one| (ResourceLabel { resource: one.to_string() }, 1));
+    gauge(all, "cut_list", "Whether objects of this kind are left out", cut);
+    let help = "Answers of the API server that are left out because all of them together take too much memory";
+    gauge(all, "answers_left_out", help, one(published.answers_left_out as u64));
     incidents(all, published);
     silence(all, published, shared);
     let leads = u64::from(shared.served.leader.remaining().is_some());

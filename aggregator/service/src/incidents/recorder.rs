@@ -7,7 +7,7 @@ use std::sync::Arc;
 use aggregator_core::access::Reads;
 use aggregator_core::report::{ClusterReport, Root};
 use aggregator_core::shares::{Places, namespace};
-use aggregator_core::state::ObjectRef;
+use aggregator_core::state::{ObjectRef, Resource};
 use findings::{CauseRef, Confidence, Gate, Link, Verdict};
 use foldhash::{HashMap, HashMapExt as _};
 use jiff::{SignedDuration, Timestamp};
@@ -56,8 +56,10 @@ pub struct Recorder {
     places: Places<(Timestamp, String)>,
     /// The earliest end first.
     ended: VecDeque<Arc<Incident>>,
-    /// Whether the next snapshot is the first, or the first whole one: what is gone by then went unseen.
+    /// Whether the next snapshot is the first: what is gone by then went unseen.
     is_new: bool,
+    /// The kinds of which the last snapshot had not all: what is gone since may have gone earlier.
+    was_cut: BTreeSet<Resource>,
 }
 
 impl Recorder {
@@ -71,7 +73,7 @@ impl Recorder {
     }
 
     fn open(&mut self, incident: Arc<Incident>) {
-        self.places.take(namespace(&incident.object), place(&incident));
+        self.places.take(namespace(&incident.object), place(&incident), 1);
         self.open.insert(incident.uid.clone(), incident);
     }
 
@@ -87,7 +89,7 @@ impl Recorder {
         if self.open.len() < self.limits.open {
             return true;
         }
-        let displaced = self.places.displaced_by(namespace(object));
+        let displaced = self.places.displaced_by(namespace(object), 1);
         displaced.is_some_and(|(_, uid)| self.close(&uid).is_some())
     }
 
@@ -108,7 +110,7 @@ impl Recorder {
         let unexplained: HashMap<Key, Verdict> =
             unexplained.iter().map(|held| (Key::new(&held.thing), held.verdict)).collect();
         let told_by_then = snapshot.at.checked_sub(MAX_UNEXPLAINED).unwrap_or(Timestamp::MIN);
-        let mut changed = snapshot.is_whole && self.end(snapshot);
+        let mut changed = self.end(snapshot);
         let (now, limits) = (snapshot.at, self.limits);
         for (uid, going) in snapshot.going {
             let key = Key::from_terminating(going);
@@ -134,20 +136,24 @@ impl Recorder {
         }
         changed |= self.record_left_behind(snapshot);
         changed |= self.forget(snapshot.at);
-        // After a list that was cut, what has gone meanwhile went unseen.
-        self.is_new = !snapshot.is_whole;
+        self.is_new = false;
+        self.was_cut.clone_from(snapshot.cut);
         changed
     }
 
-    /// What does not go any more has gone.
+    /// What does not go any more has gone. Of a kind of which some are left out that is so only of what was seen to go.
     fn end(&mut self, snapshot: &Snapshot) -> bool {
-        let gone: Vec<String> =
-            self.open.keys().filter(|uid| !snapshot.going.contains_key(uid.as_str())).cloned().collect();
+        let is_over = |(uid, incident): &(&String, &Arc<Incident>)| {
+            let is_seen = snapshot.gone.contains(*uid) || !snapshot.cut.contains(&incident.object.resource);
+            is_seen && !snapshot.going.contains_key(uid.as_str())
+        };
+        let gone: Vec<String> = self.open.iter().filter(is_over).map(|(uid, _)| uid.clone()).collect();
         let is_any = !gone.is_empty();
         for uid in gone {
             let Some(mut incident) = self.close(&uid) else { continue };
-            Arc::make_mut(&mut incident).end =
-                Some(End { at: snapshot.at, seen: !self.is_new, left_behind: Vec::new() });
+            let was_known = !self.is_new && !self.was_cut.contains(&incident.object.resource);
+            let seen = was_known || snapshot.gone.contains(&uid);
+            Arc::make_mut(&mut incident).end = Some(End { at: snapshot.at, seen, left_behind: Vec::new() });
             self.ended.push_back(incident);
         }
         is_any

@@ -1,10 +1,10 @@
 //! What the recorder is shown of the cluster at one moment.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use aggregator_core::report::ClusterReport;
-use aggregator_core::state::{ApiResource, ObjectRef};
-use foldhash::HashMap;
+use aggregator_core::state::{ApiResource, ObjectRef, Resource};
+use foldhash::{HashMap, HashSet};
 use jiff::Timestamp;
 
 use crate::incidents::LeftBehind;
@@ -47,8 +47,10 @@ pub struct Snapshot<'a> {
     pub at: Timestamp,
     /// All that goes, by uid.
     pub going: &'a HashMap<&'a str, Terminating<'a>>,
-    /// Whether that is all: else what is not in it may still be there.
-    pub is_whole: bool,
+    /// The uids of what was seen to be gone since the snapshot before.
+    pub gone: &'a HashSet<String>,
+    /// The kinds of which some are left out: what is not in `going` may still be there.
+    pub cut: &'a BTreeSet<Resource>,
     /// What was judged. It may be a little older than `going`.
     pub report: &'a ClusterReport,
     /// What agents still see on nodes, by the pod's uid.

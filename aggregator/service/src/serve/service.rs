@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::{Relists, Settings, ended_by_signal, events, incident_store, lease, queries, watches};
 use crate::http;
 use crate::incidents::{Limits, Recorder};
-use crate::judge::MAX_OBJECTS;
+use crate::judge::ROOM;
 use crate::judge_thread::JudgeThread;
 use crate::leader::Leader;
 use crate::published::Published;
@@ -34,13 +34,8 @@ pub async fn serve(settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow
     let requests = Arc::new(Requests::default());
     let client = requests.counted(client);
     let request_timeout = settings.connection.request_timeout;
-    let bounds = Bounds {
-        request_timeout,
-        page: PAGE_BYTES,
-        objects: MAX_OBJECTS,
-        scan: Some(SCAN_OF_ONE_KIND),
-        ..Bounds::default()
-    };
+    let bounds =
+        Bounds { request_timeout, page: PAGE_BYTES, room: ROOM, scan: Some(SCAN_OF_ONE_KIND), ..Bounds::default() };
     let clock = Arc::new(ServerClock::default());
     let (inputs, heard) = std::sync::mpsc::channel();
     // One batch waits while one is asked: what comes up waits for no more.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
+use aggregator_core::bounded_list::Gathered;
 use aggregator_core::state::{Answer, Answered, Detail, Facts, Fault, Question, Select};
 use client::{self, Bounds, Client, Connection, Server, Watch, connect, version_to_watch_from, watch};
 use findings::FaultKind;
@@ -13,10 +14,9 @@ use tokio::runtime;
 use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::task::JoinSet;
 
-use crate::judge::{Change, MAX_OBJECTS, watched};
+use crate::judge::{Change, ROOM, watched};
 use crate::judge_thread::Input;
 use crate::requests::Requests;
-use crate::uid_index::UidIndex;
 
 /// So long what changes is left to come together. In a large cluster something does every few milliseconds, most of it to
 /// be passed over, and to be woken costs more than to read it.
@@ -287,28 +287,15 @@ async fn begin(
 /// All there is, from a watch that goes on after it.
 async fn stream(client: &Client, question: &Question, bounds: Bounds) -> Result<(Answered, Watch), Fault> {
     let mut watch = watch(client, question, None, bounds).await?;
-    let mut whole = Facts::none(question).map_err(malformed)?;
-    let (mut places, mut cut) = (UidIndex::default(), false);
+    let mut whole = Gathered::new(Facts::none(question).map_err(malformed)?, ROOM);
     while let Some(change) = watch.next().await? {
         match change {
-            client::Change::Applied(object) => {
-                let facts = read(question, &object)?;
-                match places.find(&whole, facts.uid_at(0).unwrap_or_default()) {
-                    Some(at) => drop(whole.replace(at, facts)),
-                    None if places.len() < MAX_OBJECTS => places.append(&mut whole, facts),
-                    None => {
-                        cut = true;
-                        if places.make_room(&mut whole, &facts).is_some() {
-                            places.append(&mut whole, facts);
-                        }
-                    }
-                }
-            }
-            client::Change::Deleted { uid, .. } => drop(places.take(&mut whole, &uid)),
+            client::Change::Applied(object) => whole.add(read(question, &object)?),
+            client::Change::Deleted { uid, .. } => whole.remove(&uid),
             client::Change::Listed => {
-                let answered =
-                    Answered { question: question.clone(), answer: Answer::Seen(whole), cut, not_read: None };
-                return Ok((answered, watch));
+                let cut = whole.is_cut();
+                let answer = Answer::Seen(whole.into_facts());
+                return Ok((Answered { question: question.clone(), answer, cut, not_read: None }, watch));
             }
         }
     }

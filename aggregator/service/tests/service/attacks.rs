@@ -9,7 +9,7 @@ use apiserver::Store;
 use serde_json::{Value, json};
 
 use crate::api::Api;
-use crate::cluster::{stuck_pod, stuck_pod_of};
+use crate::cluster::{event, stuck_pod, stuck_pod_of};
 use crate::process::Process;
 
 /// The answer for everything that is stuck, compressed or not, is no longer.
@@ -19,11 +19,11 @@ const MAX_DURATION: Duration = Duration::from_secs(30);
 
 /// Makes the attack, and sees the pod of another tenant in the first answer.
 fn survives(attack: impl FnOnce(&Store)) {
-    let begin = Instant::now();
     let api = Api::start("baseline", |store| {
         attack(store);
         stuck_pod(store, "victim", "v");
     });
+    let begin = Instant::now();
     let process = Process::start(&api, &[]);
     process.until_ready();
     let (status, body) = process.get("/api/v1/stuck", "admin");
@@ -102,4 +102,46 @@ fn answers_that_nobody_reads() {
     assert!(is(200) > 0 && is(503) > 0, "{} answered, {} refused", is(200), is(503));
     assert_eq!(process.status("/api/v1/stuck", "alice"), 200);
     assert_eq!(process.status("/healthz", ""), 200);
+}
+
+/// All of it is of what the service keeps of a pod.
+#[test]
+fn many_fat_pods() {
+    survives(|store| {
+        for pod in 0..1200 {
+            let name = format!("p{pod}");
+            let mut object = stuck_pod_of("tenant", &name);
+            let labels = (0..600).map(|number| (format!("label-{number}"), json!("x".repeat(63))));
+            object["metadata"]["labels"] = Value::Object(labels.collect());
+            store.put_pod("tenant", &name, &object).unwrap();
+        }
+    });
+}
+
+/// What the service drops of them is what makes each page of the list too long.
+#[test]
+fn pods_of_which_no_page_can_be_read() {
+    survives(|store| {
+        let long = "x".repeat(300 << 10);
+        for pod in 0..300 {
+            let name = format!("p{pod}");
+            let mut object = stuck_pod_of("tenant", &name);
+            object["metadata"]["annotations"] = json!({"example.com/long": long});
+            store.put_pod("tenant", &name, &object).unwrap();
+        }
+    });
+}
+
+#[test]
+fn forged_events_without_end() {
+    survives(|store| {
+        let long = json!({"finding": "x".repeat(15 << 10)}).to_string();
+        for number in 0..6000 {
+            let name = format!("forged-{number}");
+            let mut forged = event(&format!("node-{number}"), &long);
+            forged["metadata"]["name"] = json!(name);
+            forged["metadata"]["uid"] = json!(name);
+            store.put("events", Some("default"), &name, &forged).unwrap();
+        }
+    });
 }

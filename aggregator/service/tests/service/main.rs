@@ -86,6 +86,8 @@ mod tests {
         // Has no value while everything is explained, and is then not told at all.
         assert!(include_str!("../../src/http/metrics.rs").contains("\"unexplained_objects\""));
         types.insert("# TYPE why_terminating_cluster_unexplained_objects gauge");
+        // Nor does this while no list is cut.
+        types.insert("# TYPE why_terminating_cluster_cut_list gauge");
         assert_eq!(known, types, "put it into tests/chart/metrics/aggregator.prom");
         for (name, labels) in labels {
             assert_eq!(known_labels.get(name), Some(&labels), "{name}");

@@ -105,7 +105,7 @@ pub fn read_live<'a>(said: &[&'a AgentEvent], pod: &Pod) -> Vec<Claim<'a>> {
 pub fn is_by_now(lister: &Lister, event: &AgentEvent, carried: &FindingAnnotation) -> bool {
     let times = [&carried.since, &carried.seen].map(|time| time.parse().ok());
     let all_times = times.into_iter().chain([event.written(), event.event_time]);
-    !all_times.flatten().any(|time| event_age::is_after(time, lister.state.at))
+    !all_times.flatten().any(|time| event_age::is_after(time, lister.now()))
 }
 
 fn read<'a>(lister: &Lister, event: &'a AgentEvent) -> Result<&'a FindingAnnotation, String> {

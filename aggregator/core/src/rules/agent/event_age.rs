@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::state::State;
+use crate::lister::Lister;
 
 /// Clocks differ by this much: the API server takes tokens that are so much too young.
 const MAX_SKEW_SECONDS: i64 = 60;
@@ -18,11 +18,11 @@ pub fn is_after(time: Timestamp, other: Timestamp) -> bool {
 }
 
 /// Whether an agent that still sees it would have said it again.
-pub fn is_late(state: &State, written: Timestamp) -> bool {
-    state.seconds_since(written) > MAX_RENEWAL_SECONDS
+pub fn is_late(lister: &Lister, written: Timestamp) -> bool {
+    lister.seconds_since(written) > MAX_RENEWAL_SECONDS
 }
 
 /// Whether it says nothing of now.
-pub fn has_expired(state: &State, written: Timestamp) -> bool {
-    state.seconds_since(written) > MAX_AGE_SECONDS
+pub fn has_expired(lister: &Lister, written: Timestamp) -> bool {
+    lister.seconds_since(written) > MAX_AGE_SECONDS
 }

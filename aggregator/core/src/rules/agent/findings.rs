@@ -28,7 +28,7 @@ pub fn findings(
         let at = Context { lister, policy: None, target, pod, on };
         return causes(claims.iter().take(MAX_FINDINGS).map(|claim| root_cause(&at, claim, words)), diagnosis);
     }
-    if lister.state.live && diagnosis.pending {
+    if lister.asks_live() && diagnosis.pending {
         return Vec::new();
     }
     let answer = lister.agent_events(name);
@@ -50,17 +50,17 @@ pub fn findings(
         diagnosis.note(note);
     }
     claims.retain(|claim| {
-        let has_expired = event_age::has_expired(lister.state, claim.written);
+        let has_expired = event_age::has_expired(lister, claim.written);
         if has_expired {
-            diagnosis.note(missing_agent::expired(claim, name, lister.state.seconds_since(claim.written)));
+            diagnosis.note(missing_agent::expired(claim, name, lister.seconds_since(claim.written)));
         }
         !has_expired
     });
-    match over.filter(|over| !event_age::has_expired(lister.state, over.written)) {
+    match over.filter(|over| !event_age::has_expired(lister, over.written)) {
         // The API shows the pod, whatever is said.
         Some(over) => {
             let doubt = Policy::read(lister, diagnosis).doubts(over.event);
-            diagnosis.note(missing_agent::over(&over, pod, name, lister.state.seconds_since(over.written), doubt));
+            diagnosis.note(missing_agent::over(&over, pod, name, lister.seconds_since(over.written), doubt));
         }
         None if claims.is_empty() => missing_agent::explain(lister, diagnosis, on),
         None => {}

@@ -23,7 +23,7 @@ pub fn ask<'a>(
     on: &Node,
     about: About,
 ) -> Option<Vec<&'a AgentEvent>> {
-    if !lister.state.live {
+    if !lister.asks_live() {
         return None;
     }
     let node = on.metadata.name.as_str();

@@ -31,14 +31,14 @@ pub fn root_cause(at: &Context, claim: &Claim, words: &str) -> FromAgent {
     let ready = if is_true(&on.status.conditions, "Ready") { "Ready" } else { "NotReady" };
     let finding = &claim.carried.finding;
     let cause = finding.cause.0;
-    let age = lister.state.seconds_since(claim.written);
+    let age = lister.seconds_since(claim.written);
     let seconds = |since: i64| u64::try_from(since).unwrap_or(0);
-    let since = claim.carried.since.parse().ok().map(|since| seconds(lister.state.seconds_since(since)));
+    let since = claim.carried.since.parse().ok().map(|since| seconds(lister.seconds_since(since)));
     let by = ToldBy {
         node: node.to_owned(),
         seconds_ago: seconds(age),
         first_seen_seconds_ago: since,
-        overdue: event_age::is_late(lister.state, claim.written),
+        overdue: event_age::is_late(lister, claim.written),
         unverified: policy.as_ref().and_then(|policy| policy.doubts(claim.event)),
     };
     let is_sure = finding.confidence == Confidence::Proven && claim.is_named && !by.overdue;

@@ -26,5 +26,5 @@ pub fn gone(lister: &Lister, diagnosis: &mut Diagnosis, account: &Account) -> Op
     }
     let meta = &diagnosis.silently(answer)?.metadata;
     let asked = meta.deletion_requested_at()?;
-    (lister.state.seconds_since(asked) > TOKEN_LEEWAY_SECONDS).then_some("is being deleted")
+    (lister.seconds_since(asked) > TOKEN_LEEWAY_SECONDS).then_some("is being deleted")
 }

@@ -65,7 +65,7 @@ impl<'a> Runner<'a> {
 
     /// Since when, if it has only just become ready: what has waited for it is not finished at once.
     pub fn new_since(&self, lister: &Lister) -> Option<Timestamp> {
-        self.ready_since.filter(|since| lister.state.seconds_since(*since).abs() < MAX_REACTION_SECONDS)
+        self.ready_since.filter(|since| lister.seconds_since(*since).abs() < MAX_REACTION_SECONDS)
     }
 
     /// How it stands.

@@ -108,7 +108,7 @@ fn outdated(lister: &Lister, case: &TerminatingNamespace, repaired: &[Repair], d
     let root = RootCause::here(&cause::NAMESPACE_CONDITION_OUTDATED, case.target, words)
         .name(Placeholder::Namespace, case.name)
         .evidence("what the condition names", all);
-    let is_recent = since.is_some_and(|since| lister.state.seconds_since(since) < MAX_RETRY_SECONDS)
+    let is_recent = since.is_some_and(|since| lister.seconds_since(since) < MAX_RETRY_SECONDS)
         || (since.is_none() && diagnosis.is_younger_than(MAX_RETRY_SECONDS));
     diagnosis.causes.push(match (is_recent, since) {
         (true, _) => root.progressing(),

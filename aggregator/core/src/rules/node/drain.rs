@@ -65,7 +65,7 @@ fn by_whom(lister: &Lister, target: &ObjectRef, node: &Node, by: Drainer, diagno
     let Some(pods) = diagnosis.required(format!("pods of {target}"), "which pods are left on it", answer) else {
         return Vec::new();
     };
-    let is_waited_for = |pod: &&Pod| is_drained(pod, by, node) && !is_given_up(pod, by, lister.state);
+    let is_waited_for = |pod: &&Pod| is_drained(pod, by, node) && !is_given_up(pod, by, lister);
     let (waited_for, passed_over): (Vec<&Pod>, Vec<&Pod>) = pods.into_iter().partition(is_waited_for);
     let (going, staying): (Vec<&Pod>, Vec<&Pod>) =
         waited_for.into_iter().partition(|pod| pod.metadata.deletion_timestamp.is_some());
@@ -78,8 +78,8 @@ fn by_whom(lister: &Lister, target: &ObjectRef, node: &Node, by: Drainer, diagno
         }
     }
     let (later, staying): (Vec<&Pod>, Vec<&Pod>) =
-        staying.into_iter().partition(|pod| evicted_at(pod, node, lister.state.at).is_some());
-    for (pod, at) in later.iter().filter_map(|pod| Some((pod, evicted_at(pod, node, lister.state.at)?))) {
+        staying.into_iter().partition(|pod| evicted_at(pod, node, lister.now()).is_some());
+    for (pod, at) in later.iter().filter_map(|pod| Some((pod, evicted_at(pod, node, lister.now())?))) {
         let pod = ObjectRef::pod(pod.metadata.namespace.as_deref().unwrap_or_default(), &pod.metadata.name);
         diagnosis.note(format!(
             "{pod} tolerates the NoExecute taint of {target} until about {at} (tolerationSeconds); it is evicted then."
@@ -98,7 +98,7 @@ fn by_whom(lister: &Lister, target: &ObjectRef, node: &Node, by: Drainer, diagno
         return Vec::new();
     }
     let mut left: BTreeMap<Left, Vec<&Pod>> = BTreeMap::new();
-    for pod in staying.into_iter().filter(|pod| !termination.is_over_for(pod, lister.state)) {
+    for pod in staying.into_iter().filter(|pod| !termination.is_over_for(pod, lister)) {
         left.entry(why(pod, by, node, &budgets)).or_default().push(pod);
     }
     let case = DrainedNode { lister, target, node, by, termination };
@@ -312,7 +312,7 @@ impl DrainedNode<'_, '_> {
             .name(Placeholder::Node, &self.target.name)
             .evidence(self.target.to_string(), &words)
             .step(Step::about(self.target, &words));
-        match since.is_some_and(|since| self.lister.state.seconds_since(since) < MIN_AGE_SECONDS) {
+        match since.is_some_and(|since| self.lister.seconds_since(since) < MIN_AGE_SECONDS) {
             true => root.progressing(),
             false => root,
         }
@@ -426,7 +426,7 @@ fn program<'a>(budget: &'a Budget, pods: &[&'a Pod]) -> Option<&'a Owner> {
 }
 
 fn given_up(lister: &Lister, target: &ObjectRef, by: Drainer, pods: &[&Pod], diagnosis: &mut Diagnosis) {
-    let given_up: Vec<&Pod> = pods.iter().copied().filter(|pod| is_given_up(pod, by, lister.state)).collect();
+    let given_up: Vec<&Pod> = pods.iter().copied().filter(|pod| is_given_up(pod, by, lister)).collect();
     let names = names(&given_up);
     if !names.is_empty() {
         diagnosis.note(format!(

@@ -47,11 +47,11 @@ impl Termination {
 
     /// Whether this pod should have been deleted some time ago, whatever it or its budgets say (karpenter:
     /// pkg/controllers/node/termination/terminator/eviction.go, `needsForceDelete`).
-    pub fn is_over_for(&self, pod: &Pod, state: &State) -> bool {
+    pub fn is_over_for(&self, pod: &Pod, lister: &Lister) -> bool {
         let (Termination::At(at, _), Some(grace)) = (self, pod.spec.termination_grace_period_seconds) else {
             return false;
         };
         let deleted_at = at.saturating_sub(SignedDuration::from_secs(grace)).unwrap_or(*at);
-        state.seconds_since(deleted_at) > MAX_DELAY_SECONDS
+        lister.seconds_since(deleted_at) > MAX_DELAY_SECONDS
     }
 }

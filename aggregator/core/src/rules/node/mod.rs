@@ -97,7 +97,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     }
     if diagnosis.terminating && is_drained && is_machine_ending(lister, &case) {
         let since = case.ready.and_then(|ready| ready.last_transition_time);
-        if since.is_some_and(|since| lister.state.seconds_since(since) < INSTANCE_STOP_SECONDS) {
+        if since.is_some_and(|since| lister.seconds_since(since) < INSTANCE_STOP_SECONDS) {
             // Nothing ends the machine where Karpenter does not work, or where there never was one.
             let ends = |root: &RootCause| !finalizer::is_down(root.draft.cause) && !case.never_reported();
             let slow = |root: RootCause| if ends(&root) { root.progressing() } else { root };
@@ -186,7 +186,7 @@ pub fn called<'a>(lister: &Lister<'a>, name: &str) -> Answer<&'a Node> {
 pub fn is_lost(lister: &Lister, node: &Node) -> bool {
     let is_off = node.is_tainted(OUT_OF_SERVICE) || node.is_tainted(SHUT_DOWN);
     condition(&node.status.conditions, "Ready").is_some_and(|ready| {
-        let since = ready.last_transition_time.map(|at| lister.state.seconds_since(at));
+        let since = ready.last_transition_time.map(|at| lister.seconds_since(at));
         ready.status == "Unknown" && (is_off || since.is_some_and(|seconds| seconds > MIN_SILENCE_SECONDS))
     })
 }
@@ -228,7 +228,7 @@ fn judge(lister: &Lister, case: &UnhealthyNode, diagnosis: &mut Diagnosis) -> Ro
     if let Some(taint) = taint {
         let words = "declared out of service, and its pods have not been removed";
         let found = case.found(&cause::OUT_OF_SERVICE_NOT_EFFECTIVE, words);
-        match taint.time_added.map(|added| lister.state.seconds_since(added)) {
+        match taint.time_added.map(|added| lister.seconds_since(added)) {
             Some(since) if since > MAX_COLLECTION_SECONDS => return found,
             Some(_) => {}
             None => {
@@ -322,7 +322,7 @@ fn silent(lister: &Lister, case: &UnhealthyNode, heartbeat: &Heartbeat, diagnosi
                 None => found,
             };
             // By now the agent may be silent as well.
-            if agent::event_age::is_late(lister.state, *spoke) {
+            if agent::event_age::is_late(lister, *spoke) {
                 found.probable(format!("whether the agent still reaches the API server: its last Event is {ago} old"))
             } else if case.taint(SHUT_DOWN).is_some_and(|taint| taint.time_added.is_none()) {
                 found.probable(format!("whether its cloud has stopped the machine since: {SHUT_DOWN} has no time"))
@@ -399,7 +399,7 @@ const MAX_CLAIMS: usize = 20;
 /// When something on this node was asked about, the claims of its pods that were met: (namespace, name).
 /// `None` when all volumes of the node count, or these are too many to be asked for one by one.
 fn claims_on<'a>(lister: &Lister<'a>, node: &ObjectRef) -> Option<BTreeSet<(&'a str, String)>> {
-    if matches!(lister.state.subject, Subject::Everything { .. } | Subject::Kind { .. })
+    if matches!(lister.subject(), Subject::Everything { .. } | Subject::Kind { .. })
         || requested_objects::is_named(lister, node)
     {
         return None;

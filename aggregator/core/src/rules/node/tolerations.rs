@@ -3,6 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::drainer::Drainer;
+use crate::lister::Lister;
 use crate::state::*;
 
 const NO_SCHEDULE: &str = "NoSchedule";
@@ -37,9 +38,9 @@ fn is_left_by_cluster_api(pod: &Pod) -> bool {
 const MAX_WAIT_SECONDS: i64 = 60;
 
 /// Whether Karpenter takes the node away although this pod is still terminating on it.
-pub fn is_given_up(pod: &Pod, by: Drainer, state: &State) -> bool {
+pub fn is_given_up(pod: &Pod, by: Drainer, lister: &Lister) -> bool {
     let deadline = pod.metadata.deletion_timestamp;
-    by == Drainer::Karpenter && deadline.is_some_and(|deadline| state.seconds_since(deadline) > MAX_WAIT_SECONDS)
+    by == Drainer::Karpenter && deadline.is_some_and(|deadline| lister.seconds_since(deadline) > MAX_WAIT_SECONDS)
 }
 
 fn tolerates_karpenter(pod: &Pod, node: &Node) -> bool {

@@ -136,7 +136,7 @@ impl Suspended {
 pub fn suspended(lister: &Lister, on: &Node, diagnosis: &mut Diagnosis) -> Option<Suspended> {
     let ready = condition(&on.status.conditions, "Ready").filter(|ready| ready.status == "Unknown")?;
     let is_late =
-        ready.last_transition_time.is_some_and(|since| lister.state.seconds_since(since) >= MAX_TAINT_DELAY_SECONDS);
+        ready.last_transition_time.is_some_and(|since| lister.seconds_since(since) >= MAX_TAINT_DELAY_SECONDS);
     if !is_late || on.taint(UNREACHABLE, "NoSchedule").is_none() || on.taint(UNREACHABLE, "NoExecute").is_some() {
         return None;
     }

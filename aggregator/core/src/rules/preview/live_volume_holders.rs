@@ -14,7 +14,7 @@ pub const MAX_QUERIES: usize = 10;
 /// Asks about the pods that run and would be deleted, or that use the volume that would be.
 pub fn explain(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) {
     // Which pods there are must be known first: of many only some are asked about.
-    if !lister.state.live || diagnosis.missing || diagnosis.pending {
+    if !lister.asks_live() || diagnosis.missing || diagnosis.pending {
         return;
     }
     let pods = running(lister, target, diagnosis);
@@ -78,7 +78,7 @@ fn running<'a>(lister: &Lister<'a>, target: &ObjectRef, diagnosis: &mut Diagnosi
             named.iter().filter_map(|one| diagnosis.silently(get(one))).collect()
         }
     };
-    let was_deleted = |pod: &Pod| pod.metadata.deletion_timestamp.is_some_and(|at| at < lister.state.at);
+    let was_deleted = |pod: &Pod| pod.metadata.deletion_timestamp.is_some_and(|at| at < lister.now());
     let runs = |pod: &&Pod| !pod.spec.node_name.is_empty() && !pod.has_ended() && !was_deleted(pod);
     let (mut first, last): (Vec<&Pod>, Vec<&Pod>) =
         pods.into_iter().filter(runs).partition(|pod| !pod.claims().is_empty());

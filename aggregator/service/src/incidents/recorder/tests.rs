@@ -4,6 +4,7 @@ use aggregator_core::access::Reads;
 use aggregator_core::report::{Counts, Held, Victim};
 use aggregator_core::state::{Subject, known};
 use findings::{CauseRef, Confidence, Evidence, Finding, Link, Remedy, RootId, Values};
+use foldhash::HashSet;
 use proptest::prelude::*;
 
 use findings::cause::{FUSE_SERVER_NOT_RESPONDING as FUSE, VOLUME_HELD_BY_PROCESS as HELD};
@@ -121,7 +122,8 @@ impl Shown {
         self.0.observe(&Snapshot {
             at: at(second),
             going: &going,
-            is_whole: true,
+            gone: &HashSet::default(),
+            cut: &BTreeSet::new(),
             report: &report,
             on_nodes: &on_nodes,
         })
@@ -199,7 +201,8 @@ fn another_object_of_the_same_name_is_another_incident() {
     shown.0.observe(&Snapshot {
         at: at(200),
         going: &other,
-        is_whole: true,
+        gone: &HashSet::default(),
+        cut: &BTreeSet::new(),
         report: &report,
         on_nodes: &BTreeMap::new(),
     });
@@ -207,24 +210,27 @@ fn another_object_of_the_same_name_is_another_incident() {
     assert_eq!(ids.len(), 2);
 }
 
-/// A list had more than there is room for: what is new in it is recorded, and what is not in it may still be there.
+/// A list had more than there is room for: what is new in it is recorded, what was seen to go has gone, and what else is not in
+/// it may still be there.
 #[test]
-fn of_a_list_that_was_cut_nothing_has_gone() {
+fn of_a_list_that_was_cut_only_what_was_seen_to_go_has_gone() {
     let mut shown = Shown::new();
-    shown.show(100, &["a"], vec![root(&FUSE, Verdict::Stuck, &["a"])], &[]);
+    shown.show(100, &["a", "c"], vec![root(&FUSE, Verdict::Stuck, &["a", "c"])], &[]);
     let uids = uids(&["b"]);
     let (going, report) = (terminating(&["b"], &uids), report(vec![root(&FUSE, Verdict::Stuck, &["b"])]));
-    let mut snapshot =
-        Snapshot { at: at(200), going: &going, is_whole: false, report: &report, on_nodes: &BTreeMap::new() };
+    let (gone, on_nodes) = (HashSet::from_iter(["uid-c".to_owned()]), BTreeMap::new());
+    let (cut, whole, none) = (BTreeSet::from([known::PODS.into()]), BTreeSet::new(), HashSet::default());
+    let snapshot =
+        Snapshot { at: at(200), going: &going, gone: &gone, cut: &cut, report: &report, on_nodes: &on_nodes };
     assert!(shown.0.observe(&snapshot));
     let open = |recorder: &Recorder| recorder.incidents().filter(|incident| incident.end.is_none()).count();
-    assert_eq!(open(&shown.0), 2);
-    snapshot.is_whole = true;
-    shown.0.observe(&snapshot);
-    assert_eq!(open(&shown.0), 1);
+    assert_eq!(open(&shown.0), 2, "of another pod it is not known");
+    shown.0.observe(&Snapshot { gone: &none, cut: &BTreeSet::from([known::CLAIMS.into()]), ..snapshot.clone() });
+    assert_eq!(open(&shown.0), 1, "of all pods it is known now");
+    shown.0.observe(&Snapshot { gone: &none, cut: &whole, ..snapshot });
     let seen: Vec<bool> =
         shown.0.incidents().filter_map(|incident| incident.end.as_ref()).map(|end| end.seen).collect();
-    assert_eq!(seen, [false], "when it went is not known");
+    assert_eq!(seen, [false, true], "when the one went is not known");
 }
 
 fn written(recorder: &Recorder) -> Vec<u8> {
@@ -332,7 +338,8 @@ fn a_flood_of_incidents_takes_no_room_from_another_namespace() {
         recorder.observe(&Snapshot {
             at: at(second),
             going: &going,
-            is_whole: true,
+            gone: &HashSet::default(),
+            cut: &BTreeSet::new(),
             report: &report,
             on_nodes: &on_nodes,
         });
