@@ -81,6 +81,7 @@ SETS = {
                 "tlsSecret": "tls",
                 "events": False,
                 "namesInMetrics": True,
+                "acceptApiTokens": True,
                 "priorityClassName": "",
                 "affinity": {"nodeAffinity": {}},
                 "topologySpreadConstraints": [
@@ -424,6 +425,72 @@ def alerts(rendered):
     return group["rules"]
 
 
+# What ends a string, a line or a document wherever it is taken as it stands, after what a text of its kind begins with.
+HOSTILE = [
+    begin + end
+    for begin in ("a", "/a", "--a=", "https://a/PAGE", "1.30.0")
+    for end in ("\"'\n---\ninjected: {a: b}\n{{ fail \"a template\" }}\n- injected # ", "\", injected, injected: b, \"c #'")
+]
+# Free to hold any key and text.
+MAPS = ["podAnnotations", "podLabels", "nodeSelector"]
+
+
+def texts(values, path=()):
+    """The path of each text in these values."""
+    for key, value in values.items() if isinstance(values, dict) else enumerate(values):
+        if isinstance(value, str):
+            yield (*path, key)
+        elif isinstance(value, dict | list):
+            yield from texts(value, (*path, key))
+
+
+def replaced(values, path, text):
+    """These values with another text there, and what leads to it."""
+    if not path:
+        return text
+    values = list(values) if isinstance(values, list) else dict(values or {})
+    key = path[0]
+    old = values[key] if isinstance(values, list) or key in values else None
+    values[key] = replaced(old, path[1:], text)
+    return values
+
+
+def words(node):
+    """Each key of an object, and each text that is one entry of a list."""
+    if isinstance(node, dict):
+        for key, value in node.items():
+            yield key
+            yield from words(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from [value] if isinstance(value, str) else words(value)
+
+
+def check_hostile():
+    """A text that is no text of its kind is refused, or stays one text: it adds no field, no entry and no object."""
+    defaults = yaml.safe_load((CHART / "values.yaml").read_text())
+    tried = [({}, path) for path in texts(defaults)]
+    tried += [(values, path) for values, _ in SETS.values() for path in texts(values)]
+    tried += [({}, (part, name, "a")) for part in ("agent", "aggregator") for name in MAPS]
+    taken = 0
+    for values, path in tried:
+        count = len(objects(render(values)))
+        for text in HOSTILE:
+            try:
+                rendered = render(replaced(values, path, text))
+            except HelmError:
+                continue
+            taken += 1
+            try:
+                found = objects(rendered)
+            except yaml.YAMLError as error:
+                raise AssertionError(f"{path} leaves its place: {text!r}") from error
+            assert len(found) == count, f"{path} makes other objects: {text!r}"
+            assert "injected" not in {word for it in found for word in words(it)}, f"{path} leaves its place: {text!r}"
+    asked = len(tried) * len(HOSTILE)
+    print(f"chart: {asked} hostile texts: {asked - taken} refused, {taken} kept as they are")
+
+
 def check_alerts():
     """The rules survive the chart, and each links to a page that is there."""
     rules = yaml.safe_load((CHART / "files/alerts.yaml").read_text())["groups"][0]["rules"]
@@ -550,6 +617,7 @@ def main():
     check_kept(rendered.values())
     check_refused()
     check_conventions()
+    check_hostile()
     check_notes()
     check_rights()
     check_details()

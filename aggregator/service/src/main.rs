@@ -59,6 +59,9 @@ struct Serve {
     /// Name namespaces in metrics; whoever may read the metrics then reads these names
     #[arg(long)]
     names_in_metrics: bool,
+    /// Accept tokens that are made for the API server too, not only those with the audience why-terminating
+    #[arg(long)]
+    accept_api_tokens: bool,
     /// Seconds that one request to the API server may take
     #[arg(long, default_value_t = 10)]
     request_timeout: u64,
@@ -144,6 +147,7 @@ fn serve(args: Serve) -> anyhow::Result<()> {
         lease: args.lease,
         events: !args.no_events,
         names_in_metrics: args.names_in_metrics,
+        accepts_api_tokens: args.accept_api_tokens,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(service::serve(settings, |_| {}))

@@ -72,6 +72,7 @@ app.kubernetes.io/component: {{ .component }}
 - apiGroups: [""]
   resources: [endpoints, replicationcontrollers, serviceaccounts, services]
   verbs: [get, list]
+# Any of these may be all that remains in a namespace. Only metadata is asked for; RBAC cannot grant that alone.
 - apiGroups: [""]
   resources: [configmaps, limitranges, podtemplates, resourcequotas]
   verbs: [{{ if .named }}get, {{ end }}list]

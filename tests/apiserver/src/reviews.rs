@@ -1,4 +1,5 @@
-//! Who somebody is, and what they may do: whoever has a token has its name, and may do everything.
+//! Who somebody is, and what they may do: whoever has a token has its name, and may do everything. A
+//! token is made for whomever it is asked about.
 
 use axum::{Json, Router, routing::post};
 use serde_json::{Value, json};
@@ -15,7 +16,11 @@ pub(crate) fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
 
 async fn token(Json(review): Json<Value>) -> Json<Value> {
     let user = json!({"username": review["spec"]["token"]});
-    Json(json!({"status": {"authenticated": true, "user": user}}))
+    let mut status = json!({"authenticated": true, "user": user});
+    if let Some(audiences) = review["spec"].get("audiences") {
+        status["audiences"] = audiences.clone();
+    }
+    Json(json!({"status": status}))
 }
 
 async fn access() -> Json<Value> {

@@ -7,9 +7,10 @@ use axum::http::{StatusCode, header, request::Parts};
 use axum::response::{IntoResponse, Response};
 
 use super::Shared;
+use super::metrics::METRICS;
 use super::peer::Peer;
 use super::rate_limit::RateLimits;
-use super::review::{MAX_TOKEN_BYTES, NotReviewed, Reviews, User};
+use super::review::{MAX_TOKEN_BYTES, NotReviewed, Reviews, Taken, User};
 use super::unread_answers::Asker;
 
 /// Somebody the API server knows.
@@ -21,12 +22,12 @@ pub struct Caller {
 }
 
 /// A bearer token. It is never shown.
-pub struct Token(String);
+pub struct Token(String, Taken);
 
 impl Token {
     /// Whose it is now.
     pub async fn user(&self, reviews: &Reviews) -> Result<Option<User>, NotReviewed> {
-        reviews.user(&self.0).await
+        reviews.user(&self.0, self.1).await
     }
 }
 
@@ -75,14 +76,17 @@ impl FromRequestParts<Shared> for Caller {
         let token = only.to_str().ok().and_then(|value| value.strip_prefix("Bearer "));
         let token = token.filter(|token| !token.is_empty() && token.len() <= MAX_TOKEN_BYTES);
         let Some(token) = token else { return Err(Refused::Nobody) };
+        // Prometheus shows a token of its account, which is made for the API server.
+        let takes_others = shared.served.accepts_api_tokens || parts.uri.path() == METRICS;
+        let taken = if takes_others { Taken::ApiServers } else { Taken::Own };
         let now = Instant::now();
         // A token that has to be asked for costs a request: who guesses them is slowed, and those who are known are not.
-        if shared.reviews.known(token).is_none()
+        if shared.reviews.known(token, taken).is_none()
             && let Some(peer) = parts.extensions.get::<Peer>()
         {
             shared.limits.unknown.take(*peer, now).map_err(Refused::TooMany)?;
         }
-        let user = match shared.reviews.user(token).await {
+        let user = match shared.reviews.user(token, taken).await {
             Ok(Some(user)) => user,
             Ok(None) => return Err(Refused::Nobody),
             Err(_) => return Err(Refused::Unreviewed),
@@ -91,6 +95,6 @@ impl FromRequestParts<Shared> for Caller {
             asker.is(&user.username);
         }
         shared.limits.known.take(user.username.clone(), now).map_err(Refused::TooMany)?;
-        Ok(Caller { user, token: Token(token.to_owned()) })
+        Ok(Caller { user, token: Token(token.to_owned(), taken) })
     }
 }

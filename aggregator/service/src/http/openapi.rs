@@ -63,7 +63,7 @@ pub fn document(routes: &[Route]) -> Value {
             "schemas": generator.take_definitions(true),
             "securitySchemes": {"token": {
                 "type": "http", "scheme": "bearer",
-                "description": "A token that the API server of the cluster knows (kubectl create token)",
+                "description": "A token that the API server of the cluster knows (kubectl create token NAME --audience why-terminating)",
             }},
         },
     })

@@ -61,16 +61,29 @@ pub enum Right {
 #[error("the API server does not say who may see what")]
 pub struct NotReviewed;
 
+/// For whom a token must be made that is shown here: such a token says nothing to the API server, so that a service that keeps
+/// what it is shown gains nothing.
+const AUDIENCE: &str = "why-terminating";
+
+/// Which tokens are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Taken {
+    /// Those that are made for this service.
+    Own,
+    /// Those for the API server as well.
+    ApiServers,
+}
+
 /// The token itself is not kept.
-fn digest(token: &str) -> [u8; 32] {
-    Sha256::digest(token.as_bytes()).into()
+fn digest(token: &str, taken: Taken) -> ([u8; 32], Taken) {
+    (Sha256::digest(token.as_bytes()).into(), taken)
 }
 
 /// Asks, and believes the answers for a while.
 pub struct Reviews {
     api: ApiClient,
     places: Semaphore,
-    users: Mutex<Cache<[u8; 32], Option<User>>>,
+    users: Mutex<Cache<([u8; 32], Taken), Option<User>>>,
     rights: Mutex<Cache<([u8; 32], Right), bool>>,
 }
 
@@ -102,25 +115,32 @@ impl Reviews {
     }
 
     /// What was said of a token a moment ago, if it was asked.
-    pub fn known(&self, token: &str) -> Option<Option<User>> {
-        self.users.lock().unwrap_or_else(PoisonError::into_inner).get(&digest(token))
+    pub fn known(&self, token: &str, taken: Taken) -> Option<Option<User>> {
+        self.users.lock().unwrap_or_else(PoisonError::into_inner).get(&digest(token, taken))
     }
 
-    /// Whose token it is; none when it is nobody's.
-    pub async fn user(&self, token: &str) -> Result<Option<User>, NotReviewed> {
-        if let Some(known) = self.known(token) {
+    /// Whose token it is; none when it is nobody's, or made for others.
+    pub async fn user(&self, token: &str, taken: Taken) -> Result<Option<User>, NotReviewed> {
+        if let Some(known) = self.known(token, taken) {
             return Ok(known);
         }
-        let path = "/apis/authentication.k8s.io/v1/tokenreviews";
-        let review = json!({
-            "apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}
-        });
-        let status = self.review(path, &review).await?;
-        let is_known = status["authenticated"] == true;
-        let user = is_known.then(|| serde_json::from_value::<User>(status["user"].clone()).ok()).flatten();
-        let user = user.filter(|user| !user.username.is_empty());
-        self.users.lock().unwrap_or_else(PoisonError::into_inner).put(digest(token), user.clone());
+        let mut user = self.reviewed(json!({"token": token, "audiences": [AUDIENCE]})).await?;
+        if user.is_none() && taken == Taken::ApiServers {
+            user = self.reviewed(json!({"token": token})).await?;
+        }
+        self.users.lock().unwrap_or_else(PoisonError::into_inner).put(digest(token, taken), user.clone());
         Ok(user)
+    }
+
+    async fn reviewed(&self, spec: Value) -> Result<Option<User>, NotReviewed> {
+        let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": spec});
+        let status = self.review("/apis/authentication.k8s.io/v1/tokenreviews", &review).await?;
+        // An authenticator that knows of no audience answers as if none were asked for, and names none.
+        let is_for = |wanted: &Value| status["audiences"].as_array().is_some_and(|all| all.contains(wanted));
+        let is_for_it = review["spec"]["audiences"].as_array().is_none_or(|wanted| wanted.iter().all(is_for));
+        let is_known = status["authenticated"] == true && is_for_it;
+        let user = is_known.then(|| serde_json::from_value::<User>(status["user"].clone()).ok()).flatten();
+        Ok(user.filter(|user| !user.username.is_empty()))
     }
 
     /// Which of these somebody may do. All are asked before any answer is used, so that the time it takes says nothing.

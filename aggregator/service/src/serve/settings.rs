@@ -25,4 +25,6 @@ pub struct Settings {
     pub events: bool,
     /// Whether names of namespaces may stand in metrics.
     pub names_in_metrics: bool,
+    /// Whether tokens that are made for the API server are taken for all that is served.
+    pub accepts_api_tokens: bool,
 }

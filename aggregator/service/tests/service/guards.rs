@@ -43,6 +43,19 @@ fn nothing_is_served_without_tls() {
     assert!(!answer.starts_with(b"HTTP"), "{}", String::from_utf8_lossy(&answer));
 }
 
+/// Whoever keeps what the page was shown could else ask the API server with it.
+#[test]
+fn a_token_for_the_api_server_is_taken_only_where_that_is_wanted() {
+    let running = Running::start("baseline");
+    let statuses =
+        |client: &Client| ["admin", "admin-api", "admin-old"].map(|token| client.status("/api/v1/roots", token));
+    assert_eq!(statuses(&running), [200, 401, 401]);
+    assert_eq!(running.status("/metrics", "admin-api"), 200, "Prometheus has no other");
+    let process = Process::start(&running.api, &["--accept-api-tokens"]);
+    process.until_ready();
+    assert_eq!(statuses(&process), [200; 3]);
+}
+
 #[test]
 fn a_log_tells_no_token() {
     let api = Api::start("volumes-busy", |_| {});

@@ -59,6 +59,7 @@ impl Running {
             lease: None,
             events: true,
             names_in_metrics: false,
+            accepts_api_tokens: false,
         };
         let (sender, address) = std::sync::mpsc::channel();
         api.runtime.spawn(async move {

@@ -86,7 +86,7 @@ fn shell() -> Markup {
                     label for="token" { "Token" }
                     input #token type="password" autocomplete="off" spellcheck="false" required;
                     button { "Show" }
-                    p { "It stays in the memory of this tab. " code { "kubectl create token NAME" } " makes one." }
+                    p { "It stays in the memory of this tab. " code { "kubectl create token NAME --audience why-terminating" } " makes one." }
                 }
                 main #main hidden {
                     div.tools {
