@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     observation::{HostPath, Seen, Shim},
-    sys::ProcDir,
+    sys::{self, ProcDir},
 };
 
 /// Looks for the shims of `sandboxes`: one link per process of the node.
@@ -24,7 +24,10 @@ fn shim(pid: u32, sandboxes: &[String]) -> Option<Shim> {
     let bundle = dir.link("cwd").ok()?;
     let bundle = bundle.strip_suffix(b" (deleted)").unwrap_or(&bundle);
     let sandbox = sandboxes.iter().find(|id| bundle.ends_with(format!("/{id}").as_bytes()))?;
-    // Anybody may stand in a bundle.
+    // Any process may stand in a directory of that name, and call itself a shim; in a pod it has another pid namespace.
+    if dir.namespace("pid").ok()? != sys::namespace_of(std::process::id(), "pid").ok()? {
+        return None;
+    }
     let process = processes::process(pid, Depth::Leader).get().cloned()?;
     if !process.comm.starts_with("containerd-shim") {
         return None;
@@ -67,5 +70,26 @@ mod tests {
         assert_eq!(shims[0].program_name(), Some("containerd-shim-kata-v2"));
         assert!(matches!(shims[0].children, Seen::Seen(0) | Seen::Missing));
         assert_eq!(elsewhere, []);
+    }
+
+    #[test]
+    fn a_container_that_calls_its_process_a_shim_is_not_believed() {
+        let dir = tempfile::tempdir().unwrap();
+        let bundle = dir.path().join("abc");
+        std::fs::create_dir_all(&bundle).unwrap();
+        let program = dir.path().join("containerd-shim-runc-v2");
+        std::fs::copy("/bin/sleep", &program).unwrap();
+        let mut tenant = Command::new("unshare");
+        tenant.args(["--pid", "--fork", "--kill-child"]).arg(&program).arg("60").current_dir(&bundle);
+        let Ok(mut tenant) = tenant.spawn() else { return eprintln!("not tested here: there is no unshare") };
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", tenant.id())).unwrap_or_default();
+        let shims = sandbox_shims(&["abc".into()], &ProcessIndex::read());
+        tenant.kill().unwrap();
+        tenant.wait().unwrap();
+        if children.trim().is_empty() {
+            return eprintln!("not tested here: no pid namespace may be made");
+        }
+        assert_eq!(shims, [], "{children}");
     }
 }

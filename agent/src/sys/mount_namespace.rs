@@ -6,7 +6,7 @@ use std::{
 };
 
 /// `NS_GET_MNTNS_ID`, `_IOR(0xb7, 0x5, __u64)`.
-const NS_GET_MNTNS_ID: u32 = 0x8008_b705;
+pub(crate) const NS_GET_MNTNS_ID: u32 = 0x8008_b705;
 
 /// The number that the kernel knows a mount namespace by.
 pub(super) fn namespace_id(fd: BorrowedFd<'_>) -> io::Result<u64> {

@@ -1,14 +1,15 @@
 //! System calls that are given up for good, by seccomp.
 //!
-//! A list of what is refused and not of what is allowed: the runtime's own profile is the latter, and a C library
-//! that calls something new is not to end the agent.
+//! A list of what each role may call. Any other call answers as if the kernel did not know it, so that a C library that tries
+//! something new goes another way; nothing ends the agent. Of some calls on the list certain arguments are refused.
+
+mod allowed;
 
 use std::collections::BTreeMap;
 
-use libc::c_long;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
-    TargetArch, apply_filter_all_threads, sock_filter,
+    TargetArch, apply_filter_all_threads,
 };
 
 /// Who gives up system calls.
@@ -22,174 +23,89 @@ pub enum Role {
     Talker,
 }
 
-// What is newer than the C library of some platform has the same number on every one (scripts/syscall.tbl).
-const FCHMODAT2: c_long = 452;
-const SETXATTRAT: c_long = 463;
-const REMOVEXATTRAT: c_long = 466;
-const OPEN_TREE_ATTR: c_long = 467;
-const FILE_SETATTR: c_long = 469;
-
-/// Into other processes, other programs, other namespaces, other places of the file system.
-const NEVER: &[c_long] = &[
-    libc::SYS_execve,
-    libc::SYS_execveat,
-    libc::SYS_ptrace,
-    libc::SYS_process_vm_readv,
-    libc::SYS_process_vm_writev,
-    libc::SYS_process_madvise,
-    libc::SYS_pidfd_getfd,
-    libc::SYS_kcmp,
-    libc::SYS_setns,
-    libc::SYS_unshare,
-    libc::SYS_chroot,
-    libc::SYS_pivot_root,
-    libc::SYS_mount,
-    libc::SYS_umount2,
-    libc::SYS_move_mount,
-    libc::SYS_open_tree,
-    OPEN_TREE_ATTR,
-    libc::SYS_mount_setattr,
-    libc::SYS_fsopen,
-    libc::SYS_fsconfig,
-    libc::SYS_fsmount,
-    libc::SYS_fspick,
-    // By a file's handle, CAP_DAC_READ_SEARCH opens whatever its file system has.
-    libc::SYS_open_by_handle_at,
-    // It opens and connects without a system call for it.
-    libc::SYS_io_uring_setup,
-    libc::SYS_io_uring_enter,
-    libc::SYS_io_uring_register,
-    libc::SYS_bpf,
-    libc::SYS_perf_event_open,
-    libc::SYS_userfaultfd,
-    libc::SYS_init_module,
-    libc::SYS_finit_module,
-    libc::SYS_delete_module,
-    libc::SYS_kexec_load,
-    libc::SYS_kexec_file_load,
-    libc::SYS_reboot,
-    libc::SYS_swapon,
-    libc::SYS_swapoff,
-    libc::SYS_add_key,
-    libc::SYS_request_key,
-    libc::SYS_keyctl,
-];
-
-/// What changes a file system.
-const WRITES: &[c_long] = &[
-    libc::SYS_truncate,
-    libc::SYS_ftruncate,
-    libc::SYS_fallocate,
-    libc::SYS_mkdirat,
-    libc::SYS_mknodat,
-    libc::SYS_linkat,
-    libc::SYS_symlinkat,
-    libc::SYS_unlinkat,
-    libc::SYS_renameat,
-    libc::SYS_renameat2,
-    libc::SYS_fchmod,
-    libc::SYS_fchmodat,
-    FCHMODAT2,
-    libc::SYS_fchown,
-    libc::SYS_fchownat,
-    libc::SYS_setxattr,
-    libc::SYS_lsetxattr,
-    libc::SYS_fsetxattr,
-    SETXATTRAT,
-    libc::SYS_removexattr,
-    libc::SYS_lremovexattr,
-    libc::SYS_fremovexattr,
-    REMOVEXATTRAT,
-    FILE_SETATTR,
-    libc::SYS_utimensat,
-];
-
-/// Their predecessors, which newer architectures do not have.
-#[cfg(target_arch = "x86_64")]
-const LEGACY: &[c_long] = &[
-    libc::SYS_creat,
-    libc::SYS_mkdir,
-    libc::SYS_rmdir,
-    libc::SYS_mknod,
-    libc::SYS_link,
-    libc::SYS_symlink,
-    libc::SYS_unlink,
-    libc::SYS_rename,
-    libc::SYS_chmod,
-    libc::SYS_chown,
-    libc::SYS_lchown,
-    libc::SYS_utime,
-    libc::SYS_utimes,
-    libc::SYS_futimesat,
-];
-#[cfg(not(target_arch = "x86_64"))]
-const LEGACY: &[c_long] = &[];
-
 /// By these flags `open` changes something, or lets a later call do so.
 const OPENS_TO_WRITE: [i32; 4] = [libc::O_WRONLY, libc::O_RDWR, libc::O_CREAT, libc::O_TRUNC];
 
+/// By these flags `clone` makes a namespace.
+const NAMESPACES: [i32; 7] = [
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWCGROUP,
+    libc::CLONE_NEWUTS,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWNET,
+];
+
+/// What may be asked of a descriptor: the number of a mount namespace; how it behaves; whether it is a terminal; how much there
+/// is to read. Others change the file, as `FS_IOC_SETFLAGS` does although it was opened to read.
+const REQUESTS: [u64; 6] = [
+    crate::sys::mount_namespace::NS_GET_MNTNS_ID as u64,
+    libc::FIONBIO as u64,
+    libc::FIOCLEX as u64,
+    libc::FIONREAD as u64,
+    libc::TCGETS as u64,
+    libc::TIOCGWINSZ as u64,
+];
+
+/// The types of socket that a path in `sendto` reaches: of pairs there are streams only.
+const NOT_STREAMS: [i32; 4] = [libc::SOCK_DGRAM, libc::SOCK_RAW, libc::SOCK_RDM, libc::SOCK_SEQPACKET];
+const SOCKET_TYPE: u64 = 0xf;
+
 /// Gives up, for all threads of this process and for good, what `role` never does.
 pub fn filter(role: Role) -> anyhow::Result<()> {
-    // The newest is asked first, and the least that one of them allows is allowed.
-    apply_filter_all_threads(&unknown_calls())?;
-    apply_filter_all_threads(&refused_calls(role)?)?;
+    // The least that one of them allows is allowed; the other one cannot be added after the list.
+    apply_filter_all_threads(&refused_arguments(role)?)?;
+    apply_filter_all_threads(&allowed_calls(role)?)?;
     Ok(())
 }
 
-/// What the kernel is to seem not to know, so that whoever calls it goes another way: the flags of `openat2` stand
-/// in memory, where no filter reads them.
-fn unknown_calls() -> BpfProgram {
-    const LOAD_NUMBER: sock_filter = step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0);
-    const ALLOW: sock_filter = step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW);
-    const UNKNOWN: sock_filter = step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32);
-    /// x86_64's second table of system calls (x32) has the numbers of the first from here on.
-    const X32: u32 = 0x4000_0000;
-    vec![
-        LOAD_NUMBER,
-        step(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, 2, 0, X32),
-        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 1, 0, libc::SYS_openat2 as u32),
-        ALLOW,
-        UNKNOWN,
-    ]
+/// Also x86's second table of system calls (x32), whose numbers are on no list.
+fn allowed_calls(role: Role) -> anyhow::Result<BpfProgram> {
+    let allowed: BTreeMap<i64, Vec<SeccompRule>> = allowed::calls(role).map(|call| (call, Vec::new())).collect();
+    let unknown = SeccompAction::Errno(libc::ENOSYS as u32);
+    Ok(SeccompFilter::new(allowed, unknown, SeccompAction::Allow, arch()?)?.try_into()?)
 }
 
-const fn step(code: u32, jt: u8, jf: u8, k: u32) -> sock_filter {
-    sock_filter { code: code as u16, jt, jf, k }
-}
-
-fn refused_calls(role: Role) -> anyhow::Result<BpfProgram> {
+fn refused_arguments(role: Role) -> anyhow::Result<BpfProgram> {
     let mut refused: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
-    refused.extend(NEVER.iter().chain(WRITES).chain(LEGACY).map(|call| (*call, Vec::new())));
-    refused.insert(libc::SYS_openat, flags_of(2)?);
+    refused.insert(libc::SYS_openat, any_flag(2, &OPENS_TO_WRITE)?);
     #[cfg(target_arch = "x86_64")]
-    refused.insert(libc::SYS_open, flags_of(1)?);
-    match role {
-        Role::Reader => refused.extend([libc::SYS_socket, libc::SYS_connect].map(|call| (call, Vec::new()))),
-        Role::Broker => refused.extend([(libc::SYS_socket, rules_except(&[libc::AF_UNIX, libc::AF_INET])?)]),
-        Role::Talker => {}
+    refused.insert(libc::SYS_open, any_flag(1, &OPENS_TO_WRITE)?);
+    refused.insert(libc::SYS_clone, any_flag(0, &NAMESPACES)?);
+    refused.insert(libc::SYS_ioctl, none_of(1, &REQUESTS)?);
+    let not_streams = NOT_STREAMS.iter().map(|kind| one(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), *kind));
+    refused.insert(libc::SYS_socketpair, not_streams.collect::<Result<_, _>>()?);
+    if role != Role::Talker {
+        let address = SeccompCondition::new(4, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
+        refused.insert(libc::SYS_sendto, vec![SeccompRule::new(vec![address])?]);
     }
-    let arch = TargetArch::try_from(std::env::consts::ARCH)?;
+    if role == Role::Broker {
+        let families = [libc::AF_UNIX, libc::AF_INET].map(|family| u64::from(family.cast_unsigned()));
+        refused.insert(libc::SYS_socket, none_of(0, &families)?);
+    }
     let refuse = SeccompAction::Errno(libc::EPERM as u32);
-    Ok(SeccompFilter::new(refused, SeccompAction::Allow, refuse, arch)?.try_into()?)
+    Ok(SeccompFilter::new(refused, SeccompAction::Allow, refuse, arch()?)?.try_into()?)
 }
 
-/// One rule for each flag by which an `open` whose flags are this argument would write.
-fn flags_of(argument: u8) -> anyhow::Result<Vec<SeccompRule>> {
-    let rule = |flag: i32| -> anyhow::Result<SeccompRule> {
-        let flag = u64::from(flag.cast_unsigned());
-        let is_set = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(flag), flag)?;
-        Ok(SeccompRule::new(vec![is_set])?)
-    };
-    OPENS_TO_WRITE.into_iter().map(rule).collect()
+fn arch() -> anyhow::Result<TargetArch> {
+    Ok(TargetArch::try_from(std::env::consts::ARCH)?)
 }
 
-/// A socket of another family.
-fn rules_except(families: &[i32]) -> anyhow::Result<Vec<SeccompRule>> {
-    let is_other = |family: &i32| {
-        SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, u64::from(family.cast_unsigned()))
-    };
-    let conditions = families.iter().map(is_other).collect::<Result<Vec<_>, _>>()?;
-    Ok(vec![SeccompRule::new(conditions)?])
+/// One rule for each of these flags that this argument has.
+fn any_flag(argument: u8, flags: &[i32]) -> anyhow::Result<Vec<SeccompRule>> {
+    flags.iter().map(|flag| one(argument, SeccompCmpOp::MaskedEq(u64::from(flag.cast_unsigned())), *flag)).collect()
+}
+
+fn one(argument: u8, operator: SeccompCmpOp, value: i32) -> anyhow::Result<SeccompRule> {
+    let value = u64::from(value.cast_unsigned());
+    Ok(SeccompRule::new(vec![SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)?])?)
+}
+
+/// One rule where this argument is another than these.
+fn none_of(argument: u8, values: &[u64]) -> anyhow::Result<Vec<SeccompRule>> {
+    let is_other = |value: &u64| SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, *value);
+    Ok(vec![SeccompRule::new(values.iter().map(is_other).collect::<Result<Vec<_>, _>>()?)?])
 }
 
 #[cfg(test)]

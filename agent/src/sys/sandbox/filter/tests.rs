@@ -1,4 +1,4 @@
-//! Each refused call is tried from inside, in a copy of this process that has given it up.
+//! Each call is tried from inside, in a copy of this process that has given up what its role does not do.
 
 use std::{ffi::CString, io::Read as _, os::fd::FromRawFd as _};
 
@@ -6,6 +6,8 @@ use nix::{
     sys::wait::{WaitStatus, waitpid},
     unistd::{ForkResult, fork},
 };
+
+use libc::c_long;
 
 use super::*;
 
@@ -57,6 +59,13 @@ macro_rules! call {
     }};
 }
 
+// The same numbers on every architecture (scripts/syscall.tbl of Linux).
+const FCHMODAT2: c_long = 452;
+const SETXATTRAT: c_long = 463;
+const REMOVEXATTRAT: c_long = 466;
+const OPEN_TREE_ATTR: c_long = 467;
+const FILE_SETATTR: c_long = 469;
+
 const NOWHERE: *const libc::c_char = c"/nothing-here".as_ptr();
 
 #[test]
@@ -105,8 +114,69 @@ fn every_call_that_is_given_up_is_refused() {
     ];
     for role in [Role::Reader, Role::Broker] {
         let answers = inside(role, &tried);
-        let through: Vec<_> = answers.iter().filter(|(_, errno)| *errno != libc::EPERM).collect();
+        let is_through = |errno: i32| errno != libc::EPERM && errno != libc::ENOSYS;
+        let through: Vec<_> = answers.iter().filter(|(_, errno)| is_through(*errno)).collect();
         assert!(answers.len() == tried.len() && through.is_empty(), "{role:?}: {through:?}");
+    }
+}
+
+/// Over such a pair a path in `sendto` reaches any socket of the node, without `connect`.
+#[test]
+fn no_socket_is_reached_by_a_path_without_connecting() {
+    static ADDRESS: [u8; 110] = {
+        let mut address = [0; 110];
+        address[0] = libc::AF_UNIX as u8;
+        address[2] = b'/';
+        address
+    };
+    let tried: Vec<Tried> = vec![
+        call!(SYS_socketpair, libc::AF_UNIX, libc::SOCK_DGRAM, 0, [0_i32; 2].as_mut_ptr()),
+        call!(SYS_socketpair, libc::AF_UNIX, libc::SOCK_SEQPACKET, 0, [0_i32; 2].as_mut_ptr()),
+        call!(SYS_sendto, 0, ADDRESS.as_ptr(), 1, 0, ADDRESS.as_ptr(), ADDRESS.len()),
+    ];
+    for role in [Role::Reader, Role::Broker] {
+        assert!(
+            inside(role, &tried).iter().all(|(_, errno)| *errno == libc::EPERM),
+            "{role:?}: {:?}",
+            inside(role, &tried)
+        );
+    }
+    let stream: Vec<Tried> =
+        vec![call!(SYS_socketpair, libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0, [0_i32; 2].as_mut_ptr())];
+    assert_eq!(inside(Role::Reader, &stream)[0].1, 0, "the runtime of a thread waits for signals by one");
+}
+
+/// A descriptor that was opened to read is enough to make a file immutable.
+#[test]
+fn no_request_to_a_descriptor_changes_its_file() {
+    const FS_IOC_SETFLAGS: u64 = 0x4008_6602;
+    let tried: Vec<Tried> = vec![call!(SYS_ioctl, -1, FS_IOC_SETFLAGS, 0), call!(SYS_ioctl, -1, libc::TIOCSTI, 0)];
+    for role in [Role::Reader, Role::Broker, Role::Talker] {
+        assert_eq!(inside(role, &tried).iter().map(|(_, errno)| *errno).collect::<Vec<_>>(), [libc::EPERM; 2]);
+    }
+}
+
+#[test]
+fn no_namespace_is_made() {
+    fn clone(flags: libc::c_int) -> i64 {
+        // SAFETY: the copy ends at once.
+        #[allow(unsafe_code)]
+        unsafe {
+            match libc::syscall(libc::SYS_clone, flags | libc::SIGCHLD, 0, 0, 0, 0) {
+                0 => libc::_exit(0),
+                pid => pid,
+            }
+        }
+    }
+    let tried: Vec<Tried> = vec![
+        ("CLONE_NEWUSER", || clone(libc::CLONE_NEWUSER)),
+        ("CLONE_NEWNS", || clone(libc::CLONE_NEWNS)),
+        call!(SYS_clone3, 0, 0),
+        ("a copy", || clone(0)),
+    ];
+    for role in [Role::Reader, Role::Broker, Role::Talker] {
+        let errnos: Vec<i32> = inside(role, &tried).into_iter().map(|(_, errno)| errno).collect();
+        assert_eq!(errnos, [libc::EPERM, libc::EPERM, libc::ENOSYS, 0], "{role:?}");
     }
 }
 
@@ -118,7 +188,7 @@ fn who_may_connect() {
         call!(SYS_connect, -1, 0, 0),
     ];
     let errnos = |role| inside(role, &tried).into_iter().map(|(_, errno)| errno).collect::<Vec<_>>();
-    assert_eq!(errnos(Role::Reader), [libc::EPERM; 3]);
+    assert_eq!(errnos(Role::Reader), [libc::ENOSYS; 3]);
     assert_eq!(errnos(Role::Broker), [0, 0, libc::EBADF]);
     assert_eq!(errnos(Role::Talker), [0, 0, libc::EBADF]);
 }
