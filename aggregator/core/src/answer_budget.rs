@@ -7,11 +7,20 @@ use findings::FaultKind;
 use crate::shares::Places;
 use crate::state::{Answer, Answered, Question, Scope, State};
 
-/// What the answers take together: one half of it is for the lists and objects of the whole cluster, the other for those of
-/// namespaces, so that the answers about some objects of a tenant push out none about what all share.
+/// How many bytes the answers may take: those about the whole cluster, and those about single namespaces, so that the answers
+/// about some objects of a tenant push out none about what all share.
+#[derive(Clone, Copy, Debug)]
+pub struct MaxAnswers {
+    /// The lists and objects of the whole cluster.
+    pub cluster_bytes: usize,
+    /// Those of namespaces, shared out.
+    pub namespaces_bytes: usize,
+}
+
+/// What the answers take together.
 #[derive(Debug)]
 pub struct AnswerBudget {
-    max_bytes: usize,
+    max: MaxAnswers,
     of_cluster: Places<Question>,
     of_namespaces: Places<Question>,
     /// What was left out, and not answered anew since.
@@ -19,10 +28,10 @@ pub struct AnswerBudget {
 }
 
 impl AnswerBudget {
-    /// Nothing is taken of so many bytes.
-    pub fn new(max_bytes: usize) -> Self {
+    /// Nothing is taken yet.
+    pub fn new(max: MaxAnswers) -> Self {
         let (of_cluster, of_namespaces) = Default::default();
-        AnswerBudget { max_bytes, of_cluster, of_namespaces, left_out: BTreeSet::new() }
+        AnswerBudget { max, of_cluster, of_namespaces, left_out: BTreeSet::new() }
     }
 
     /// Adds an answer in place of the one that is there. Where there is no room for it, one of the namespace whose answers take
@@ -31,8 +40,7 @@ impl AnswerBudget {
         let question = answered.question.clone();
         let size = answered.answer.as_ref().seen().map_or(0, |facts| facts.size_bytes());
         self.forget(&question);
-        let max_bytes = self.max_bytes / 2;
-        let places = self.places(&question);
+        let (places, max_bytes) = self.places(&question);
         let namespace = namespace(&question);
         let (mut left_out, mut has_room) = (Vec::new(), true);
         while places.used() + size > max_bytes {
@@ -65,6 +73,11 @@ impl AnswerBudget {
         gone.iter().for_each(|question| self.forget(question));
     }
 
+    /// Whether this one is left out.
+    pub fn is_left_out(&self, question: &Question) -> bool {
+        self.left_out.contains(question)
+    }
+
     /// How many answers are left out.
     pub fn left_out(&self) -> usize {
         self.left_out.len()
@@ -72,13 +85,14 @@ impl AnswerBudget {
 
     fn forget(&mut self, question: &Question) {
         self.left_out.remove(question);
-        self.places(question).release(namespace(question), question);
+        self.places(question).0.release(namespace(question), question);
     }
 
-    fn places(&mut self, question: &Question) -> &mut Places<Question> {
+    /// What the answers of this kind take, and may take.
+    fn places(&mut self, question: &Question) -> (&mut Places<Question>, usize) {
         match namespace(question) {
-            "" => &mut self.of_cluster,
-            _ => &mut self.of_namespaces,
+            "" => (&mut self.of_cluster, self.max.cluster_bytes),
+            _ => (&mut self.of_namespaces, self.max.namespaces_bytes),
         }
     }
 }
@@ -114,7 +128,7 @@ mod tests {
     #[test]
     fn answers_about_one_namespace_leave_room_for_those_about_others() {
         let mut state = State::new(Subject::Everything { namespace: None, all_kinds: false }, Timestamp::UNIX_EPOCH);
-        let mut budget = AnswerBudget::new(200_000);
+        let mut budget = AnswerBudget::new(MaxAnswers { cluster_bytes: 100_000, namespaces_bytes: 100_000 });
         let shared = question("", 0);
         assert_eq!(budget.add(&mut state, answered(&shared, 80_000)), []);
         for kind in 0..20 {

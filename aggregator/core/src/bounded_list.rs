@@ -183,7 +183,7 @@ fn namespace(meta: &Meta) -> &str {
     meta.namespace.as_deref().unwrap_or_default()
 }
 
-/// Every object of a server has a uid; of a file that somebody wrote, names are enough.
+/// Every object of a server has a uid; in a file written by hand names are enough.
 fn is_same(one: &Meta, other: &Meta) -> bool {
     one.uid == other.uid && (!one.uid.is_empty() || (&one.namespace, &one.name) == (&other.namespace, &other.name))
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use aggregator_core::answer_budget::AnswerBudget;
+use aggregator_core::answer_budget::{AnswerBudget, MaxAnswers};
 use aggregator_core::bounded_list::{BoundedList, Room};
 use aggregator_core::explanation_cache::ExplanationCache;
 use aggregator_core::judgement::judge_again;
@@ -28,7 +28,7 @@ const RETENTION: Duration = Duration::from_secs(120);
 /// What is kept of one list: as many objects as agents write Events of 5,000 nodes, twice.
 pub const ROOM: Room = Room { max_objects: 12_000, max_bytes: 12_000 << 10 };
 /// What all other answers may take together.
-const MAX_ANSWER_BYTES: usize = 24 << 20;
+const MAX_ANSWERS: MaxAnswers = MaxAnswers { cluster_bytes: 32 << 20, namespaces_bytes: 12 << 20 };
 /// With less in it, a list of which something was left out is read anew.
 const MAX_RELIST_PERCENT: usize = 75;
 /// But not more often than this, and while it stays full not more often than the second.
@@ -51,16 +51,20 @@ pub fn watched() -> Vec<Question> {
         all(known::PODS.into(), Select::Terminating),
         all(known::CLAIMS.into(), Select::Terminating),
         all(known::NODES.into(), Select::Terminating),
-        Question::Objects {
-            resource: known::AGENT_EVENTS.into(),
-            scope: Scope::Namespace(NAMESPACE.to_owned()),
-            select: Select::Fields(format!("reportingController={CONTROLLER}")),
-            detail: Detail::Full,
-        },
+        watched_events(),
         going(known::VOLUMES),
         going(known::ATTACHMENTS),
         going(known::CRDS),
     ]
+}
+
+fn watched_events() -> Question {
+    Question::Objects {
+        resource: known::AGENT_EVENTS.into(),
+        scope: Scope::Namespace(NAMESPACE.to_owned()),
+        select: Select::Fields(format!("reportingController={CONTROLLER}")),
+        detail: Detail::Full,
+    }
 }
 
 /// What has come of a watch.
@@ -87,7 +91,7 @@ pub struct Judge {
     places: BTreeMap<Question, BoundedList>,
     /// What the answers take that are not watched.
     budget: AnswerBudget,
-    /// The uids of what was seen to be gone since [`Judge::take_gone`].
+    /// The uids of what was seen to go from a list that is cut, since [`Judge::take_gone`].
     gone: HashSet<String>,
     /// When each list was read, or was to be read, the last time, and how often in a row it came cut.
     listed_at: BTreeMap<Question, (Timestamp, u32)>,
@@ -117,7 +121,7 @@ impl Judge {
             asked: BTreeMap::new(),
             failing: BTreeMap::new(),
             places: BTreeMap::new(),
-            budget: AnswerBudget::new(MAX_ANSWER_BYTES),
+            budget: AnswerBudget::new(MAX_ANSWERS),
             gone: HashSet::default(),
             listed_at: BTreeMap::new(),
             changed: Changed::default(),
@@ -165,7 +169,7 @@ impl Judge {
         self.budget.left_out()
     }
 
-    /// The uids of what was seen to be gone since this was last asked.
+    /// The uids of what was seen to go from a list that is cut, since this was last asked.
     pub fn take_gone(&mut self) -> HashSet<String> {
         std::mem::take(&mut self.gone)
     }
@@ -195,7 +199,9 @@ impl Judge {
                 self.applied(&question, facts);
             }
             Change::Deleted(question, uid) => {
-                if self.gone.len() < ROOM.max_objects {
+                // Of a list that is whole what is not in it has gone.
+                let is_cut = self.state.answers.get(&question).is_some_and(|answered| answered.cut);
+                if is_cut && self.gone.len() < ROOM.max_objects && question != watched_events() {
                     self.gone.insert(uid.clone());
                 }
                 let taken = self.watched(&question).and_then(|(known, places)| places.take(known, &uid));
@@ -221,7 +227,7 @@ impl Judge {
         self.changes.objects(question, &facts);
         let Some((known, places)) = self.watched(question) else { return };
         let put = places.put(known, facts);
-        // An Event may have told of another node before.
+        // An Event may have been about another node before.
         put.before.iter().chain(&put.left_out).for_each(|changed| self.changes.objects(question, changed));
         if put.is_cut {
             self.cut(question);
@@ -321,7 +327,9 @@ impl Judge {
             }
             _ => None,
         };
-        let asked = Schedule::answered(asked, &answered, is_same, lost_since, now);
+        // What was too large is asked for no more often than what stays the same.
+        let is_no_news = is_same || self.budget.is_left_out(&answered.question);
+        let asked = Schedule::answered(asked, &answered, is_no_news, lost_since, now);
         self.asked.insert(answered.question.clone(), asked);
         if !is_same && lost_since.is_none_or(|since| later(since, WATCH_TIMEOUT) <= now) {
             self.changes.answer(&answered.question);

@@ -72,6 +72,23 @@ fn a_child_that_hangs_is_killed_with_what_it_started_and_what_it_said_counts() {
     assert_eq!(prober.abandoned(), 0);
 }
 
+/// As beside a FUSE server that answers each of its calls just soon enough to look alive.
+#[test]
+fn a_child_that_goes_on_slowly_has_no_longer_than_one_that_is_silent() {
+    let began = Instant::now();
+    let prober = Prober::with_work(|_, out| {
+        for pid in 0.. {
+            write(out, format!("{{\"Looked\":{{\"pid\":{pid}}}}}\n").as_bytes())?;
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    });
+    let mappings = prober.mappings(Dev { major: 0, minor: 1 }, &[1, 2], Duration::from_millis(300));
+    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    assert!(mappings.looked_at.len() > 1 && mappings.fault.is_some(), "{mappings:?}");
+    assert_eq!(prober.abandoned(), 0);
+}
+
 #[test]
 fn silence_of_a_file_system_is_an_answer() {
     let silent = Prober::with_work(hang);

@@ -18,7 +18,7 @@ use super::{discovery, kubelet_log, live, objects};
 /// Asks until the judgement has all it needs. `progress` hears how many questions each round has.
 pub async fn gather(client: &Client, state: &mut State, bounds: Bounds, progress: impl Fn(usize, usize)) {
     let server = Server::new(client, bounds);
-    let mut budget = AnswerBudget::new(bounds.state_bytes);
+    let mut budget = AnswerBudget::new(bounds.answers);
     for round in 0..bounds.rounds {
         let questions = next_questions(state);
         if questions.is_empty() {

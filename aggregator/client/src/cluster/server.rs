@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use aggregator_core::answer_budget::MaxAnswers;
 use aggregator_core::bounded_list::Room;
 use aggregator_core::state::Answer;
 use findings::FaultKind;
@@ -33,8 +34,8 @@ pub struct Bounds {
     pub page: usize,
     /// What is kept of one list.
     pub room: Room,
-    /// Bytes of memory that all answers of a state may take.
-    pub state_bytes: usize,
+    /// What all answers of a state may take.
+    pub answers: MaxAnswers,
     /// What the scan of all kinds may take; without it each kind is read to its end.
     pub scan: Option<ScanBudget>,
 }
@@ -57,7 +58,7 @@ impl Default for Bounds {
             answer: 64 << 20,
             page: 4 << 20,
             room: Room { max_objects: 20_000, max_bytes: 32 << 20 },
-            state_bytes: 96 << 20,
+            answers: MaxAnswers { cluster_bytes: 64 << 20, namespaces_bytes: 32 << 20 },
             scan: Some(ScanBudget { time: Duration::from_secs(3), bytes: 20_000_000 }),
         }
     }

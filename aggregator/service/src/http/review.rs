@@ -119,7 +119,7 @@ impl Reviews {
         self.users.lock().unwrap_or_else(PoisonError::into_inner).get(&digest(token, taken))
     }
 
-    /// Whose token it is; none when it is nobody's, or made for others.
+    /// The user of a token; none where the API server does not know it, or it is made for others.
     pub async fn user(&self, token: &str, taken: Taken) -> Result<Option<User>, NotReviewed> {
         if let Some(known) = self.known(token, taken) {
             return Ok(known);

@@ -43,7 +43,7 @@ fn nothing_is_served_without_tls() {
     assert!(!answer.starts_with(b"HTTP"), "{}", String::from_utf8_lossy(&answer));
 }
 
-/// Whoever keeps what the page was shown could else ask the API server with it.
+/// A service that is taken over could else ask the API server with it.
 #[test]
 fn a_token_for_the_api_server_is_taken_only_where_that_is_wanted() {
     let running = Running::start("baseline");

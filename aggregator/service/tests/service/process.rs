@@ -76,7 +76,7 @@ impl Process {
     }
 
     pub fn until_ready(&self) {
-        until(Duration::from_secs(30), || self.get("/readyz", "").0 == 200);
+        until(Duration::from_secs(60), || self.get("/readyz", "").0 == 200);
     }
 
     pub fn log(&self) -> String {

@@ -7,7 +7,7 @@ use super::Role;
 // The same number on every architecture (scripts/syscall.tbl of Linux).
 const LISTMOUNT: c_long = 458;
 
-/// Memory, threads, time, signals, and what a process is told of itself. `clone` makes threads and the disposable copy;
+/// Memory, threads, time, signals, and what a process learns of itself. `clone` makes threads and the disposable copy;
 /// `clone3`, whose flags stand in memory where no filter reads them, is not on the list, and C libraries go back to `clone`.
 const PROCESS: &[c_long] = &[
     libc::SYS_brk,
@@ -128,7 +128,7 @@ const CONNECTS: &[c_long] = &[libc::SYS_socket, libc::SYS_connect];
 /// Listens for scrapes, and finds the address of a name.
 const SERVES: &[c_long] = &[libc::SYS_bind, libc::SYS_listen, libc::SYS_sendmmsg, libc::SYS_recvmmsg];
 
-/// Their predecessors, which newer architectures do not have and musl still calls.
+/// Their predecessors, which newer architectures do not have. musl, and a static glibc in places, still calls them.
 #[cfg(target_arch = "x86_64")]
 const LEGACY: &[c_long] = &[
     libc::SYS_arch_prctl,
