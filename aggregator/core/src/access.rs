@@ -68,6 +68,7 @@ impl Access {
         match question {
             Question::Version | Question::Discovery => None,
             Question::KubeletLog { .. } | Question::Live { .. } => Some(Access::everything()),
+            Question::Counts { resource, namespace } => Some(Access::new(Verb::List, resource, Some(namespace))),
             Question::Objects { resource, scope, .. } => Some(Access::list(resource, scope)),
         }
     }

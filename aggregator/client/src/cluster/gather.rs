@@ -13,7 +13,7 @@ use kube::Client;
 use super::kind_scan::scan_kinds;
 use super::list::readable;
 use super::server::{Bounds, Server, ask};
-use super::{discovery, kubelet_log, live, objects};
+use super::{counts, discovery, kubelet_log, live, objects};
 
 /// Asks until the judgement has all it needs. `progress` hears how many questions each round has.
 pub async fn gather(client: &Client, state: &mut State, bounds: Bounds, progress: impl Fn(usize, usize)) {
@@ -46,6 +46,7 @@ pub async fn answer(server: &Server<'_>, question: Question) -> Answered {
         Question::Discovery => discovery::ask(server).await,
         Question::KubeletLog { node, uid } => kubelet_log::ask(server, node, uid).await,
         Question::Live { agent, pod, before } => live::ask(server, both(agent), both(pod), *before).await,
+        Question::Counts { resource, namespace } => counts::ask(server, &question, resource, namespace).await,
         Question::Objects { .. } => return objects::ask(server, question).await,
     };
     Answered::whole(question, answer)

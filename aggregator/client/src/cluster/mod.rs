@@ -1,6 +1,7 @@
 //! What the judgement of a cluster asks for, and how kubectl would reach that cluster.
 
 mod connect;
+mod counts;
 mod credential_plugin;
 mod discovery;
 mod fault;

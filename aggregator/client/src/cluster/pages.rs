@@ -32,7 +32,7 @@ pub enum Form {
 impl From<Detail> for Form {
     fn from(detail: Detail) -> Self {
         match detail {
-            Detail::Full => Form::Whole,
+            Detail::Full | Detail::AnyKind => Form::Whole,
             Detail::Metadata => Form::Metadata,
         }
     }

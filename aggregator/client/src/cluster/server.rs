@@ -36,6 +36,8 @@ pub struct Bounds {
     pub room: Room,
     /// What all answers of a state may take.
     pub answers: MaxAnswers,
+    /// How long after the first count of objects the second is made.
+    pub count_interval: Duration,
     /// What the scan of all kinds may take; without it each kind is read to its end.
     pub scan: Option<ScanBudget>,
 }
@@ -59,6 +61,7 @@ impl Default for Bounds {
             page: 4 << 20,
             room: Room { max_objects: 20_000, max_bytes: 32 << 20 },
             answers: MaxAnswers { cluster_bytes: 64 << 20, namespaces_bytes: 32 << 20 },
+            count_interval: Duration::from_secs(3),
             scan: Some(ScanBudget { time: Duration::from_secs(3), bytes: 20_000_000 }),
         }
     }

@@ -19,8 +19,8 @@ pub use trace::{Changes, Dependency, Trace};
 use crate::access::Access;
 use crate::messages::Message;
 use crate::state::{
-    AgentEvent, Answer, Answered, ApiResource, Detail, Discovery, Facts, Kind, Lease, Meta, Namespace, Node, Object,
-    ObjectRef, PersistentVolume, Pod, Question, Resource, Scope, Select, State, Subject, Version, known,
+    AgentEvent, Answer, Answered, ApiResource, Counts, Detail, Discovery, Facts, Kind, Lease, Meta, Namespace, Node,
+    Object, ObjectRef, PersistentVolume, Pod, Question, Resource, Scope, Select, State, Subject, Version, known,
 };
 
 /// A state, and the questions that came up while it was judged.
@@ -150,6 +150,15 @@ impl<'a> Lister<'a> {
         })
     }
 
+    /// How many objects of a kind a namespace has, counted twice.
+    pub fn counts(&self, resource: &Resource, namespace: &str) -> Answer<&'a Counts> {
+        let (resource, namespace) = (resource.clone(), namespace.to_owned());
+        self.facts(Question::Counts { resource, namespace }).and_then(|facts| match facts {
+            Facts::Counts(counts) => Answer::Seen(counts),
+            _ => Answer::Missing,
+        })
+    }
+
     /// What a kubelet has written about a pod; missing where nobody wants to ask it.
     pub fn kubelet_log(&self, node: &str, uid: &str) -> Answer<&'a [Message]> {
         let is_uid = uid.len() == 36 && uid.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
@@ -240,6 +249,24 @@ impl<'a> Lister<'a> {
         self.get(known, namespace, name)
     }
 
+    /// One pod: from the lists of those that are being deleted and of those that wait to start, if these were asked for. Where no
+    /// object was named it is in the list of its namespace: the service may not read single pods.
+    pub fn pod(&self, namespace: &str, name: &str) -> Answer<&'a Pod> {
+        let (resource, detail) = (Resource::from(known::PODS), Detail::Full);
+        for select in [Select::Terminating, Select::pending()] {
+            for scope in scopes(Some(namespace)) {
+                let question = Question::Objects { resource: resource.clone(), scope, select: select.clone(), detail };
+                if let Some(found) = self.within(&question, Some(namespace), name) {
+                    return Answer::Seen(found);
+                }
+            }
+        }
+        match self.state.subject {
+            Subject::Everything { .. } => self.get_listed(known::PODS, namespace, name),
+            _ => self.get(known::PODS, Some(namespace), name),
+        }
+    }
+
     /// One cluster-wide object, from the list of those in this phase if that was asked for.
     pub fn in_phase<K: Kind>(&self, known: ApiResource, phase: &str, name: &str) -> Answer<&'a K> {
         let (resource, scope, detail) = (known.into(), Scope::All, Detail::Full);
@@ -266,10 +293,15 @@ impl<'a> Lister<'a> {
         self.facts(Question::Objects { resource, scope, select, detail }).and_then(objects_of_kind)
     }
 
-    /// All objects of a kind that no rule knows by its own fields, with what is read of any.
+    /// All objects of a kind, with what is read of any.
     pub fn objects(&self, resource: &Resource, scope: Scope) -> Answer<Vec<&'a Object>> {
-        let (resource, select, detail) = (resource.clone(), Select::Every, Detail::Full);
+        let (resource, select, detail) = (resource.clone(), Select::Every, Self::detail_of_any(resource));
         self.facts(Question::Objects { resource, scope, select, detail }).and_then(objects_of_kind)
+    }
+
+    /// How much is asked for to know what is read of any kind.
+    pub fn detail_of_any(resource: &Resource) -> Detail {
+        if known::find(resource).is_some() { Detail::AnyKind } else { Detail::Full }
     }
 
     /// Whether a list of these objects was read to its end: of one that was cut, what is not in it may exist.
@@ -308,10 +340,10 @@ impl<'a> Lister<'a> {
         self.is_answered(&question).then(|| self.facts(question).and_then(objects_of_kind))
     }
 
-    /// The metadata of all objects of the cluster that a label selector selects.
-    pub fn labelled(&self, resource: &Resource, labels: &str) -> Answer<Vec<&'a Object>> {
+    /// The metadata of all objects that a label selector selects.
+    pub fn labelled(&self, resource: &Resource, scope: Scope, labels: &str) -> Answer<Vec<&'a Object>> {
         let select = Select::Labels(labels.to_owned());
-        let (resource, scope, detail) = (resource.clone(), Scope::All, Detail::Metadata);
+        let (resource, detail) = (resource.clone(), Detail::Metadata);
         self.facts(Question::Objects { resource, scope, select, detail }).and_then(objects_of_kind)
     }
 
@@ -349,6 +381,18 @@ impl<'a> Lister<'a> {
         }
         let all = self.facts(of_one).and_then(objects_of_kind::<AgentEvent>);
         all.map(|events| events.into_iter().filter(|event| event.regarding.name == node).collect())
+    }
+
+    /// The Events of all agents, as far as they are known: of a list that was cut the rest adds to an answer, and is not missed.
+    pub fn all_agent_events(&self) -> &'a [AgentEvent] {
+        let question = agent_events::question(None);
+        if !self.is_answered(&question) {
+            self.asks(question);
+            return &[];
+        }
+        self.reads(Access::of_question(&question));
+        let facts = self.state.answers.get(&question).and_then(|answered| answered.answer.as_ref().seen());
+        facts.and_then(AgentEvent::among).unwrap_or_default()
     }
 
     /// The agents' own pods.

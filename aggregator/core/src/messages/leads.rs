@@ -72,6 +72,13 @@ static SERVICE_CALL: LazyLock<Regex> = LazyLock::new(|| {
         r#"https?://(?P<service>[a-z0-9-]+)\.(?P<ns>[a-z0-9-]+)(?:\.svc)(?:\.cluster\.local)?\.?(?::[0-9]+)?(?:/[^"': ]*)?["']?: (?P<err>[^,]+)"#,
     )
 });
+/// apimachinery: pkg/api/errors/errors.go, `NewNotFound`; controllers of storage write the others in words of their own. A word
+/// after "node" is a name where it is quoted or has a digit.
+static NODE: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r#"\b[Nn]odes? (?:['"\x60](?P<quoted>[a-z0-9.-]+)['"\x60]|(?P<plain>[a-z0-9.-]*[0-9](?:[a-z0-9.-]*[a-z0-9])?)) (?:(?:is|was) )?(?:not found|does not exist|not ready|NotReady|unreachable|down\b|offline)"#,
+    )
+});
 static NAMESPACE_GONE: LazyLock<Regex> = LazyLock::new(|| pattern(r#"namespaces "(?P<name>[a-z0-9-]+)" not found"#));
 /// kubernetes: pkg/registry/core/pod/storage/eviction.go, `checkAndDecrement`.
 static BUDGET: LazyLock<Regex> = LazyLock::new(|| {
@@ -121,6 +128,8 @@ pub enum Lead {
     ServiceCall { namespace: String, service: String, error: String },
     /// A namespace does not exist.
     NamespaceGone { name: String },
+    /// A node is gone, or does not work.
+    Node { name: String },
     /// A budget allows no eviction of a pod.
     Budget { pod: Option<(Option<String>, String)>, budget: Option<String> },
     /// A request took too long.
@@ -143,7 +152,11 @@ impl Lead {
     pub fn is_of_deletion(&self) -> bool {
         !matches!(
             self,
-            Lead::NoKind { .. } | Lead::ServiceCall { .. } | Lead::NamespaceGone { .. } | Lead::Budget { .. }
+            Lead::NoKind { .. }
+                | Lead::ServiceCall { .. }
+                | Lead::NamespaceGone { .. }
+                | Lead::Node { .. }
+                | Lead::Budget { .. }
         )
     }
 }
@@ -181,6 +194,7 @@ pub fn scan(text: &str, is_wanted: impl Fn(&Lead) -> bool) -> (Vec<Lead>, usize)
         service: part(it, "service"),
         error: part(it, "err"),
     });
+    scan.each(&NODE, |it| Lead::Node { name: part(it, "quoted") + &part(it, "plain") });
     scan.each(&NAMESPACE_GONE, |it| Lead::NamespaceGone { name: part(it, "name") });
     scan.each(&BUDGET, budget);
     scan.each(&TIMED_OUT, |it| Lead::TimedOut { error: it[0].trim().to_owned() });
@@ -300,6 +314,30 @@ mod tests {
         assert_eq!(leads(silent), [Lead::Api { group: "metrics.example.com".into(), version: None }]);
         let gone = "error executing pre-delete hooks: namespaces \"zookeeper-operator\" not found";
         assert_eq!(leads(gone), [Lead::NamespaceGone { name: "zookeeper-operator".into() }]);
+    }
+
+    #[test]
+    fn a_node_that_is_gone_or_does_not_work() {
+        for (text, name) in [
+            ("failed to detach disk: nodes \"node-b\" not found", "node-b"),
+            (
+                "rpc error: code = NotFound desc = Node ip-10-0-1-7.ec2.internal does not exist",
+                "ip-10-0-1-7.ec2.internal",
+            ),
+            ("volume cannot be detached: node 'node-b' is not ready", "node-b"),
+            ("the node node-7 is down: engine image is not deployed", "node-7"),
+        ] {
+            assert_eq!(leads(text), [Lead::Node { name: name.to_owned() }], "{text}");
+        }
+        for text in [
+            "3 nodes are not ready",
+            "node is not ready",
+            "waiting for the node to be ready",
+            "node pool unreachable",
+            "node affinity not found",
+        ] {
+            assert_eq!(leads(text), [], "{text}");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod agent;
 mod api_service;
 mod backend;
 mod ca_bundle;
+mod completed_pod;
 mod control_plane;
 mod crd;
 mod csi_controller;

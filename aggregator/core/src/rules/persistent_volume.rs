@@ -147,9 +147,9 @@ fn not_its_turn(lister: &Lister, target: &ObjectRef, volume: &PersistentVolume, 
         .name(Placeholder::Pv, &target.name)
         .name_if(Placeholder::Driver, driver)
         .evidence(target.to_string(), format!("phase {phase}, reclaim policy {policy}"));
-    let root = match driver.filter(|_| is_kept).map(|driver| csi_controller::provisioner(lister, diagnosis, driver)) {
-        Some(Sidecar::Silent((source, says)) | Sidecar::Alive((source, says))) => root.evidence(source, says),
-        Some(Sidecar::NotTold) | None => root,
+    let root = match driver.filter(|_| is_kept) {
+        Some(driver) => with_provisioner(root, csi_controller::provisioner(lister, diagnosis, driver)),
+        None => root,
     };
     diagnosis.causes.push(match is_kept {
         true => root.probable("whether the provisioner of this volume runs"),
@@ -182,21 +182,26 @@ fn backend(
         .name_if(Placeholder::Driver, volume.spec.csi.as_ref().map(|csi| &csi.driver))
         .evidence(target.to_string(), format!("phase {}, reclaim policy {}", volume.status.phase, policy(volume)));
     let driver = volume.spec.csi.as_ref().map(|csi| csi.driver.as_str()).filter(|driver| !driver.is_empty());
-    let root = match driver {
-        _ if !said.is_empty() => {
+    let root = match said.is_empty() {
+        false => {
             let source = last.map_or("status".to_owned(), |event| format!("Event {}", event.reason));
             root.evidence(source, quote(said, 400))
         }
         // Without its words it may as well not run.
-        Some(driver) => match csi_controller::provisioner(lister, diagnosis, driver) {
-            Sidecar::Silent((source, says)) | Sidecar::Alive((source, says)) => {
-                root.evidence(source, says).probable(UNSAID)
-            }
-            Sidecar::NotTold => root.probable(UNSAID),
-        },
-        None => root.probable(UNSAID),
+        true => root.probable(UNSAID),
     };
-    diagnosis.causes.push(root);
+    let sidecar = driver.map_or(Sidecar::NotTold, |driver| csi_controller::provisioner(lister, diagnosis, driver));
+    diagnosis.causes.push(with_provisioner(root, sidecar));
+}
+
+/// Notes how the provisioner stands: the steps depend on it.
+fn with_provisioner(root: RootCause, sidecar: Sidecar) -> RootCause {
+    let (state, lease) = match sidecar {
+        Sidecar::Silent(lease) => (Controller::NotReady, Some(lease)),
+        Sidecar::Alive(lease) => (Controller::Ready, Some(lease)),
+        Sidecar::NotTold => (Controller::Unknown, None),
+    };
+    root.given(Circumstance::Controller(state)).with_evidence(lease)
 }
 
 fn policy(volume: &PersistentVolume) -> &str {

@@ -1,11 +1,11 @@
 //! Why a PersistentVolumeClaim does not go.
 
-use findings::{Cause, Placeholder, cause};
+use findings::{Cause, Circumstance, Existence, Placeholder, cause};
 
 use super::phrases::held_by;
 use super::phrases::{overdue, some, within};
 use super::webhook::Request;
-use super::{admission_policy, control_plane, finalizer, invalid_owner, node};
+use super::{admission_policy, control_plane, finalizer, invalid_owner, node, object};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::state::*;
@@ -35,6 +35,10 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     diagnosis.terminating = true;
     diagnosis.overdue = overdue(lister, &claim.metadata);
     diagnosis.words = held_by(lister, &claim.metadata);
+    if let Some(found) = object::without_namespace(lister, target, &diagnosis) {
+        diagnosis.causes.push(found);
+        return diagnosis;
+    }
     super::finalizer::count_left_out(target, &claim.metadata, &mut diagnosis);
     for finalizer in claim.metadata.finalizers.distinct() {
         match finalizer {
@@ -143,5 +147,6 @@ fn local_on_lost_node(
                 if is_gone { "does not exist any more" } else { "its kubelet is silent" },
             ))
             .evidence(format!("PersistentVolume {}", volume.metadata.name), format!("nodeAffinity: {name}"))
+            .given(Circumstance::Node(if is_gone { Existence::Gone } else { Existence::Present }))
     })
 }

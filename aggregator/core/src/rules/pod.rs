@@ -43,7 +43,7 @@ const MAX_LOG_LINES: usize = 5;
 pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     let mut diagnosis = Diagnosis::default();
     let namespace = target.namespace.as_deref().unwrap_or_default();
-    let answer = lister.terminating::<Pod>(known::PODS, Some(namespace), &target.name);
+    let answer = lister.pod(namespace, &target.name);
     if answer.is_missing() {
         return Diagnosis::missing();
     }
@@ -63,14 +63,14 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         diagnosis.evidence(target.to_string(), format!("deleted at {asked}, deadline {deadline}, phase {phase}"));
     }
     judge(lister, &TerminatingPod { target, pod }, &mut diagnosis);
-    name_agent(lister, &TerminatingPod { target, pod }, &mut diagnosis);
+    name_agent(lister, target, pod, &mut diagnosis);
     diagnosis
 }
 
 /// Names the node whose agent is to be read, but not where it is known that none runs there; and the pod that an agent is
 /// to look for, but not where none could.
-fn name_agent(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) {
-    let node = case.pod.spec.node_name.as_str();
+pub(super) fn name_agent(lister: &Lister, target: &ObjectRef, pod: &Pod, diagnosis: &mut Diagnosis) {
+    let node = pod.spec.node_name.as_str();
     let has_no_machine = |lister: &Lister| {
         let on = lister.get::<Node>(known::NODES, None, node).seen();
         on.is_some_and(Node::is_no_linux_machine)
@@ -80,7 +80,8 @@ fn name_agent(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis)
             draft.names.set(Placeholder::AgentNode, node);
         }
         if draft.cause.takes(Placeholder::AgentPod) && !has_no_machine(lister) {
-            draft.names.set(Placeholder::AgentPod, format!("{}/{}", case.namespace(), case.target.name));
+            let namespace = target.namespace.as_deref().unwrap_or_default();
+            draft.names.set(Placeholder::AgentPod, format!("{namespace}/{}", target.name));
         }
     }
 }
@@ -135,7 +136,10 @@ fn judge(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) {
         } else {
             diagnosis.words.push_str(&format!("; the kubelet has finished, held by finalizer {finalizers}"));
         }
-        finalizer::explain(lister, target, &pod.metadata, diagnosis);
+        match object::without_namespace(lister, target, diagnosis) {
+            Some(found) => diagnosis.causes.push(found),
+            None => finalizer::explain(lister, target, &pod.metadata, diagnosis),
+        }
         return;
     }
     if collector_refused(lister, case, diagnosis) {
@@ -158,6 +162,14 @@ fn is_on_lost_node(lister: &Lister, pod: &Pod, diagnosis: &mut Diagnosis) -> boo
     let answer = (!name.is_empty()).then(|| lister.get::<Node>(known::NODES, None, name));
     let on = answer.and_then(|answer| diagnosis.silently(answer));
     on.is_some_and(|on| node::is_lost(lister, on))
+}
+
+/// Whether its namespace does not exist; then that has been said.
+fn is_without_namespace(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) -> bool {
+    let found = object::without_namespace(lister, case.target, diagnosis);
+    let is_lost = found.is_some();
+    diagnosis.causes.extend(found);
+    is_lost
 }
 
 /// The collector marked it, and it is still there.
@@ -250,7 +262,8 @@ fn without_node(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosi
         diagnosis.causes.push(root);
         return;
     }
-    if report_refused(lister, case, diagnosis) {
+    // The collector reports why it deletes a pod before it does, and that is an update.
+    if is_without_namespace(lister, case, diagnosis) || report_refused(lister, case, diagnosis) {
         return;
     }
     let about = Select::Fields(format!("involvedObject.kind=Node,involvedObject.name={name}"));
@@ -350,9 +363,7 @@ fn at_healthy_node(lister: &Lister, case: &TerminatingPod, on: &Node, diagnosis:
     let TerminatingPod { target, pod } = *case;
     let name = pod.spec.node_name.as_str();
     // The kubelet reports the end of a pod by an update, which is refused then.
-    let lost = (!diagnosis.pending).then(|| object::without_namespace(lister, target, diagnosis)).flatten();
-    if let Some(found) = lost {
-        diagnosis.causes.push(found);
+    if !diagnosis.pending && is_without_namespace(lister, case, diagnosis) {
         return;
     }
     let is_status_refused = status_refused(lister, case, diagnosis);

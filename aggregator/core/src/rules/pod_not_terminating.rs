@@ -4,7 +4,7 @@
 use findings::{cause, clean};
 
 use super::phrases::{age, within};
-use super::{invalid_owner, node};
+use super::{completed_pod, invalid_owner, node};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::messages::errors;
@@ -21,6 +21,14 @@ pub fn explain(lister: &Lister, target: &ObjectRef, pod: &Pod, diagnosis: &mut D
     diagnosis.words = "is not being deleted".to_owned();
     invalid_owner::explain_live(lister, target, &pod.metadata, diagnosis);
     if !diagnosis.causes.is_empty() || diagnosis.pending {
+        return;
+    }
+    if pod.is_over() {
+        completed_pod::explain(lister, target, pod, diagnosis);
+    } else {
+        completed_pod::wait_for_holders(lister, target, pod, diagnosis);
+    }
+    if diagnosis.is_explained() || diagnosis.pending {
         return;
     }
     if !on_silent_node(lister, target, pod, diagnosis) {

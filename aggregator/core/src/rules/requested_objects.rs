@@ -1,7 +1,8 @@
 //! What should be gone: all of it, or what the user named.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::completed_pod;
 use super::phrases::{some, within};
 use super::scan::{self, Scan};
 use crate::diagnosis::Diagnosis;
@@ -12,8 +13,15 @@ use crate::state::*;
 pub fn requested(lister: &Lister, about: &mut Diagnosis) -> Scan {
     match lister.subject() {
         Subject::Everything { namespace, all_kinds } => everything(lister, namespace.as_deref(), *all_kinds, about),
-        Subject::Kind { word, namespace } => {
-            Scan { kinds: vec![word.clone()], ..Scan::of_objects(one_kind(lister, word, namespace.as_deref(), about)) }
+        Subject::Kind { word, namespace, selector } => {
+            let words = word.split(',');
+            let each = words.clone().map(|word| one_kind(lister, word, namespace.as_deref(), about));
+            let all = each.collect::<Vec<_>>().concat();
+            let selected = match selector {
+                Some(labels) => selected(lister, all, labels, namespace.as_deref(), about),
+                None => all,
+            };
+            Scan { kinds: words.map(str::to_owned).collect(), ..Scan::of_objects(selected) }
         }
         Subject::Object { word, namespace, name } => object(lister, word, namespace, name, about),
         Subject::Before { word, namespace, name } => Scan::of_objects(before(lister, word, namespace, name, about)),
@@ -57,6 +65,8 @@ fn add_inside(scan: &mut Scan, lister: &Lister, only: Option<&str>, about: &mut 
     for known in scan::NAMESPACED {
         scan.objects.extend(terminating(lister, *known, scope.clone(), about));
     }
+    let more = completed_pod::candidates(lister, only, &scan.objects, about);
+    scan.objects.extend(more);
     scan.add_known_kinds(scan::NAMESPACED.iter().copied());
 }
 
@@ -72,6 +82,32 @@ fn terminating_objects(
     let hides = format!("which {resource} are being deleted");
     let seen = about.required(resource.to_string(), &hides, answer).unwrap_or_default();
     seen.into_iter().map(|object| scan::reference(resource, kind, object)).collect()
+}
+
+/// Those that the server selects by labels.
+fn selected(
+    lister: &Lister,
+    mut all: Vec<ObjectRef>,
+    labels: &str,
+    only: Option<&str>,
+    about: &mut Diagnosis,
+) -> Vec<ObjectRef> {
+    let mut names: BTreeMap<Resource, BTreeSet<(Option<&str>, &str)>> = BTreeMap::new();
+    let kinds: BTreeMap<Resource, bool> =
+        all.iter().map(|one| (one.resource.clone(), one.namespace.is_some())).collect();
+    for (resource, is_namespaced) in kinds {
+        let hides = format!("which {resource} have these labels");
+        let scope = only.filter(|_| is_namespaced).map_or(Scope::All, within);
+        let answer = lister.labelled(&resource, scope, labels);
+        let seen = about.required(format!("{resource} with labels {labels}"), &hides, answer).unwrap_or_default();
+        let seen = seen.into_iter().map(|one| (one.metadata.namespace.as_deref(), one.metadata.name.as_str()));
+        names.insert(resource, seen.collect());
+    }
+    all.retain(|one| {
+        let name = (one.namespace.as_deref(), one.name.as_str());
+        names.get(&one.resource).is_some_and(|names| names.contains(&name))
+    });
+    all
 }
 
 /// `kubectl why-terminating pods`.

@@ -11,6 +11,17 @@ use super::{Meta, Select};
 use crate::messages::Message;
 use crate::resource::{Resource, known};
 
+/// How many objects of a kind there were at two times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// At first.
+    pub first: usize,
+    /// Some seconds later.
+    pub last: usize,
+    /// Milliseconds from the first to the last.
+    pub millis: u64,
+}
+
 /// An object that an answer may hold.
 pub trait Kind: Sized + Clone + Serialize + DeserializeOwned {
     /// Its metadata.
@@ -37,20 +48,22 @@ macro_rules! kinds {
             Discovery(Discovery),
             /// Lines of a kubelet's log.
             KubeletLog(Vec<Message>),
+            /// How many objects there are.
+            Counts(Counts),
             $(#[doc = concat!("Objects of kind `", stringify!($kind), "`.")] $variant(Vec<$kind>),)*
         }
 
         impl Facts {
             fn objects(&self) -> Option<&dyn Objects> {
                 match self {
-                    Facts::Version(_) | Facts::Discovery(_) | Facts::KubeletLog(_) => None,
+                    Facts::Version(_) | Facts::Discovery(_) | Facts::KubeletLog(_) | Facts::Counts(_) => None,
                     $(Facts::$variant(objects) => Some(objects),)*
                 }
             }
 
             fn objects_mut(&mut self) -> Option<&mut dyn Objects> {
                 match self {
-                    Facts::Version(_) | Facts::Discovery(_) | Facts::KubeletLog(_) => None,
+                    Facts::Version(_) | Facts::Discovery(_) | Facts::KubeletLog(_) | Facts::Counts(_) => None,
                     $(Facts::$variant(objects) => Some(objects),)*
                 }
             }

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::resource::{ApiResource, Name, ObjectRef, Resource, known};
 pub use answer::Answer;
 pub use discovery::{Discovery, ServedResource, ServedVersion, Version};
-pub use facts::{Facts, Kind};
+pub use facts::{Counts, Facts, Kind};
 pub use fault::Fault;
 pub use finalizers::Finalizers;
 pub use kinds::*;
@@ -48,12 +48,15 @@ pub enum Subject {
         #[serde(default)]
         all_kinds: bool,
     },
-    /// Everything of one kind that is being deleted.
+    /// Everything of one kind, or of several, that is being deleted.
     Kind {
-        /// `pods`, `ns`, `widgets.example.com`.
+        /// `pods`, `ns`, `widgets.example.com`; several with commas between them.
         word: String,
         /// Only this namespace.
         namespace: Option<String>,
+        /// Only what this label selector selects.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        selector: Option<String>,
     },
     /// One object, named by a word that discovery knows.
     Object {

@@ -33,6 +33,13 @@ pub enum Select {
     Local,
 }
 
+impl Select {
+    /// Pods that wait to start.
+    pub fn pending() -> Self {
+        Select::Fields("status.phase=Pending".to_owned())
+    }
+}
+
 /// How much of each object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Detail {
@@ -40,6 +47,8 @@ pub enum Detail {
     Full,
     /// Its metadata only.
     Metadata,
+    /// The object, of which the state keeps what is read of any kind: also of one that has rules of its own.
+    AnyKind,
 }
 
 /// One question to the API server. Nothing here can change anything.
@@ -65,6 +74,13 @@ pub enum Question {
         /// Whether it is not being deleted, and who would hold its volumes if it were is to be said.
         #[serde(skip_serializing_if = "std::ops::Not::not", default)]
         before: bool,
+    },
+    /// How many objects of a kind a namespace has, counted twice.
+    Counts {
+        /// Of which kind.
+        resource: Resource,
+        /// In which namespace.
+        namespace: String,
     },
     /// Objects.
     Objects {
@@ -99,6 +115,9 @@ impl fmt::Display for Question {
             Question::KubeletLog { node, uid } => return write!(f, "kubelet log of {node} about {uid}"),
             Question::Live { agent, pod, .. } => {
                 return write!(f, "agent {}/{} about {}/{}", agent.0, agent.1, pod.0, pod.1);
+            }
+            Question::Counts { resource, namespace } => {
+                return write!(f, "number of {resource} of namespace {namespace}");
             }
             Question::Objects { resource, scope, select, .. } => (resource, scope, select),
         };

@@ -93,6 +93,9 @@ pub struct Flags {
     /// All namespaces (the default, if you have permission to list them)
     #[arg(short = 'A', long, conflicts_with = "namespace")]
     pub all_namespaces: bool,
+    /// Only objects with these labels, as `kubectl get -l` selects them; with a TYPE, or several: pods,svc
+    #[arg(short = 'l', long, value_name = "LABELS", conflicts_with = "before")]
+    pub selector: Option<String>,
     /// Scan every kind to its end, Secrets too (metadata only); without it large kinds are scanned for 3 s and 20 MB in
     /// all
     #[arg(long)]

@@ -85,24 +85,32 @@ async fn look(object: &[String], flags: &Flags) -> Result<ExitCode> {
     respond(&judge(&state), flags.answer)
 }
 
-/// kubectl takes several; an answer is about one, or about all of a type.
+/// kubectl takes several objects; an answer is about one, or about all of some types.
 const ONE: &str =
-    "give one object, as TYPE/NAME or TYPE NAME, for example pod/db-0 -n shop; or one TYPE, for example pods";
+    "give one object, as TYPE/NAME or TYPE NAME, for example pod/db-0 -n shop; or TYPE, for example pods or pods,svc";
+const SELECTED: &str = "give the TYPE of what the labels select, for example: pods -l app=db";
 
 fn subject(object: &[String], namespace: String, flags: &Flags) -> Result<Subject> {
+    let selector = flags.selector.clone();
     let (word, name) = match object {
+        [] if selector.is_some() => bail!("{SELECTED}"),
         [] if flags.before => bail!("give what would be deleted: TYPE/NAME, for example ns/shop"),
         [] => return Ok(Subject::Everything { namespace: flags.namespace.clone(), all_kinds: flags.all_kinds }),
         [one] => match one.split_once('/') {
             Some(both) => both,
             None if one.is_empty() => bail!("give TYPE/NAME, TYPE or nothing, for example pod/db-0 -n shop"),
             None if flags.before => bail!("give what would be deleted: TYPE/NAME, for example ns/shop"),
-            None if one.contains(',') => bail!("{ONE}"),
-            None => return Ok(Subject::Kind { word: one.clone(), namespace: flags.namespace.clone() }),
+            None if one.split(',').any(str::is_empty) => bail!("{ONE}"),
+            None => {
+                return Ok(Subject::Kind { word: one.clone(), namespace: flags.namespace.clone(), selector });
+            }
         },
         [word, name] => (word.as_str(), name.as_str()),
         _ => bail!("{ONE}"),
     };
+    if selector.is_some() {
+        bail!("{SELECTED}");
+    }
     if word.is_empty() || name.is_empty() {
         bail!("give TYPE/NAME, for example ns/shop");
     }

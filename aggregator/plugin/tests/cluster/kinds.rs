@@ -106,7 +106,7 @@ fn a_long_kind_is_read_on_while_the_budget_lasts() {
 }
 
 fn kind(word: &str, namespace: Option<&str>) -> Subject {
-    Subject::Kind { word: word.to_owned(), namespace: namespace.map(str::to_owned) }
+    Subject::Kind { word: word.to_owned(), namespace: namespace.map(str::to_owned), selector: None }
 }
 
 #[test]
@@ -130,6 +130,31 @@ fn a_type_alone_asks_about_all_of_it() {
     let looked = look(world().change_groups(|groups| groups.push(stale)), kind("gadgets", None));
     let refused = looked.report.refused.unwrap_or_default();
     assert!(refused.contains("does not list those of gone.example.com/v1"), "{refused}");
+}
+
+#[test]
+fn several_types_and_what_labels_select_are_asked_about_as_kubectl_takes_them() {
+    let world = || {
+        let world = healthy().active("shop").going_pod("shop", "p", "node-a", "Running");
+        let world = world.going_pod("shop", "q", "node-a", "Running");
+        let world = world.held("v1", "Service", "shop", "web", &["example.com/hold"]);
+        world.change("/api/v1/pods", "p", |pod| pod["metadata"]["labels"] = serde_json::json!({"app": "db"}))
+    };
+    let victims = |subject: Subject| {
+        let looked = look(world(), subject);
+        let mut all: Vec<String> = (0..looked.report.roots.len()).flat_map(|root| looked.victims(root)).collect();
+        all.sort();
+        (all, looked.report.refused)
+    };
+    assert_eq!(victims(kind("pods,svc", None)).0, ["Pod shop/p", "Pod shop/q", "Service shop/web"]);
+    let selected = |word: &str, labels: &str| {
+        let (word, selector) = (word.to_owned(), Some(labels.to_owned()));
+        victims(Subject::Kind { word, namespace: Some("shop".to_owned()), selector }).0
+    };
+    assert_eq!(selected("pods,svc", "app=db"), ["Pod shop/p"]);
+    assert_eq!(selected("pods", "app!=db"), ["Pod shop/q"]);
+    let refused = victims(kind("pods,gadgets", None)).1.unwrap();
+    assert!(refused.contains("doesn't have a resource type \"gadgets\""), "{refused}");
 }
 
 /// As kubectl takes them: singular, plural, kind and short name, with the group, or with version and group.

@@ -1,6 +1,8 @@
 //! Clusters, recorded or built after the reference, asked through the real client and judged.
 
 #[cfg(test)]
+mod absent;
+#[cfg(test)]
 mod admission;
 #[cfg(test)]
 mod agents;
@@ -9,6 +11,8 @@ mod apis;
 mod attacks;
 #[cfg(test)]
 mod before;
+#[cfg(test)]
+mod completed_pods;
 #[cfg(test)]
 mod conditions;
 #[cfg(test)]
@@ -19,6 +23,8 @@ mod control_plane;
 mod dependents;
 #[cfg(test)]
 mod drain;
+#[cfg(test)]
+mod emptying;
 #[cfg(test)]
 mod finalizers;
 #[cfg(test)]
@@ -79,5 +85,7 @@ mod storage;
 mod support;
 #[cfg(test)]
 mod unverified;
+#[cfg(test)]
+mod users;
 #[cfg(test)]
 mod versions;

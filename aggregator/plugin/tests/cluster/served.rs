@@ -410,7 +410,8 @@ fn a_large_answer_travels_compressed_and_is_bounded_as_it_is_read() {
 fn a_list_that_expires_on_the_way_is_told_as_cut() {
     let server = crowded();
     let pods = |fault| Rule::new(fault).path("/api/v1/pods");
-    let once_then_gone = Faults::from(pods(Fault::Slow { slow_ms: 0 }).times(1)).and(pods(Fault::Gone));
+    // Those that wait to start are listed as well.
+    let once_then_gone = Faults::from(pods(Fault::Slow { slow_ms: 0 }).times(2)).and(pods(Fault::Gone));
     server.store().set_faults(&once_then_gone).unwrap();
     let answer = server.ask(&["-o", "json"]);
     let report: Value = serde_json::from_slice(&answer.stdout).unwrap();

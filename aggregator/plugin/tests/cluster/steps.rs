@@ -277,3 +277,56 @@ fn no_finalizer_is_taken_off_before_the_deletion() {
     assert!(!looked.report.roots.is_empty() && !has(&looked, "Last resort"), "{:#?}", looked.report);
     assert!(has(&look(widget(), subject(false)), "Last resort"));
 }
+
+/// A volume whose disk is not deleted; the csi-provisioner's Lease was renewed so long ago.
+fn released(renewed: Option<i64>, policy: &str) -> Looked {
+    let provisioner = "external-provisioner.volume.kubernetes.io/finalizer";
+    let world = healthy().held_cluster_wide("v1", "PersistentVolume", "pv-1", provisioner);
+    let world = world.change("/api/v1/persistentvolumes", "pv-1", |one| {
+        one["spec"] = json!({
+            "persistentVolumeReclaimPolicy": policy, "csi": {"driver": "ebs.csi.aws.com", "volumeHandle": "vol-1"}
+        });
+        one["status"] = json!({"phase": "Released"});
+    });
+    let world = match renewed.map(|seconds| world.ago(seconds)) {
+        Some(renewed) => world.with(json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": {"name": "ebs-csi-aws-com", "namespace": "kube-system"},
+            "spec": {"holderIdentity": "ebs-csi-controller-0", "leaseDurationSeconds": 15, "renewTime": renewed}
+        })),
+        None => world,
+    };
+    look(world, object("pv", "", "pv-1"))
+}
+
+/// The driver's controller is brought back where its Lease has run out, and not where it is renewed.
+#[test]
+fn a_provisioner_that_runs_is_not_brought_back() {
+    for policy in ["Delete", "Retain"] {
+        let has_back = |renewed| has(&released(renewed, policy), "controller part of ebs.csi.aws.com back");
+        assert_eq!([has_back(Some(5)), has_back(Some(600))], [false, true], "{policy}");
+    }
+    let runs = released(Some(5), "Delete");
+    assert!(has(&runs, "Repair what the storage answers"), "{:#?}", texts(&runs));
+    assert!(has(&released(Some(5), "Retain"), "renews its Lease"), "{:#?}", texts(&runs));
+    assert!(!has(&released(Some(600), "Delete"), "Repair what the storage answers"));
+    assert!(has(&released(None, "Delete"), "see whether the controller part of ebs.csi.aws.com runs"));
+}
+
+/// Argo CD is restored where it does not run.
+#[test]
+fn argo_cd_is_restored_only_where_it_does_not_run() {
+    let application = |ready: i64| {
+        let group = "argoproj.io";
+        let world = healthy().with_custom(group, "applications", "Application").active("argocd");
+        let world =
+            world.held("argoproj.io/v1", "Application", "argocd", "shop", &["resources-finalizer.argocd.argoproj.io"]);
+        let world = world.deployment("argocd", "argocd-application-controller", 1, ready);
+        let world = world.may_change("argocd", "argocd-application-controller", group, "applications");
+        look(world, object("application", "argocd", "shop"))
+    };
+    let runs = application(1);
+    assert!(has(&runs, "repair what Argo CD's log names") && !has(&runs, "restore Argo CD"), "{:#?}", texts(&runs));
+    let is_down = application(0);
+    assert!(has(&is_down, "restore Argo CD") && !has(&is_down, "log names"), "{:#?}", texts(&is_down));
+}

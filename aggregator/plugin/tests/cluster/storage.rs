@@ -113,6 +113,13 @@ fn local_data_on_a_lost_node() {
     causes.sort_unstable();
     assert_eq!(causes, ["LocalVolumeOnLostNode", "NodeUnreachable"], "{:#?}", looked.report);
     assert!(is_local_to_node_a(&looked), "{:?}", looked.report.notes);
+    let has = |looked: &Looked, words: &str| {
+        let root = looked.report.roots.iter().find(|root| root.finding.cause.id == "LocalVolumeOnLostNode").unwrap();
+        root.finding.remedy.steps.iter().any(|step| step.text.starts_with(words))
+    };
+    assert!(has(&looked, "Bring node node-a back") && !has(&looked, "The Node object is gone"));
+    let gone = look(local_data("node-a").without("/api/v1/nodes", "node-a"), object("pvc", "a", "data"));
+    assert!(has(&gone, "The Node object is gone") && !has(&gone, "Bring node"), "{:#?}", gone.report);
     // The volumes of the pods that were met are asked for, and not those of the whole cluster.
     let whole = |path: &String| path.starts_with("/api/v1/persistentvolumes?");
     assert!(!looked.requests.iter().any(whole), "{:#?}", looked.requests);

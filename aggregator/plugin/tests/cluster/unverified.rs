@@ -57,8 +57,8 @@ fn whoever_could_have_written_it_is_told() {
         (by.unverified.clone(), asked)
     };
     const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic";
-    // All policies are listed beside: one may refuse the last update.
-    assert_eq!(doubt(dstate().policy(86_400)), (None, 1));
+    // The policy and its binding. All policies are listed beside: one may refuse the last update.
+    assert_eq!(doubt(dstate().policy(86_400)), (None, 2));
     let (why, asked) = doubt(dstate());
     assert!(why.unwrap().contains("no policy") && asked <= 2, "{asked}");
     let (why, _) = doubt(dstate().policy(5));

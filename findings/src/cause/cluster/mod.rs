@@ -2,6 +2,7 @@
 
 mod admission_policy;
 mod api_service;
+mod completed_pod;
 mod control_plane;
 mod crd;
 mod deletion_cycle;
@@ -23,6 +24,7 @@ mod webhook;
 
 pub use admission_policy::*;
 pub use api_service::*;
+pub use completed_pod::*;
 pub use control_plane::*;
 pub use crd::*;
 pub use deletion_cycle::*;
@@ -66,6 +68,7 @@ pub(super) static ALL: &[&[&Cause]] = &[
     deletion_cycle::ALL,
     pod::ALL,
     pod_not_terminating::ALL,
+    completed_pod::ALL,
     node::ALL,
     node::drain::ALL,
     persistent_volume_claim::ALL,

@@ -1,5 +1,6 @@
 //! Why a PersistentVolume does not go.
 
+use crate::cause::cluster::shared::{NOT_READY, READY, UNKNOWN};
 use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 
 causes! {
@@ -34,8 +35,11 @@ causes! {
             the driver's csi-provisioner, where it has one, shows whether it runs.")
         .safe(&[
             step("Read the volume's Events (VolumeFailedDelete)").run("kubectl describe persistentvolume {pv}").typed(),
-            step("Repair what the storage says, or restore the controller part of {driver}"),
-            step("It tries again by itself"),
+            step("Repair what the storage answers; the provisioner tries again by itself").when(&[READY, UNKNOWN]),
+            step("Bring the controller part of {driver} back: its Lease has run out. It then deletes the disk")
+                .when(&[NOT_READY]).if_known(),
+            step("Where no Event says anything, see whether the controller part of {driver} runs, and bring it back if not")
+                .when(&[UNKNOWN]).if_known(),
         ])
         .danger(Danger::new(
             "Removing the finalizer by hand",
@@ -58,8 +62,10 @@ causes! {
             step("See its phase, its reclaim policy and who provisioned it (annotation \
                 pv.kubernetes.io/provisioned-by)")
                 .run("kubectl describe persistentvolume {pv}").typed(),
-            step("If the policy is Retain: restore the controller part of {driver}; it takes the finalizer off, and the disk \
-                stays in the storage").if_known(),
+            step("If the policy is Retain: bring the controller part of {driver} back; it takes the finalizer off, and the \
+                disk stays in the storage").when(&[NOT_READY, UNKNOWN]).if_known(),
+            step("If the policy is Retain: the controller part of {driver} renews its Lease, so read its log for the volume's \
+                name").when(&[READY]).if_known(),
             step("If the policy is Delete, and the phase is not Released: note the volume's handle, and set \
                 persistentVolumeReclaimPolicy to Retain; the volume then goes, and its disk stays in the storage"),
         ])

@@ -1,5 +1,6 @@
 //! Why a PersistentVolumeClaim does not go.
 
+use crate::cause::cluster::shared::{NODE_EXISTS, NODE_GONE};
 use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
 
 const PATCH_CLAIM: Danger = Danger::new(
@@ -71,7 +72,10 @@ causes! {
             and a taint says that the machine is off, and no agent on it was heard since. A kubelet that says NotReady \
             itself lives.")
         .safe(&[
-            step("Bring node {node} back: the data is only there, and then everything finishes by itself"),
+            step("Bring node {node} back: the data is only there, and then everything finishes by itself")
+                .when(&[NODE_EXISTS]),
+            step("The Node object is gone, and the data is on that node's disk: start the node with it, and let it join under \
+                the name {node} again").when(&[NODE_GONE]),
             step("Or give the data up. Confirm first that the machine is off; then, in this order: the node is \
                 declared out of service, the pod and the claim are deleted, and the workload creates an empty one \
                 elsewhere"),

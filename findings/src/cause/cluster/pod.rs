@@ -3,13 +3,13 @@
 use crate::cause::cluster::shared::FORCE;
 use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, step};
 
-const ASK_THE_AGENT: Advice =
+pub(super) const ASK_THE_AGENT: Advice =
     step("Read what the agent of the node says, if it is installed: it names the process, mount or cgroup")
         .run("kubectl -n default get events --field-selector involvedObject.kind=Node,involvedObject.name={agent_node}")
         .typed()
         .if_known();
 
-const ON_THE_NODE: Advice =
+pub(super) const ON_THE_NODE: Advice =
     step("Where the node has no agent: copy why-terminating-agent to it and run it there as root")
         .run("why-terminating-agent check --pod {agent_pod}")
         .on_the_node()

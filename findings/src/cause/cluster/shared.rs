@@ -1,7 +1,7 @@
 //! What several pages say.
 
 use crate::Step;
-use crate::cause::circumstance::{Circumstance, Circumstances, Cleanup, Controller, Users};
+use crate::cause::circumstance::{Circumstance, Circumstances, Cleanup, Controller, Existence, Users};
 use crate::cause::entry::{Advice, Cause, Danger, step};
 
 pub(in crate::cause) const READY: Circumstance = Circumstance::Controller(Controller::Ready);
@@ -16,6 +16,8 @@ pub(in crate::cause) const USED: Circumstance = Circumstance::Users(Users::Some)
 pub(in crate::cause) const UNUSED: Circumstance = Circumstance::Users(Users::None);
 pub(in crate::cause) const USED_ELSEWHERE: Circumstance = Circumstance::Users(Users::Elsewhere);
 pub(in crate::cause) const USERS_UNKNOWN: Circumstance = Circumstance::Users(Users::Unknown);
+pub(in crate::cause) const NODE_EXISTS: Circumstance = Circumstance::Node(Existence::Present);
+pub(in crate::cause) const NODE_GONE: Circumstance = Circumstance::Node(Existence::Gone);
 pub(in crate::cause) const PENDING: Circumstance = Circumstance::Cleanup(Cleanup::Pending);
 pub(in crate::cause) const NOTHING: Circumstance = Circumstance::Cleanup(Cleanup::Nothing);
 

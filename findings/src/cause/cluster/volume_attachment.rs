@@ -1,11 +1,8 @@
 //! Why a volume is not detached.
 
 use crate::cause::circumstance::{Circumstance, Existence};
-use crate::cause::cluster::shared::{NOT_READY, READY, UNKNOWN};
+use crate::cause::cluster::shared::{NODE_EXISTS, NODE_GONE, NOT_READY, READY, UNKNOWN};
 use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, step};
-
-const NODE_EXISTS: Circumstance = Circumstance::Node(Existence::Present);
-const NODE_GONE: Circumstance = Circumstance::Node(Existence::Gone);
 
 /// Where the driver cannot detach any more, or does not exist.
 const FORGET_ATTACHMENT: Advice = step(

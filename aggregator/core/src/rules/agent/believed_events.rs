@@ -1,5 +1,7 @@
 //! Which Events speak of a pod, and which of them may be believed.
 
+use std::collections::BTreeSet;
+
 use findings::event::{FindingAnnotation, Phase};
 use findings::{Area, Gate, clean};
 use jiff::Timestamp;
@@ -87,6 +89,19 @@ pub fn read_claims<'a>(lister: &Lister, events: &[&'a AgentEvent], pod: &Pod, on
         heard.over = over.into_iter().filter(|over| over.is_named).max_by_key(|over| over.written);
     }
     heard
+}
+
+/// Pods whose volumes cannot be unmounted, as Events of agents say that are not too old.
+pub fn pods_held_by_mounts(lister: &Lister, events: &[AgentEvent]) -> BTreeSet<(String, String)> {
+    let holds = |event: &&AgentEvent| {
+        let is_of_now = event.written().is_some_and(|written| !event_age::has_expired(lister, written));
+        is_of_now && event.kind == "Warning"
+    };
+    let carried = events.iter().filter(holds).filter_map(|event| event.carried().ok());
+    let carried =
+        carried.filter(|carried| carried.phase == Phase::Holds && carried.finding.gate == Some(Gate::VolumesUnmounted));
+    let pods = carried.flat_map(|carried| &carried.pods);
+    pods.filter_map(|pod| pod.namespace.clone().zip(pod.name.clone())).collect()
 }
 
 /// What an agent that was asked now says of a pod: of one that has the same name and another uid, nothing.

@@ -76,6 +76,26 @@ pub fn findings(
     causes(claims.iter().take(MAX_FINDINGS).map(|claim| root_cause(&at, claim, words)), diagnosis)
 }
 
+/// The same of a pod of which an agent need not say anything: then nothing is noted.
+pub fn findings_if_any(
+    lister: &Lister,
+    diagnosis: &mut Diagnosis,
+    target: &ObjectRef,
+    pod: &Pod,
+    on: &Node,
+    words: &str,
+) -> Vec<RootCause> {
+    let mut own = Diagnosis::default();
+    let found = findings(lister, &mut own, target, pod, on, words);
+    diagnosis.pending |= own.pending;
+    if !found.is_empty() {
+        diagnosis.notes.extend(own.notes);
+        diagnosis.unknown.extend(own.unknown);
+    }
+    diagnosis.claims.extend(own.claims);
+    found
+}
+
 /// The causes among them; the claims are kept beside what the API shows.
 fn causes(all: impl Iterator<Item = FromAgent>, diagnosis: &mut Diagnosis) -> Vec<RootCause> {
     let mut causes = Vec::new();

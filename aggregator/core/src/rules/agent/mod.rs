@@ -13,7 +13,8 @@ mod missing_agent;
 mod root_cause;
 mod trust;
 
+pub use believed_events::pods_held_by_mounts;
 pub use event_policy::doubt;
-pub use findings::{Holders, findings, would_hold};
+pub use findings::{Holders, findings, findings_if_any, would_hold};
 pub use last_event::last_event;
 pub use missing_agent::is_absent;

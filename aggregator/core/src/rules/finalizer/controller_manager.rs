@@ -1,9 +1,10 @@
 //! Finalizers that a controller of kube-controller-manager takes off.
 
-use findings::{Cause, cause};
+use findings::{Cause, Circumstance, Users, cause};
 
+use super::blocking_finalizer::BlockingFinalizer;
 use super::finalizer_cause::{finalizer_cause, refused};
-use super::referenced_objects;
+use super::{referenced_objects, users};
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::rules::webhook::Request;
@@ -46,7 +47,6 @@ pub fn by_controller_manager(
             .extend(changers.into_iter().map(|name| (format!("MutatingWebhookConfiguration {name}"), says.to_owned())));
     }
     let root = finalizer_cause(target, meta, finalizer, cause).at_itself(target, words);
-    let root = admission_policy::beside(diagnosis, policy, root);
     let root = match cause.id == cause::GARBAGE_COLLECTOR_NOT_WORKING.id {
         // Every kind but one was looked at, where it may be.
         true => root.evidence("secrets", "not looked at: their content is not read; one may block").probable(
@@ -58,5 +58,10 @@ pub fn by_controller_manager(
         false => root,
     };
     let root = root.with_evidence(beside);
+    let case = BlockingFinalizer { target, meta, finalizer, known: super::registry::find(finalizer, &target.kind) };
+    let Some(root) = users::add(lister, &case, diagnosis, root) else { return };
+    // As long as something uses it no request is due that a policy may refuse.
+    let is_used = root.draft.facts.has(Circumstance::Users(Users::Some));
+    let root = if is_used { root } else { admission_policy::beside(diagnosis, policy, root) };
     diagnosis.causes.push(root);
 }

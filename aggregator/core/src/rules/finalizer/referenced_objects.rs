@@ -23,6 +23,25 @@ pub fn job(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Dia
     is_foreign.then(|| (shown, format!("spec.managedBy {manager}: that controller counts its pods")))
 }
 
+/// Kinds whose objects are no controller's without the class that they name: group and plural, the field, and the class.
+const CLASSES: &[(&str, &str, Field, &str, &str)] =
+    &[("gateway.networking.k8s.io", "gateways", Field::GatewayClass, "gatewayclasses", "GatewayClass")];
+
+/// The class that the object names, where it does not exist: then no controller takes the object for its own.
+pub fn missing_class(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) -> Option<ObjectRef> {
+    let Resource { group, plural, .. } = &target.resource;
+    let (.., field, classes, kind) = CLASSES.iter().find(|(of, its, ..)| *of == group && *its == plural)?;
+    let answer = lister.with_status(&target.resource, target.namespace.as_deref(), &target.name);
+    let name = diagnosis.silently(answer)?.spec.references.first(*field)?;
+    // In the version in which the object is served its class may not be.
+    let (resource, _) = diagnosis.silently(lister.discovery())?.find(group, classes)?;
+    let class = ObjectRef { kind: (*kind).into(), resource, namespace: None, name: name.to_owned() };
+    let answer = lister.object(&class.resource, None, &class.name);
+    let is_gone = answer.is_missing();
+    diagnosis.optional(class.to_string(), "whether a controller takes the object for its own", answer);
+    is_gone.then_some(class)
+}
+
 /// Why no update of an Ingress is taken: the AWS controller's webhook refuses those whose class is gone.
 pub fn ingress_class(lister: &Lister, target: &ObjectRef, finalizer: &str, diagnosis: &mut Diagnosis) -> Option<Quote> {
     if !target.is(known::INGRESSES) || finalizer != "ingress.k8s.aws/resources" {

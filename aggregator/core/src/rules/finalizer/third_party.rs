@@ -53,9 +53,29 @@ pub fn explain(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagno
     let Some(found) = users::add(lister, case, diagnosis, found) else { return };
     // Who uses the object is nearer than what its controller reports.
     let is_used = found.draft.facts.has(Circumstance::Users(Users::Some));
+    let class = if is_used { None } else { referenced_objects::missing_class(lister, case.target, diagnosis) };
+    if diagnosis.pending {
+        return;
+    }
+    if let Some(class) = class {
+        diagnosis.causes.push(of_no_class(case, found, &class));
+        return;
+    }
     let is_open = !is_used && case.is_open(&found);
     let found = if is_open { lead_on(lister, case, found, diagnosis) } else { Some(found) };
     diagnosis.causes.extend(found.map(|found| grouping::keyed(case, found).in_place_of_own()));
+}
+
+/// Without its class an object is no controller's.
+fn of_no_class(case: &BlockingFinalizer, found: RootCause, class: &ObjectRef) -> RootCause {
+    let root = RootCause::below(&cause::FINALIZER_CONTROLLER_NEEDS_MISSING, case.target)
+        .same_as(class)
+        .in_place_of_own()
+        .evidence(class.to_string(), "not found")
+        .with_evidence(found.draft.evidence.iter().map(|one| (&one.source, &one.says)));
+    let own = found.steps.into_iter().take(1).fold(root, RootCause::step);
+    own.step(Step::about(class, "does not exist: no controller takes the object for its own"))
+        .probable("that its controller looks at the class first: some do not")
 }
 
 /// A controller that runs, or that nobody knows, is no more than a link where the object's own words name what is in its

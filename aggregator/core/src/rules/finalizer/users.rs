@@ -4,7 +4,7 @@ use findings::{Circumstance, Placeholder, Users as Fact};
 
 use super::blocking_finalizer::BlockingFinalizer;
 use super::controller_reports::MAX_STEP_CHARS;
-use super::registry::{Back, UsedBy};
+use super::registry::{Back, CORE, UsedBy};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::rules::object_reports;
@@ -46,9 +46,9 @@ pub fn add(
         _ if diagnosis.pending => None,
         Found::Unseen => Some(found.given(Circumstance::Users(Fact::Unknown))),
         Found::Users(own, elsewhere) => match (own.as_slice(), elsewhere.as_slice()) {
-            ([], []) => Some(unused(found, &kinds)),
+            ([], []) => Some(unused(found, case, &kinds)),
             ([], [first, ..]) => Some(counted_elsewhere(found, case, first, &elsewhere)),
-            (own, _) => used(lister, diagnosis, found, own),
+            (own, _) => used(lister, case, diagnosis, found, own),
         },
     }
 }
@@ -60,7 +60,11 @@ fn look<'a>(lister: &Lister<'a>, case: &BlockingFinalizer, diagnosis: &mut Diagn
         let Some(discovery) = diagnosis.optional("API discovery", "who uses the object", answer) else {
             return Found::Unseen;
         };
-        let group = if used_by.group.is_empty() { &case.target.resource.group } else { used_by.group };
+        let group = match used_by.group {
+            "" => case.target.resource.group.as_ref(),
+            CORE => "",
+            group => group,
+        };
         // Of a kind that is not served no object is left, or none that anybody sees.
         let Some((resource, kind, is_namespaced)) = served(discovery, group, used_by.plural) else {
             if discovery.stale().any(|served| served.group == group) {
@@ -76,7 +80,7 @@ fn look<'a>(lister: &Lister<'a>, case: &BlockingFinalizer, diagnosis: &mut Diagn
             _ => Scope::All,
         };
         let (answer, detail) = match used_by.by {
-            Back::Field(_) => (lister.objects(&resource, scope.clone()), Detail::Full),
+            Back::Field(_) => (lister.objects(&resource, scope.clone()), Lister::detail_of_any(&resource)),
             Back::Owner => (lister.metadata(&resource, scope.clone()), Detail::Metadata),
         };
         is_whole &= lister.is_whole(&resource, scope, detail);
@@ -120,7 +124,13 @@ fn named(found: RootCause, user: &User) -> RootCause {
 }
 
 /// They hold it: the root is the first that is not being deleted.
-fn used(lister: &Lister, diagnosis: &mut Diagnosis, found: RootCause, users: &[User]) -> Option<RootCause> {
+fn used(
+    lister: &Lister,
+    case: &BlockingFinalizer,
+    diagnosis: &mut Diagnosis,
+    found: RootCause,
+    users: &[User],
+) -> Option<RootCause> {
     let (going, staying): (Vec<&User>, Vec<&User>) =
         users.iter().partition(|user| user.meta.deletion_timestamp.is_some());
     for user in going {
@@ -139,6 +149,8 @@ fn used(lister: &Lister, diagnosis: &mut Diagnosis, found: RootCause, users: &[U
         }
     };
     let words = findings::clean(&format!("{}{reported}{more}", first.by.words()), MAX_STEP_CHARS);
+    // It waits for that, whether its controller runs or not.
+    let found = case.known.map_or(found.clone(), |known| found.instead(known.cause));
     let mut found = named(found, first)
         .given(Circumstance::Users(Fact::Some))
         .evidence(first.target.to_string(), format!("{}, and is not being deleted", first.by.words()))
@@ -150,13 +162,14 @@ fn used(lister: &Lister, diagnosis: &mut Diagnosis, found: RootCause, users: &[U
     Some(found.step(Step { words, ..Step::about(&first.target, "") }))
 }
 
-fn unused(found: RootCause, kinds: &[&UsedBy]) -> RootCause {
+fn unused(found: RootCause, case: &BlockingFinalizer, kinds: &[&UsedBy]) -> RootCause {
     let plurals: Vec<&str> = kinds.iter().map(|used_by| used_by.plural).collect();
     let plurals = plurals.join(", ");
     let words = match kinds.iter().all(|used_by| used_by.by == Back::Owner) {
         true => format!("it has no {plurals}"),
         false => {
-            format!("nothing uses it any more (no {plurals} that need it): the finalizer should have been removed")
+            let by = case.known.map_or("its controller", |known| known.released_by);
+            format!("nothing uses it any more (no {plurals} that need it): {by} should have removed the finalizer")
         }
     };
     append(found.given(Circumstance::Users(Fact::None)), &words)
@@ -182,6 +195,8 @@ fn append(mut found: RootCause, words: &str) -> RootCause {
 impl Back {
     fn words(self) -> &'static str {
         match self {
+            Back::Field(Field::Snapshot) => "is its content",
+            Back::Field(Field::DataSource) => "is made of it, and is not bound",
             Back::Field(_) => "uses it",
             Back::Owner => "belongs to it",
         }
@@ -191,9 +206,9 @@ impl Back {
 impl UsedBy {
     /// Whether this object names the one that is held, and still needs it.
     fn is_used(&self, one: &Object, case: &BlockingFinalizer) -> bool {
-        let is_done = self.until_ready && one.status.ready_to_use == Some(true);
+        let is_done = self.until_done && one.status.is_done;
         let names = match self.by {
-            Back::Field(field) => one.names(field, &case.target.kind, &case.target.name),
+            Back::Field(field) => one.names(field, case.target),
             Back::Owner => one.metadata.owner_references.iter().any(|owner| owner.uid == case.meta.uid),
         };
         names && !is_done

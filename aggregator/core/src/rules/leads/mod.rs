@@ -117,6 +117,7 @@ impl Following<'_, '_> {
             Lead::Api { group, version } => self.api(diagnosis, group, version.as_deref()),
             Lead::NoKind { group, version, kind } => self.no_kind(diagnosis, group, version, kind),
             Lead::ServiceCall { namespace, service, .. } => self.service_call(diagnosis, namespace, service),
+            Lead::Node { name } => self.node(diagnosis, name),
             Lead::NamespaceGone { name } => self.namespace_gone(diagnosis, name),
             Lead::Budget { pod, budget } => self.budget(diagnosis, pod.as_ref(), budget.as_deref()),
             Lead::TimedOut { error } => self.timed_out(diagnosis, error),

@@ -1,4 +1,4 @@
-//! What a controller reports that it needs: a kind, a Service, a namespace, a budget that allows an eviction.
+//! What a controller reports that it needs: a kind, a Service, a namespace, a node, a budget that allows an eviction.
 
 use findings::cause;
 
@@ -94,6 +94,22 @@ impl Following<'_, '_> {
         }
         match diagnosis.silently(answer) {
             Some(_) => repaired(format!("Namespace {name}"), "exists"),
+            None => Followed::Nothing,
+        }
+    }
+
+    pub(super) fn node(&self, diagnosis: &mut Diagnosis, name: &str) -> Followed {
+        let answer = self.lister.get::<Node>(known::NODES, None, name);
+        let shown = ObjectRef::node(name);
+        if answer.is_missing() {
+            return self.missing(diagnosis, vec![Step::about(&shown, "does not exist")]);
+        }
+        match diagnosis.optional(shown.to_string(), "whether it is Ready", answer) {
+            Some(on) if is_true(&on.status.conditions, "Ready") => repaired(shown.to_string(), "is Ready"),
+            Some(_) => {
+                diagnosis.wait_for(shown);
+                Followed::Explained
+            }
             None => Followed::Nothing,
         }
     }

@@ -3,6 +3,7 @@
 use findings::{Placeholder, cause};
 
 use super::content::Left;
+use super::emptying;
 use super::terminating_namespace::TerminatingNamespace;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
@@ -30,7 +31,20 @@ pub fn judge(
 ) {
     recreated(case, left, diagnosis);
     foreign_finalizers(lister, case, diagnosis);
+    let falling = if diagnosis.pending { None } else { emptying::falling(lister, case, left, diagnosis) };
+    if let Some(falling) = falling.as_ref().filter(|_| diagnosis.is_explained() && !diagnosis.pending) {
+        diagnosis.note(format!("{} is being emptied meanwhile: {falling}.", case.target));
+    }
     if diagnosis.is_explained() || diagnosis.pending {
+        return;
+    }
+    // Nothing is wrong while it becomes less.
+    if let Some(falling) = falling {
+        let words = format!("{}; being emptied: {falling}", diagnosis.words);
+        let root = RootCause::here(&cause::NAMESPACE_STILL_EMPTYING, case.target, words)
+            .name(Placeholder::Namespace, case.name)
+            .evidence(format!("what remains in {}", case.name), falling);
+        diagnosis.causes.push(root.progressing());
         return;
     }
     if left.not_asked.is_empty() || case.namespace.status.conditions.is_empty() {

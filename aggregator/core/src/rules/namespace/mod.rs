@@ -6,6 +6,7 @@
 
 mod conditions;
 mod content;
+mod emptying;
 mod failing_lists;
 mod finish;
 mod terminating_namespace;

@@ -34,7 +34,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef, release: &Release) -> Diagno
             }
             // Few of them are a release's, and they may be many.
             false => {
-                let answer = lister.labelled(&resource, release::LABEL);
+                let answer = lister.labelled(&resource, Scope::All, release::LABEL);
                 diagnosis.optional(resource.to_string(), "what the release has outside of namespaces", answer)
             }
         };

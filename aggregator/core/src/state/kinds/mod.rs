@@ -33,6 +33,7 @@ use serde_json::Value;
 
 use super::{Meta, or_default};
 use crate::messages::Message;
+use crate::resource::ObjectRef;
 
 /// Declares a type whose fields are all optional in the API.
 macro_rules! lite {
@@ -152,10 +153,10 @@ lite! {
 
 impl Object {
     /// Whether this field names this object.
-    pub fn names(&self, field: Field, kind: &str, name: &str) -> bool {
+    pub fn names(&self, field: Field, object: &ObjectRef) -> bool {
         match field {
-            Field::ProviderConfig => self.provider_config_ref.is(kind, name),
-            field => self.spec.references.name(field, kind, name),
+            Field::ProviderConfig => self.provider_config_ref.is(object),
+            field => self.spec.references.name(field, object),
         }
     }
 }
@@ -201,9 +202,9 @@ pub struct ObjectStatus {
     pub node_name: String,
     /// The uid of that node, where it is told.
     pub node_uid: String,
-    /// Whether a snapshot is finished.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ready_to_use: Option<bool>,
+    /// Whether what it was made for is done: a snapshot is ready to use, a claim is bound, a pod has ended.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_done: bool,
 }
 
 impl<'de> Deserialize<'de> for ObjectStatus {
@@ -231,7 +232,8 @@ impl<'de> Deserialize<'de> for ObjectStatus {
                 Some(message) => message.into(),
                 None => text(&status["error"], "message").into(),
             },
-            ready_to_use: status["readyToUse"].as_bool(),
+            is_done: ["readyToUse", "isDone"].iter().any(|field| status[*field] == true)
+                || matches!(text(&status, "phase"), "Bound" | "Succeeded" | "Failed"),
         })
     }
 }

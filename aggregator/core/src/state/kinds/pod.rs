@@ -1,5 +1,7 @@
 //! Pods.
 
+use jiff::Timestamp;
+
 use super::{Condition, Meta, Taint, Toleration, condition, lite};
 
 lite! {
@@ -96,7 +98,15 @@ lite! {
         /// It has not started.
         waiting: Option<Waiting>,
         /// It has ended.
-        terminated: Option<Nothing>,
+        terminated: Option<Ended>,
+    }
+}
+
+lite! {
+    /// How a container ended.
+    Ended {
+        /// When.
+        finished_at: Option<Timestamp>,
     }
 }
 
@@ -136,6 +146,11 @@ impl Pod {
     /// Whether its phase is final: nothing of it is started again.
     pub fn is_over(&self) -> bool {
         matches!(self.status.phase.as_str(), "Succeeded" | "Failed")
+    }
+
+    /// When the last of its containers ended.
+    pub fn ended_at(&self) -> Option<Timestamp> {
+        self.containers().filter_map(|container| container.state.terminated.as_ref()?.finished_at).max()
     }
 
     /// What the pod garbage collector wrote before it deleted the pod. It does so only where the phase was not final, and

@@ -6,7 +6,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::lite;
+use crate::resource::ObjectRef;
 
+/// More names of one field are not read.
+const MAX_NAMES: usize = 64;
 /// No name is longer.
 const MAX_NAME_BYTES: usize = 253;
 
@@ -24,14 +27,42 @@ pub enum Field {
     NodeClass,
     /// A ProviderConfigUsage names the configuration; it has no `spec`.
     ProviderConfig,
+    /// A VolumeSnapshotContent names its snapshot, which it keeps only where it is deleted with that.
+    Snapshot,
+    /// A claim names what its volume is made of: a snapshot, or another claim.
+    DataSource,
+    /// Claims and volumes name the class of their attributes.
+    AttributesClass,
+    /// A pod names its group.
+    PodGroup,
+    /// A PushSecret names its stores, which it needs after its deletion only where it deletes there.
+    PushedTo,
 }
 
+/// Where a field stands, and which other must have which value for it to count.
+struct Place {
+    field: Field,
+    path: &'static str,
+    only: Option<(&'static str, &'static str)>,
+}
+
+const fn place(field: Field, path: &'static str) -> Place {
+    Place { field, path, only: None }
+}
+
+const DELETES: Option<(&str, &str)> = Some(("/deletionPolicy", "Delete"));
+
 impl Field {
-    const OF_SPEC: [(Field, &'static str); 4] = [
-        (Field::SourceClaim, "/source/persistentVolumeClaimName"),
-        (Field::GatewayClass, "/gatewayClassName"),
-        (Field::Project, "/project"),
-        (Field::NodeClass, "/nodeClassRef"),
+    const OF_SPEC: [Place; 9] = [
+        place(Field::SourceClaim, "/source/persistentVolumeClaimName"),
+        place(Field::GatewayClass, "/gatewayClassName"),
+        place(Field::Project, "/project"),
+        place(Field::NodeClass, "/nodeClassRef"),
+        Place { only: DELETES, ..place(Field::Snapshot, "/volumeSnapshotRef") },
+        place(Field::DataSource, "/dataSource"),
+        place(Field::AttributesClass, "/volumeAttributesClassName"),
+        place(Field::PodGroup, "/schedulingGroup/podGroupName"),
+        Place { only: DELETES, ..place(Field::PushedTo, "/secretStoreRefs") },
     ];
 }
 
@@ -40,6 +71,9 @@ lite! {
     Named {
         /// The kind, if the field says it.
         kind: String,
+        /// The namespace, if the field says it.
+        #[serde(skip_serializing_if = "String::is_empty")]
+        namespace: String,
         /// The name.
         name: String,
     }
@@ -47,8 +81,11 @@ lite! {
 
 impl Named {
     /// Whether it names this object.
-    pub fn is(&self, kind: &str, name: &str) -> bool {
-        self.name == name && (self.kind.is_empty() || self.kind == kind)
+    pub fn is(&self, object: &ObjectRef) -> bool {
+        let is_or_unsaid = |own: &str, of_object: &str| own.is_empty() || own == of_object;
+        self.name == object.name
+            && is_or_unsaid(&self.kind, &object.kind)
+            && is_or_unsaid(&self.namespace, object.namespace.as_deref().unwrap_or_default())
     }
 
     /// Whether it names nothing.
@@ -58,11 +95,10 @@ impl Named {
 
     fn read(value: &Value) -> Option<Self> {
         let text = |value: &Value| value.as_str().filter(|text| text.len() <= MAX_NAME_BYTES).map(str::to_owned);
+        let part = |name: &str| text(&value[name]).unwrap_or_default();
         let named = match value {
-            Value::Object(_) => {
-                Named { kind: text(&value["kind"]).unwrap_or_default(), name: text(&value["name"]).unwrap_or_default() }
-            }
-            other => Named { kind: String::new(), name: text(other)? },
+            Value::Object(_) => Named { kind: part("kind"), namespace: part("namespace"), name: part("name") },
+            other => Named { name: text(other)?, ..Named::default() },
         };
         (!named.name.is_empty()).then_some(named)
     }
@@ -71,7 +107,7 @@ impl Named {
 /// What the fields of one object name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct References(BTreeMap<Field, Named>);
+pub struct References(BTreeMap<Field, Box<[Named]>>);
 
 impl References {
     /// Reads a `spec`, or one that was saved.
@@ -79,9 +115,14 @@ impl References {
         if let Some(saved) = spec.get("references").and_then(|saved| References::deserialize(saved).ok()) {
             return saved;
         }
-        let each = |(field, path): (Field, &str)| {
-            let value = spec.pointer(path)?;
-            Some((field, Named::read(value)?))
+        let text = |path: &str| spec.pointer(path).and_then(Value::as_str);
+        let each = |Place { field, path, only }: Place| {
+            let counts = only.is_none_or(|(other, value)| text(other) == Some(value));
+            let named: Box<[Named]> = match spec.pointer(path).filter(|_| counts)? {
+                Value::Array(all) => all.iter().take(MAX_NAMES).filter_map(Named::read).collect(),
+                one => Named::read(one).into_iter().collect(),
+            };
+            (!named.is_empty()).then_some((field, named))
         };
         References(Field::OF_SPEC.into_iter().filter_map(each).collect())
     }
@@ -91,9 +132,14 @@ impl References {
         self.0.is_empty()
     }
 
+    /// The first name that this field has.
+    pub fn first(&self, field: Field) -> Option<&str> {
+        self.0.get(&field)?.first().map(|one| one.name.as_str())
+    }
+
     /// Whether this field names this object.
-    pub fn name(&self, field: Field, kind: &str, name: &str) -> bool {
-        self.0.get(&field).is_some_and(|one| one.is(kind, name))
+    pub fn name(&self, field: Field, object: &ObjectRef) -> bool {
+        self.0.get(&field).is_some_and(|all| all.iter().any(|one| one.is(object)))
     }
 }
 
@@ -105,14 +151,29 @@ mod tests {
 
     #[test]
     fn a_field_names_objects_in_each_form_that_kinds_have() {
+        let of = |kind: &'static str, namespace: &str, name: &str| ObjectRef {
+            kind: kind.into(),
+            resource: crate::resource::Resource::new("", "v1", "any"),
+            namespace: Some(namespace.to_owned()).filter(|namespace| !namespace.is_empty()),
+            name: name.to_owned(),
+        };
         let spec = json!({
             "source": {"persistentVolumeClaimName": "data"}, "nodeClassRef": {"kind": "EC2NodeClass", "name": "x"},
-            "project": 7
+            "project": 7, "secretStoreRefs": [{"kind": "SecretStore", "name": "a"}, {"kind": "ClusterSecretStore", "name": "b"}],
+            "volumeSnapshotRef": {"kind": "VolumeSnapshot", "namespace": "shop", "name": "s"}, "deletionPolicy": "Delete"
         });
         let read = References::read(&spec);
-        assert!(read.name(Field::SourceClaim, "PersistentVolumeClaim", "data") && !read.is_empty());
-        assert!(read.name(Field::NodeClass, "EC2NodeClass", "x") && !read.name(Field::NodeClass, "NodeClass", "x"));
-        assert!(!read.name(Field::Project, "AppProject", "7"));
+        assert!(read.name(Field::SourceClaim, &of("PersistentVolumeClaim", "shop", "data")) && !read.is_empty());
+        let node_class = |kind| read.name(Field::NodeClass, &of(kind, "", "x"));
+        assert!(node_class("EC2NodeClass") && !node_class("NodeClass"));
+        assert!(!read.name(Field::Project, &of("AppProject", "", "7")));
+        let store = |kind| read.name(Field::PushedTo, &of(kind, "", "b"));
+        assert!(store("ClusterSecretStore") && !store("SecretStore"));
+        let snapshot = |namespace| read.name(Field::Snapshot, &of("VolumeSnapshot", namespace, "s"));
+        assert!(snapshot("shop") && !snapshot("other"), "in its namespace");
+        let mut kept = spec;
+        kept["deletionPolicy"] = "Retain".into();
+        assert!(!References::read(&kept).name(Field::Snapshot, &of("VolumeSnapshot", "shop", "s")), "it is kept");
         assert_eq!(References::read(&json!({"references": read})), read, "as it is saved");
     }
 }

@@ -148,14 +148,15 @@ impl World {
         self
     }
 
-    /// No pod is made without its namespace.
+    /// No pod and no claim is made without its namespace.
     fn namespaces(&self) -> Vec<Value> {
         let mut namespaces = self.lists.get(NAMESPACES).cloned().unwrap_or_default();
         let name = |one: &Value| one["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         namespaces.retain(|one| !self.lost_namespaces.contains(&name(one)));
         let mut known: BTreeSet<String> = namespaces.iter().map(name).chain(self.lost_namespaces.clone()).collect();
-        for pod in self.lists.get("/api/v1/pods").into_iter().flatten() {
-            let name = pod["metadata"]["namespace"].as_str().unwrap_or_default();
+        let inside = ["/api/v1/pods", "/api/v1/persistentvolumeclaims"].map(|path| self.lists.get(path));
+        for one in inside.into_iter().flatten().flatten() {
+            let name = one["metadata"]["namespace"].as_str().unwrap_or_default();
             if known.insert(name.to_owned()) {
                 namespaces
                     .push(json!({"kind": "Namespace", "metadata": {"name": name}, "status": {"phase": "Active"}}));

@@ -2,11 +2,14 @@
 
 use crate::cause::circumstance::{Circumstance, Existence};
 use crate::cause::cluster::shared::{
-    ABSENT, BY_HAND, DECIDE, FIND_IT, HIDDEN_ONE, IN_SERVER, LAST_RESORT, NOTHING, PENDING, READ_LOG, READ_REPORTS,
-    READ_SERVER_LOG, READY, REPAIR, REPAIR_SERVER, SEE_USER, TAKE_OFF_FOR_NOTHING, UNKNOWN, UNSEEN, UNUSED,
-    UNUSED_LAST_RESORT, USED, USED_ELSEWHERE, USERS_UNKNOWN,
+    ABSENT, BY_HAND, DECIDE, FIND_IT, HIDDEN, HIDDEN_ONE, IN_SERVER, LAST_RESORT, NOT_READY, NOTHING, PENDING,
+    READ_LOG, READ_REPORTS, READ_SERVER_LOG, READY, REPAIR, REPAIR_SERVER, SCALED_DOWN, SEE_USER, TAKE_OFF_FOR_NOTHING,
+    UNKNOWN, UNSEEN, UNUSED, UNUSED_LAST_RESORT, USED, USED_ELSEWHERE, USERS_UNKNOWN,
 };
 use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, step};
+
+/// What does not run, or is not seen to run.
+const NOT_RUNNING: &[Circumstance] = &[NOT_READY, SCALED_DOWN, ABSENT, HIDDEN, UNSEEN, UNKNOWN];
 
 causes! {
     /// A finalizer of somebody else in the namespace's metadata.
@@ -39,8 +42,12 @@ causes! {
         .safe(&[
             DECIDE,
             step("Read its Events").run("kubectl -n {namespace} describe service {name}").typed(),
-            step("Restore the cloud controller manager and its cloud permissions")
-                .run("kubectl -n kube-system get lease cloud-controller-manager -o yaml").typed().when(&[PENDING]),
+            READ_LOG,
+            step("Restore the cloud controller manager where its Lease has run out; where the Lease is renewed, repair its \
+                cloud permissions")
+                .run("kubectl -n kube-system get lease cloud-controller-manager -o yaml").typed()
+                .when(&[PENDING, NOT_READY, SCALED_DOWN, ABSENT, HIDDEN, UNSEEN, UNKNOWN]),
+            REPAIR,
             TAKE_OFF_FOR_NOTHING,
             step("Take the finalizer out of the chart or manifest that sets it").when(&[NOTHING]),
             LAST_RESORT,
@@ -121,7 +128,9 @@ causes! {
         .proof("resources-finalizer.argocd.argoproj.io is left, or its form with /foreground or /background.")
         .safe(&[
             step("Decide first whether what it manages should be deleted: starting Argo CD again will do it"),
-            step("If yes: restore Argo CD and let it finish"),
+            READ_LOG,
+            step("If yes: repair what Argo CD's log names; it tries again").when(&[READY]),
+            step("If yes: restore Argo CD and let it finish").when(NOT_RUNNING),
             step("If no: removing this finalizer from an Application before Argo CD runs again makes it a non-cascading \
                 delete"),
             step("On an ApplicationSet leave it, and restore the ApplicationSet controller: it first lets go of the \
@@ -147,7 +156,9 @@ causes! {
                 .run("kubectl describe {type} {name} -n {namespace}").typed().if_known(),
             step("Decide first whether the hooks should run, and whether what it manages should be deleted: starting \
                 Argo CD again will do it"),
-            step("If yes: restore Argo CD, repair the hook that fails (its Job or pod says why), and let it finish"),
+            step("If yes: repair the hook that fails (its Job or pod says why), and let it finish").when(&[READY]),
+            step("If yes: restore Argo CD, repair the hook that fails (its Job or pod says why), and let it finish")
+                .when(NOT_RUNNING),
             step("If what it manages should stay, see to resources-finalizer.argocd.argoproj.io first, before Argo CD runs \
                 again"),
         ])
@@ -308,9 +319,13 @@ causes! {
             controller manager removes its finalizer when nothing uses it any more.")
         .proof("service-cidr-finalizer, vac-protection or podgroup-protection is left.")
         .safe(&[
-            step("Find what uses it, and end that first").run("kubectl describe {type} {name} -n {namespace}").typed(),
+            SEE_USER,
+            step("Let it use another, or delete it: the object is then deleted automatically").when(&[USED]),
+            step("Find what uses it, and end that first")
+                .run("kubectl describe {type} {name} -n {namespace}").typed().when(&[USERS_UNKNOWN]),
             step("If nothing uses it, see whether the controller manager runs")
-                .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),
+                .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed()
+                .when(&[UNUSED, USERS_UNKNOWN]),
         ])
         .danger(Danger::new(
             "Removing the finalizer by hand",

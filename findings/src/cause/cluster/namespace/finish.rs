@@ -97,7 +97,8 @@ causes! {
             controller looks again after five seconds to a minute; where pods had to end first, after half of their \
             longest grace period.")
         .proof("The deletion is younger than a minute, or younger than 15 minutes with objects that were not deleted yet and \
-            no pod left; no condition names a failure.")
+            no pod left; no condition names a failure. Or two counts of the kinds with 50 objects and more, some seconds apart, \
+            are not the same: then the answer says how many are left, how many go in a second, and how long that takes.")
         .safe(&[step("Wait a minute and look again")])
         .danger(Danger::new(
             "Emptying spec.finalizers (PUT /finalize)",

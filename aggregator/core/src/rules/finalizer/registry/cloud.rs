@@ -42,6 +42,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .source("awsdocs/amazon-eks-user-guide: latest/ug/automode/create-node-class.adoc"),
     in_use(&[StartsWith("gateway.k8s.aws/")])
         .on("GatewayClass, TargetGroupConfiguration, LoadBalancerConfiguration, ListenerRuleConfiguration")
+        .used_by(&[UsedBy::new("", "gateways", Back::Field(Field::GatewayClass)).of(&["GatewayClass"]).anywhere()])
         .released_by("the AWS Load Balancer Controller")
         .when("no Gateway, Route or Service refers to it any more")
         .lost("Gateways are built again without this configuration")

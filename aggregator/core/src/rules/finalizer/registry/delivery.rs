@@ -84,6 +84,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .source("operator-framework/operator-lifecycle-manager: pkg/controller/operators/olm/operator.go"),
     in_use(&[Is("secretstore.externalsecrets.io/finalizer")])
         .on("SecretStore, ClusterSecretStore")
+        .used_by(&[UsedBy::new("", "pushsecrets", Back::Field(Field::PushedTo))])
         .released_by("External Secrets Operator")
         .when("no PushSecret with deletionPolicy Delete refers to the store")
         .lost("Secrets that were pushed with it can no longer be deleted from the provider")

@@ -50,12 +50,15 @@ pub struct KnownFinalizer {
     pub comes_first: bool,
 }
 
+/// The group without a name.
+pub const CORE: &str = "core";
+
 /// Objects of a kind that use one that is held.
 #[derive(Debug)]
 pub struct UsedBy {
     /// The kinds of the held object that this is so for; all when empty.
     pub of: &'static [&'static str],
-    /// The group; empty when it is that of the held object.
+    /// The group, or [`CORE`]; empty when it is that of the held object.
     pub group: &'static str,
     /// The plural.
     pub plural: &'static str,
@@ -65,8 +68,8 @@ pub struct UsedBy {
     pub is_beside: bool,
     /// Whether a controller may count those of other namespaces by mistake.
     pub by_name: bool,
-    /// Whether it needs the object only until its status says `readyToUse`.
-    pub until_ready: bool,
+    /// Whether it needs the object only until its status says that it is done: `readyToUse`, or the phase of a claim or pod.
+    pub until_done: bool,
 }
 
 /// What leads from an object to one that it uses.
@@ -81,7 +84,7 @@ pub enum Back {
 impl UsedBy {
     /// Objects of this kind, in the same namespace.
     pub const fn new(group: &'static str, plural: &'static str, by: Back) -> Self {
-        UsedBy { of: &[], group, plural, by, is_beside: true, by_name: false, until_ready: false }
+        UsedBy { of: &[], group, plural, by, is_beside: true, by_name: false, until_done: false }
     }
 
     /// See [`UsedBy::of`].
@@ -102,9 +105,9 @@ impl UsedBy {
         self
     }
 
-    /// See [`UsedBy::until_ready`].
-    pub const fn until_ready(mut self) -> Self {
-        self.until_ready = true;
+    /// See [`UsedBy::until_done`].
+    pub const fn until_done(mut self) -> Self {
+        self.until_done = true;
         self
     }
 

@@ -2,7 +2,7 @@
 
 use findings::cause;
 
-use super::entry::{Back, KnownFinalizer, Pattern::*, UsedBy};
+use super::entry::{Back, CORE, KnownFinalizer, Pattern::*, UsedBy};
 use super::{NODE_CLAIMS, in_use, outside};
 use crate::state::Field;
 
@@ -28,12 +28,17 @@ pub static KNOWN: &[KnownFinalizer] = &[
     KnownFinalizer::new(&[Is("kubernetes.io/vac-protection")], &cause::IN_TREE_PROTECTION_FINALIZER)
         .in_controller_manager()
         .on("VolumeAttributesClass")
+        .used_by(&[
+            UsedBy::new(CORE, "persistentvolumeclaims", Back::Field(Field::AttributesClass)),
+            UsedBy::new(CORE, "persistentvolumes", Back::Field(Field::AttributesClass)),
+        ])
         .when("no claim and no volume names the class")
         .lost("Claims name a class that does not exist")
         .source("kubernetes/kubernetes: pkg/volume/util/finalizer.go"),
     KnownFinalizer::new(&[Is("scheduling.k8s.io/podgroup-protection")], &cause::IN_TREE_PROTECTION_FINALIZER)
         .in_controller_manager()
         .on("PodGroup")
+        .used_by(&[UsedBy::new(CORE, "pods", Back::Field(Field::PodGroup)).until_done()])
         .when("every pod of the group has ended")
         .lost("Pods name a group that does not exist")
         .source(

@@ -11,7 +11,7 @@ use findings::cause;
 
 use crate::state::Field;
 
-pub use entry::{Back, KnownFinalizer, Pattern, UsedBy};
+pub use entry::{Back, CORE, KnownFinalizer, Pattern, UsedBy};
 
 /// All of them, the narrower name before the wider.
 pub fn all() -> impl Iterator<Item = &'static KnownFinalizer> {

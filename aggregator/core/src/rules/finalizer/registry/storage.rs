@@ -2,9 +2,13 @@
 
 use findings::cause;
 
-use super::entry::{Back, KnownFinalizer, Pattern::*, UsedBy};
+use super::entry::{Back, CORE, KnownFinalizer, Pattern::*, UsedBy};
 use super::{in_use, known, outside};
 use crate::state::Field;
+
+/// Claims whose volume is made of it.
+const MADE_OF_IT: &[UsedBy] =
+    &[UsedBy::new(CORE, "persistentvolumeclaims", Back::Field(Field::DataSource)).until_done()];
 
 pub static KNOWN: &[KnownFinalizer] = &[
     KnownFinalizer::new(
@@ -21,10 +25,29 @@ pub static KNOWN: &[KnownFinalizer] = &[
     KnownFinalizer::new(&[Is("snapshot.storage.kubernetes.io/pvc-as-source-protection")], &cause::SNAPSHOT_FINALIZER)
         .on("PersistentVolumeClaim")
         .released_by("the snapshot controller")
-        .used_by(&[UsedBy::new("snapshot.storage.k8s.io", "volumesnapshots", Back::Field(Field::SourceClaim)).until_ready()])
+        .used_by(&[UsedBy::new("snapshot.storage.k8s.io", "volumesnapshots", Back::Field(Field::SourceClaim)).until_done()])
         .when("every VolumeSnapshot of the claim is ready to use, also one that has failed for good, or is deleted")
         .lost("A snapshot that is being made of the claim fails")
         .source("kubernetes-csi/external-snapshotter: pkg/common-controller/snapshot_controller.go"),
+    KnownFinalizer::new(&[Is("snapshot.storage.kubernetes.io/volumesnapshot-bound-protection")], &cause::SNAPSHOT_FINALIZER)
+        .on("VolumeSnapshot")
+        .released_by("the snapshot controller")
+        .used_by(&[
+            UsedBy::new("snapshot.storage.k8s.io", "volumesnapshotcontents", Back::Field(Field::Snapshot)).anywhere(),
+        ])
+        .when("its VolumeSnapshotContent is deleted, if the deletionPolicy of that is Delete")
+        .lost("The snapshot stays in the storage and costs money")
+        .source("kubernetes-csi/external-snapshotter: pkg/common-controller/snapshot_controller.go"),
+    KnownFinalizer::new(
+        &[Is("snapshot.storage.kubernetes.io/volumesnapshot-as-source-protection")],
+        &cause::SNAPSHOT_FINALIZER,
+    )
+    .on("VolumeSnapshot")
+    .released_by("the snapshot controller")
+    .used_by(MADE_OF_IT)
+    .when("no claim that is restored from it is still Pending")
+    .lost("A restore fails half way")
+    .source("kubernetes-csi/external-snapshotter: pkg/common-controller/snapshot_controller.go"),
     KnownFinalizer::new(
         &[Domain("snapshot.storage.kubernetes.io"), Domain("groupsnapshot.storage.kubernetes.io")],
         &cause::SNAPSHOT_FINALIZER,
@@ -37,6 +60,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
     KnownFinalizer::new(&[StartsWith("provisioner.storage.kubernetes.io/")], &cause::SNAPSHOT_FINALIZER)
         .on("PersistentVolumeClaim, VolumeSnapshot")
         .released_by("the CSI driver's external-provisioner")
+        .used_by(MADE_OF_IT)
         .when("no claim that is cloned from it, or restored from it, is still being provisioned")
         .lost("A clone or a restore fails half way")
         .source("kubernetes-csi/external-provisioner: pkg/controller/controller.go"),
