@@ -98,7 +98,7 @@ archives:
 	$(CARGO) build -q -p apiserver -p kubectl-why-terminating
 	sh tests/archive.sh
 
-## Build the static programs a second time as somebody else would, and compare
+## Build the static programs a second time, under another path and user, and compare
 reproducible:
 	CARGO=$(CARGO) sh tests/reproducible.sh $(PROGRAM) $(PROFILE) $(ARCH)
 

@@ -102,5 +102,5 @@ def roots(file):
 
 own, other = map(roots, sys.argv[1:])
 assert own and own == other, f"the service says something else on arm64:\n{own}\n{other}"
-print(f"arm64: the service tells {len(own)} roots as here")
+print(f"arm64: the service reports {len(own)} roots as here")
 COMPARE

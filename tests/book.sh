@@ -13,7 +13,7 @@ if ! mdbook=$(command -v mdbook); then
 	mdbook=$unpacked/usr/bin/mdbook
 fi
 rm -rf "$target/book"
-# Without a log: it tells of its steps, and what is wrong.
+# It prints its steps and what is wrong.
 "$@" "$mdbook" build --dest-dir "$target/book"
 for page in $(cd docs && git ls-files '*.md' ':!SUMMARY.md' ':!evidence'); do
 	[ -f "$target/book/${page%.md}.html" ] || { echo "docs/SUMMARY.md does not list $page" >&2; exit 1; }

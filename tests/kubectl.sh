@@ -13,7 +13,7 @@ take() {
 	path=$(command -v "$1")
 	case $path in /*) ;; *) path=$PWD/$path ;; esac
 	mkdir -p "$tools"
-	# Not its target: a snap's programs go by the name of the link.
+	# Not its target: a snap's programs depend on the name of the link.
 	[ "$path" -ef "$tools/kubectl" ] || ln -sf "$path" "$tools/kubectl"
 	echo "taking: $path, 1.$minor"
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds static programs a second time as somebody else would, and compares: other directories, another home, another umask,
+# Builds static programs a second time and compares: other directories, another home, another umask,
 # time zone and language, sources without their history, Rust's own sources (rustup's rust-src) where they are not installed
 # here, and else none. Compiler and C library are this machine's.
 #

@@ -38,7 +38,7 @@ CASES = [
         ["KubeNodeUnreachable", "TerminatingStuck FinalizerControllerGone"],
     ),
     (
-        "nor does another node, of which nobody else tells",
+        "nor does another node that no other alert names",
         [
             {"alertname": "KubeNodeUnreachable", "node": "node-b"},
             {"alertname": "TerminatingStuck", "cause": "NodeUnreachable", "root": "01", "node": "node-c"},
@@ -47,7 +47,7 @@ CASES = [
     ),
     *(
         (
-            f"a node that is not ready pages once when it is told as {cause}",
+            f"a node that is not ready pages once when it is reported as {cause}",
             [
                 {"alertname": "KubeNodeNotReady", "node": "node-b"},
                 {"alertname": alert, "cause": cause, "root": "01", "node": "node-b"},
@@ -117,8 +117,8 @@ CASES = [
         ["KubeAPIDown"],
     ),
     (
-        # The rule itself leaves out what the service told before.
-        "what a node alone tells pages all the same",
+        # The rule itself leaves out what the service reported before.
+        "what only a node reports pages all the same",
         [
             {"alertname": "KubeAPIDown"},
             {"alertname": "WhyTerminatingApiSilent"},

@@ -35,7 +35,7 @@ VERBS = ["create", "delete", "get", "list", "patch", "update", "watch"]
 
 
 def recording(folder):
-    """The recording of a real server, whose discovery tells of the operators' kinds too."""
+    """The recording of a real server, whose discovery has the operators' kinds too."""
     # That server was built by hand and has no version that Helm can compare; the fake has one.
     index = [it for it in json.loads((RECORDING / "index.json").read_text()) if it["path"] != "/version"]
     for entry in index:

@@ -196,7 +196,7 @@ BASE_FILES = {
 # Who installs without Helm is not managed by it.
 ONLY_HELM = re.compile(r"^ *(helm\.sh/chart|app\.kubernetes\.io/(managed-by|instance|version)): .*\n", re.M)
 METRIC = r"\b(?:why_terminating|process)_\w+"
-# Metrics of which neither dashboard nor alerts say anything: they are for whoever looks into the agent itself.
+# Metrics that neither dashboard nor alerts use: they are for debugging the agent itself.
 NOT_SHOWN = {
     "process_open_fds",
     "process_start_time_seconds",
@@ -257,7 +257,7 @@ def check_set(name, values, expected):
 
 
 def check_rights():
-    """Nobody reads a Secret, runs anything in a pod, or asks for another's rights."""
+    """No account reads a Secret, runs anything in a pod, or impersonates another."""
     for values, _ in SETS.values():
         for role in (it for it in objects(render(values)) if it["kind"].endswith("Role")):
             for rule in role["rules"]:
@@ -280,8 +280,8 @@ def check_details():
     [reader, talker] = stacks["spec"]["template"]["spec"]["containers"]
     assert "SYS_ADMIN" in reader["securityContext"]["capabilities"]["add"]
     assert "add" not in talker["securityContext"]["capabilities"]
-    told = {it["kind"]: it for it in objects(render(SETS["own priority, namespace made, some nodes"][0]))}["DaemonSet"]
-    [reader, talker] = told["spec"]["template"]["spec"]["containers"]
+    rendered = {it["kind"]: it for it in objects(render(SETS["own priority, namespace made, some nodes"][0]))}["DaemonSet"]
+    [reader, talker] = rendered["spec"]["template"]["spec"]["containers"]
     assert reader["args"][2:] == ["--kubelet-root=/data/kubelet", "--cri-endpoint=unix:///run/own.sock"], reader["args"]
     assert talker["args"] == ["run", "--log-format=json", "--scans=3"], talker["args"]
     elsewhere = Chart.load(CHART).render({}, name="x", namespace="elsewhere")
@@ -384,7 +384,7 @@ def check_conventions():
 
 
 def check_notes():
-    """Who installs is told of each image that cannot be pulled, and of agents and service only where they are."""
+    """The notes name each image that cannot be pulled, and agents and service only where they are."""
     own = {"image": {"repository": "r.example.com/own"}}
     for values, expected in [({}, 2), ({"agent": own}, 1), ({"aggregator": own}, 1), ({"agent": own, "aggregator": own}, 0)]:
         notes = render(values)[f"{NAME}/templates/NOTES.txt"]
@@ -496,7 +496,7 @@ def check_alerts():
     rules = yaml.safe_load((CHART / "files/alerts.yaml").read_text())["groups"][0]["rules"]
     found = {it["alert"]: it["annotations"]["runbook_url"] for it in alerts(render(SETS["monitored"][0]))}
     assert len(found) == len(rules)
-    # Where there is no service, one that fires for want of its metrics would do so for ever.
+    # Where there is no service, one that fires without its metrics would do so for ever.
     alone = alerts(render(SETS["the agent alone"][0]))
     assert [it["alert"] for it in alone] == ["TerminatingPodHeldOnNode", "WhyTerminatingSourceSilent"], alone
     assert all(it in alerts(render({"prometheusRule": SETS["the agent alone"][0]["prometheusRule"]})) for it in alone)
@@ -519,13 +519,13 @@ def check_alerts():
         text = (ROOT / f"docs/{page}.md").read_text()
         assert anchor and f"\n## {name}\n" in text and anchor == f"#{name.lower()}", f"{name}: no runbook"
     text = (ROOT / "docs/alerts.md").read_text()
-    # What the page tells who has no Helm to type.
+    # The command of the page for installations without Helm.
     typed = subprocess.run(["sh", "-c", re.search(r"^sed .*", text, re.M)[0]], cwd=ROOT, capture_output=True, check=True)
     by_chart = render({"prometheusRule": {"enabled": True, "runbooks": "https://wiki.example.com/why-terminating/PAGE.html"}})
     [rendered] = [it for it in objects(by_chart) if it["kind"] == "PrometheusRule"]
     assert yaml.safe_load(typed.stdout) == rendered["spec"], "docs/alerts.md puts other addresses into the rules than the chart"
-    told = re.findall(r"^## (\w+)$", text, re.M)
-    assert [it["alert"] for it in rules] == told, "docs/alerts.md tells other alerts than there are, or in another order"
+    described = re.findall(r"^## (\w+)$", text, re.M)
+    assert [it["alert"] for it in rules] == described, "docs/alerts.md describes other alerts than there are, or in another order"
 
 
 def exported():
@@ -545,8 +545,8 @@ def check_labels():
     monitors = {it["kind"]: it["spec"] for it in objects(render(SETS["monitored"][0])) if it["kind"].endswith("Monitor")}
     [agent], [service] = monitors["PodMonitor"]["podMetricsEndpoints"], monitors["ServiceMonitor"]["endpoints"]
     for page, endpoint in {"agent": agent, "service": service}.items():
-        told = re.findall(r"^\| `\w+\{([\w,]+)\}`", (ROOT / f"docs/{page}.md").read_text(), re.M)
-        same = operators & set(",".join(told).split(","))
+        labels = re.findall(r"^\| `\w+\{([\w,]+)\}`", (ROOT / f"docs/{page}.md").read_text(), re.M)
+        same = operators & set(",".join(labels).split(","))
         assert not same or endpoint.get("honorLabels"), f"docs/{page}.md: the operator renames {same}"
     assert "authorization" in service and "bearerTokenFile" not in service
 
@@ -579,7 +579,7 @@ def check_metrics():
         for name in metrics:
             if name.startswith("why_terminating_cluster_") == (job == "aggregator"):
                 bare = re.sub(r"_(bucket|sum|count)$", "", name.removeprefix(prefix))
-                assert re.search(rf"`{bare}[`{{]", text), f"{page} does not tell of {name}"
+                assert re.search(rf"`{bare}[`{{]", text), f"{page} does not describe {name}"
 
 
 def check_dashboard():

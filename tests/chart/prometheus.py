@@ -38,7 +38,7 @@ WITHOUT = [("TerminatingPodHeldOnNode", {**HELD, "gate": "VolumesUnmounted"}), (
 
 
 def staged(stack, folder, log):
-    """Its scrape jobs, and the process of the service that tells of the pod.
+    """Its scrape jobs, and the process of the service that reports the pod.
 
     Beside the agent of that pod's node one whose runtime never answers. Beside its service one of another cluster, which
     lacks a right and has no Lease.
@@ -152,7 +152,7 @@ def look(address, process):
             assert finds(address, bare), bare
     for rule in rules(address):
         assert rule["health"] == "ok", rule
-        # That nothing is late and nothing silent is known, and not a name that nobody exports.
+        # That nothing is late and nothing silent is known, and not a name that no program exports.
         bare = re.split(r" (?:>|==) ", rule["query"])[0]
         assert finds(address, bare), bare
     process.terminate()

@@ -4,9 +4,9 @@
                                         takes four minutes and the lab, the second half an hour, of which the lab for the
                                         first minute, the last seven minutes; build the workspace before
 
-Of the first and the last a sample is taken every four seconds (of the lab) or six and told as one of a minute, which is how
+Of the first and the last a sample is taken every four seconds (of the lab) or six and recorded as one of a minute, which is how
 often the chart lets Prometheus scrape: what an alert waits for half an hour takes two or three minutes here. The pauses
-between the looks of an agent are as much shorter. Times that a program itself tells, as `api_silent_seconds`, are real. Of
+between the looks of an agent are as much shorter. Times that a program itself exports, as `api_silent_seconds`, are real. Of
 the second, minutes are minutes.
 """
 
@@ -31,8 +31,8 @@ import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILT = ROOT / os.environ.get("TARGET", os.environ.get("CARGO_TARGET_DIR", "target")) / "debug"
-# What is told of: what costs and build are is no alert's.
-TOLD = re.compile(
+# The recorded metrics: no alert needs costs and build.
+RECORDED = re.compile(
     r"why_terminating_(findings|source_failures_total|scan_duration_seconds_count"
     r"|cluster_(root_victims|unexplained_objects|agent_findings|api_silent_seconds|leader))$"
 )
@@ -59,7 +59,7 @@ class Target:
         context = ssl._create_unverified_context() if self.tls else None
         kind = http.client.HTTPSConnection if self.tls else http.client.HTTPConnection
         connection = kind("127.0.0.1", self.port, timeout=3.5, **({"context": context} if self.tls else {}))
-        # The fake API server takes each token for a name, of somebody who may see everything.
+        # The fake API server takes each token for the name of a user with all rights.
         with contextlib.suppress(OSError, http.client.HTTPException):
             connection.request("GET", "/metrics", headers={"Authorization": "Bearer prometheus"})
             answer = connection.getresponse()
@@ -70,7 +70,7 @@ class Target:
     def take(self, number, text):
         for line in text.splitlines():
             sample = re.match(r"(\w+)(?:\{(.*)\})? (\S+)$", line)
-            if sample and TOLD.match(sample[1]):
+            if sample and RECORDED.match(sample[1]):
                 own = dict(re.findall(r'(\w+)="([^"]*)"', sample[2] or ""))
                 labels = ", ".join(f'{key}="{value}"' for key, value in sorted({**own, **self.labels}.items()))
                 self.samples.setdefault(f"{sample[1]}{{{labels}}}", {})[number] = float(sample[3])
@@ -182,7 +182,7 @@ def lab(stack, folder, log):
 
 
 def late(stack, folder, log):
-    """What an agent of the lab has told, and that agent is gone. Only how long ago it was told is not waited for."""
+    """A finding of an agent of the lab that has ended. The age of the report is set, not waited for."""
     with contextlib.ExitStack() as staged:
         kubeconfig, flags = pod_of_the_lab(staged)
         agent(staged, flags, log, {"node": "lab-node"})
@@ -193,8 +193,8 @@ def late(stack, folder, log):
         shutil.copytree(objects, folder / "kept")
     [file] = folder.glob("kept/events/default/*.json")
     event = json.loads(file.read_text())
-    told = datetime.datetime.now(datetime.UTC) - datetime.timedelta(minutes=OLD)
-    event["eventTime"] = told.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    written = datetime.datetime.now(datetime.UTC) - datetime.timedelta(minutes=OLD)
+    event["eventTime"] = written.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     file.write_text(json.dumps(event))
     _, kubeconfig = api_server(stack, folder, "kept", None, log)
     target = service(stack, kubeconfig, log, {"pod": "aggregator-0"}, "--no-events")

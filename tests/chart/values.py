@@ -41,5 +41,5 @@ def rows(path, nodes, values, known):
 def readme():
     head = ["# The chart", "", "Made from `values.yaml` by `tests/chart/run.sh --write`. How to install: "
             "[deploy/README.md](../README.md).", "", "| value | default | |", "|---|---|---|"]
-    told = rows("", yaml.compose(TEXT), yaml.safe_load(TEXT), SCHEMA["properties"])
-    return "deploy/chart/README.md", "\n".join([*head, *told]) + "\n"
+    table = rows("", yaml.compose(TEXT), yaml.safe_load(TEXT), SCHEMA["properties"])
+    return "deploy/chart/README.md", "\n".join([*head, *table]) + "\n"

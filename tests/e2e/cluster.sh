@@ -16,7 +16,7 @@ pki=$state/pki
 node=node-a
 socket=$run/containerd.sock
 bridge=wte2e0
-# What the kubelet, the bridge plugin and containerd set or make on the machine, and nobody takes back.
+# What the kubelet, the bridge plugin and containerd set or make on the machine and never remove.
 settings="kernel/panic kernel/panic_on_oops vm/overcommit_memory vm/panic_on_oom kernel/keys/root_maxkeys
 	kernel/keys/root_maxbytes net/ipv4/ip_forward net/ipv4/conf/all/route_localnet"
 directories="/opt/containerd /run/containerd /run/netns /usr/libexec/kubernetes /var/log/pods /var/log/containers"
@@ -78,7 +78,7 @@ restore() {
 		[ "$(cat "/proc/sys/$setting")" = "$value" ] || echo "$value" >"/proc/sys/$setting"
 	done <$state/settings
 	while read -r directory; do
-		# What is not empty belongs to somebody else.
+		# What is not empty is not ours.
 		[ ! -d "$directory" ] || find "$directory" -depth -type d -exec rmdir {} + 2>/dev/null || true
 	done <$state/directories
 }
@@ -98,8 +98,8 @@ up() {
 		command -v $program >/dev/null || { echo "$program is not installed: sh tests/packages.sh" >&2; exit 1; }
 	done
 	! pgrep -x kubelet >/dev/null || { echo "a kubelet runs on this machine already" >&2; exit 1; }
-	[ ! -e /var/lib/kubelet ] || { echo "/var/lib/kubelet belongs to somebody" >&2; exit 1; }
-	[ -z "$(kube_chains)" ] || { echo "iptables has chains of somebody's kubelet or kube-proxy" >&2; exit 1; }
+	[ ! -e /var/lib/kubelet ] || { echo "/var/lib/kubelet is in use" >&2; exit 1; }
+	[ -z "$(kube_chains)" ] || { echo "iptables has chains of another kubelet or kube-proxy" >&2; exit 1; }
 	for cni in /usr/lib/cni /opt/cni/bin; do [ ! -x $cni/bridge ] || break; done
 	mkdir -p $pki $state/log $state/run $state/cni $run /var/lib/kubelet
 	touch /var/lib/kubelet/.why-terminating-e2e
@@ -231,7 +231,7 @@ stop() { # NAME...
 }
 
 down() {
-	# Where `up` has refused, all that is here is somebody else's.
+	# Where `up` has refused, nothing here is ours.
 	[ -e /var/lib/kubelet/.why-terminating-e2e ] || return 0
 	kubectl delete pods --all-namespaces --all --force --grace-period=0 >/dev/null 2>&1 || true
 	sleep 5

@@ -26,10 +26,10 @@ const put = (place, markup) => {
 };
 
 const failed = (code) => ({
-  401: "The token is nobody's, or is over. Load the page again to use another.",
-  404: "That root is over, or you may not see it.",
+  401: "Token invalid or expired. Reload the page and paste another.",
+  404: "Resolved, or hidden by your permissions.",
   429: "Too many requests; trying again.",
-  503: "The API server does not say what you may see, or nothing has been judged yet; trying again.",
+  503: "The API server does not answer what you can see, or the first scan is not finished; trying again.",
 }[code] ?? `The service said ${code}.`);
 
 // What stands after the #: the root that is shown, and the filter.
@@ -115,7 +115,7 @@ const follow = async () => {
 
 const heard = async (event) => {
   if (event.startsWith("event: unknown")) return say(failed(503));
-  // What is the same is not told again: a list that could not be had is asked for at the next sign of life.
+  // An unchanged list is not sent again: one that failed is requested at the next message.
   behind ||= event.startsWith("event: roots");
   if (!behind || await showList() !== 200) return;
   behind = false;
