@@ -108,7 +108,7 @@ pub fn searched(search: &HolderSearch) -> String {
     match kept {
         0 => says,
         kept => format!(
-            "{says}; not searched: {}, kept by a bind mount",
+            "{says}; not searched: {}, kept by a bind mount or a descriptor",
             count(*kept as usize, "mount namespace without a process", "mount namespaces without a process")
         ),
     }

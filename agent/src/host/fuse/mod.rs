@@ -4,7 +4,15 @@ mod servers;
 #[cfg(test)]
 mod tests;
 
-use std::{cell::OnceCell, collections::BTreeSet, io, path::PathBuf, time::Duration};
+use std::{
+    cell::OnceCell,
+    collections::BTreeSet,
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use nix::sys::statfs::statfs;
 
 use super::{HostRoot, fault_at, prober::Prober, process_index::ProcessIndex};
 use crate::{
@@ -57,22 +65,22 @@ fn waiting(number: u32, host: &HostRoot) -> Seen<u32> {
             Ok(count) => Seen::Seen(count),
             Err(_) => Seen::Failed(Fault::new(source, (FaultKind::Malformed, "has an unknown form"))),
         },
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            without_file(source, sys::is_mount_root(&host.at(&all)))
-        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => without_file(source, is_fusectl(&host.at(&all))),
         Err(error) => Seen::Failed(fault_at(source, &error)),
     }
 }
 
+/// Whether fusectl is mounted there, by `FUSE_CTL_SUPER_MAGIC` of fs/fuse/control.c: the kernel's own file systems answer
+/// by themselves, and on every kernel.
+fn is_fusectl(at: &Path) -> io::Result<bool> {
+    Ok(statfs(at)?.filesystem_type().0 == 0x6573_5543)
+}
+
 /// What it means that a connection has no file, by whether fusectl is mounted.
-fn without_file(source: String, is_mounted: io::Result<Option<bool>>) -> Seen<u32> {
+fn without_file(source: String, is_mounted: io::Result<bool>) -> Seen<u32> {
     Seen::Failed(match is_mounted {
-        Ok(Some(true)) => return Seen::Missing,
-        Ok(Some(false)) => Fault::new(source, (FaultKind::Gone, "the fusectl file system is not mounted")),
-        Ok(None) => Fault::new(
-            source,
-            (FaultKind::Failed, "is not there, and this kernel does not show whether fusectl is mounted"),
-        ),
+        Ok(true) => return Seen::Missing,
+        Ok(false) => Fault::new(source, (FaultKind::Gone, "the fusectl file system is not mounted")),
         Err(error) => {
             let Reason { kind, errno, says } = error.into();
             // The process whose root is read through may have ended.

@@ -203,16 +203,27 @@ fn no_number_costs_nothing_and_an_unknown_one_is_missing() {
     }
 }
 
+/// By what the kernel calls the file system, which older ones tell too.
+#[test]
+fn fusectl_is_known_by_its_magic_number() {
+    assert!(!is_fusectl(Path::new("/sys")).unwrap() && is_fusectl(Path::new("/nothing-here")).is_err());
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let is_mounted =
+        mounts.lines().any(|line| line.contains(" /sys/fs/fuse/connections ") && line.contains(" - fusectl "));
+    let all = Path::new("/sys/fs/fuse/connections");
+    assert!(!all.exists() || is_fusectl(all).unwrap() == is_mounted);
+}
+
 /// A step that mounts it follows from the first only.
 #[test]
 fn that_fusectl_is_not_mounted_is_said_where_that_was_read() {
     let fault = |is_mounted| without_file("waiting".to_owned(), is_mounted).fault().cloned();
-    assert_eq!(fault(Ok(Some(false))).unwrap().kind, FaultKind::Gone);
-    assert_eq!(fault(Ok(Some(true))), None);
+    assert_eq!(fault(Ok(false)).unwrap().kind, FaultKind::Gone);
+    assert_eq!(fault(Ok(true)), None);
     let failed = fault(Err(io::Error::from_raw_os_error(13))).unwrap();
     assert_eq!((failed.kind, failed.errno), (FaultKind::Denied, Some(13)));
-    let (untold, gone) = (fault(Ok(None)).unwrap(), fault(Err(io::ErrorKind::NotFound.into())).unwrap());
-    for fault in [failed, untold, gone] {
+    let gone = fault(Err(io::ErrorKind::NotFound.into())).unwrap();
+    for fault in [failed, gone] {
         assert!(fault.kind != FaultKind::Gone && !fault.says.contains("is not mounted"), "{fault}");
     }
 }

@@ -98,27 +98,30 @@ pub fn search(
     unread += u32::try_from(behind).unwrap_or(u32::MAX);
     loops::backing_files(&spaces, kubelet.ns, &mut searches);
     deep::search(targets, &spaces, &tables, &all, options, &mut searches);
-    spaces.iter().for_each(|space| sockets::relative_in(space, &mut searches));
+    let places = sockets::Places::new(
+        kubelet,
+        tables.iter().map(|namespace| &*namespace.table).find(|table| table.ns == kubelet.ns),
+    );
+    spaces.iter().for_each(|space| sockets::relative_in(space, &places, &mut searches));
+    let kept = kept_namespaces(&tables, searches.kept_namespaces(), &all);
     let mut found = searches.finish(all.group_by_mount_ns().unreadable, unread);
-    let kept = kept_namespaces(&tables, &all);
     found.iter_mut().for_each(|search| search.unsearched_namespaces = kept);
     found
 }
 
-/// How many mount namespaces are kept by a bind mount of them alone. One that is kept by a descriptor only is not seen.
-fn kept_namespaces(tables: &[space::Namespace], all: &ProcessIndex) -> u32 {
-    let mut kept = BTreeSet::new();
+/// How many mount namespaces without a process are kept by a bind mount of them, or by a descriptor of a process that was
+/// looked at.
+fn kept_namespaces(tables: &[space::Namespace], by_descriptor: &BTreeSet<u64>, all: &ProcessIndex) -> u32 {
+    let mut kept = by_descriptor.clone();
     for namespace in tables {
         namespace.table.mounts(|mount| {
             if mount.fs_type() == b"nsfs" {
-                let root = mount.root();
-                let inode = root.strip_prefix(b"mnt:[").and_then(|rest| rest.strip_suffix(b"]"));
-                let inode = inode.and_then(|inode| std::str::from_utf8(inode).ok()?.parse::<u64>().ok());
-                kept.extend(inode.filter(|inode| !all.group_by_mount_ns().pids.contains_key(inode)));
+                kept.extend(scan::mount_namespace(&mount.root()));
             }
             false
         });
     }
+    kept.retain(|inode| !all.group_by_mount_ns().pids.contains_key(inode));
     u32::try_from(kept.len()).unwrap_or(u32::MAX)
 }
 

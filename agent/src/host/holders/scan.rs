@@ -17,6 +17,9 @@ use crate::{
     sys::{self, ProcDir},
 };
 
+/// How the link of a descriptor of a mount namespace begins, and the root of one that is mounted.
+const NAMESPACE: &[u8] = b"mnt:[";
+
 /// Looks at every process of `space`. Descriptors may lead into any of `spaces`: they stay where
 /// they were opened when a process changes its namespace.
 pub(super) fn processes(space: &Space, spaces: &[Space], found: &mut Searches) {
@@ -48,7 +51,7 @@ pub(super) fn processes(space: &Space, spaces: &[Space], found: &mut Searches) {
 /// Those that hold nothing, wherever they live by now, at a fraction of what a close look costs.
 pub(super) fn clear(pids: &[u32], spaces: &[Space], found: &Searches) -> BTreeSet<u32> {
     let places = spaces.iter().flat_map(|space| &space.copies).map(|copy| copy.mount_point.as_bytes());
-    sys::unrelated_pids(pids, &places.collect(), found.end())
+    sys::unrelated_pids(pids, &places.chain([NAMESPACE]).collect(), found.end())
 }
 
 /// By `cwd`, `root` and `exe`. They tell no mount id, so the path must decide.
@@ -77,6 +80,9 @@ pub(super) fn walk(who: &Who<'_>, spaces: &[Space], found: &mut Searches) -> Wal
         if path == sys::IO_URING {
             return registered(who, fd, path, spaces, found);
         }
+        if let Some(namespace) = mount_namespace(path) {
+            return found.kept_namespace(namespace);
+        }
         if !path.starts_with(b"/") || !spaces.iter().any(|space| space.could_hold(path)) {
             return;
         }
@@ -88,6 +94,11 @@ pub(super) fn walk(who: &Who<'_>, spaces: &[Space], found: &mut Searches) -> Wal
     });
     found.walked(who.pid, walk);
     walk
+}
+
+/// The inode in the name of a mount namespace.
+pub(super) fn mount_namespace(name: &[u8]) -> Option<u64> {
+    std::str::from_utf8(name.strip_prefix(NAMESPACE)?.strip_suffix(b"]")?).ok()?.parse().ok()
 }
 
 /// Files that are registered with an io_uring stay open when their descriptors are closed.

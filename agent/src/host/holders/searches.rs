@@ -23,6 +23,8 @@ pub(super) struct Searches {
     at_most: usize,
     /// The processes that were not looked at in time, or have more than is noted.
     cut_off: BTreeSet<u32>,
+    /// The mount namespaces of which somebody has a descriptor.
+    kept_namespaces: BTreeSet<u64>,
 }
 
 /// A process that was seen to hold something.
@@ -38,7 +40,8 @@ pub(super) struct Who<'a> {
 impl Searches {
     /// Nothing is found yet. No descriptor is looked at after `end`, and `at_most` so many holders of a target are kept.
     pub(super) fn new(targets: &[Mount], end: Instant, at_most: usize) -> Self {
-        Searches { searches: targets.iter().map(empty).collect(), end, at_most, cut_off: BTreeSet::new() }
+        let searches = targets.iter().map(empty).collect();
+        Searches { searches, end, at_most, cut_off: BTreeSet::new(), kept_namespaces: BTreeSet::new() }
     }
 
     /// Until when descriptors are looked at.
@@ -49,6 +52,16 @@ impl Searches {
     /// Notes how far the descriptors of a process were looked at.
     pub(super) fn walked(&mut self, pid: u32, walk: Walk) {
         self.cut_off.extend((walk == Walk::CutOff).then_some(pid));
+    }
+
+    /// Notes that a descriptor keeps a mount namespace.
+    pub(super) fn kept_namespace(&mut self, namespace: u64) {
+        self.kept_namespaces.insert(namespace);
+    }
+
+    /// The mount namespaces that are kept by a descriptor.
+    pub(super) fn kept_namespaces(&self) -> &BTreeSet<u64> {
+        &self.kept_namespaces
     }
 
     /// Notes how many processes were looked at on behalf of a target, and how many could not be.

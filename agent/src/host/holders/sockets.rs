@@ -1,7 +1,10 @@
 //! Unix sockets that are bound to a name in a target: the socket holds the mount, and its
 //! descriptor's link shows only a number.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Component,
+};
 
 use super::{
     searches::{Searches, Who, facts},
@@ -9,11 +12,13 @@ use super::{
 };
 use crate::{
     host::{
+        HostRoot,
         descriptors::{self, Walk},
-        mounts::living,
+        mounts::{Table, living},
         socket_list,
+        tree::Tree,
     },
-    observation::{HostPath, How, RelativeSocket},
+    observation::{HostPath, How, MountTable, RelativeSocket, is_path_within},
     sys::{self, ProcDir},
 };
 
@@ -52,8 +57,9 @@ pub(super) fn bound_in(space: &Space, found: &mut Searches) {
 }
 
 /// Notes the sockets of `space` with relative names. One list is read per network namespace; descriptors only where there
-/// are such names, which is rare.
-pub(super) fn relative_in(space: &Space, found: &mut Searches) {
+/// are such names, which is rare. Which file a socket is bound to `sock_diag` would tell (`UDIAG_SHOW_VFS`), but only in the
+/// network namespace of whoever asks: into another one this agent may not go (`setns` needs CAP_SYS_ADMIN).
+pub(super) fn relative_in(space: &Space, places: &Places<'_>, found: &mut Searches) {
     // Who holds a copy that nothing ties to the kubelet's keeps no `umount` from doing its work.
     let tied = space.copies.iter().filter(|copy| super::blocks(copy.kind));
     let targets: BTreeSet<usize> = tied.map(|copy| copy.target).collect();
@@ -70,17 +76,62 @@ pub(super) fn relative_in(space: &Space, found: &mut Searches) {
     if names.is_empty() {
         return;
     }
+    let (mut bound, mut placed) = (Vec::new(), BTreeSet::new());
     for pid in &space.pids {
-        let Ok((dir, ns)) = living(*pid) else { continue };
-        let mut bound = Vec::new();
+        let Ok((dir, _)) = living(*pid) else { continue };
         descriptors::walk(&dir, found.end(), |fd, link| {
-            let name = socket_list::inode(link).and_then(|inode| names.get(&inode));
-            bound.extend(name.map(|name| (fd, name.clone())));
+            let Some(inode) = socket_list::inode(link) else { return };
+            let Some(name) = names.get(&inode) else { return };
+            // Of two sockets with one name the file is that of either.
+            let is_single = names.values().filter(|other| *other == name).count() == 1;
+            if is_single && places.is_beside(&dir, name, space) {
+                placed.insert(inode);
+            }
+            bound.push((*pid, fd, inode));
         });
-        let Some((fd, name)) = bound.into_iter().next() else { continue };
-        let Some((stat, leader, owner)) = facts(&Who { pid: *pid, dir: &dir, ns }) else { continue };
+    }
+    bound.retain(|(_, _, inode)| !placed.contains(inode));
+    bound.dedup_by_key(|(pid, ..)| *pid);
+    for (pid, fd, inode) in bound {
+        let (Ok((dir, ns)), Some(name)) = (living(pid), names.get(&inode).cloned()) else { continue };
+        let Some((stat, leader, owner)) = facts(&Who { pid, dir: &dir, ns }) else { continue };
         let (start_ticks, state) = (leader.start_ticks, stat.state);
-        let socket = RelativeSocket { pid: *pid, start_ticks, comm: leader.comm, state, fd, name, owner };
+        let socket = RelativeSocket { pid, start_ticks, comm: leader.comm, state, fd, name, owner };
         targets.iter().for_each(|target| found.relative_socket(*target, &socket));
+    }
+}
+
+/// Where files of the kubelet's mount namespace may be looked at.
+pub(super) struct Places<'a> {
+    view: HostRoot,
+    ns: u64,
+    table: Option<&'a Table>,
+}
+
+impl<'a> Places<'a> {
+    /// With the whole table of that namespace, if it could be read.
+    pub(super) fn new(kubelet: &MountTable, table: Option<&'a Table>) -> Self {
+        let table = table.filter(|table| table.fault().is_none());
+        Places { view: HostRoot::new(format!("/proc/{}/root", kubelet.through_pid)), ns: kubelet.ns, table }
+    }
+
+    /// Whether there is a socket of this name in the working directory of a process, outside of the copies: a daemon that
+    /// binds a relative name mostly stays where it has done so. That nobody has bound it elsewhere and made this file
+    /// since is not proven, but it names no holder.
+    fn is_beside(&self, dir: &ProcDir, name: &HostPath, space: &Space) -> bool {
+        let Some(table) = self.table.filter(|_| self.ns == space.ns) else { return false };
+        let is_plain = name.as_path().components().all(|part| matches!(part, Component::Normal(_)));
+        let Some(cwd) = dir.link("cwd").ok().filter(|_| is_plain) else { return false };
+        let path = HostPath::new(cwd).join(name.as_path());
+        let Some(parent) = path.as_path().parent().map(|parent| HostPath::from(parent.to_owned())) else {
+            return false;
+        };
+        if space.could_hold(path.as_bytes()) {
+            return false;
+        }
+        let mounts = table.mounts(|mount| is_path_within(path.as_bytes(), &mount.mount_point())).mounts;
+        let tree = Tree::open(&self.view, &parent, &mounts);
+        let facts = tree.get().and_then(|tree| tree.facts(&path).get().cloned());
+        facts.is_some_and(|facts| !facts.is_file && !facts.is_directory)
     }
 }

@@ -154,6 +154,28 @@ fn a_socket_bound_by_a_relative_name_may_be_one() {
     assert!(stage.umount_is_busy());
 }
 
+/// As daemons of the host do: one of them is no reason to doubt each answer of the node.
+#[test]
+fn a_relative_socket_whose_file_lies_beside_its_process_is_none() {
+    let mut stage = Stage::new();
+    let script = format!(
+        "import os,socket,time; os.chdir(\"{0}\"); s=socket.socket(socket.AF_UNIX); s.bind(\"else/s\"); \
+         open(\"ready\",\"w\").close(); time.sleep(1000)",
+        stage.base
+    );
+    let pid = stage.ns.spawn(&format!("python3 -c '{script}'"));
+    stage.await_file(&format!("{}/ready", stage.base));
+    let is_known = |stage: &mut Stage| stage.search().relative_sockets.iter().any(|socket| socket.pid == pid);
+    assert!(!is_known(&mut stage));
+    // Its file is gone: it may have been bound elsewhere.
+    let file = format!("{}/else/s", stage.base);
+    stage.ns.run(&format!("rm {file}"));
+    assert!(is_known(&mut stage));
+    // A file that is no socket is not its own.
+    stage.ns.run(&format!("touch {file}"));
+    assert!(is_known(&mut stage));
+}
+
 /// Nothing ties its copy of the volume to the kubelet's.
 #[test]
 fn a_relative_socket_in_a_private_namespace_keeps_no_volume() {
@@ -183,6 +205,23 @@ fn a_namespace_that_a_bind_mount_keeps_is_not_searched() {
     ));
     assert_eq!(status, 0, "{output}");
     assert_eq!(stage.search().unsearched_namespaces, before + 1);
+}
+
+/// Whoever made it has ended, and another process has it open.
+#[test]
+fn a_namespace_that_a_descriptor_keeps_is_not_searched() {
+    let mut stage = Stage::new();
+    let before = stage.search().unsearched_namespaces;
+    let script = format!(
+        "import os,subprocess,time; p=subprocess.Popen([\"unshare\",\"--mount\",\"sleep\",\"1000\"]); \
+         own=os.readlink(\"/proc/self/ns/mnt\"); other=\"/proc/%d/ns/mnt\" % p.pid\n\
+         while os.readlink(other)==own: time.sleep(.01)\n\
+         f=os.open(other,os.O_RDONLY); p.kill(); p.wait(); open(\"{0}/ready\",\"w\").close(); time.sleep(1000)",
+        stage.base
+    );
+    let pid = stage.ns.spawn(&format!("python3 -c '{script}'"));
+    stage.await_file(&format!("{}/ready", stage.base));
+    assert_eq!(stage.search().unsearched_namespaces, before + 1, "pid {pid}");
 }
 
 /// Its descriptor is closed.
@@ -258,6 +297,30 @@ fn a_loop_device_with_a_backing_file_inside() {
     let holder = only(&outcome);
     assert_eq!((holder.pid, holder.copy, busy), (0, CopyKind::Original, true));
     assert_eq!(holder.how, How::Loop { device: made.trim().to_owned(), file: file.as_str().into() });
+}
+
+#[test]
+fn a_file_that_is_swapped_to() {
+    let mut stage = Stage::new();
+    let at = format!("{}/else", stage.base);
+    let (output, status) = stage.ns.attempt(&format!(
+        "truncate -s 16M {at}.image && mkfs.ext4 -q {at}.image && mount -o loop {at}.image {at} && \
+         dd if=/dev/zero of={at}/file bs=4k count=16 && chmod 600 {at}/file && mkswap {at}/file && swapon {at}/file"
+    ));
+    if status != 0 {
+        return skip(&format!("no swap: {output}"));
+    }
+    let mut reader = MountReader::new(stage.base.as_str().into());
+    let table = reader.kubelet(stage.ns.pid()).get().cloned().unwrap();
+    let mount = table.mounts.iter().find(|mount| mount.mount_point.as_str() == Some(&at)).cloned();
+    let outcome = mount.map(|mount| search(&[mount], &table, &mut reader, &Options::default()));
+    let busy = stage.ns.attempt(&format!("umount {at}")).1 != 0;
+    // Before anything can fail: it is the whole machine's.
+    stage.ns.run(&format!("swapoff {at}/file"));
+    let outcome = outcome.unwrap().remove(0);
+    let holder = only(&outcome);
+    assert_eq!((holder.pid, holder.copy, busy), (0, CopyKind::Original, true));
+    assert_eq!(holder.how, How::Swap(format!("{at}/file").as_str().into()));
 }
 
 #[test]
