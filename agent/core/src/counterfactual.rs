@@ -150,6 +150,7 @@ fn share(seen: &Observation, candidate: &Candidate) -> Observation {
         writable: Vec::new(),
         mount_copies: seen.mount_copies.clone(),
         csi: seen.csi.clone(),
+        dra_drivers: seen.dra_drivers.clone(),
         kubelet_counters: seen.kubelet_counters.clone(),
         staging: Vec::new(),
         volumes_changed_ms: Seen::Missing,

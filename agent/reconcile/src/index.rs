@@ -79,7 +79,14 @@ pub struct NodeInfo {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// A pod is to go, and its deadline is then.
-    Terminating(PodUid, Instant),
+    Terminating {
+        /// The pod.
+        uid: PodUid,
+        /// Its deadline.
+        deadline: Instant,
+        /// Whether a CSI or DRA driver may have to give something back.
+        needs_drivers: bool,
+    },
     /// A pod that was to go has changed: its phase or its finalizers.
     Updated(PodUid),
     /// A pod that was to go is gone.
@@ -245,9 +252,10 @@ fn reckon(deletion: Deletion, now: Instant) -> Instant {
 
 fn change(before: Option<&IndexedPod>, now: &IndexedPod) -> Option<Change> {
     let uid = now.pod.uid.clone();
+    let needs_drivers = !now.pod.volume_claims.is_empty() || !now.pod.claims.is_empty();
     match (before.and_then(|before| before.deadline), now.deadline) {
-        (None, Some(deadline)) => Some(Change::Terminating(uid, deadline)),
-        (Some(old), Some(new)) if old != new => Some(Change::Terminating(uid, new)),
+        (None, Some(deadline)) => Some(Change::Terminating { uid, deadline, needs_drivers }),
+        (Some(old), Some(deadline)) if old != deadline => Some(Change::Terminating { uid, deadline, needs_drivers }),
         (Some(_), Some(_)) => before
             .is_some_and(|before| before.pod.phase != now.pod.phase || before.pod.finalizers != now.pod.finalizers)
             .then_some(Change::Updated(uid)),
@@ -287,7 +295,7 @@ mod tests {
         let terminating = pod(Some(moment(30)));
         assert_eq!(
             index.take(WatchEvent::Apply(terminating.clone()), moment(0)),
-            [Change::Terminating(uid.clone(), moment(30))]
+            [Change::Terminating { uid: uid.clone(), deadline: moment(30), needs_drivers: false }]
         );
         assert!(index.take(WatchEvent::Apply(terminating.clone()), moment(1)).is_empty());
         let failed = ApiPod { phase: "Succeeded".into(), ..terminating };

@@ -30,6 +30,8 @@ pub struct Intervals {
 /// What is planned for one pod.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
+    /// When the kubelet's counters are read for the first time: what grows from then on is of this pod.
+    baseline: Option<Duration>,
     at: Duration,
     then: Duration,
     /// Whether a scan has seen it since its deadline.
@@ -69,13 +71,16 @@ impl Schedule {
         }
     }
 
-    /// A pod is to go by `deadline`.
-    pub fn terminating(&mut self, uid: PodUid, deadline: Instant, now: Instant) {
+    /// A pod is to go by `deadline`. One that needs drivers is also scanned at its deadline.
+    pub fn terminating(&mut self, uid: PodUid, deadline: Instant, needs_drivers: bool, now: Instant) {
         let first = self.intervals.first.mul_f64(1.0 + 0.1 * self.random.f64());
         // One whose deadline passed long ago is scanned with the next scan.
         let at = (deadline.steady + first).max(now.steady);
-        self.pods
-            .insert(uid, Plan { at, then: self.intervals.next, scanned: false, seen: Duration::ZERO, asked: None });
+        let baseline = Some(deadline.steady).filter(|at| needs_drivers && *at >= now.steady);
+        self.pods.insert(
+            uid,
+            Plan { baseline, at, then: self.intervals.next, scanned: false, seen: Duration::ZERO, asked: None },
+        );
     }
 
     /// Something about a pod that is to go has changed.
@@ -100,7 +105,7 @@ impl Schedule {
     /// Pods that hold something here and that the API server does not name.
     pub fn follow(&mut self, uid: &PodUid, now: Instant) {
         let at = now.steady + self.around(self.intervals.next);
-        let plan = Plan { at, then: self.intervals.next, scanned: true, seen: now.steady, asked: None };
+        let plan = Plan { baseline: None, at, then: self.intervals.next, scanned: true, seen: now.steady, asked: None };
         self.pods.entry(uid.clone()).or_insert(plan);
     }
 
@@ -122,7 +127,7 @@ impl Schedule {
 
     /// When the next scan is due.
     pub fn next(&self) -> Duration {
-        let pods = self.pods.values().map(|plan| plan.at).min();
+        let pods = self.pods.values().map(|plan| plan.baseline.unwrap_or(plan.at).min(plan.at)).min();
         pods.map_or(self.sweep, |pods| pods.min(self.sweep)).max(self.rest_until)
     }
 
@@ -135,6 +140,7 @@ impl Schedule {
         }
         self.asked = None;
         let longest = self.intervals.longest;
+        self.pods.values_mut().for_each(|plan| _ = plan.baseline.take_if(|at| *at <= began.steady));
         for plan in self.pods.values_mut().filter(|plan| plan.scanned || plan.at <= began.steady) {
             if plan.asked.take().is_some_and(|asked| asked > began.steady) {
                 continue;
@@ -189,12 +195,24 @@ mod tests {
     fn the_first_look_comes_after_the_deadline_and_the_rest_grow_apart() {
         let mut schedule = Schedule::new(INTERVALS, 7, moment(0));
         run(&mut schedule, 0, 62);
-        schedule.terminating(uid(1), moment(100), moment(62));
+        schedule.terminating(uid(1), moment(100), false, moment(62));
         let scans = run(&mut schedule, 62, 3_600);
         assert!((115..=120).contains(&scans[0]), "{scans:?}");
         let gaps: Vec<u64> = scans.windows(2).map(|pair| pair[1] - pair[0]).collect();
         assert!((25..=35).contains(&gaps[0]) && gaps.iter().all(|gap| *gap <= 346), "{gaps:?}");
         assert!(gaps.len() < 25, "{gaps:?}");
+    }
+
+    #[test]
+    fn one_that_needs_drivers_is_scanned_at_its_deadline_too() {
+        let mut schedule = Schedule::new(INTERVALS, 7, moment(0));
+        run(&mut schedule, 0, 62);
+        schedule.terminating(uid(1), moment(100), true, moment(62));
+        let scans = run(&mut schedule, 62, 140);
+        assert!(matches!(scans[..], [100, 115..=117]), "{scans:?}");
+        // It was due before the agent was there.
+        schedule.terminating(uid(1), moment(100), true, moment(140));
+        assert_eq!(run(&mut schedule, 140, 150), [140]);
     }
 
     #[test]
@@ -208,7 +226,7 @@ mod tests {
     fn many_pods_at_once_are_one_scan() {
         let mut schedule = Schedule::new(INTERVALS, 7, moment(0));
         run(&mut schedule, 0, 20);
-        (0..500).for_each(|number| schedule.terminating(uid(number), moment(20), moment(20)));
+        (0..500).for_each(|number| schedule.terminating(uid(number), moment(20), false, moment(20)));
         let scans = run(&mut schedule, 20, 60);
         assert!(scans.len() <= 4, "{scans:?}");
     }
@@ -216,7 +234,7 @@ mod tests {
     #[test]
     fn a_slow_look_is_not_repeated_at_once() {
         let mut schedule = Schedule::new(INTERVALS, 7, moment(0));
-        schedule.terminating(uid(1), moment(0), moment(0));
+        schedule.terminating(uid(1), moment(0), false, moment(0));
         schedule.scanned(Duration::from_secs(3), moment(97), moment(100));
         schedule.changed(&uid(1), moment(101));
         assert_eq!(schedule.next(), moment(160).steady);
@@ -225,7 +243,7 @@ mod tests {
     #[test]
     fn a_change_is_looked_at_once_and_an_end_too() {
         let mut schedule = Schedule::new(INTERVALS, 7, moment(0));
-        schedule.terminating(uid(1), moment(0), moment(0));
+        schedule.terminating(uid(1), moment(0), false, moment(0));
         schedule.changed(&uid(1), moment(1));
         assert!(schedule.next() >= moment(15).steady.min(schedule.sweep), "it is on its way");
         schedule.scanned(Duration::ZERO, moment(100), moment(100));

@@ -1,10 +1,6 @@
 //! The talker's side.
 
-use std::{
-    cell::{OnceCell, RefCell},
-    path::PathBuf,
-    time::Duration,
-};
+use std::{cell::OnceCell, path::PathBuf, time::Duration};
 
 use tokio::{net::UnixStream, time::Instant};
 
@@ -13,12 +9,8 @@ use super::message::{
 };
 use crate::{
     frame,
-    host::{
-        api::{ApiAnswer, ApiQuestion, Conversation, CounterHistory, Credentials},
-        kubelet::KubeletListener,
-    },
-    observation::{Fault, FaultKind, HostPath, KubeletCounters, Reason, Seen, Source},
-    sys,
+    host::api::{ApiAnswer, ApiQuestion, Conversation, CounterHistory, Credentials},
+    observation::{Fault, FaultKind, HostPath, Reason, Seen, Source},
 };
 
 /// Between two tries to connect.
@@ -32,14 +24,14 @@ pub struct Client {
     node: Option<String>,
     credentials: Option<Credentials>,
     api: OnceCell<Result<Conversation, Fault>>,
-    counters: RefCell<CounterHistory>,
+    counters: CounterHistory,
 }
 
 impl Client {
     /// Asks nothing yet. What the reader wants to know of the API server is asked with these credentials, and of
     /// this node only.
     pub fn new(socket: PathBuf, patience: Duration, node: Option<String>, credentials: Option<Credentials>) -> Self {
-        Client { socket, patience, node, credentials, api: OnceCell::new(), counters: RefCell::default() }
+        Client { socket, patience, node, credentials, api: OnceCell::new(), counters: CounterHistory::default() }
     }
 
     /// Has the node scanned. However long it takes: a scan that hangs is not over.
@@ -85,26 +77,13 @@ impl Client {
             (Err(fault), ApiQuestion::Pods(_)) => ApiAnswer::Pods(Seen::Failed(fault.clone())),
             (Err(fault), ApiQuestion::Volumes(_)) => ApiAnswer::Volumes(Seen::Failed(fault.clone())),
             (Ok(api), ApiQuestion::KubeletCounters { listener, volumes }) => {
-                ApiAnswer::KubeletCounters(self.kubelet_counters(api, listener, volumes).await)
+                let node = self.node.as_deref().unwrap_or_default();
+                ApiAnswer::KubeletCounters(self.counters.read(api, node, listener, volumes).await)
             }
             (Err(fault), ApiQuestion::KubeletCounters { .. }) => {
                 ApiAnswer::KubeletCounters(Seen::Failed(fault.clone()))
             }
         }
-    }
-
-    async fn kubelet_counters(
-        &self,
-        api: &Conversation,
-        listener: KubeletListener,
-        volumes: Vec<String>,
-    ) -> Seen<KubeletCounters> {
-        if let Some(refused) = self.counters.borrow().refused(sys::now_ms()) {
-            return Seen::Failed(refused);
-        }
-        let kubelet = listener.kubelet;
-        let read = api.kubelet_counters(self.node.as_deref().unwrap_or_default(), listener).await;
-        self.counters.borrow_mut().add(kubelet, volumes, read)
     }
 
     fn fault(&self, reason: impl Into<Reason>) -> Fault {

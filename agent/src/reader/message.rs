@@ -39,6 +39,9 @@ pub struct Scan {
     /// As [`scan::Options::before`](crate::host::scan::Options::before).
     #[serde(default)]
     pub before: bool,
+    /// As [`scan::Options::watches_counters`](crate::host::scan::Options::watches_counters).
+    #[serde(default)]
+    pub watches_counters: bool,
     /// As [`scan::Options::probe_fuse`](crate::host::scan::Options::probe_fuse).
     pub probe_fuse: bool,
     /// As [`scan::Options::list_all`](crate::host::scan::Options::list_all).

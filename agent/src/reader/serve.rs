@@ -107,6 +107,7 @@ async fn scan_for(
         relay: Some(relay),
         only: asked.only,
         before: asked.before,
+        watches_counters: asked.watches_counters,
         probe_fuse: asked.probe_fuse,
         list_all: asked.list_all,
         ..look.clone()

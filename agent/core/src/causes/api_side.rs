@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Placeholder, cause};
 
-use super::{finding_builder::pod_finding, kubelet_operations};
+use super::finding_builder::pod_finding;
 use crate::{
     observation::ApiPod,
     view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS},
@@ -113,22 +113,6 @@ pub fn is_open(phase: &str) -> bool {
     !matches!(phase, "Succeeded" | "Failed" | "")
 }
 
-/// Devices (DRA) are still prepared for the pod.
-pub fn devices(view: &PodView) -> Option<Finding> {
-    let holds = view.seen.node.dra_pods.get()?.contains(view.uid());
-    if !holds {
-        return None;
-    }
-    let claims = view.api.map(|pod| pod.claims.join(", ")).unwrap_or_default();
-    let draft = pod_finding(view, &cause::DRA_DRIVER_GONE, Some(Gate::DevicesUnprepared), &[])
-        .probable("whether the DRA driver is gone or refuses")
-        .blame(format!("resource claims {claims}"), "the kubelet has not been able to unprepare them")
-        .evidence("dra_manager_state", "still lists this pod")
-        .name_if(Placeholder::Claim, (!claims.is_empty()).then_some(claims))
-        .root(view.uid());
-    Some(kubelet_operations::add_evidence(view, kubelet_operations::unprepare(view).as_ref(), draft).finish())
-}
-
 #[cfg(test)]
 mod tests {
     use crate::test_prelude::*;
@@ -170,20 +154,5 @@ mod tests {
         let mut seen = sample::deleted();
         sample::set_phase(&mut seen, "Running");
         assert_eq!(causes(&seen), ["StatusNotReported"]);
-    }
-
-    #[test]
-    fn devices_of_a_driver_that_is_gone() {
-        let mut seen = sample::deleted();
-        sample::set_phase(&mut seen, "Running");
-        seen.node.dra_pods = Seen::Seen(vec![sample::pod().uid]);
-        assert_eq!(causes(&seen), ["DraDriverGone"]);
-        let steps = |seen: &Observation| {
-            let finding = crate::gates::judge(seen).pods.remove(0).findings.remove(0);
-            serde_json::to_string(&finding.remedy.steps).unwrap()
-        };
-        assert!(!steps(&seen).contains("See which driver"), "no claim is known");
-        seen.api.get_mut().unwrap().pods[0].claims = vec!["gpu-1".into()];
-        assert!(steps(&seen).contains("See which driver the claim gpu-1 was allocated from"));
     }
 }

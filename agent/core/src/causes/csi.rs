@@ -240,16 +240,39 @@ pub fn is_awaited(findings: &[Finding]) -> bool {
     !findings.is_empty() && findings.iter().all(|finding| finding.cause.id == cause::CSI_DRIVER_BACK.id)
 }
 
+/// Nothing holds the mount, and all that its driver is known to answer are errors.
+pub fn answers_errors(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]) -> Option<Finding> {
+    let VolData::Read(data) = &volume.vol_data else { return None };
+    let tries = kubelet_operations::unpublish(view, &data.driver).filter(|tries| tries.failure().is_some())?;
+    let (held, _) = describe::missing_holder(view.holders(&mount.mount_point));
+    let draft = pod_finding(view, &cause::CSI_UNPUBLISH_FAILS, VOLUMES, head).link(describe::mount(mount), held);
+    Some(fails(view, volume, Some(&tries), failure_state(volume, Some(&tries)), draft))
+}
+
+/// What is known of the driver's answer as long as nothing shows that it fails, and how its calls end.
+pub fn answer<'a>(view: &PodView<'a>, volume: &VolumeDir) -> Option<(Option<String>, Option<Tries<'a>>)> {
+    let VolData::Read(data) = &volume.vol_data else { return None };
+    let driver = describe::csi_driver(&data.driver).text;
+    let tries = kubelet_operations::unpublish(view, &data.driver);
+    let says = match &tries {
+        None => Some(format!("which answer {driver} gives is not visible")),
+        Some(tries) => tries.unanswered_ms().map(|ms| {
+            format!("{driver} has answered no NodeUnpublishVolume in the last {}", findings::duration(ms / 1000))
+        }),
+    };
+    Some((says, tries))
+}
+
 /// Registered and alive, nothing holds the mount, and it is still there: the driver answered OK
 /// and left it (then nobody will ever try again), or it keeps failing, which only the kubelet's counters tell.
 pub fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]) -> Option<Finding> {
     let VolData::Read(data) = &volume.vol_data else { return None };
+    let failing = answers_errors(view, volume, mount, head);
+    if failing.is_some() {
+        return failing;
+    }
     let tries = kubelet_operations::unpublish(view, &data.driver);
     let (held, searched) = describe::missing_holder(view.holders(&mount.mount_point));
-    if tries.as_ref().is_some_and(|tries| tries.failure().is_some()) {
-        let draft = pod_finding(view, &cause::CSI_UNPUBLISH_FAILS, VOLUMES, head).link(describe::mount(mount), held);
-        return Some(fails(view, volume, tries.as_ref(), failure_state(volume, tries.as_ref()), draft));
-    }
     let (state, lacks) = match tries.as_ref().is_some_and(Tries::only_succeeds) {
         true => (
             "answered OK to NodeUnpublishVolume, and the target is still mounted",

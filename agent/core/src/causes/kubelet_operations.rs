@@ -3,16 +3,16 @@
 //! They name a driver or a plugin and no pod. So one that grows proves something of a volume only while no other
 //! volume of that driver is to be unmounted on the node.
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
-use findings::{FindingBuilder, duration};
+use findings::{FindingBuilder, PodUid, duration};
 
 use crate::{
     observation::{
-        ApiPod, Counter, CounterRead, FaultKind, HostPath, Observation, Operation, PodDir, Question, Seen, VolData,
-        VolumeDir,
+        ApiPod, Counter, CounterRead, FaultKind, HostPath, KubeletCounters, Observation, Operation, PodDir, Question,
+        Seen, VolData, VolumeDir,
     },
-    view::{PodView, UNMOUNT_RETRY_MS},
+    view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS},
 };
 
 const METRICS: &str = "/metrics of the kubelet";
@@ -61,7 +61,8 @@ pub fn unpublish<'a>(view: &PodView<'a>, driver: &str) -> Option<Tries<'a>> {
         let linked = dir.devices.iter().filter(|link| is_block_of_csi(link) && !is_published(link));
         linked.count() + dir.published.iter().filter(|one| is_its(one)).count()
     };
-    tries(view, format!("NodeUnpublishVolume of {}", findings::clean(driver, 80)), is_its_call, is_its, blocks)
+    let what = format!("NodeUnpublishVolume of {}", findings::clean(driver, 80));
+    tries(view, what, is_its_call, is_only(view, is_its, blocks))
 }
 
 /// The kubelet's unmounts of volumes like this one.
@@ -73,14 +74,28 @@ pub fn unmount<'a>(view: &PodView<'a>, volume: &VolumeDir) -> Option<Tries<'a>> 
     let is_its = |other: &VolumeDir| other.plugin == volume.plugin;
     let is_unmount = |of: &Operation| matches!(of, Operation::Storage { plugin: of, name } if *of == plugin && name == "volume_unmount");
     // A raw block volume is unmapped, which is counted apart.
-    tries(view, format!("volume_unmount of {}", findings::clean(&plugin, 120)), is_unmount, is_its, |_| 0)
+    let what = format!("volume_unmount of {}", findings::clean(&plugin, 120));
+    tries(view, what, is_unmount, is_only(view, is_its, |_| 0))
 }
 
-/// The answers of DRA drivers to `NodeUnprepareResources`.
-pub fn unprepare<'a>(view: &PodView<'a>) -> Option<Tries<'a>> {
-    let is_unprepare =
-        |of: &Operation| matches!(of, Operation::Dra { method, .. } if method.ends_with("/NodeUnprepareResources"));
-    tries(view, "NodeUnprepareResources".to_owned(), is_unprepare, |_| false, |_| 0)
+/// The answers of this DRA driver to `NodeUnprepareResources`.
+pub fn unprepare<'a>(view: &PodView<'a>, driver: &str) -> Option<Tries<'a>> {
+    let is_its = |of: &Operation| matches!(of, Operation::Dra { driver: of, method } if of == driver && method.ends_with("/NodeUnprepareResources"));
+    let what = format!("NodeUnprepareResources of {}", findings::clean(driver, 80));
+    tries(view, what, is_its, is_only_with_devices(view))
+}
+
+/// How the release of a pod's devices has ended, of all pods of the node.
+pub fn release_of_devices<'a>(view: &PodView<'a>) -> Option<Tries<'a>> {
+    let is_release = |of: &Operation| matches!(of, Operation::Devices { name } if name == "UnprepareResources");
+    tries(view, "UnprepareResources of all pods".to_owned(), is_release, is_only_with_devices(view))
+}
+
+/// Whether no other pod whose devices are to be released has any.
+fn is_only_with_devices(view: &PodView) -> bool {
+    let pods = view.seen.node.dra_claims.iter().flat_map(|claim| &claim.pods);
+    let ending: BTreeSet<&PodUid> = pods.filter(|uid| is_ending(view.seen, uid)).collect();
+    ending.len() == 1 && ending.contains(view.uid())
 }
 
 /// `volumeDevices/kubernetes.io~csi/<name>`.
@@ -92,10 +107,8 @@ fn tries<'a>(
     view: &PodView<'a>,
     what: String,
     is_meant: impl Fn(&Operation) -> bool,
-    is_like: impl Fn(&VolumeDir) -> bool,
-    blocks_like: impl Fn(&PodDir) -> usize,
+    is_only: bool,
 ) -> Option<Tries<'a>> {
-    let is_only = is_only(view, is_like, blocks_like);
     let read = view.kubelet_counters().get()?;
     let meant = |read: &'a CounterRead| read.counters.iter().filter(|counter| is_meant(&counter.of));
     let before = |now: &Counter| {
@@ -141,6 +154,12 @@ impl Tries<'_> {
     /// Whether it has failed between the two looks, and nothing of the kind has succeeded.
     pub fn fails_now(&self) -> bool {
         self.has_grown() && self.failure().is_some()
+    }
+
+    /// For how long no call has returned, of a kind that has never failed: between two tries that fail there is a pause.
+    pub fn unanswered_ms(&self) -> Option<u64> {
+        let has_failed = self.outcomes.iter().any(Outcome::is_failure);
+        self.window_ms.filter(|window_ms| *window_ms >= RETRY_WINDOW_MS && !self.has_grown() && !has_failed)
     }
 
     /// Since when what is counted is known to be new, in milliseconds since the epoch.
@@ -191,7 +210,7 @@ pub fn add_evidence(view: &PodView, tries: Option<&Tries<'_>>, draft: FindingBui
         (Some(tries), _) => draft.evidence(METRICS, tries.says()),
         (None, Seen::Failed(fault)) if fault.kind == FaultKind::Denied => {
             let lacks =
-                "may not be read: with the right to get nodes/metrics the answers of drivers would be known here";
+                "not readable: allow get on nodes/metrics, or read the kubelet's log, to see what drivers answer";
             draft.evidence(METRICS, lacks)
         }
         (None, Seen::Failed(fault)) => draft.evidence(METRICS, &fault.says),
@@ -199,11 +218,22 @@ pub fn add_evidence(view: &PodView, tries: Option<&Tries<'_>>, draft: FindingBui
     }
 }
 
+/// Whether a second reading a few seconds later may show that calls of drivers fail just now.
+pub fn may_grow(counters: &KubeletCounters) -> bool {
+    let has_failed = |counter: &Counter| match &counter.of {
+        Operation::Csi { method, .. } => method.ends_with("/NodeUnpublishVolume") && counter.outcome != "OK",
+        Operation::Dra { method, .. } => method.ends_with("/NodeUnprepareResources") && counter.outcome != "OK",
+        Operation::Devices { name } => name == "UnprepareResources" && counter.outcome != "success",
+        Operation::Storage { .. } => false,
+    };
+    counters.earlier.is_none() && counters.last.counters.iter().any(has_failed)
+}
+
 /// Whether no other volume like this one is to be unmounted on the node.
 fn is_only(view: &PodView, is_like: impl Fn(&VolumeDir) -> bool, blocks_like: impl Fn(&PodDir) -> usize) -> bool {
     let Some(dirs) = view.seen.pod_dirs.get() else { return false };
     let mut like = 0;
-    for dir in dirs.iter().filter(|dir| is_ending(view.seen, dir)) {
+    for dir in dirs.iter().filter(|dir| is_ending(view.seen, &dir.uid)) {
         view.seen.is_settled(Question::PodVolumes(dir.uid.clone()));
         let Some(volumes) = dir.volumes.get() else { return false };
         like += volumes.iter().filter(|volume| !volume.is_only_a_husk() && is_like(volume)).count();
@@ -212,9 +242,9 @@ fn is_only(view: &PodView, is_like: impl Fn(&VolumeDir) -> bool, blocks_like: im
     like == 1
 }
 
-/// Whether the volumes of its pod are to be unmounted: the pod is deleted, has ended, or is not known any more.
-fn is_ending(seen: &Observation, dir: &PodDir) -> bool {
-    let pod = seen.api.get().and_then(|api| api.pods.iter().find(|pod| pod.uid == dir.uid));
+/// Whether the volumes and devices of this pod are to be given back: the pod is deleted, has ended, or is not known any more.
+fn is_ending(seen: &Observation, uid: &PodUid) -> bool {
+    let pod = seen.api.get().and_then(|api| api.pods.iter().find(|pod| pod.uid == *uid));
     let stays = |pod: &ApiPod| pod.deletion.is_none() && !matches!(pod.phase.as_str(), "Succeeded" | "Failed");
     !pod.is_some_and(stays)
 }
@@ -222,7 +252,8 @@ fn is_ending(seen: &Observation, dir: &PodDir) -> bool {
 /// The volumes that are to be unmounted on the node, as far as they are known: while these stay the same, what the
 /// counters say at two times is of them.
 pub fn to_be_unmounted(seen: &Observation) -> Vec<String> {
-    let dirs: Vec<&PodDir> = seen.pod_dirs.get().into_iter().flatten().filter(|dir| is_ending(seen, dir)).collect();
+    let dirs: Vec<&PodDir> =
+        seen.pod_dirs.get().into_iter().flatten().filter(|dir| is_ending(seen, &dir.uid)).collect();
     let volumes = dirs.iter().flat_map(|dir| dir.volumes.get().into_iter().flatten().map(move |volume| (dir, volume)));
     let mut names: Vec<String> =
         volumes.map(|(dir, volume)| format!("{}/{}/{}", dir.uid, volume.plugin, volume.name)).collect();
@@ -378,6 +409,86 @@ mod tests {
         assert_ne!(super::to_be_unmounted(&seen), before);
     }
 
+    /// Within the first two minutes, with the pod's deadline 20 s ago.
+    fn young() -> Observation {
+        let mut seen = sample::mounted("ext4");
+        sample::set_deadline(&mut seen, sample::NOW - 20_000, 30);
+        seen
+    }
+
+    #[test]
+    fn a_driver_that_fails_is_stuck_at_once_where_it_was_counted_since_the_deadline() {
+        let mut seen = young();
+        let at_deadline = |count: u64| read(sample::NOW - 20_000, &[("OK", 3), ("Internal", count)]);
+        let last = read(sample::NOW, &[("OK", 3), ("Internal", 9)]);
+        seen.kubelet_counters = Seen::Seen(KubeletCounters { last: last.clone(), earlier: Some(at_deadline(4)) });
+        assert_eq!((causes(&seen), finding(&seen).confidence), (vec!["CsiUnpublishFails"], Confidence::Proven));
+        assert_eq!(sample::verdict(&seen), findings::Verdict::Stuck);
+        // Nothing has failed since: it may be of another volume.
+        seen.kubelet_counters = Seen::Seen(KubeletCounters { last: last.clone(), earlier: Some(at_deadline(9)) });
+        assert_eq!(causes(&seen), ["VolumeMountedNoHolder"]);
+        assert_eq!(sample::verdict(&seen), findings::Verdict::Progressing);
+        assert!(says(&seen).contains("Internal 9 times, OK 3 times"), "{}", says(&seen));
+        // Without the first reading it is possible, and how often is said.
+        let only = read(sample::NOW, &[("Internal", 3)]);
+        seen.kubelet_counters = Seen::Seen(KubeletCounters { last: only, earlier: None });
+        assert_eq!((causes(&seen), finding(&seen).confidence), (vec!["CsiUnpublishFails"], Confidence::Probable));
+        assert_eq!(sample::verdict(&seen), findings::Verdict::Progressing);
+        assert!(says(&seen).contains("Internal 3 times"), "{}", says(&seen));
+    }
+
+    #[test]
+    fn an_answer_that_is_not_there_is_told_from_one_that_is_not_visible() {
+        let mut seen = young();
+        let state = |seen: &Observation| {
+            assert_eq!(causes(seen), ["VolumeMountedNoHolder"]);
+            finding(seen).roots().next().unwrap().state.clone()
+        };
+        let held = "nothing was found that holds it";
+        let denied = Seen::Failed(Fault::new("kubelet", (FaultKind::Denied, "Forbidden")));
+        for unread in [Seen::Missing, denied] {
+            seen.kubelet_counters = unread;
+            assert_eq!(state(&seen), format!("{held}; which answer CSI driver exam.csi gives is not visible"));
+        }
+        let counted = |at_ms: u64, count: u64| read(at_ms, &[("OK", count)]);
+        let (earlier, last) = (Some(counted(sample::NOW - 20_000, 3)), counted(sample::NOW, 3));
+        seen.kubelet_counters = Seen::Seen(KubeletCounters { last, earlier });
+        let silent = "CSI driver exam.csi has answered no NodeUnpublishVolume in the last 20s";
+        assert_eq!(state(&seen), format!("{held}; {silent}"));
+        let (earlier, last) = (Some(counted(sample::NOW - 20_000, 3)), counted(sample::NOW, 4));
+        seen.kubelet_counters = Seen::Seen(KubeletCounters { last, earlier });
+        assert_eq!(state(&seen), held, "it has answered");
+    }
+
+    #[test]
+    fn only_calls_that_have_failed_are_counted_again() {
+        let may_grow = |counters: &[(&str, u64)], earlier: Option<CounterRead>| {
+            super::may_grow(&KubeletCounters { last: read(sample::NOW, counters), earlier })
+        };
+        assert!(may_grow(&[("OK", 3), ("Internal", 2)], None));
+        assert!(!may_grow(&[("OK", 3)], None));
+        assert!(!may_grow(&[("Internal", 2)], Some(read(sample::NOW - 15_000, &[]))));
+    }
+
+    /// Before anything of the pod can be counted.
+    #[test]
+    fn the_counters_are_read_as_soon_as_the_deadline_has_passed() {
+        let asks = |overdue_ms: i64| {
+            let mut seen = sample::mounted("ext4");
+            seen.kubelet_counters = Seen::NotAsked;
+            sample::runtime(&mut seen).containers[0].state = ContainerState::Running;
+            sample::set_deadline(&mut seen, sample::NOW.saturating_add_signed(-overdue_ms), 30);
+            loop {
+                match crate::plan(&seen) {
+                    round if round.is_empty() => return false,
+                    round if round.contains(&Question::KubeletCounters) => return true,
+                    round => seen.asked.extend(round),
+                }
+            }
+        };
+        assert_eq!([-1, 0, 14_999, 15_000].map(asks), [false, true, true, false]);
+    }
+
     #[test]
     fn one_look_is_no_proof() {
         let mut seen = sample::mounted("ext4");
@@ -409,28 +520,5 @@ mod tests {
         assert_eq!(causes(&seen), ["VolumeMountedNoHolder"]);
         assert!(says(&seen).starts_with("volume_unmount of kubernetes.io/empty-dir: fail-unknown 42 times"));
         assert!(finding(&seen).chain.iter().any(|link| link.root && link.state.contains("its unmount fails")));
-    }
-
-    #[test]
-    fn a_driver_of_devices_that_answers_with_an_error() {
-        let mut seen = sample::deleted();
-        sample::set_phase(&mut seen, "Running");
-        seen.node.dra_pods = Seen::Seen(vec![sample::pod().uid]);
-        let method = "/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodeUnprepareResources".to_owned();
-        let read = |at_ms: u64, counts: [u64; 2]| {
-            let counter = |(driver, count): (&str, u64)| {
-                let of = Operation::Dra { driver: driver.into(), method: method.clone() };
-                Counter { of, outcome: "Internal".into(), count }
-            };
-            CounterRead {
-                at_ms,
-                counters: ["gpu.example.com", "nic.example.com"].into_iter().zip(counts).map(counter).collect(),
-            }
-        };
-        let earlier = Some(read(sample::NOW - 200_000, [3, 1]));
-        seen.kubelet_counters = Seen::Seen(KubeletCounters { last: read(sample::NOW, [5, 2]), earlier });
-        assert_eq!(causes(&seen), ["DraDriverGone"]);
-        assert!(says(&seen).starts_with("NodeUnprepareResources: Internal 7 times"));
-        assert!(says(&seen).ends_with("in the last 3m20s Internal 3 times more"), "{}", says(&seen));
     }
 }

@@ -12,6 +12,7 @@ pub mod container;
 pub mod csi;
 pub mod describe;
 pub mod device_in_use;
+pub mod dra;
 pub mod file_server;
 mod finding_builder;
 pub mod frozen_file_system;

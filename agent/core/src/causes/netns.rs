@@ -2,7 +2,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
-use super::{api_side, describe, finding_builder::pod_finding, network, volume::Left};
+use super::{describe, dra, finding_builder::pod_finding, network, volume::Left};
 use crate::{
     observation::{HostPath, MountCopy, NetworkNamespace, Question, Sandbox},
     view::{PodView, copies_block},
@@ -44,7 +44,7 @@ fn stopped_without<'a>(view: &PodView, sandbox: &'a Sandbox) -> Option<(&'a Netw
     let network = network(sandbox).filter(|_| network::is_lost(view.seen, sandbox))?;
     let is_before = view.is_reported_ended() == Some(false);
     let is_left = Left::count(view).anything() || view.cgroup.is_some();
-    let open = is_before && is_left && api_side::devices(view).is_none();
+    let open = is_before && is_left && !dra::is_blocked(view);
     open.then_some((network, "the sandbox is older than this boot"))
 }
 

@@ -289,7 +289,7 @@ mod tests {
         };
         use findings::{Confidence::*, Verdict::*};
         let unseen = "if it was deleted by force less than that ago, the kubelet may still be stopping it".to_owned();
-        assert_eq!(answer(&seen), (Stuck, Probable, false, unseen), "nobody saw when");
+        assert_eq!(answer(&seen), (CannotTell, Probable, false, unseen), "nobody saw when");
         let forgotten = |seen: &mut Observation, ago_ms| {
             seen.api.get_mut().unwrap().heard.forgotten.insert(sample::pod().uid, sample::NOW - ago_ms);
         };

@@ -184,8 +184,16 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
     let searched = view.holders(&mount.mount_point);
     let nobody = view.sees_every_holder()
         && searched.is_some_and(|search| search.holders.is_empty() && search.behind_unread_tables == 0);
+    let is_late = view.is_overdue_by(UNMOUNT_RETRY_MS);
     let mut untold = None;
-    if view.is_overdue_by(UNMOUNT_RETRY_MS) && nobody {
+    if !is_late
+        && nobody
+        && matches!(csi::presence(view, volume), Presence::Lasting)
+        && let Some(failing) = csi::answers_errors(view, volume, mount, head)
+    {
+        return Some(failing);
+    }
+    if is_late && nobody {
         match csi::presence(view, volume) {
             Presence::Recent(since_ms) => return csi::is_back(view, volume, since_ms, head),
             Presence::Untold(why) => untold = Some(why),
@@ -213,13 +221,17 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
         Some(search) => describe::searched(search),
         None => "no search was made".to_owned(),
     };
-    // Until then the next try may do.
-    let is_late = view.is_overdue_by(UNMOUNT_RETRY_MS);
-    let tries = is_late.then(|| kubelet_operations::unmount(view, volume)).flatten();
+    let answer = if nobody && !is_late { csi::answer(view, volume) } else { None };
+    let (answer, tries) = match answer {
+        Some(answer) => answer,
+        // Until then the next try may do.
+        None => (None, is_late.then(|| kubelet_operations::unmount(view, volume)).flatten()),
+    };
     let state = match tries.as_ref().and_then(kubelet_operations::Tries::failure) {
         Some(_) => "its unmount fails, and nothing was found that holds it",
         None => "nothing was found that holds it",
     };
+    let state = [state].into_iter().chain(answer.as_deref()).collect::<Vec<_>>().join("; ");
     let draft = pod_finding(view, &cause::VOLUME_MOUNTED_NO_HOLDER, VOLUMES, head)
         .probable("who holds it, or why its unmount fails")
         .blame(describe::mount(mount), state)
@@ -230,7 +242,8 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
         Some(why) => draft.evidence("CSI driver", format!("since when the driver has been there is unknown: {why}")),
         None => draft,
     };
-    let draft = if is_late { kubelet_operations::add_evidence(view, tries.as_ref(), draft) } else { draft };
+    let is_counted = is_late || tries.is_some() || answer.is_some();
+    let draft = if is_counted { kubelet_operations::add_evidence(view, tries.as_ref(), draft) } else { draft };
     Some(draft.finish())
 }
 

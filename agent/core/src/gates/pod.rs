@@ -4,7 +4,9 @@ use findings::{Confidence, Finding, Gate, GateState, GateView, Patience, PodRepo
 
 use super::missing_rights::Lacking;
 use crate::{
-    causes::{api_side, cgroup, container, csi, describe, netns, network, orphan, sandbox, uninterruptible, volume},
+    causes::{
+        api_side, cgroup, container, csi, describe, dra, netns, network, orphan, sandbox, uninterruptible, volume,
+    },
     force,
     observation::{ContainerState, Fault, FaultKind, Sandbox, Seen, Source},
     view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS, Why},
@@ -106,6 +108,11 @@ fn is_in_time(view: &PodView) -> bool {
     view.overdue_ms().is_some_and(|overdue| overdue < 0)
 }
 
+/// Whether it runs, was deleted by force, and when that was is unknown.
+fn may_be_within_grace(view: &PodView) -> bool {
+    view.why == Why::NotInApi && view.runs() && view.overdue_ms().is_none()
+}
+
 fn verdict(view: &PodView, blocked: Option<GateState>, findings: &[Finding]) -> Verdict {
     let proven = findings.iter().any(|finding| finding.confidence == Confidence::Proven);
     match blocked {
@@ -124,6 +131,7 @@ fn verdict(view: &PodView, blocked: Option<GateState>, findings: &[Finding]) -> 
         Some(_) if !view.is_overdue_by(UNMOUNT_RETRY_MS) => Verdict::Progressing,
         // Without the API server it may as well be a pod that is about to start again.
         Some(_) if view.why == Why::Ended => Verdict::CannotTell,
+        Some(_) if may_be_within_grace(view) => Verdict::CannotTell,
         Some(_) if findings.iter().any(|finding| finding.cause.patience != Patience::NextTry) => Verdict::Stuck,
         Some(_) => Verdict::CannotTell,
     }
@@ -142,6 +150,15 @@ fn gone_because(view: &PodView) -> String {
         Why::Completed { .. } => {
             let ended = u64::try_from(view.overdue_ms().unwrap_or(0) / 1000).unwrap_or(0);
             format!("it ended {} ago, not deleted", findings::duration(ended))
+        }
+        Why::NotInApi if view.runs() => {
+            let grace = findings::duration(view.container_grace_s());
+            let when = match view.overdue_ms() {
+                Some(0..) => format!("its grace period of {grace} is over"),
+                Some(_) => format!("it is within its grace period of {grace}"),
+                None => format!("since when is unknown, and its grace period is {grace}"),
+            };
+            format!("the API server does not know it any more; {when}")
         }
         Why::NotInApi => "the API server does not know it any more".to_owned(),
         Why::Assumed => "it was not deleted".to_owned(),
@@ -234,8 +251,8 @@ fn devices<'a>(view: &'a PodView<'a>) -> GateCheck<'a> {
     if view.seen.node.dra_pods == Seen::NotAsked {
         return unknown(Gate::DevicesUnprepared, "the kubelet's devices were not looked at");
     }
-    let findings = api_side::devices(view);
-    check(Gate::DevicesUnprepared, findings.is_some(), "claims held".to_owned(), || findings.into_iter().collect())
+    let detail = if view.holds_devices() { "claims held" } else { "a claim was never generated" };
+    check(Gate::DevicesUnprepared, dra::is_blocked(view), detail.to_owned(), || dra::find(view))
 }
 
 fn volumes<'a>(view: &'a PodView<'a>) -> GateCheck<'a> {

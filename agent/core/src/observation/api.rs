@@ -93,6 +93,9 @@ pub struct ApiPod {
     pub mirror: bool,
     /// Names of the resource claims (DRA) it uses.
     pub claims: Vec<String>,
+    /// Those of them that are made from a template, and of which `status.resourceClaimStatuses` says nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims_not_generated: Vec<String>,
     /// Names of the PersistentVolumeClaims that its volumes use.
     #[serde(default)]
     pub volume_claims: Vec<String>,

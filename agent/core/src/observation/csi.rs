@@ -26,6 +26,9 @@ pub struct CsiDriverInfo {
     /// `Missing` in observations of older agents.
     #[serde(default)]
     pub since_ms: Seen<u64>,
+    /// Whether it is a DRA driver: these register at the same place.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_dra: bool,
 }
 
 /// A staged volume: `<root-dir>/plugins/kubernetes.io/csi/<driver>/<sha256>/globalmount`.

@@ -48,6 +48,12 @@ pub enum Operation {
         /// `volume_unmount`.
         name: String,
     },
+    /// All that is to be done with drivers for one pod (`dra_operations_duration_seconds`): an error of a single claim
+    /// comes in an answer that is OK.
+    Devices {
+        /// `UnprepareResources`.
+        name: String,
+    },
     /// A call of a DRA driver (`dra_grpc_operations_duration_seconds`).
     Dra {
         /// The driver's name.

@@ -120,6 +120,9 @@ pub struct Observation {
     pub mount_copies: Vec<MountCopy>,
     /// The CSI drivers registered with the kubelet.
     pub csi: Seen<Vec<CsiDriver>>,
+    /// The DRA drivers registered with the kubelet, known where [`Observation::csi`] is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dra_drivers: Vec<CsiDriver>,
     /// What the kubelet counts; asked only where a volume or a device is otherwise unexplained.
     #[serde(default)]
     pub kubelet_counters: Seen<KubeletCounters>,

@@ -38,6 +38,9 @@ pub struct NodeFacts {
     pub cgroup_mounts: Vec<CgroupMount>,
     /// The pods for which the kubelet still holds devices (DRA), from its `dra_manager_state`.
     pub dra_pods: Seen<Vec<PodUid>>,
+    /// The resource claims that it holds for any pod, from the same file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dra_claims: Vec<DraClaim>,
     /// Inode of pid 1's mount namespace, if it may be read.
     pub init_mount_ns: Option<u64>,
 }
@@ -50,6 +53,19 @@ impl NodeFacts {
         let is_the_same = kubelet.mount_ns.is_some() && kubelet.mount_ns == self.init_mount_ns;
         (!is_the_same).then_some(kubelet.pid)
     }
+}
+
+/// A resource claim whose devices the kubelet has had prepared.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DraClaim {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// For which pods.
+    pub pods: Vec<PodUid>,
+    /// Which drivers have to release something.
+    pub drivers: Vec<String>,
 }
 
 /// The running kubelet.

@@ -78,6 +78,7 @@ pub fn deleted() -> Observation {
         finalizers: Vec::new(),
         mirror: false,
         claims: Vec::new(),
+        claims_not_generated: Vec::new(),
         volume_claims: Vec::new(),
         volumes: Vec::new(),
         controller: None,
@@ -163,6 +164,7 @@ pub fn mounted(fs_type: &str) -> Observation {
         endpoint: HostPath::from("/csi.sock"),
         listens: Seen::Seen(true),
         since_ms: Seen::Seen(NOW - 86_400_000),
+        is_dra: false,
     };
     seen.csi = Seen::Seen(vec![CsiDriver { socket: HostPath::from("/reg.sock"), info: Seen::Seen(info) }]);
     seen.holders = vec![holder_search(&target, Dev { major: 0, minor: 41 })];

@@ -25,6 +25,10 @@ pub fn counter(line: &[u8]) -> Option<Counter> {
             Operation::Dra { driver: label("driver_name")?, method: label("method_name")? },
             label("grpc_status_code")?,
         ),
+        "dra_operations_duration_seconds" => {
+            let outcome = if label("is_error")? == "true" { "error" } else { "success" };
+            (Operation::Devices { name: label("operation_name")? }, outcome.to_owned())
+        }
         _ => return None,
     };
     // A timestamp may follow. Counts are whole, and large ones are written as 1e+06.
@@ -83,6 +87,16 @@ mod tests {
         let read = counter(line.as_bytes()).unwrap();
         assert_eq!((read.outcome.as_str(), read.count), ("Unavailable", 1_000_000));
         assert!(matches!(read.of, Operation::Dra { driver, .. } if driver == "gpu.example.com"));
+    }
+
+    #[test]
+    fn reads_what_was_done_with_devices_for_pods() {
+        let line = "dra_operations_duration_seconds_count{is_error=\"true\",operation_name=\"UnprepareResources\"} 3";
+        let read = counter(line.as_bytes()).unwrap();
+        assert_eq!(
+            (read.of, read.outcome.as_str()),
+            (Operation::Devices { name: "UnprepareResources".into() }, "error")
+        );
     }
 
     #[test]

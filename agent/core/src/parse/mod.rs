@@ -2,6 +2,7 @@
 //! whole because of one line, never panic, and do no I/O.
 
 mod cgroup;
+mod dra_state;
 mod escape;
 mod exposition;
 mod fdinfo;
@@ -14,6 +15,7 @@ mod syscall;
 mod vol_data;
 
 pub use cgroup::{CgroupLine, cgroup_lines, owner};
+pub use dra_state::dra_claims;
 pub use exposition::{MAX_LINE_BYTES, counter};
 pub use fdinfo::{Fdinfo, fdinfo, registered_files, swap_files};
 pub use kubelet::{KubeletConfig, KubeletFlags, crictl_endpoint, kubelet_args_file, kubelet_config, kubelet_flags};

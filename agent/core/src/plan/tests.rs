@@ -14,6 +14,8 @@ fn lists(whole: &Observation) -> Observation {
     let mut seen = whole.clone();
     seen.node.runtime_process = Seen::NotAsked;
     seen.node.dra_pods = Seen::NotAsked;
+    seen.node.dra_claims.clear();
+    seen.dra_drivers.clear();
     seen.csi = Seen::NotAsked;
     seen.kubelet_counters = Seen::NotAsked;
     seen.volumes_changed_ms = Seen::NotAsked;
@@ -130,7 +132,10 @@ fn answer(question: &Question, whole: &Observation, seen: &mut Observation) {
             let from = whole.pod_dirs.get().unwrap().iter().find(|dir| dir.uid == *uid).unwrap();
             *seen.pod_dirs.get_mut().unwrap().iter_mut().find(|dir| dir.uid == *uid).unwrap() = from.clone();
         }
-        DraState => seen.node.dra_pods = whole.node.dra_pods.clone(),
+        DraState => {
+            seen.node.dra_pods = whole.node.dra_pods.clone();
+            seen.node.dra_claims = whole.node.dra_claims.clone();
+        }
         WaitingThreads(pid) => {
             let from = whole.processes.iter().find(|process| process.pid == *pid).unwrap();
             let to = seen.processes.iter_mut().find(|process| process.pid == *pid).unwrap();
@@ -163,7 +168,10 @@ fn answer(question: &Question, whole: &Observation, seen: &mut Observation) {
             let from = whole.fuse.iter().find(|known| known.number == *connection).unwrap();
             seen.fuse.iter_mut().find(|known| known.number == *connection).unwrap().probe = from.probe.clone();
         }
-        CsiDrivers => seen.csi = whole.csi.clone(),
+        CsiDrivers => {
+            seen.csi = whole.csi.clone();
+            seen.dra_drivers = whole.dra_drivers.clone();
+        }
         KubeletCounters => seen.kubelet_counters = whole.kubelet_counters.clone(),
         BlockStack(dev) => copy_all(&whole.block_stacks, &mut seen.block_stacks, |stack| stack.mounted == *dev),
         MultipathMap(dev) => copy_all(&whole.multipath, &mut seen.multipath, |map| map.mounted == *dev),

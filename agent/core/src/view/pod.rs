@@ -79,6 +79,20 @@ impl<'a> PodView<'a> {
         for question in containers.chain(sandboxes).chain(cgroup).chain(volumes).chain([Question::DraState]) {
             self.seen.is_settled(question);
         }
+        self.ask_for_baseline();
+    }
+
+    /// What the kubelet counts of drivers is read as soon as the deadline has passed, so that it is known later what has
+    /// grown since.
+    fn ask_for_baseline(&self) {
+        let is_late =
+            (0..i64::try_from(RETRY_WINDOW_MS).unwrap_or(i64::MAX)).contains(&self.overdue_ms().unwrap_or(-1));
+        let mut volumes =
+            self.dir.into_iter().flat_map(|dir| dir.volumes.get().into_iter().flatten().chain(&dir.published));
+        let has_volume = volumes.any(|volume| matches!(volume.vol_data, VolData::Read(_)));
+        if is_late && (has_volume || self.holds_devices()) {
+            self.kubelet_counters();
+        }
     }
 
     /// Whether its API object may have changed since it was seen.
@@ -119,6 +133,11 @@ impl<'a> PodView<'a> {
         (!is_least || self.api.is_some_and(|pod| pod.asks_for_cpu)).then_some(is_least)
     }
 
+    /// Whether the kubelet holds devices (DRA) for it.
+    pub fn holds_devices(&self) -> bool {
+        self.seen.node.dra_pods.get().is_some_and(|pods| pods.contains(self.uid()))
+    }
+
     /// Its uid.
     pub fn uid(&self) -> &'a PodUid {
         &self.pod.uid
@@ -139,12 +158,15 @@ impl<'a> PodView<'a> {
             Why::NotInApi if self.runs() => {
                 let api = self.seen.api.get()?;
                 let since_ms = api.heard.forgotten.get(self.uid()).copied().or(api.heard.since_ms)?;
-                let grace_ms =
-                    self.containers.iter().filter_map(|container| container.grace_s).max().unwrap_or(30) * 1000;
-                Some(since(since_ms.saturating_add(grace_ms)))
+                Some(since(since_ms.saturating_add(self.container_grace_s() * 1000)))
             }
             _ => None,
         }
+    }
+
+    /// The longest time, in seconds, that one of its containers is given to end, as the runtime knows it.
+    pub fn container_grace_s(&self) -> u64 {
+        self.containers.iter().filter_map(|container| container.grace_s).max().unwrap_or(30)
     }
 
     /// Whether its deadline passed at least `ms` milliseconds ago. Where nobody told the deadline,

@@ -227,7 +227,9 @@ impl Reconciler {
     fn changed(&mut self, changes: Vec<Change>, now: Instant) {
         for change in changes {
             match change {
-                Change::Terminating(uid, deadline) => self.schedule.terminating(uid, deadline, now),
+                Change::Terminating { uid, deadline, needs_drivers } => {
+                    self.schedule.terminating(uid, deadline, needs_drivers, now);
+                }
                 Change::Updated(uid) => self.schedule.changed(&uid, now),
                 Change::Deleted(uid) => {
                     let was_reported = self.tracker.reports(&uid);

@@ -2,7 +2,11 @@
 
 use agent_core::{
     gates::judge,
-    observation::{ApiPod, Deletion, Fault, FaultKind, FuseConnection, Observation, Seen, Source, sample},
+    observation::{
+        ApiPod, Counter, CounterRead, Deletion, Fault, FaultKind, FuseConnection, KubeletCounters, Observation,
+        Operation, Question, Seen, Source, sample,
+    },
+    plan,
 };
 
 use super::*;
@@ -35,6 +39,10 @@ struct World {
     poison: bool,
     /// Under these names stand Events that somebody else has put there.
     is_taken: fn(&str) -> bool,
+    /// How often the CSI driver has failed by this second, as the kubelet counts.
+    failures: Option<fn(u64) -> u64>,
+    /// The first time that the counters were read.
+    counted: Option<CounterRead>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -92,6 +100,8 @@ impl World {
             wall_offset_ms: 0,
             poison: false,
             is_taken: |_| false,
+            failures: None,
+            counted: None,
         };
         if api != Api::Down {
             world.tell_list();
@@ -128,6 +138,7 @@ impl World {
                 let mut seen = self.seen.clone();
                 seen.at_ms = self.instant().wall_ms;
                 seen.api = facts.unwrap();
+                self.count(&mut seen);
                 let report = judge(&seen);
                 let snapshot = Snapshot::new(self.instant(), &seen, &report);
                 let known = |uid: &PodUid| {
@@ -162,6 +173,24 @@ impl World {
             }))),
         };
         self.answer(answer);
+    }
+
+    /// Reads the kubelet's counters, if the judgement asks for them.
+    fn count(&mut self, seen: &mut Observation) {
+        let Some(failures) = self.failures else { return };
+        seen.kubelet_counters = Seen::NotAsked;
+        loop {
+            match plan(seen) {
+                round if round.is_empty() => return,
+                round if round.contains(&Question::KubeletCounters) => break,
+                round => seen.asked.extend(round),
+            }
+        }
+        let of = Operation::Csi { driver: "exam.csi".into(), method: "/csi.v1.Node/NodeUnpublishVolume".to_owned() };
+        let counter = Counter { of, outcome: "Internal".into(), count: failures(self.now) };
+        let last = CounterRead { at_ms: seen.at_ms, counters: vec![counter] };
+        let earlier = self.counted.replace(self.counted.clone().unwrap_or_else(|| last.clone()));
+        seen.kubelet_counters = Seen::Seen(KubeletCounters { last, earlier });
     }
 
     /// Who speaks of whom in the Event of this name.

@@ -7,12 +7,14 @@ use std::{
     collections::VecDeque,
     net::{IpAddr, SocketAddr},
     pin::pin,
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use client::{Config, Limits, read_pinned};
 use futures::{AsyncBufReadExt as _, AsyncReadExt as _};
 use serde::Deserialize;
 
+use super::Conversation;
 use crate::{
     host::kubelet::KubeletListener,
     observation::{CounterRead, Fault, FaultKind, KubeletCounters, Seen},
@@ -92,9 +94,12 @@ async fn read(config: &Config, address: IpAddr, listener: &KubeletListener) -> a
     Ok(CounterRead { at_ms: sys::now_ms(), counters })
 }
 
-/// What was read before, to tell what grows.
+/// What was read before, to tell what grows. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct CounterHistory(Arc<Mutex<Readings>>);
+
 #[derive(Debug, Default)]
-pub struct CounterHistory {
+struct Readings {
     /// Of which kubelet, and while which volumes were to be unmounted.
     of: Option<((u32, u64), Vec<String>)>,
     reads: VecDeque<CounterRead>,
@@ -110,20 +115,35 @@ const LEAST_APART_MS: u64 = 10_000;
 const REFUSED_MS: u64 = 600_000;
 
 impl CounterHistory {
+    /// Reads them once more, while these volumes are to be unmounted.
+    pub async fn read(
+        &self,
+        api: &Conversation,
+        node: &str,
+        listener: KubeletListener,
+        volumes: Vec<String>,
+    ) -> Seen<KubeletCounters> {
+        let readings = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let refused = readings().refused(sys::now_ms());
+        if let Some(refused) = refused {
+            return Seen::Failed(refused);
+        }
+        let kubelet = listener.kubelet;
+        let read = api.kubelet_counters(node, listener).await;
+        readings().add(kubelet, volumes, read)
+    }
+}
+
+impl Readings {
     /// Whether it was refused a moment ago, and as what.
-    pub fn refused(&self, now_ms: u64) -> Option<Fault> {
+    fn refused(&self, now_ms: u64) -> Option<Fault> {
         let is_recent = |denied: &u64| now_ms.saturating_sub(*denied) < REFUSED_MS;
         self.denied_ms.as_ref().filter(|denied| is_recent(denied))?;
         Some(fault((FaultKind::Denied, "was refused some minutes ago")))
     }
 
     /// Adds a look at the kubelet `of`, while these volumes were to be unmounted.
-    pub fn add(
-        &mut self,
-        of: (u32, u64),
-        volumes: Vec<String>,
-        read: Result<CounterRead, Fault>,
-    ) -> Seen<KubeletCounters> {
+    fn add(&mut self, of: (u32, u64), volumes: Vec<String>, read: Result<CounterRead, Fault>) -> Seen<KubeletCounters> {
         let last = match read {
             Ok(read) => read,
             Err(fault) => {
@@ -152,8 +172,6 @@ impl CounterHistory {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
-
     use base64::{Engine, prelude::BASE64_STANDARD};
     use rcgen::{CertificateParams, KeyPair};
     use tokio::{
@@ -280,7 +298,7 @@ mod tests {
 
     #[test]
     fn what_grows_is_told_by_looks_far_enough_apart() {
-        let mut history = CounterHistory::default();
+        let mut history = Readings::default();
         let mut look = |at_s: u64, start: u64, volumes: &[&str]| {
             let volumes = volumes.iter().map(|name| (*name).to_owned()).collect();
             let read = CounterRead { at_ms: at_s * 1000, counters: Vec::new() };

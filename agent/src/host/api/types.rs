@@ -61,7 +61,7 @@ struct PodAnnotations {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct PodSpec {
-    resource_claims: Vec<Named>,
+    resource_claims: Vec<PodClaim>,
     volumes: Vec<PodVolume>,
     containers: Vec<Container>,
     init_containers: Vec<Container>,
@@ -138,9 +138,17 @@ struct Named {
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
+struct PodClaim {
+    name: String,
+    resource_claim_template_name: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 struct PodStatus {
     phase: String,
     container_statuses: Vec<ContainerStatus>,
+    resource_claim_statuses: Vec<Named>,
     conditions: Vec<Condition>,
 }
 
@@ -189,7 +197,12 @@ impl Pod {
         });
         let asks_for_cpu = spec.asks_for_cpu();
         let volume_claims = bounded(spec.volumes.iter().filter_map(|volume| volume.claim(&metadata.name)));
-        let names = |list: Vec<Named>| bounded(list.into_iter().map(|named| named.name));
+        let is_generated = |claim: &PodClaim| status.resource_claim_statuses.iter().any(|one| one.name == claim.name);
+        let missing = spec
+            .resource_claims
+            .iter()
+            .filter(|claim| claim.resource_claim_template_name.is_some() && !is_generated(claim));
+        let claims_not_generated = bounded(missing.map(|claim| claim.name.clone()));
         Some(ApiPod {
             uid,
             deletion,
@@ -202,7 +215,8 @@ impl Pod {
             controller: metadata.owner_references.into_iter().find_map(OwnerReference::controller),
             phase: status.phase,
             finalizers: bounded(metadata.finalizers),
-            claims: names(spec.resource_claims),
+            claims: bounded(spec.resource_claims.into_iter().map(|claim| claim.name)),
+            claims_not_generated,
             volume_claims,
             volumes: bounded(spec.volumes.into_iter().map(|volume| volume.name)),
         })
@@ -369,6 +383,22 @@ mod tests {
         assert_eq!(seen.deletion, Some(Deletion { deadline_ms: 1_785_578_400_000, grace_s: 30 }));
         assert_eq!(seen.volumes, ["data"]);
         assert_eq!(seen.volume_claims, [""; 0]);
+    }
+
+    #[test]
+    fn a_claim_that_was_not_generated_is_named() {
+        let json = serde_json::json!({
+            "metadata": {"name": "db-0", "uid": "96fb425e-919e-44f9-8b42-b1254a602ba1"},
+            "spec": {"resourceClaims": [
+                {"name": "own", "resourceClaimName": "shared"},
+                {"name": "made", "resourceClaimTemplateName": "gpu"},
+                {"name": "gpu", "resourceClaimTemplateName": "gpu"}
+            ]},
+            "status": {"resourceClaimStatuses": [{"name": "made", "resourceClaimName": "db-0-made-x7"}]}
+        });
+        let seen = serde_json::from_value::<Pod>(json).unwrap().reduce().unwrap();
+        assert_eq!(seen.claims, ["own", "made", "gpu"]);
+        assert_eq!(seen.claims_not_generated, ["gpu"]);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! CSI drivers on this node: who is registered with the kubelet, and what they have staged.
+//! CSI drivers on this node: who is registered with the kubelet, and what they have staged. DRA drivers register at the
+//! same place.
 
 pub(super) mod registration;
 mod staging;
@@ -9,6 +10,7 @@ mod unstaged;
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
+use registration::Registered;
 pub use staging::staging;
 use tokio::time::{Instant, timeout_at};
 pub use unstaged::unstaged;
@@ -80,7 +82,7 @@ pub async fn drivers(
             Seen::Failed(Fault::new(&socket, (FaultKind::NotAsked, "was not asked: others did not answer in time")))
         };
         let info = match info.unwrap_or_else(late) {
-            Seen::Seen((name, endpoint)) => {
+            Seen::Seen(Registered { name, endpoint, is_dra }) => {
                 let at = root.real(&endpoint);
                 let listens = listens(host, sockets, &table.mounts, &at).await;
                 let since_ms = match made_ms(host, &table.mounts, &socket) {
@@ -89,7 +91,7 @@ pub async fn drivers(
                     }
                     registered => registered,
                 };
-                Seen::Seen(CsiDriverInfo { name, endpoint, listens, since_ms })
+                Seen::Seen(CsiDriverInfo { name, endpoint, listens, since_ms, is_dra })
             }
             Seen::Missing => Seen::Missing,
             Seen::NotAsked => Seen::NotAsked,

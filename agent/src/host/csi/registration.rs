@@ -33,27 +33,30 @@ pub(in crate::host) struct PluginInfo {
 
 /// An answer has a few hundred bytes.
 const MAX_ANSWER_BYTES: u32 = 64 << 10;
-/// The type of a CSI driver.
+/// The types of drivers.
 const CSI_PLUGIN: &str = "CSIPlugin";
+const DRA_PLUGIN: &str = "DRAPlugin";
+
+/// Who it is.
+pub(super) struct Registered {
+    pub name: String,
+    pub endpoint: HostPath,
+    pub is_dra: bool,
+}
 
 /// Asks the registration socket, found as `at`, for the driver's name and endpoint. `Missing` when it belongs to
 /// another kind of plugin.
-pub(super) async fn info(
-    sockets: &Sockets,
-    at: &Socket,
-    socket: &HostPath,
-    deadline: Duration,
-) -> Seen<(String, HostPath)> {
+pub(super) async fn info(sockets: &Sockets, at: &Socket, socket: &HostPath, deadline: Duration) -> Seen<Registered> {
     let info: Result<PluginInfo, RpcError> = match sockets.connect(at.path(), deadline, Some(MAX_ANSWER_BYTES)) {
         Ok(connected) => connected.connection.call(GET_INFO, InfoRequest {}).await,
         Err(error) => Err(error),
     };
     match info {
-        Ok(info) if info.r#type != CSI_PLUGIN => Seen::Missing,
+        Ok(info) if ![CSI_PLUGIN, DRA_PLUGIN].contains(&info.r#type.as_str()) => Seen::Missing,
         Ok(info) => {
             let endpoint = info.endpoint.strip_prefix("unix://").unwrap_or(&info.endpoint);
             let endpoint = if endpoint.is_empty() { socket.clone() } else { HostPath::from(endpoint) };
-            Seen::Seen((info.name, endpoint))
+            Seen::Seen(Registered { name: info.name, endpoint, is_dra: info.r#type == DRA_PLUGIN })
         }
         Err(error) => Seen::Failed(Fault::new(socket, crate::host::rpc_fault::reason(&error))),
     }

@@ -160,6 +160,7 @@ async fn asks_all_registration_sockets_at_once() {
     serve(&registry.join("a.sock"), info("CSIPlugin", "a.example.com", &endpoint));
     serve(&registry.join("folder/b.sock"), info("CSIPlugin", "b.example.com", &root.join("gone.sock")));
     serve(&registry.join("c.sock"), info("DevicePlugin", "gpu", &root.join("x")));
+    serve(&registry.join("f.sock"), info("DRAPlugin", "gpu.example.com", &endpoint));
     let _silent = UnixListener::bind(registry.join("d.sock").as_path()).unwrap();
     drop(UnixListener::bind(registry.join("e.sock").as_path()).unwrap());
     fs::write(registry.join("readme").as_path(), "").unwrap();
@@ -169,10 +170,18 @@ async fn asks_all_registration_sockets_at_once() {
     assert!(began.elapsed() < DEADLINE * 3, "{:?}", began.elapsed());
     let seen = seen.get().cloned().unwrap();
     let at = |name: &str| seen.iter().find(|driver| driver.socket == registry.join(name)).cloned().unwrap().info;
-    assert_eq!(seen.len(), 5);
+    assert_eq!(seen.len(), 6);
+    let is_dra = |name: &str| at(name).get().is_some_and(|info| info.is_dra && info.listens == Seen::Seen(true));
+    assert!(is_dra("f.sock") && !is_dra("a.sock"));
     let made = |socket: &HostPath| crate::sys::file_facts(socket.as_path()).unwrap().changed_ms;
     let since_ms = Seen::Seen(made(&endpoint).max(made(&registry.join("a.sock"))));
-    let listening = CsiDriverInfo { name: "a.example.com".to_owned(), endpoint, listens: Seen::Seen(true), since_ms };
+    let listening = CsiDriverInfo {
+        name: "a.example.com".to_owned(),
+        endpoint,
+        listens: Seen::Seen(true),
+        since_ms,
+        is_dra: false,
+    };
     assert_eq!(at("a.sock"), Seen::Seen(listening));
     assert_eq!(at("folder/b.sock").get().unwrap().listens, Seen::Missing);
     assert_eq!(at("folder/b.sock").get().unwrap().since_ms, Seen::Seen(made(&registry.join("folder/b.sock"))));

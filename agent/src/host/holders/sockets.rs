@@ -57,8 +57,8 @@ pub(super) fn bound_in(space: &Space, found: &mut Searches) {
 }
 
 /// Notes the sockets of `space` with relative names. One list is read per network namespace; descriptors only where there
-/// are such names, which is rare. Which file a socket is bound to `sock_diag` would tell (`UDIAG_SHOW_VFS`), but only in the
-/// network namespace of whoever asks: into another one this agent may not go (`setns` needs CAP_SYS_ADMIN).
+/// are such names, which is rare. `sock_diag` reports which file a socket is bound to (`UDIAG_SHOW_VFS`), but only in the
+/// caller's own network namespace, and the agent may not enter another one (`setns` needs CAP_SYS_ADMIN).
 pub(super) fn relative_in(space: &Space, places: &Places<'_>, found: &mut Searches) {
     // Who holds a copy that nothing ties to the kubelet's keeps no `umount` from doing its work.
     let tied = space.copies.iter().filter(|copy| super::blocks(copy.kind));
@@ -115,9 +115,9 @@ impl<'a> Places<'a> {
         Places { view: HostRoot::new(format!("/proc/{}/root", kubelet.through_pid)), ns: kubelet.ns, table }
     }
 
-    /// Whether there is a socket of this name in the working directory of a process, outside of the copies: a daemon that
-    /// binds a relative name mostly stays where it has done so. That nobody has bound it elsewhere and made this file
-    /// since is not proven, but it names no holder.
+    /// Whether there is a socket of this name in the working directory of a process, outside of the copies: most daemons
+    /// that bind a relative name stay in that directory. It is no proof, as a file may be made later; but it is used only
+    /// to drop a candidate, never to name a holder.
     fn is_beside(&self, dir: &ProcDir, name: &HostPath, space: &Space) -> bool {
         let Some(table) = self.table.filter(|_| self.ns == space.ns) else { return false };
         let is_plain = name.as_path().components().all(|part| matches!(part, Component::Normal(_)));

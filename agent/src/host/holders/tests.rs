@@ -3,6 +3,8 @@
 
 mod copies;
 
+use std::sync::{Mutex, PoisonError};
+
 use super::*;
 use crate::host::mounts::living;
 use crate::{
@@ -193,9 +195,13 @@ fn a_relative_socket_in_a_private_namespace_keeps_no_volume() {
     assert!(!stage.umount_is_busy());
 }
 
+/// Each of these tests sees the namespaces that the other one keeps.
+static KEPT_NAMESPACES: Mutex<()> = Mutex::new(());
+
 /// It was made by a process that has ended.
 #[test]
 fn a_namespace_that_a_bind_mount_keeps_is_not_searched() {
+    let _alone = KEPT_NAMESPACES.lock().unwrap_or_else(PoisonError::into_inner);
     let mut stage = Stage::new();
     let before = stage.search().unsearched_namespaces;
     let base = stage.base.clone();
@@ -210,6 +216,7 @@ fn a_namespace_that_a_bind_mount_keeps_is_not_searched() {
 /// Whoever made it has ended, and another process has it open.
 #[test]
 fn a_namespace_that_a_descriptor_keeps_is_not_searched() {
+    let _alone = KEPT_NAMESPACES.lock().unwrap_or_else(PoisonError::into_inner);
     let mut stage = Stage::new();
     let before = stage.search().unsearched_namespaces;
     let script = format!(

@@ -14,7 +14,7 @@ use crate::{
         process_index::ProcessIndex, processes, runtime, shims, superblocks, volumes, writable,
     },
     observation::*,
-    sys, view,
+    parse, sys, view,
 };
 
 /// More file systems than this are not asked in one scan.
@@ -29,6 +29,8 @@ const MAX_UNMOUNTS: usize = 64;
 const MAX_FUSE_WAITERS: usize = 64;
 /// Between two looks at a task that waits.
 const RECHECK_INTERVAL: Duration = Duration::from_millis(250);
+/// Between two readings of the kubelet's counters that tell a person whether calls of drivers fail just now.
+const COUNTING_INTERVAL: Duration = Duration::from_secs(4);
 /// `dra_manager_state` of a node with many claims.
 const MAX_DRA_STATE_BYTES: usize = 16 << 20;
 
@@ -84,7 +86,7 @@ impl Scan<'_> {
             Question::RuntimeListener => self.runtime_listener(seen).await,
             Question::CgroupTree(uid) => self.cgroup_tree(uid, seen),
             Question::PodVolumes(uid) => self.pod_volumes(uid, seen),
-            Question::DraState => seen.node.dra_pods = self.dra_pods(seen),
+            Question::DraState => self.dra_state(seen),
             Question::Process { pid, depth } => self.process(*pid, *depth, seen),
             Question::PidNamespace(ns) => {
                 self.members(*ns, seen).into_iter().for_each(|pid| self.process(pid, Depth::Threads, seen));
@@ -237,10 +239,14 @@ impl Scan<'_> {
         }
     }
 
-    fn dra_pods(&self, seen: &Observation) -> Seen<Vec<PodUid>> {
+    fn dra_state(&self, seen: &mut Observation) {
         let path = self.host.at(&seen.node.kubelet_root).join("dra_manager_state");
         let text = crate::host::seen(sys::read_text(&path, MAX_DRA_STATE_BYTES));
-        text.map(|text| seen.looked_into.iter().filter(|uid| text.contains(uid.as_str())).cloned().collect())
+        let claims = text.get().and_then(|text| parse::dra_claims(text.as_bytes())).unwrap_or_default();
+        let is_held = |uid: &&PodUid, text: &str| text.contains(uid.as_str());
+        seen.node.dra_pods =
+            text.map(|text| seen.looked_into.iter().filter(|uid| is_held(uid, &text)).cloned().collect());
+        seen.node.dra_claims = claims;
     }
 
     fn process(&mut self, pid: u32, depth: Depth, seen: &mut Observation) {
@@ -391,25 +397,41 @@ impl Scan<'_> {
     async fn csi_drivers(&self, deadline: Option<Duration>, seen: &mut Observation) {
         let (Some(table), Some(deadline)) = (seen.mounts.kubelet.get(), deadline) else { return };
         let root = csi::Root { configured: &self.configured_root, real: &seen.node.kubelet_root };
-        seen.csi = csi::drivers(&self.host, &self.options.sockets, root, table, deadline).await;
+        let drivers = csi::drivers(&self.host, &self.options.sockets, root, table, deadline).await;
+        seen.csi = drivers.map(|drivers| {
+            let is_dra = |driver: &CsiDriver| driver.info.get().is_some_and(|info| info.is_dra);
+            let (dra, csi) = drivers.into_iter().partition(is_dra);
+            seen.dra_drivers = dra;
+            csi
+        });
+    }
+
+    async fn kubelet_counters(&self, seen: &Observation) -> Seen<KubeletCounters> {
+        let first = self.read_counters(seen).await;
+        if self.options.watches_counters && first.get().is_some_and(kubelet_operations::may_grow) {
+            tokio::time::sleep(COUNTING_INTERVAL).await;
+            let second = self.read_counters(seen).await;
+            return if second.get().is_some() { second } else { first };
+        }
+        first
     }
 
     /// Asked by whoever has the credentials; this process says who the kubelet is.
-    async fn kubelet_counters(&self, seen: &Observation) -> Seen<KubeletCounters> {
+    async fn read_counters(&self, seen: &Observation) -> Seen<KubeletCounters> {
         // A kubelet asks the API server who it is that asks.
         let Some(found) = self.kubelet.get().filter(|_| seen.api.get().is_some()) else { return Seen::Missing };
         let listener = match kubelet::listener(found, &self.settings, &self.host) {
             Ok(listener) => listener,
             Err(fault) => return Seen::Failed(fault),
         };
+        let volumes = kubelet_operations::to_be_unmounted(seen);
         if let Some(relay) = &self.options.relay {
-            return relay.kubelet_counters(listener, kubelet_operations::to_be_unmounted(seen)).await;
+            return relay.kubelet_counters(listener, volumes).await;
         }
         match self.conversation() {
-            Some(Ok(conversation)) => match conversation.kubelet_counters(&seen.node.name, listener).await {
-                Ok(last) => Seen::Seen(KubeletCounters { last, earlier: None }),
-                Err(fault) => Seen::Failed(fault),
-            },
+            Some(Ok(conversation)) => {
+                self.options.counters.read(conversation, &seen.node.name, listener, volumes).await
+            }
             _ => Seen::Missing,
         }
     }

@@ -3,7 +3,11 @@
 use std::path::PathBuf;
 
 use crate::{
-    host::{PodFilter, Sockets, api::Relay, kubelet::Which},
+    host::{
+        PodFilter, Sockets,
+        api::{CounterHistory, Relay},
+        kubelet::Which,
+    },
     observation::{ApiFacts, Seen},
 };
 
@@ -31,6 +35,10 @@ pub struct Options {
     /// Whether a FUSE volume may be asked for its root directory, in the disposable child. One that
     /// hangs for ever keeps the pod of an agent from ending, so only a person's check does it.
     pub probe_fuse: bool,
+    /// What this process has read of the kubelet's counters, when it asks by itself.
+    pub counters: CounterHistory,
+    /// Whether to wait some seconds for counters of failures to grow: for a person, who does not ask again and again.
+    pub watches_counters: bool,
     /// Look into this pod only.
     pub only: Option<PodFilter>,
     /// Assume that what runs is deleted, to learn who would hold its volumes.

@@ -108,30 +108,4 @@ causes! {
         .patience(Patience::NextTry)
         .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
-
-    /// The DRA driver of a claim does not answer or is not registered.
-    DRA_DRIVER_GONE = Cause::gate(Gate::DevicesUnprepared, "DraDriverGone")
-        .title("The driver of a claimed device is gone")
-        .meaning("All containers have ended. The kubelet must ask the DRA driver to release the pod's devices, and \
-            that driver is not registered or fails. By design the kubelet waits for it: a device must not be handed on \
-            before it is released.")
-        .proof("All containers are EXITED while the API phase is not terminal, and dra_manager_state in the kubelet's \
-            root lists a claim of this pod. A missing driver socket, or the kubelet's message, names the driver.")
-        .safe(&[
-            step("Bring the DRA driver of the claim back (its DaemonSet pod on this node); the kubelet asks again \
-                within 15 s"),
-            step("See which driver the claim {claim} was allocated from").if_known(),
-            step("If the driver is there and answers, restart the kubelet: 1.34 can be stuck with an idle connection \
-                (kubernetes#133920); containers keep running")
-                .run("systemctl restart {kubelet_unit}"),
-        ])
-        .danger(Danger::new(
-            "Deleting dra_manager_state or the ResourceClaim's finalizer",
-            "The device counts as free while it is still set up for the old pod; the next pod may get it unclean, or \
-                in use.",
-        ))
-        .sources(&["kubernetes#129402", "kubernetes#139772", "kubernetes#131957", "kubernetes#133920"])
-        .event_reason("PodDevicesNotReleased")
-        .outranked_by(AT_THE_KUBELET)
-        .diagnosis(Proven::Observation);
 }

@@ -8,6 +8,7 @@ mod completed_pod;
 mod container;
 mod csi;
 mod device_in_use;
+mod dra;
 mod file_server;
 mod frozen_file_system;
 mod fuse;
@@ -44,6 +45,7 @@ pub use completed_pod::*;
 pub use container::*;
 pub use csi::*;
 pub use device_in_use::*;
+pub use dra::*;
 pub use file_server::*;
 pub use frozen_file_system::*;
 pub use fuse::*;
@@ -93,6 +95,7 @@ pub(super) static ALL: &[&[&Cause]] = &[
     sandbox::ALL,
     netns::ALL,
     api_side::ALL,
+    dra::ALL,
     holder::ALL,
     completed_pod::ALL,
     immutable_file::ALL,

@@ -84,7 +84,8 @@ fn force_deleted(node: &Node) -> anyhow::Result<Staged> {
     let names = vec![container.pid.to_string(), container.id.clone()];
     let expect = Expect {
         pod_uid: Some(spec.pod.uid.clone()),
-        verdict: "Stuck",
+        // Nothing shows when it was deleted, so its grace period may not be over.
+        verdict: "CannotTell",
         gate: Some(Gate::ContainersStopped.name()),
         cause: Some("ForceDeletedStillRunning"),
         names,

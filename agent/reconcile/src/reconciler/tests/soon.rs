@@ -123,6 +123,43 @@ fn what_is_proven_is_known_within_25_seconds_of_the_deadline_at_the_same_cost() 
     }
 }
 
+/// How often a kubelet has tried by this second that begins at second 61 and doubles its pause each time.
+fn tries(second: u64) -> u64 {
+    (0..9).filter(|power| 2 * second + 1 >= 122 + (1 << power)).count() as u64
+}
+
+fn claimed_volume() -> Observation {
+    let mut seen = sample::mounted("ext4");
+    seen.api.get_mut().unwrap().pods[0].volume_claims = vec!["data-db-0".into()];
+    seen.csi.get_mut().unwrap()[0].info.get_mut().unwrap().since_ms = Seen::Seen(0);
+    due(seen)
+}
+
+/// The kubelet's counters name no pod, so they are read at the deadline, before anything of this pod is counted.
+#[test]
+fn a_driver_that_refuses_is_known_within_25_seconds_of_the_deadline() {
+    for seed in 0..20 {
+        let mut world = World::new(claimed_volume(), Api::Down);
+        world.failures = Some(|second| 40 + tries(second));
+        world.reconciler = Reconciler::new("node-7", Settings::default(), true, seed, moment(0));
+        world.api = Api::Up;
+        world.tell_list();
+        world.run_until(200);
+        let second = world.writes.first().map_or(u64::MAX, |(second, _)| *second);
+        assert!((60 + 15..=60 + 25).contains(&second), "seed {seed}: {second}, scans {:?}", world.scans);
+        assert!(world.writes[0].1.note.contains("CSI driver exam.csi"), "{}", world.writes[0].1.note);
+    }
+}
+
+/// What the counters say is of before, and another try is not made within the hour.
+#[test]
+fn a_driver_that_failed_before_the_deadline_only_is_waited_for() {
+    let mut world = World::new(claimed_volume(), Api::Up);
+    world.failures = Some(|_| 40);
+    world.run_until(60 + 110);
+    assert!(world.writes.is_empty(), "{:?}", world.writes);
+}
+
 #[test]
 fn what_may_pass_is_waited_for_as_before() {
     let mut seen = sample::running();
