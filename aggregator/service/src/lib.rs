@@ -27,5 +27,5 @@ mod serve;
 mod server_clock;
 
 pub use helm_test::{HelmTest, helm_test};
-pub use http::{Certificate, openapi};
+pub use http::{Certificate, openapi, rendered};
 pub use serve::{LeaseName, Settings, serve};

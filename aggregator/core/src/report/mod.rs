@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use normal::NormalKind;
-pub use not_scanned::NotScanned;
+pub use not_scanned::{NotScanned, by_reason};
 
 use crate::access::Reads;
 use crate::diagnosis::ToldBy;

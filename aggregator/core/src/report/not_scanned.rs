@@ -27,3 +27,30 @@ impl NotScanned {
         NotScanned { objects: None, ..self.clone() }
     }
 }
+
+/// For each reason, in words, the kinds of it with how many of their objects were left out.
+pub fn by_reason(all: &[NotScanned]) -> Vec<(&'static str, Vec<String>)> {
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for one in all {
+        let name = match (one.reason, one.objects) {
+            (FaultKind::TooLarge, Some(objects)) => format!("{} ({objects} objects left)", one.kind),
+            _ => one.kind.clone(),
+        };
+        let reason = reason(one.reason);
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, kinds)) => kinds.push(name),
+            None => reasons.push((reason, vec![name])),
+        }
+    }
+    reasons
+}
+
+fn reason(kind: FaultKind) -> &'static str {
+    match kind {
+        FaultKind::NotAsked => "only with --all-kinds, by metadata",
+        FaultKind::TooLarge => "the time or bytes of a quick scan did not suffice; --all-kinds scans all",
+        FaultKind::Denied => "no permission to list",
+        FaultKind::Stale => "the API server cannot reach its backend",
+        _ => "the list failed",
+    }
+}

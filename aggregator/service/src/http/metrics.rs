@@ -142,6 +142,16 @@ fn one_by_one<'r>(roots: impl Iterator<Item = &'r Root>) -> (Vec<&'r Root>, u64)
     (holding, left_out as u64)
 }
 
+/// What the report alone decides.
+pub(super) fn of_report(published: &Published) -> Result<String, std::fmt::Error> {
+    let mut all = Registry::with_prefix(PREFIX);
+    objects(&mut all, published);
+    roots(&mut all, published);
+    let mut text = String::new();
+    encode(&mut text, &all)?;
+    Ok(text)
+}
+
 /// Made anew for each scrape, so that what is over leaves no series behind.
 fn text(published: &Published, shared: &Shared) -> Result<String, std::fmt::Error> {
     let mut exported = Registry::default();

@@ -10,6 +10,7 @@ mod openapi;
 mod page;
 mod peer;
 mod rate_limit;
+mod rendered;
 mod review;
 mod router;
 mod routes;
@@ -21,6 +22,7 @@ mod unread_answers;
 mod visibility;
 mod write_rate;
 
+pub use rendered::rendered;
 pub use routes::openapi;
 pub use server::{bind, serve};
 pub use shared::{Served, Shared};

@@ -7,6 +7,7 @@ mod root_details;
 mod root_list;
 mod svg;
 
+use aggregator_core::report::ClusterReport;
 use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
@@ -40,6 +41,11 @@ pub fn router() -> Router<Shared> {
 async fn roots(State(shared): State<Shared>, headers: HeaderMap, caller: Caller) -> Result<Response, Refusal> {
     let seen = see(&shared, &caller.user).await?;
     Ok(page(&headers, &root_list::list(&seen.report(), seen.silent_since)))
+}
+
+/// The list of this report while the API server is heard.
+pub(super) fn root_list(report: &ClusterReport) -> String {
+    root_list::list(report, None).into_string()
 }
 
 async fn root(

@@ -1,6 +1,6 @@
 //! All roots, the worst first.
 
-use aggregator_core::report::{ClusterReport, Root};
+use aggregator_core::report::{ClusterReport, Root, by_reason};
 use findings::{Verdict, duration};
 use jiff::Timestamp;
 use maud::{Markup, html};
@@ -48,7 +48,8 @@ pub fn list(report: &ClusterReport, silent_since: Option<Timestamp>) -> Markup {
             p.warning { "The API server has not been heard since " (since.strftime("%Y-%m-%d %H:%M:%SZ")) ": this is of before." }
         }
         @if report.roots.is_empty() && report.unexplained.is_empty() {
-            p { "Nothing is stuck in what you can see." }
+            @let scanned = if report.not_scanned.is_empty() { "" } else { "was scanned and " };
+            p { "Nothing is stuck in what " (scanned) "you can see." }
         }
         ol.roots {
             @for (root, names, _) in &roots {
@@ -78,6 +79,16 @@ pub fn list(report: &ClusterReport, silent_since: Option<Timestamp>) -> Markup {
             }
         }
         @if let Some(line) = report.normal_line() { p { (line) } }
+        @if !report.not_scanned.is_empty() {
+            h2 { "Not scanned" }
+            ul {
+                @for (reason, kinds) in by_reason(&report.not_scanned) {
+                    li { (kinds.iter().take(MAX_LISTED).map(String::as_str).collect::<Vec<_>>().join(", "))
+                        @if kinds.len() > MAX_LISTED { " and " (kinds.len() - MAX_LISTED) " more" }
+                        ": " (reason) }
+                }
+            }
+        }
         @if !report.unknown.is_empty() {
             h2 { "Not known" }
             ul { @for unknown in report.unknown.iter().take(MAX_LISTED) { li { (unknown.source) ": " (unknown.why) "; hides " (unknown.hides) } } }
