@@ -26,8 +26,6 @@ pub struct Trouble {
     pub root: &'static str,
     /// How many.
     pub namespaces: usize,
-    /// How many roots it is: what is only probable at each of several pods is not merged.
-    pub roots: usize,
     /// What is to be seen of it, and of each of its namespaces.
     stage: fn(&Stage, &mut dyn FnMut(Prepared)) -> anyhow::Result<()>,
 }
@@ -46,7 +44,7 @@ const fn trouble(
     namespaces: usize,
     stage: fn(&Stage, &mut dyn FnMut(Prepared)) -> anyhow::Result<()>,
 ) -> Trouble {
-    Trouble { name, cause, root, namespaces, roots: 1, stage }
+    Trouble { name, cause, root, namespaces, stage }
 }
 
 /// All of it.
@@ -68,7 +66,7 @@ pub static ALL: &[Trouble] = &[
     trouble("node-gone", "PodGcRefused", "Node node-gone", 4, pods::node_gone),
     trouble("running", "PodContainersNotStopped", "Pod running-0/web-0", 1, pods::running),
     trouble("pod-finalizer", "FinalizerOwnerUnknown", "Pod pod-finalizer-", 4, pods::finalizer),
-    Trouble { roots: 3, ..trouble("csi", "CsiDriverNotOnNode", "CSI driver nfs.csi.example.com", 3, pods::csi) },
+    trouble("csi", "CsiDriverNotOnNode", "CSI driver nfs.csi.example.com", 3, pods::csi),
 ];
 
 /// What it is staged with.

@@ -65,13 +65,15 @@ pub fn conversion(stage: &Stage, add: &mut dyn FnMut(Prepared)) -> anyhow::Resul
             "spec": {
                 "group": "gadget.example.com", "scope": "Namespaced",
                 "names": {"kind": "Gadget", "plural": "gadgets", "singular": "gadget"},
-                "versions": [{"name": "v2", "served": true, "storage": true}],
+                "versions": [
+                    {"name": "v1", "served": false, "storage": true}, {"name": "v2", "served": true, "storage": false}
+                ],
                 "conversion": {"strategy": "Webhook", "webhook": {
                     "conversionReviewVersions": ["v1"],
                     "clientConfig": {"service": {"namespace": "gadget-system", "name": "converter", "port": 443, "path": "/c"}}
                 }}
             },
-            "status": {"storedVersions": ["v2"], "conditions": [{"type": "Established", "status": "True"}]}
+            "status": {"storedVersions": ["v1"], "conditions": [{"type": "Established", "status": "True"}]}
         }),
     ));
     let failure = "conversion webhook for gadget.example.com/v2, Kind=Gadget failed: Post \
