@@ -238,8 +238,12 @@ impl RootCause {
             return of_object(&ObjectRef::node(&node));
         }
         let key = self.draft.root.split_once(':').map_or(self.draft.root.as_str(), |(_, key)| key);
+        let Some(last) = self.steps.last() else { return key.to_owned() };
+        // What stands at the object itself has the object's name, or another name for it: its finalizer.
         let is_at_itself = self.here && self.steps.len() == 1;
-        let Some(last) = self.steps.last().filter(|_| !is_at_itself) else { return key.to_owned() };
+        if is_at_itself && last.object.as_ref().is_none_or(|object| key != object.to_string()) {
+            return key.to_owned();
+        }
         match (&last.object, &last.what, &self.agent) {
             (Some(object), ..) => of_object(object),
             (None, Some(what), Some(agent)) => match what.identity() {

@@ -135,15 +135,18 @@ impl Draft {
         self.root
     }
 
-    /// Of the explanations the worst is shown, before what only its node knows; and of one explanation the chain that shows
-    /// most.
+    /// Of the explanations the worst is shown, that a node is lost before others, and what only its node knows last; of one
+    /// explanation the chain that shows most.
     fn explain(&mut self, found: Found) {
         let (Found { cause, .. }, Draft { root, steps, explanations }) = (found, &mut *self);
         let is_new = explanations.insert(explanation(cause));
         let is_same = root.finding.root == cause.draft.root;
         let is_better = match is_same {
             true => (cause.verdict, cause.steps.len()) > (root.verdict, *steps),
-            false => (cause.verdict, cause.look_on().is_none()) > (root.verdict, root.look_on.is_none()),
+            false => {
+                let of_cause = (cause.verdict, cause.draft.cause.node_is_lost, cause.look_on().is_none());
+                of_cause > (root.verdict, root.finding.cause.node_is_lost, root.look_on.is_none())
+            }
         };
         if !is_better {
             if is_new && root.also.len() < MAX_OTHER_EXPLANATIONS {

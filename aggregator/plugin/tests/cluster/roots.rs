@@ -296,3 +296,96 @@ fn two_apis_out_of_reach_on_one_node_are_its_route() {
     assert_eq!(looked.causes(), ["NodeRouteMissing"], "{:#?}", looked.report);
     assert_eq!(looked.report.roots[0].finding.confidence, Confidence::Probable);
 }
+
+/// Two configurations of one operator, and two kinds that it manages.
+fn operator_without_service() -> World {
+    healthy()
+        .with_custom("example.com", "widgets", "Widget")
+        .with_custom("example.com", "gadgets", "Gadget")
+        .active("shop")
+        .active("ops")
+        .deployment("ops", "op", 1, 1)
+        .grants(
+            "op",
+            &["example.com"],
+            &["widgets", "gadgets"],
+            &["get", "update", "patch"],
+            json!([{"kind": "ServiceAccount", "namespace": "ops", "name": "op"}]),
+        )
+        .product_webhook("widgets", "ops/guard", &["UPDATE"], "example.com", "widgets")
+        .product_webhook("gadgets", "ops/guard", &["UPDATE"], "example.com", "gadgets")
+        .held("example.com/v1", "Widget", "shop", "w", CLEANUP)
+        .held("example.com/v1", "Gadget", "shop", "g", CLEANUP)
+}
+
+#[test]
+fn one_service_of_two_webhook_configurations_is_one_root() {
+    let looked = look(operator_without_service(), everything());
+    assert_eq!(looked.causes(), ["WebhookBlocksUpdate"], "{:#?}", looked.report);
+    assert_eq!(looked.victims(0), ["Widget shop/w", "Gadget shop/g"], "{:#?}", looked.report);
+}
+
+#[test]
+fn one_account_of_two_kinds_is_one_root() {
+    let gadgets = "/apis/example.com/v1/gadgets";
+    for finalizer in ["example.com/cleanup", "example.com/other"] {
+        let world = operator_without_service()
+            .service("ops", "guard", Some("node-a"))
+            .set_by(WIDGETS, "w", "op")
+            .change(gadgets, "g", |one| one["metadata"]["finalizers"] = json!([finalizer]))
+            .set_by(gadgets, "g", "op")
+            .without_account("ops", "op");
+        let looked = look(world, everything());
+        assert_eq!(looked.causes(), ["FinalizerControllerAccountGone"], "{finalizer}: {:#?}", looked.report);
+        assert!(looked.chain(0).last().unwrap().starts_with("ServiceAccount ops/op: "), "{:?}", looked.chain(0));
+        assert_eq!(looked.victims(0).len(), 2, "{:#?}", looked.report);
+    }
+}
+
+#[test]
+fn one_controller_of_several_finalizers_is_one_root() {
+    let world = widgets().change("/apis/apps/v1/deployments", "operator", |one| {
+        one["spec"]["replicas"] = 0.into();
+        one["status"]["readyReplicas"] = 0.into();
+    });
+    let world = world.held("example.com/v1", "Widget", "a", "w1", &["example.com/cleanup", "example.com/second"]).held(
+        "example.com/v1",
+        "Widget",
+        "a",
+        "w2",
+        &["example.com/third"],
+    );
+    let looked = look(world, everything());
+    let [root] = looked.report.roots.as_slice() else { panic!("{:#?}", looked.causes()) };
+    assert!(looked.chain(0).last().unwrap().starts_with("Deployment op-system/operator"), "{:?}", looked.chain(0));
+    assert_eq!(root.objects(), 3, "the namespace and both widgets: {root:#?}");
+}
+
+/// Alerts, pages and incidents name a root by it.
+#[test]
+fn a_root_keeps_its_id_whatever_it_holds_and_whatever_its_cause() {
+    let id = |world: World| {
+        let looked = look(world, everything());
+        let [root] = looked.report.roots.as_slice() else { panic!("{:#?}", looked.report) };
+        (root.finding.cause.id, root.id)
+    };
+    // Of a node: what only it knows, and that it is lost.
+    let pod = |namespace: &str, name: &str, phase: &str| healthy().going_pod(namespace, name, "node-a", phase);
+    let (cause, first) = id(pod("shop", "web-0", "Running"));
+    assert_eq!(cause, "PodContainersNotStopped");
+    assert_eq!(id(pod("pay", "db-7", "Failed")), ("PodCleanupNotFinished", first));
+    let lost = pod("shop", "web-0", "Running").node_ready("node-a", "Unknown", "NodeStatusUnknown", "stopped posting");
+    assert_eq!(id(lost), ("NodeUnreachable", first));
+    // Of a controller.
+    let held = |ready: i64, replicas: i64, name: &str| {
+        let world = widgets().held("example.com/v1", "Widget", "a", name, CLEANUP);
+        world.change("/apis/apps/v1/deployments", "operator", |one| {
+            one["spec"]["replicas"] = replicas.into();
+            one["status"]["readyReplicas"] = ready.into();
+        })
+    };
+    let (cause, down) = id(held(0, 0, "w1"));
+    assert_eq!(cause, "FinalizerControllerGone");
+    assert_eq!(id(held(0, 1, "w2")), ("FinalizerControllerNotReady", down));
+    assert_ne!(down, first);
+}

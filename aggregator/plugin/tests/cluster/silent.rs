@@ -195,11 +195,7 @@ fn local_data_of_a_machine_that_runs_is_not_lost() {
             }
         ])).change("/api/v1/persistentvolumeclaims", "data", |claim| claim["spec"] = json!({"volumeName": "pv-1"}))
     };
-    let causes = |of: World| {
-        let mut causes = look(world(of), object("pvc", "a", "data")).causes();
-        causes.sort_unstable();
-        causes
-    };
+    let causes = |of: World| look(world(of), object("pvc", "a", "data")).explanations();
     assert_eq!(causes(silent()), ["LocalVolumeOnLostNode", "NodeUnreachable"]);
     assert_eq!(causes(stopped(silent())), ["LocalVolumeOnLostNode", "NodeShutDown"]);
     let spoke = || heard(silent(), 60);

@@ -161,6 +161,14 @@ impl Looked {
         self.report.roots.iter().map(|root| root.finding.cause.id).chain(normal).collect()
     }
 
+    /// The ids of the causes of all explanations of the roots, sorted.
+    pub fn explanations(&self) -> Vec<&'static str> {
+        let all = self.report.roots.iter().flat_map(|root| root.also.iter().chain([&root.finding]));
+        let mut causes: Vec<&str> = all.map(|finding| finding.cause.id).collect();
+        causes.sort_unstable();
+        causes
+    }
+
     /// `subject: state` of each link of a root's chain; after the roots, of what terminates normally and what it waits for.
     pub fn chain(&self, root: usize) -> Vec<String> {
         let words = |link: &findings::Link| format!("{}: {}", link.subject, link.state);
@@ -182,6 +190,14 @@ impl Looked {
         let steps = self.report.roots.iter().flat_map(|root| &root.finding.remedy.steps);
         steps.filter_map(|step| step.command.clone()).collect()
     }
+}
+
+/// The agent's check of a pod of node-a, where no agent runs.
+pub fn check_once(pod: &str) -> String {
+    format!(
+        "kubectl -n kube-system debug node/node-a -it --profile=sysadmin --image={} -- /why-terminating-agent check --pod {pod}",
+        findings::agent_image()
+    )
 }
 
 impl Looked {

@@ -192,6 +192,16 @@ fn what_holds_it_at_once_is_kept_in_the_order_of_the_report() {
 }
 
 #[test]
+fn a_root_whose_cause_is_known_better_stays_one_hold() {
+    let mut shown = Shown::new();
+    let of_the_node = |cause| Root { id: RootId::new("node-a"), ..root(cause, Verdict::Stuck, &["a"]) };
+    shown.show(100, &["a"], vec![of_the_node(&FUSE)], &[]);
+    assert!(shown.show(200, &["a"], vec![of_the_node(&HELD)], &[]), "the better cause is kept");
+    let holds: Vec<_> = shown.only().holds.iter().map(|hold| (&*hold.root, hold.cause.id, hold.until)).collect();
+    assert_eq!(holds, [(&*RootId::new("node-a").to_string(), HELD.id, None)]);
+}
+
+#[test]
 fn another_object_of_the_same_name_is_another_incident() {
     let mut shown = Shown::new();
     shown.show(100, &["a"], vec![root(&FUSE, Verdict::Stuck, &["a"])], &[]);
