@@ -239,6 +239,13 @@ impl Remedy {
     }
 }
 
+impl Step {
+    /// Whether it runs the agent's check once, on a node without an agent.
+    pub fn is_agents_check(&self) -> bool {
+        self.command.as_deref().is_some_and(|command| command.contains(" debug node/"))
+    }
+}
+
 impl Finding {
     /// The steps of its cause that it lacks although their entry promises them ([`Advice::is_promised`]): its finder
     /// forgot a value. For tests.

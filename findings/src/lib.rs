@@ -4,6 +4,7 @@
 //! [registry](mod@cause); whatever names a cause (documents, metric labels, event reasons,
 //! alert links) takes its words from there.
 
+mod agent_image;
 pub mod cause;
 pub mod event;
 mod fault;
@@ -27,6 +28,7 @@ mod text;
 mod token_bucket;
 mod verdict;
 
+pub use agent_image::agent_image;
 pub use cause::{
     Advice, Area, Budget, Cause, CauseRef, Circumstance, Circumstances, Cleanup, ClusterArea, Controller, Danger,
     Existence, Patience, Proven, Unread, Users,

@@ -45,10 +45,14 @@ macro_rules! placeholders {
 }
 
 placeholders! {
+    /// The agent's image.
+    AgentImage = "agent_image": Image;
     /// A node whose agent may say something.
     AgentNode = "agent_node": Node;
     /// A pod: `NAMESPACE/NAME`, on a node where an agent can run.
     AgentPod = "agent_pod": Pod;
+    /// A node that is not known to have an agent, and where one can run.
+    AgentlessNode = "agentless_node": Node;
     /// An APIService.
     ApiService = "apiservice": ApiName;
     /// A VolumeAttachment.
@@ -293,6 +297,7 @@ mod tests {
             (Placeholder::Name, "system:node:a"),
             (Placeholder::Node, "node-7.example.com"),
             (Placeholder::Pod, "shop/db-0"),
+            (Placeholder::AgentImage, "registry.example.com:5000/why-terminating/agent:1.0.0"),
             (Placeholder::Pod, uid),
             (Placeholder::Configuration, "validatingwebhookconfigurations/w"),
             (Placeholder::GroupVersion, "metrics.k8s.io/v1beta1"),

@@ -52,7 +52,7 @@ pub struct CheckArgs {
     /// Whether to query the API server for the pods in deletion
     #[arg(long, value_enum, default_value_t = ApiMode::Auto)]
     pub api: ApiMode,
-    /// Credentials for the API server [default: $KUBECONFIG, the service account, the kubelet's own]
+    /// Credentials for the API server [default: $KUBECONFIG, the kubelet's own, the service account]
     #[arg(long)]
     pub kubeconfig: Option<PathBuf>,
     /// The node's name [default: the kubelet's]

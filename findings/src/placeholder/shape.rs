@@ -63,6 +63,8 @@ pub enum Shape {
     Node,
     /// A name that some kind of the API takes: RBAC's have colons.
     ApiName,
+    /// `NAMESPACE/NAME:TAG`, with a registry before it.
+    Image,
     /// `NAME`, `NAMESPACE/NAME` or a uid.
     Pod,
     /// Letters, digits, dots and dashes.
@@ -133,6 +135,7 @@ impl Shape {
                 let is_pair = |(namespace, name)| Shape::Namespace.has(namespace) && Shape::Node.has(name);
                 value.split_once('/').map_or_else(|| Shape::Node.has(value) || Shape::Uid.has(value), is_pair)
             }
+            Shape::Image => is_word(value, 255, "-._/:") && value.contains('/'),
             Shape::Type => is_word(value, 253, "-."),
             Shape::TypedName => {
                 value.split_once('/').is_some_and(|(kind, name)| Shape::Type.has(kind) && Shape::ApiName.has(name))

@@ -141,22 +141,50 @@ impl<'a> Scan<'a> {
         self.conversation.get_or_init(open).as_ref()
     }
 
-    /// The kubelet's own identity may list the pods of its node, so on a node nothing needs to be
-    /// set up for this.
+    /// A kubeconfig that is named; else what [`order`] says.
     fn credentials(&self) -> Option<api::Credentials> {
         let kubeconfig = self.options.kubeconfig.clone().or_else(|| std::env::var_os("KUBECONFIG").map(Into::into));
         if let Some(path) = kubeconfig {
             return Some(api::Credentials::Kubeconfig(path));
         }
-        if std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() {
-            return Some(api::Credentials::InCluster);
-        }
-        let of_kubelet = self.settings.flags.kubeconfig.as_deref()?;
-        Some(api::Credentials::OfKubelet(self.host.clone(), HostPath::from(of_kubelet)))
+        let of_kubelet = self.settings.flags.kubeconfig.as_deref();
+        let of_kubelet = of_kubelet.map(|path| api::Credentials::OfKubelet(self.host.clone(), HostPath::from(path)));
+        let in_cluster = std::env::var_os("KUBERNETES_SERVICE_HOST").map(|_| api::Credentials::InCluster);
+        order(&self.options.api, of_kubelet, in_cluster)
     }
 
     /// Who lives where; taken when first needed.
     fn process_index(&self) -> &ProcessIndex {
         self.process_index.get_or_init(ProcessIndex::read)
+    }
+}
+
+/// The kubelet's own identity may list the pods of its node, so on a node nothing needs to be set up for `check`. The
+/// account of the pod that it runs in may have no right: `kubectl debug` gives it the namespace's default one. `run` has an
+/// account of its own.
+fn order(
+    api: &ApiSource,
+    of_kubelet: Option<api::Credentials>,
+    in_cluster: Option<api::Credentials>,
+) -> Option<api::Credentials> {
+    match api {
+        ApiSource::Ask => of_kubelet.or(in_cluster),
+        ApiSource::Off | ApiSource::Known(_) => in_cluster.or(of_kubelet),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_asks_as_the_kubelet_whatever_pod_it_runs_in() {
+        let of_kubelet = || Some(api::Credentials::OfKubelet(HostRoot::new(String::new()), HostPath::from("/k")));
+        let in_cluster = || Some(api::Credentials::InCluster);
+        let is_kubelets = |found: Option<api::Credentials>| matches!(found, Some(api::Credentials::OfKubelet(..)));
+        assert!(is_kubelets(order(&ApiSource::Ask, of_kubelet(), in_cluster())));
+        assert!(matches!(order(&ApiSource::Ask, None, in_cluster()), Some(api::Credentials::InCluster)));
+        assert!(!is_kubelets(order(&ApiSource::Off, of_kubelet(), in_cluster())), "run has its own account");
+        assert!(order(&ApiSource::Ask, None, None).is_none());
     }
 }

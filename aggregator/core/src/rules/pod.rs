@@ -67,8 +67,8 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     diagnosis
 }
 
-/// Names the node whose agent is to be read, but not where it is known that none runs there; and the pod that an agent is
-/// to look for, but not where none could.
+/// Names the node whose agent is to be read, but not where it is known that none runs there; and what an agent is to
+/// check once, but not where one runs or none could.
 pub(super) fn name_agent(lister: &Lister, target: &ObjectRef, pod: &Pod, diagnosis: &mut Diagnosis) {
     let node = pod.spec.node_name.as_str();
     let has_no_machine = |lister: &Lister| {
@@ -76,12 +76,16 @@ pub(super) fn name_agent(lister: &Lister, target: &ObjectRef, pod: &Pod, diagnos
         on.is_some_and(Node::is_no_linux_machine)
     };
     for RootCause { draft, .. } in &mut diagnosis.causes {
-        if draft.cause.takes(Placeholder::AgentNode) && !agent::is_absent(lister, node) {
+        let is_read = draft.cause.takes(Placeholder::AgentNode);
+        if is_read && !agent::is_absent(lister, node) {
             draft.names.set(Placeholder::AgentNode, node);
         }
-        if draft.cause.takes(Placeholder::AgentPod) && !has_no_machine(lister) {
+        let is_checked = draft.cause.takes(Placeholder::AgentPod) && !(is_read && agent::is_ready(lister, node));
+        if is_checked && !has_no_machine(lister) {
             let namespace = target.namespace.as_deref().unwrap_or_default();
             draft.names.set(Placeholder::AgentPod, format!("{namespace}/{}", target.name));
+            draft.names.set(Placeholder::AgentlessNode, node);
+            draft.names.set(Placeholder::AgentImage, findings::agent_image());
         }
     }
 }
@@ -368,8 +372,7 @@ fn at_healthy_node(lister: &Lister, case: &TerminatingPod, on: &Node, diagnosis:
     }
     let is_status_refused = status_refused(lister, case, diagnosis);
     let is_deletion_refused = deletion_refused(lister, case, diagnosis);
-    let late = diagnosis.overdue.map_or(String::new(), |seconds| duration(seconds.unsigned_abs()));
-    let words = format!("{}; deadline passed {late} ago", remains(pod));
+    let words = remains(pod);
     // It looks at the node itself, so what it says holds the pod beside any webhook.
     let mut reported = agent::findings(lister, diagnosis, target, pod, on, &words);
     // Why the kubelet's requests are not accepted the node cannot know.

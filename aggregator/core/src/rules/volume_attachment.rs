@@ -230,9 +230,12 @@ fn still_mounted(lister: &Lister, target: &ObjectRef, attachment: &Attachment, d
         .map(|csi| format!("kubernetes.io/csi/{}^{}", csi.driver, csi.volume_handle));
     let in_use = |listed: &&String| own.as_ref() == Some(*listed);
     if let Some(listed) = on.status.volumes_in_use.iter().find(in_use) {
-        let root = base(&cause::VOLUME_STILL_MOUNTED, target, attachment)
+        let mut root = base(&cause::VOLUME_STILL_MOUNTED, target, attachment)
             .evidence(format!("Node {name}"), format!("status.volumesInUse: {listed}"))
             .step(Step::about(&ObjectRef::node(name), format!("still lists it in volumesInUse ({listed})")));
+        if !on.is_no_linux_machine() {
+            root = root.name(Placeholder::AgentlessNode, name).name(Placeholder::AgentImage, findings::agent_image());
+        }
         diagnosis.causes.push(root);
     }
 }

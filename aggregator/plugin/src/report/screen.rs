@@ -98,8 +98,7 @@ fn block(page: &mut Page, root: &Root) {
     }
     let steps = &root.finding.remedy.steps;
     if let Some(step) = steps.iter().find(|step| step.command.is_some()).or(steps.first()) {
-        let is_there = step.on_the_node || root.told_by.is_some();
-        let node = root.node().filter(|_| is_there);
+        let node = root.node().filter(|_| step.on_the_node);
         let node = node.map_or(String::new(), |node| format!("on {}: ", clean(node, 253)));
         match &step.command {
             // Never cut: it is pasted.

@@ -5,7 +5,7 @@ use aggregator_core::diagnosis::ToldBy;
 use aggregator_core::report::{Claim, ClusterReport, Held, Root};
 use aggregator_core::state::Subject;
 use findings::render::{self, Detail, Page, Style};
-use findings::{RootId, Verdict, clean, duration};
+use findings::{Finding, RootId, Verdict, clean, duration};
 use jiff::{SignedDuration, Timestamp};
 
 use super::summary::{NotSeen, by_reason, summary};
@@ -105,7 +105,7 @@ fn one_root(page: &mut Page, report: &ClusterReport, root: &Root, detail: Detail
     render::finding(page, &root.finding);
     if let Some(by) = &root.told_by {
         page.gap();
-        page.filled("  ", &said_by(by));
+        page.filled("  ", &said_by(by, &root.finding));
     }
     let with_it = with_it(root);
     if !with_it.is_empty() || !root.behind.is_empty() {
@@ -136,7 +136,7 @@ fn one_root(page: &mut Page, report: &ClusterReport, root: &Root, detail: Detail
         page.gap();
         let state = finding.chain.last().map_or("", |link| link.state.as_str());
         page.filled("  Claim  ", &format!("{}: \"{state}\"", finding.cause.id));
-        page.filled("         ", &said_by(by));
+        page.filled("         ", &said_by(by, finding));
         render::remedy(page, finding, PROGRAM, detail);
     }
     if root.more_explanations > 0 {
@@ -149,7 +149,7 @@ fn one_root(page: &mut Page, report: &ClusterReport, root: &Root, detail: Detail
 }
 
 /// Whose word it is, and how fresh.
-fn said_by(by: &ToldBy) -> String {
+fn said_by(by: &ToldBy, finding: &Finding) -> String {
     let ago = duration(by.seconds_ago);
     let first =
         by.first_seen_seconds_ago.map_or(String::new(), |first| format!(", first seen {} ago", duration(first)));
@@ -160,7 +160,9 @@ fn said_by(by: &ToldBy) -> String {
         .unverified
         .as_ref()
         .map_or(String::new(), |why| format!(" Unverified: {}; so the steps here only look.", clean(why, 200)));
-    let steps = format!("The steps are for {node}, as root; all but the first go by what its agent said.");
+    let is_there = finding.remedy.steps.first().is_some_and(|step| step.on_the_node);
+    let which = if is_there { "Run the steps" } else { "The first step runs here; run the others" };
+    let steps = format!("{which} on {node} as root. All but the first rest on what its agent reported.");
     let who = if by.unverified.is_some() { "An Event in the name of the agent" } else { "The agent" };
     format!("{who} on {node} said so {ago} ago{first}.{late}{unverified} {steps}")
 }

@@ -13,8 +13,8 @@ use crate::support::*;
 const EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/default/events";
 const POD: &str = "ee7644fa-c649-4025-9178-81dc31cad0c6";
 const CWD: &str = "a710cd16-c48b-4c82-88a5-9064a1833d8a";
-/// What is told first, whatever an Event says.
-const ASK: &str = "why-terminating-agent check --pod exam-dstate/p";
+/// The first step, whatever an Event says.
+const ASK: &str = "kubectl why-terminating pod/p -n exam-dstate --live";
 const NESTED: &str = "42331e16-a9a8-4ad7-adaf-9dcadc109451";
 
 /// A moment after it was recorded: when the pod is no longer young.
@@ -321,7 +321,11 @@ fn a_thousand_pods_are_joined_in_seconds() {
 fn without_an_agent_it_says_what_one_would_add() {
     let none = look(dstate(), everything());
     is_as_without(&none);
-    assert!(notes(&none).contains("deploy/README.md of why-terminating says how to install it"), "{}", notes(&none));
+    assert!(
+        notes(&none).starts_with("No agent runs in this cluster, so the process, mount or cgroup"),
+        "{}",
+        notes(&none)
+    );
     let elsewhere = look(dstate().agent("node-b", "True"), everything());
     is_as_without(&elsewhere);
     assert!(
@@ -337,16 +341,19 @@ fn without_an_agent_it_says_what_one_would_add() {
 
 #[test]
 fn nobody_is_sent_to_an_agent_that_is_known_not_to_run() {
-    let reads = |looked: Looked| {
+    // Whether its Events are read, and whether its check is run once in a pod that is then deleted.
+    let reads_and_checks = |looked: Looked| {
         let commands = looked.commands();
-        assert!(commands.iter().any(|command| command == ASK), "the node itself: {commands:?}");
-        commands.iter().any(|command| command.ends_with("involvedObject.kind=Node,involvedObject.name=node-a"))
+        let is_there = |end: &str| commands.iter().any(|command| command.ends_with(end));
+        let checks = is_there(&check_once("exam-dstate/p"));
+        assert_eq!(checks, is_there("| grep /node-debugger- | xargs kubectl -n kube-system delete"), "{commands:?}");
+        (is_there("involvedObject.kind=Node,involvedObject.name=node-a"), checks)
     };
-    let after = |world: World| reads(look(world, everything()));
-    assert!(!after(dstate()), "none in the cluster");
-    assert!(!after(dstate().agent("node-b", "True")), "none on this node");
-    assert!(after(dstate().agent("node-a", "True")), "it may yet say something");
-    assert!(after(dstate().agent("node-a", "False")), "what it said before stands");
+    let after = |world: World| reads_and_checks(look(world, everything()));
+    assert_eq!(after(dstate()), (false, true), "none in the cluster");
+    assert_eq!(after(dstate().agent("node-b", "True")), (false, true), "none on this node");
+    assert_eq!(after(dstate().agent("node-a", "True")), (true, false), "it may yet say something");
+    assert_eq!(after(dstate().agent("node-a", "False")), (true, true), "what it said before stands");
     let agents = "app.kubernetes.io/name=why-terminating,app.kubernetes.io/component=agent";
     let question = Question::Objects {
         resource: known::PODS.into(),
@@ -356,7 +363,7 @@ fn nobody_is_sent_to_an_agent_that_is_known_not_to_run() {
     };
     let answer = Answer::failed(FaultKind::Denied, "pods is forbidden");
     let hidden = look_with(dstate(), everything(), |state| state.add(Answered::whole(question, answer)));
-    assert!(reads(hidden), "nobody knows");
+    assert_eq!(reads_and_checks(hidden), (true, true), "not known");
 }
 
 #[test]
@@ -463,7 +470,7 @@ fn no_foreign_command_is_told() {
         ("RuntimeNotResponding", json!({"runtime_unit": "\\x", "pid": "42"})),
     ] {
         let is_expected = |command: &String| {
-            let harmless = ["why-terminating-agent check", "kubectl ", "grep -lsF /mnt/media "];
+            let harmless = ["kubectl ", "grep -lsF /mnt/media "];
             harmless.iter().any(|known| command.starts_with(known))
         };
         for looked in
@@ -485,7 +492,7 @@ fn no_foreign_command_is_told() {
         ("KubeletNotRunning", json!({"kubelet_unit": "kubelet"})),
         ("MountCopiedOnOldKernel", json!({})),
     ] {
-        let harmless = ["why-terminating-agent check", "kubectl ", "findmnt ", "ls ", "grep ", "dmesg ", "journalctl "];
+        let harmless = ["kubectl ", "findmnt ", "ls ", "grep ", "dmesg ", "journalctl "];
         let is_harmless = |command: &String| harmless.iter().any(|known| command.starts_with(known));
         let told = |look: fn(AgentEventFixture) -> Looked| {
             look(AgentEventFixture::forged(&[POD], cause, values.clone())).commands()

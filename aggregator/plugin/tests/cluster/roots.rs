@@ -77,6 +77,7 @@ fn two_nodes_with_one_finalizer_are_two_roots() {
     };
     let mut other = world.node("node-a");
     (other["kind"], other["metadata"]["name"]) = ("Node".into(), "node-z".into());
+    other["metadata"]["uid"] = "node-z".into();
     let world = world.with(other);
     let world = world.change("/api/v1/nodes", "node-a", going).change("/api/v1/nodes", "node-z", going);
     let looked = look(world, everything());

@@ -64,7 +64,10 @@ fn pods_of_which_only_the_node_knows_are_one_block() {
     let holds = block.iter().find(|line| line.starts_with("   Holds   shop/web-0, shop/web-1"));
     assert!(holds.is_some_and(|line| line.ends_with("and 17 more")), "{text}");
     assert!(!text.contains("ROOT CAUSE"), "{text}");
-    assert!(block.iter().any(|line| line.starts_with("   Next    on node-a: why-terminating-agent check ")), "{text}");
+    // In the head and in the first line of all.
+    assert_eq!(text.matches("10m").count(), 2, "{text}");
+    let next = format!("   Next    {}", check_once("shop/web-0"));
+    assert!(block.contains(&next), "{text}");
     assert!(block.iter().any(|line| line.starts_with("   Never   kubectl delete pod --force")), "{text}");
 }
 
@@ -98,6 +101,11 @@ fn a_normal_deletion_is_one_line() {
     let text = shown(&looked);
     let line = "3 namespaces and 75 pods are terminating normally; the last grace period ends in 15s.";
     assert!(text.starts_with(&format!("Nothing is stuck in what was scanned\n\n{line}\n")), "{text}");
+    let wide = tree(&looked.report, Detail::Wide, 100, Style::Plain);
+    for kind in ["\n  3 namespaces (ns/team-1, ", "\n  75 pods (team-1/web-0, "] {
+        assert!(wide.contains(kind) && !text.contains(kind), "{wide}");
+    }
+    assert!(!wide.contains("ROOT CAUSE") && !wide.contains("Don't"), "{wide}");
     let named = look(deleted_a_moment_ago(), object("ns", "", "team-1"));
     let text = tree(&named.report, Detail::Short, 100, Style::Plain);
     assert!(text.starts_with("Nothing is stuck\n\n1 namespace and 25 pods are terminating normally;"), "{text}");
@@ -220,16 +228,14 @@ fn rights_that_are_missing_are_said_once_with_the_command_that_asks_for_them() {
 }
 
 #[test]
-fn steps_on_a_node_say_so() {
+fn what_an_agent_reports_is_verified_first() {
     let pod = "ee7644fa-c649-4025-9178-81dc31cad0c6";
     let looked = look(recording("dstate-fuse").told(AgentEventFixture::fuse(&[pod])), everything());
     let block = block(&shown(&looked), 1);
     assert!(block[0].contains("FuseServerNotResponding  pid 22655 s3fs on node-a"), "{block:#?}");
     assert!(block[1].starts_with("   node-a says (12s ago): "), "{block:#?}");
-    assert!(
-        block.iter().any(|line| line.starts_with("   Next    on node-a: why-terminating-agent check --pod ")),
-        "{block:#?}"
-    );
+    let next = "   Next    kubectl why-terminating pod/p -n exam-dstate --live";
+    assert!(block.iter().any(|line| line == next), "{block:#?}");
 }
 
 #[test]

@@ -113,8 +113,9 @@ fn local_data_on_a_lost_node() {
     assert_eq!(looked.causes(), ["NodeUnreachable"], "one node, which is lost: {:#?}", looked.report);
     assert!(is_local_to_node_a(&looked), "{:?}", looked.report.notes);
     let has = |looked: &Looked, words: &str| {
-        let root = looked.report.roots.iter().find(|root| root.finding.cause.id == "LocalVolumeOnLostNode").unwrap();
-        root.finding.remedy.steps.iter().any(|step| step.text.starts_with(words))
+        let all = looked.report.roots.iter().flat_map(|root| root.also.iter().chain([&root.finding]));
+        let mut of_data = all.filter(|finding| finding.cause.id == "LocalVolumeOnLostNode");
+        of_data.next().unwrap().remedy.steps.iter().any(|step| step.text.starts_with(words))
     };
     assert!(has(&looked, "Bring node node-a back") && !has(&looked, "The Node object is gone"));
     let gone = look(local_data("node-a").without("/api/v1/nodes", "node-a"), object("pvc", "a", "data"));

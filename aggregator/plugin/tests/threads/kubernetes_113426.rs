@@ -18,6 +18,12 @@ fn the_gate_is_named_and_who_knows_more() {
     assert_eq!(looked.causes(), ["PodCleanupNotFinished"], "{:#?}", looked.report);
     assert_eq!(looked.report.verdict, Verdict::Stuck);
     assert!(looked.chain(0)[0].contains("volumes or cgroup are not cleaned up on node-a"), "{:?}", looked.chain(0));
-    assert!(looked.commands().contains(&"why-terminating-agent check --pod default/envoy".to_owned()));
-    assert!(looked.report.notes.iter().any(|note| note.contains("would name the process, mount or cgroup")));
+    assert!(looked.commands().contains(&check_once("default/envoy")));
+    assert!(
+        looked
+            .report
+            .notes
+            .iter()
+            .any(|note| note.contains("the process, mount or cgroup that holds the pod is unknown"))
+    );
 }

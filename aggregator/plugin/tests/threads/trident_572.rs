@@ -31,5 +31,5 @@ fn the_driver_is_not_blamed_for_being_away() {
     let looked = look(world, object("pod", "mon", "elasticsearch-master-0"));
     assert_eq!(looked.causes(), ["PodCleanupNotFinished"], "{:#?}", looked.report);
     assert_eq!(looked.report.verdict, Verdict::Stuck);
-    assert!(looked.commands().contains(&"why-terminating-agent check --pod mon/elasticsearch-master-0".to_owned()));
+    assert!(looked.commands().contains(&check_once("mon/elasticsearch-master-0")));
 }

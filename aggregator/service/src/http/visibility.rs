@@ -211,6 +211,11 @@ fn of_victim(root: &Root, victim: &Victim) -> Finding {
         (Some(node), Some(pod)) => {
             let mut values = Values::new();
             values.set(Placeholder::AgentPod, &pod);
+            // Not on a node where no agent can run.
+            if root.finding.remedy.steps.iter().any(|step| step.is_agents_check()) {
+                values.set(Placeholder::AgentlessNode, node);
+                values.set(Placeholder::AgentImage, findings::agent_image());
+            }
             values.set(Placeholder::Pod, pod);
             values.set(Placeholder::Node, node);
             Remedy::fill(cause.0, &values)
@@ -336,7 +341,20 @@ mod tests {
         let text = serde_json::to_string(&seen).unwrap();
         assert!(!text.contains("shop") && !text.contains("secret"), "{text}");
         assert_eq!((seen.finding.cause.id, seen.id), ("PodCleanupNotFinished", both.id));
-        assert!(text.contains("check --pod pay/p"), "{text}");
+        let checks = |node: bool| {
+            let mut both = both.clone();
+            let names = Values::new().with(Placeholder::Node, "node-b").with(Placeholder::AgentPod, "shop/p");
+            let names = names.with(Placeholder::AgentlessNode, if node { "node-b" } else { "" });
+            let names = names.with(Placeholder::AgentImage, findings::agent_image());
+            both.finding.remedy = Remedy::fill(cause::find("PodCleanupNotFinished").unwrap(), &names);
+            let rights = rights(&[Access::get_object(&own), Access::get_object(&ObjectRef::node("node-b"))]);
+            let steps = rights.root(&both).unwrap().finding.remedy.steps;
+            steps
+                .iter()
+                .filter_map(|step| step.command.as_deref())
+                .any(|command| command.ends_with("check --pod pay/p"))
+        };
+        assert!(checks(true) && !checks(false), "where none can run there is nothing to check");
     }
 
     /// Not even a hash of what is hidden, nor its cause: only that the pod is being deleted.

@@ -1,6 +1,6 @@
 //! Why a pod does not go, as far as the API shows it.
 
-use crate::cause::cluster::shared::FORCE;
+use crate::cause::cluster::shared::{CHECK_POD_ONCE, DELETE_DEBUG_POD, FORCE};
 use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, step};
 
 pub(super) const ASK_THE_AGENT: Advice =
@@ -9,10 +9,9 @@ pub(super) const ASK_THE_AGENT: Advice =
         .typed()
         .if_known();
 
-pub(super) const ON_THE_NODE: Advice =
-    step("Where the node has no agent: copy why-terminating-agent to it and run it there as root")
-        .run("why-terminating-agent check --pod {agent_pod}")
-        .on_the_node()
+pub(super) const CHECK_ONCE: Advice =
+    step("Where no agent runs on the node: run its check once, in a privileged pod on the node")
+        .run(CHECK_POD_ONCE)
         .if_known();
 
 causes! {
@@ -39,7 +38,8 @@ causes! {
             Lease must be fresh.")
         .safe(&[
             ASK_THE_AGENT,
-            ON_THE_NODE,
+            CHECK_ONCE,
+            DELETE_DEBUG_POD,
             step("Repair what it names; the kubelet tries again by itself"),
         ])
         .danger(FORCE)
@@ -59,7 +59,8 @@ causes! {
             manager is silent, the node's own Lease must be fresh.")
         .safe(&[
             ASK_THE_AGENT,
-            ON_THE_NODE,
+            CHECK_ONCE,
+            DELETE_DEBUG_POD,
             step("Repair what it names; the kubelet tries again by itself"),
         ])
         .danger(Danger::new(
@@ -86,7 +87,8 @@ causes! {
                 repair or restore it; the kubelet's next try then succeeds")
                 .run("kubectl -n kube-system get pods -o wide --field-selector spec.nodeName={node}").typed(),
             step("Wait for the kubelet's next try: it tries again by itself, at the latest after a few minutes"),
-            ON_THE_NODE,
+            CHECK_ONCE,
+            DELETE_DEBUG_POD,
         ])
         .danger(FORCE)
         .sources(&["multus-cni#669", "spidernet-io/cni-plugins#47"])
@@ -103,7 +105,8 @@ causes! {
         .safe(&[
             step("Read the whole Event").run("kubectl describe pod {name} -n {namespace}").typed(),
             ASK_THE_AGENT,
-            ON_THE_NODE,
+            CHECK_ONCE,
+            DELETE_DEBUG_POD,
             step("Repair what it names; the kubelet tries again within two minutes"),
         ])
         .danger(FORCE)
@@ -145,7 +148,8 @@ causes! {
             Ready.")
         .safe(&[
             ASK_THE_AGENT,
-            ON_THE_NODE,
+            CHECK_ONCE,
+            DELETE_DEBUG_POD,
             step("Repair the volume's set-up or the network plugin that it names"),
         ])
         .danger(Danger::new(
@@ -205,7 +209,8 @@ causes! {
             nobody on the node has said it.")
         .safe(&[
             ASK_THE_AGENT,
-            ON_THE_NODE,
+            CHECK_ONCE,
+            DELETE_DEBUG_POD,
             step("Only when the node shows nothing of it: let the finalizer's owner finish"),
         ])
         .danger(FORCE)

@@ -27,6 +27,20 @@ pub(in crate::cause) const READ_REPORTS: Advice = step("Read what is reported ab
     .typed()
     .if_known();
 
+/// The agent's check of one pod, where no agent runs. kube-system admits privileged pods, and is never being deleted.
+pub(in crate::cause) const CHECK_POD_ONCE: &str = "kubectl -n kube-system debug node/{agentless_node} -it --profile=sysadmin \
+    --image={agent_image} -- /why-terminating-agent check --pod {agent_pod}";
+/// The same of all that its node holds.
+pub(in crate::cause) const CHECK_NODE_ONCE: &str = "kubectl -n kube-system debug node/{agentless_node} -it --profile=sysadmin \
+    --image={agent_image} -- /why-terminating-agent check";
+pub(in crate::cause) const DELETE_DEBUG_POD: Advice = step("Delete the debug pod; kubectl leaves it behind")
+    .run(
+        // By name: kubectl labels them since 1.34 only (kubernetes#131791).
+        "kubectl -n kube-system get pods -o name --field-selector spec.nodeName={agentless_node},status.phase!=Running \
+            | grep /node-debugger- | xargs kubectl -n kube-system delete",
+    )
+    .if_known();
+
 /// Of a controller that runs.
 pub(in crate::cause) const READ_LOG: Advice = step("Read its log for the object's name")
     .run("kubectl -n {workload_namespace} logs {workload} --since=1h --tail=200")

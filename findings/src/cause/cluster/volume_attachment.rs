@@ -1,7 +1,9 @@
 //! Why a volume is not detached.
 
 use crate::cause::circumstance::{Circumstance, Existence};
-use crate::cause::cluster::shared::{NODE_EXISTS, NODE_GONE, NOT_READY, READY, UNKNOWN};
+use crate::cause::cluster::shared::{
+    CHECK_NODE_ONCE, DELETE_DEBUG_POD, NODE_EXISTS, NODE_GONE, NOT_READY, READY, UNKNOWN,
+};
 use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, step};
 
 /// Where the driver cannot detach any more, or does not exist.
@@ -78,8 +80,9 @@ causes! {
         .proof("The VolumeAttachment is not being deleted, its volume is and is bound to no claim, and \
             status.volumesInUse of a Ready node lists it.")
         .safe(&[
-            step("Ask the node what keeps the mount busy; copy why-terminating-agent there if it is not in the cluster")
-                .run("why-terminating-agent check").on_the_node(),
+            step("Where no agent runs on the node: see what keeps the mount busy, in a privileged pod on the node")
+                .run(CHECK_NODE_ONCE).if_known(),
+            DELETE_DEBUG_POD,
             step("End what it names; the kubelet unmounts, and the volume is detached by itself"),
         ])
         .danger(PATCH_ATTACHMENT)

@@ -29,28 +29,32 @@ pub fn steps(claim: &Claim, pod: &Pod, by: &ToldBy, is_asked_now: bool) -> Remed
         } else {
             &trusted.to_change
         };
-        advice.fill(values)
+        advice.fill(values).map(|step| Step { on_the_node: true, ..step })
     });
     let steps = ask_the_node(pod, &by.node, is_asked_now).into_iter().chain(filled).collect();
     let (dont, breaks) = (cause.danger.action.to_owned(), cause.danger.breaks_and_when(cause.danger.breaks));
     Remedy { steps, dont, breaks }
 }
 
-/// It looks at the node itself, so no Event has a say in what it answers.
+/// It queries the node itself, so no Event has a say in what it answers.
 fn ask_the_node(pod: &Pod, node: &str, is_asked_now: bool) -> Option<Step> {
-    let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
-    let name = quote_for_shell(&format!("{namespace}/{}", pod.metadata.name))?;
     let node = clean(node, 253);
-    let text = match is_asked_now {
-        true => format!("Look for yourself, on {node}"),
-        false => format!("Look for yourself: ask again with --live, if you may exec in its agent's pod, or on {node}"),
+    let (text, command) = if is_asked_now {
+        let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
+        let name = quote_for_shell(&format!("{namespace}/{}", pod.metadata.name))?;
+        (format!("Verify it on {node}"), format!("why-terminating-agent check --pod {name}"))
+    } else {
+        let text = format!("Verify first: query the agent on {node} itself, which needs pods/exec in its namespace");
+        (text, live_command(pod)?)
     };
-    Some(Step {
-        text,
-        command: Some(format!("why-terminating-agent check --pod {name}")),
-        on_the_node: true,
-        tested: true,
-    })
+    Some(Step { text, command: Some(command), on_the_node: is_asked_now, tested: true })
+}
+
+/// Queries the agent of a pod's node.
+pub(super) fn live_command(pod: &Pod) -> Option<String> {
+    let name = quote_for_shell(&format!("pod/{}", pod.metadata.name))?;
+    let namespace = quote_for_shell(pod.metadata.namespace.as_deref().unwrap_or_default())?;
+    Some(format!("kubectl why-terminating {name} -n {namespace} --live"))
 }
 
 /// Whether it only looks. Of what anybody can have written nothing else is told: even a step in words, or one that names

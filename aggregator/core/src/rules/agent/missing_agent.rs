@@ -2,7 +2,7 @@
 
 use findings::{clean, duration};
 
-use super::believed_events::Claim;
+use super::{advice, believed_events::Claim};
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::state::{Answer, Node, Pod, is_true};
@@ -10,6 +10,12 @@ use crate::state::{Answer, Node, Pod, is_true};
 /// Whether it is known that no agent runs on this node.
 pub fn is_absent(lister: &Lister, node: &str) -> bool {
     lister.agents().seen().is_some_and(|agents| agents.iter().all(|agent| agent.spec.node_name != node))
+}
+
+/// Whether it is known that a ready one does.
+pub fn is_ready(lister: &Lister, node: &str) -> bool {
+    let is_here = |agent: &&&Pod| agent.spec.node_name == node && is_true(&agent.status.conditions, "Ready");
+    lister.agents().seen().is_some_and(|agents| agents.iter().any(|agent| is_here(&agent)))
 }
 
 /// Says why the agent of a node is silent.
@@ -40,9 +46,8 @@ pub fn explain(lister: &Lister, diagnosis: &mut Diagnosis, on: &Node) {
     if agents.is_empty() {
         // Said once however many nodes there are.
         diagnosis.note(
-            "No agent is deployed on the node of such a pod, or on any other. It would name the process, mount or cgroup that \
-             holds the pod; the API does not show it. deploy/README.md of why-terminating says how to install it; for one \
-             node, copy the program there",
+            "No agent runs in this cluster, so the process, mount or cgroup that holds the pod is unknown: the API does not \
+             show it. Install it: deploy/README.md of why-terminating. For one node, once: docs/agent.md there",
         );
         return;
     }
@@ -89,9 +94,9 @@ pub fn over(claim: &Claim, pod: &Pod, node: &str, age: i64, doubt: Option<String
     let (cause, root, age) = (finding.cause.0.id, root.unwrap_or_default(), duration(u64::try_from(age).unwrap_or(0)));
     let doubt = doubt.map_or(String::new(), |why| format!(" Unverified: {why}."));
     let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
+    let again = advice::live_command(pod).map_or(String::new(), |command| format!(" Query it: {command}"));
     format!(
-        "The agent on {node} says that {cause}{root} is over since {age}, yet pod {namespace}/{} is still there.{doubt} \
-         On {node}: why-terminating-agent check --pod {namespace}/{}",
-        pod.metadata.name, pod.metadata.name
+        "The agent on {node} says that {cause}{root} is over since {age}, yet pod {namespace}/{} is still there.{doubt}{again}",
+        pod.metadata.name
     )
 }

@@ -17,4 +17,4 @@ pub use believed_events::pods_held_by_mounts;
 pub use event_policy::doubt;
 pub use findings::{Holders, findings, findings_if_any, would_hold};
 pub use last_event::last_event;
-pub use missing_agent::is_absent;
+pub use missing_agent::{is_absent, is_ready};

@@ -44,6 +44,7 @@ pub fn details(root: &Root, incidents: &[Incident]) -> Markup {
         ol.steps {
             @for step in &finding.remedy.steps {
                 li {
+                    @if step.on_the_node { @if let Some(node) = root.node() { "On " (node) ": " } }
                     (step.text) "."
                     @if !step.tested { " " em { "Not tested." } }
                     @if let Some(command) = &step.command {
