@@ -139,6 +139,9 @@ fn the_garbage_collectors_update_of_an_owner_is_looked_at_too() {
     let mut causes = looked.causes();
     causes.sort_unstable();
     assert_eq!(causes, ["GarbageCollectorNotWorking", "PolicyMayRefuse"], "{:#?}", looked.report);
+    let other = looked.report.roots.iter().find(|root| root.finding.cause.id == "GarbageCollectorNotWorking").unwrap();
+    let missing = other.finding.missing.as_deref().unwrap_or_default();
+    assert!(missing.contains("that ValidatingAdmissionPolicy limit does not refuse the request"), "{missing}");
     assert_eq!(look(job(), object("job", "a", "report")).causes(), ["GarbageCollectorNotWorking"]);
 }
 

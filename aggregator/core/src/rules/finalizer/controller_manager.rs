@@ -47,14 +47,10 @@ pub fn by_controller_manager(
             .extend(changers.into_iter().map(|name| (format!("MutatingWebhookConfiguration {name}"), says.to_owned())));
     }
     let root = finalizer_cause(target, meta, finalizer, cause).at_itself(target, words);
-    let root = match cause.id == cause::GARBAGE_COLLECTOR_NOT_WORKING.id {
-        // Every kind but one was looked at, where it may be.
-        true => root.evidence("secrets", "not looked at: their content is not read; one may block").probable(
-            match target.namespace {
-                Some(_) => "whether a Secret that it owns, or an object outside of its namespace that names it, blocks",
-                None => "whether a Secret that it owns blocks: Secrets are not looked at",
-            },
-        ),
+    // Every kind but one was looked at, where it may be.
+    let is_of_collector = cause.id == cause::GARBAGE_COLLECTOR_NOT_WORKING.id;
+    let root = match is_of_collector {
+        true => root.evidence("secrets", "not looked at: their content is not read; one may block"),
         false => root,
     };
     let root = root.with_evidence(beside);
@@ -63,5 +59,13 @@ pub fn by_controller_manager(
     // As long as something uses it no request is due that a policy may refuse.
     let is_used = root.draft.facts.has(Circumstance::Users(Users::Some));
     let root = if is_used { root } else { admission_policy::beside(diagnosis, policy, root) };
+    // A policy is the nearer doubt.
+    let root = match (is_of_collector, &target.namespace) {
+        (true, Some(_)) => {
+            root.probable("whether a Secret that it owns, or an object outside of its namespace that names it, blocks")
+        }
+        (true, None) => root.probable("whether a Secret that it owns blocks: Secrets are not looked at"),
+        (false, _) => root,
+    };
     diagnosis.causes.push(root);
 }
