@@ -16,6 +16,7 @@ use crate::{
 };
 
 /// Something has happened.
+#[allow(clippy::large_enum_variant, reason = "one at a time is on its way")]
 #[derive(Debug)]
 pub enum Input {
     /// Nothing but that time has passed.
