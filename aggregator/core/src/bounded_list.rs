@@ -113,7 +113,11 @@ impl BoundedList {
 
     /// Puts each of these in. Whether something found no room.
     pub fn put_all(&mut self, facts: &mut Facts, more: Facts) -> bool {
-        more.into_each().fold(false, |is_cut, one| self.put(facts, one).is_cut || is_cut)
+        let mut is_cut = false;
+        for one in more.into_each() {
+            is_cut |= self.put(facts, one).is_cut;
+        }
+        is_cut
     }
 
     fn find(&self, facts: &Facts, one: &Facts) -> Option<usize> {

@@ -62,6 +62,7 @@ fn one_dead_api_is_one_root_for_many_namespaces() {
     for number in 1..12 {
         let mut other = first.clone();
         other["metadata"]["name"] = format!("test-{number}").into();
+        other["metadata"]["uid"] = format!("test-{number}").into();
         namespaces.push(other);
     }
     let looked = look(world, everything());

@@ -27,7 +27,7 @@ fn an_operator_that_was_removed_first() {
         0,
         &[
             "IstioOperator istio-system/istio-control-plane: ",
-            "ServiceAccount istio-operator/istio-operator: may remove",
+            "ServiceAccount istio-operator/istio-operator: does not exist, and nothing runs as it",
         ],
     );
 }

@@ -158,7 +158,7 @@ impl Served<'_, '_> {
     }
 
     fn deleted_with_release(&self) -> Option<RootCause> {
-        let release = Release::new(&self.lister.subject())?;
+        let release = Release::new(self.lister.subject())?;
         let is_ready = self.serving.runner.stands() == RunnerState::Ready;
         if !is_ready || !release.takes(&self.serving.runner.workload?.metadata) {
             return None;
