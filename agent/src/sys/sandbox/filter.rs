@@ -41,11 +41,11 @@ const NAMESPACES: [i32; 7] = [
 /// is to read. Others change the file, as `FS_IOC_SETFLAGS` does although it was opened to read.
 const REQUESTS: [u64; 6] = [
     crate::sys::mount_namespace::NS_GET_MNTNS_ID as u64,
-    libc::FIONBIO as u64,
-    libc::FIOCLEX as u64,
-    libc::FIONREAD as u64,
-    libc::TCGETS as u64,
-    libc::TIOCGWINSZ as u64,
+    libc::FIONBIO,
+    libc::FIOCLEX,
+    libc::FIONREAD,
+    libc::TCGETS,
+    libc::TIOCGWINSZ,
 ];
 
 /// The types of socket that a path in `sendto` reaches: of pairs there are streams only.

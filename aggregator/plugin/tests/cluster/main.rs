@@ -8,6 +8,7 @@ mod admission;
 mod agents;
 #[cfg(test)]
 mod apis;
+#[cfg(test)]
 mod attacks;
 #[cfg(test)]
 mod before;

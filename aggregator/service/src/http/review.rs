@@ -79,11 +79,14 @@ fn digest(token: &str, taken: Taken) -> ([u8; 32], Taken) {
     (Sha256::digest(token.as_bytes()).into(), taken)
 }
 
+/// The digest of a token, and which tokens were taken when it was checked.
+type TokenKey = ([u8; 32], Taken);
+
 /// Asks, and believes the answers for a while.
 pub struct Reviews {
     api: ApiClient,
     places: Semaphore,
-    users: Mutex<Cache<([u8; 32], Taken), Option<User>>>,
+    users: Mutex<Cache<TokenKey, Option<User>>>,
     rights: Mutex<Cache<([u8; 32], Right), bool>>,
 }
 
