@@ -198,6 +198,8 @@ ONLY_HELM = re.compile(r"^ *(helm\.sh/chart|app\.kubernetes\.io/(managed-by|inst
 METRIC = r"\b(?:why_terminating|process)_\w+"
 # Metrics that neither dashboard nor alerts use: they are for debugging the agent itself.
 NOT_SHOWN = {
+    # Only of lists that are cut: which, after the panel has shown that one is.
+    "why_terminating_cluster_cut_list",
     "process_open_fds",
     "process_start_time_seconds",
 }

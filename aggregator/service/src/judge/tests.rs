@@ -142,9 +142,13 @@ fn pod(name: &str) -> Facts {
     Facts::object(&watched()[1], pod.as_bytes()).unwrap()
 }
 
-/// Nothing is in any list, and nothing that has a name is there.
+/// Nothing is in any list, and of what has a name only namespaces are there.
 fn nothing(question: Question) -> Answered {
     let answer = match &question {
+        Question::Objects { resource, scope: Scope::Named(_, name), .. } if *resource == known::NAMESPACES.into() => {
+            let namespace = format!(r#"{{"metadata":{{"name":"{name}"}}}}"#);
+            Answer::Seen(Facts::object(&question, namespace.as_bytes()).unwrap())
+        }
         Question::Objects { scope: Scope::Named(..), .. } | Question::Version => Answer::Missing,
         Question::Discovery => Answer::Seen(Facts::Discovery(Default::default())),
         _ => Answer::Seen(Page::read(&question, br#"{"metadata":{},"items":[]}"#).unwrap().facts),

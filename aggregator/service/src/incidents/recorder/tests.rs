@@ -153,7 +153,7 @@ fn from_the_question_to_the_end() {
     assert!(!incident.was_forced());
     let text = crate::incidents::markdown(incident, at(999));
     assert!(text.contains("Pod shop/a was Terminating for 5m"), "{text}");
-    assert!(text.contains("taken out of the way: VolumeHeldByProcess"), "{text}");
+    assert!(text.contains("when this ended or was removed: VolumeHeldByProcess"), "{text}");
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn what_the_agent_still_sees_afterwards_was_left_behind() {
     assert!(!shown.show(950, &[], vec![], &[("a", left(&FUSE, 900))]), "it is said once");
     assert!(shown.only().was_forced());
     let text = crate::incidents::markdown(shown.only(), at(999));
-    assert!(text.contains("deleted by force") && text.contains("node-a still saw FuseServerNotResponding"), "{text}");
+    assert!(text.contains("it was force-deleted") && text.contains("node-a still saw FuseServerNotResponding"), "{text}");
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn what_went_while_nobody_looked_is_said_to_be_unknown() {
     let mut again = Shown(Recorder::new(Limits::default(), file::decode(&bytes).unwrap()));
     again.show(4000, &[], vec![], &[]);
     assert_eq!(again.only().end.as_ref().map(|end| end.seen), Some(false));
-    assert!(crate::incidents::markdown(again.only(), at(5000)).contains("not known"));
+    assert!(crate::incidents::markdown(again.only(), at(5000)).contains("what released it is unknown"));
 }
 
 #[test]
