@@ -15,7 +15,8 @@ pub(crate) fn get(world: &World, catalog: &Catalog, asked: &Asked, target: &Targ
     let resource = catalog.get(target.resource);
     let form = asked.form()?;
     let key = key_of(target);
-    let object = world.get(target.resource, &key).ok_or_else(|| Status::not_found(resource, &key.1))?;
+    let object = world.get(target.resource, &key).or_else(|| world.namespace_in_use(target.resource, &key));
+    let object = object.ok_or_else(|| Status::not_found(resource, &key.1))?;
     let mut text = String::new();
     render(&mut text, resource, &object, form, false);
     Ok(text)

@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     Store,
@@ -110,6 +110,16 @@ impl World {
 
     pub(crate) fn get(&self, resource: usize, key: &Key) -> Option<Arc<Object>> {
         self.objects[self.catalog.home(resource)].get(key).cloned()
+    }
+
+    /// A namespace that objects lie in exists, although it was not put there.
+    pub(crate) fn namespace_in_use(&self, resource: usize, key: &Key) -> Option<Arc<Object>> {
+        let has_any = |objects: &Objects| {
+            let first = objects.range((key.1.clone(), String::new())..).next();
+            first.is_some_and(|((namespace, _), _)| *namespace == key.1)
+        };
+        let is_in_use = self.catalog.get(resource).is("", "namespaces") && self.objects.iter().any(has_any);
+        is_in_use.then(|| Arc::new(Object::new(json!({}), key, self.version)))
     }
 
     /// The selected objects in their order, those behind `after` only.
