@@ -42,9 +42,10 @@ const SAMPLES: [(&str, &str, &str, bool); 12] = [
     ("storage.k8s.io/v1", "volumeattachments", "VolumeAttachment", false),
 ];
 /// Single objects that commands name.
-const NAMED: [(&str, &str, &str, Option<&str>, &str); 5] = [
+const NAMED: [(&str, &str, &str, Option<&str>, &str); 6] = [
     // Some objects live in no namespace; then none is typed.
     ("v1", "configmaps", "ConfigMap", Some("default"), SAMPLE),
+    ("v1", "core/v1/secrets", "Secret", Some(SAMPLE), SAMPLE),
     ("coordination.k8s.io/v1", "leases", "Lease", Some("kube-system"), "cloud-controller-manager"),
     ("v1", "configmaps", "ConfigMap", Some("kube-system"), "extension-apiserver-authentication"),
     (

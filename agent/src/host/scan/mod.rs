@@ -137,15 +137,19 @@ impl<'a> Scan<'a> {
 
     /// One for all questions; none without credentials.
     fn conversation(&self) -> Option<&Result<api::Conversation, Fault>> {
-        let open = || self.credentials().map(api::Conversation::open);
+        let open = || {
+            let mut opened = self.credentials().into_iter().map(api::Conversation::open);
+            let first = opened.next()?;
+            Some(first.or_else(|fault| opened.find_map(Result::ok).ok_or(fault)))
+        };
         self.conversation.get_or_init(open).as_ref()
     }
 
-    /// A kubeconfig that is named; else what [`order`] says.
-    fn credentials(&self) -> Option<api::Credentials> {
+    /// A kubeconfig that is named; else what [`order`] says: the first that can be read is used.
+    fn credentials(&self) -> Vec<api::Credentials> {
         let kubeconfig = self.options.kubeconfig.clone().or_else(|| std::env::var_os("KUBECONFIG").map(Into::into));
         if let Some(path) = kubeconfig {
-            return Some(api::Credentials::Kubeconfig(path));
+            return vec![api::Credentials::Kubeconfig(path)];
         }
         let of_kubelet = self.settings.flags.kubeconfig.as_deref();
         let of_kubelet = of_kubelet.map(|path| api::Credentials::OfKubelet(self.host.clone(), HostPath::from(path)));
@@ -166,11 +170,12 @@ fn order(
     api: &ApiSource,
     of_kubelet: Option<api::Credentials>,
     in_cluster: Option<api::Credentials>,
-) -> Option<api::Credentials> {
-    match api {
-        ApiSource::Ask => of_kubelet.or(in_cluster),
-        ApiSource::Off | ApiSource::Known(_) => in_cluster.or(of_kubelet),
-    }
+) -> Vec<api::Credentials> {
+    let ordered = match api {
+        ApiSource::Ask => [of_kubelet, in_cluster],
+        ApiSource::Off | ApiSource::Known(_) => [in_cluster, of_kubelet],
+    };
+    ordered.into_iter().flatten().collect()
 }
 
 #[cfg(test)]
@@ -181,10 +186,10 @@ mod tests {
     fn a_check_asks_as_the_kubelet_whatever_pod_it_runs_in() {
         let of_kubelet = || Some(api::Credentials::OfKubelet(HostRoot::new(String::new()), HostPath::from("/k")));
         let in_cluster = || Some(api::Credentials::InCluster);
-        let is_kubelets = |found: Option<api::Credentials>| matches!(found, Some(api::Credentials::OfKubelet(..)));
+        let is_kubelets = |found: Vec<api::Credentials>| matches!(found[0], api::Credentials::OfKubelet(..));
         assert!(is_kubelets(order(&ApiSource::Ask, of_kubelet(), in_cluster())));
-        assert!(matches!(order(&ApiSource::Ask, None, in_cluster()), Some(api::Credentials::InCluster)));
+        assert!(matches!(order(&ApiSource::Ask, None, in_cluster())[..], [api::Credentials::InCluster]));
         assert!(!is_kubelets(order(&ApiSource::Off, of_kubelet(), in_cluster())), "run has its own account");
-        assert!(order(&ApiSource::Ask, None, None).is_none());
+        assert!(order(&ApiSource::Ask, None, None).is_empty());
     }
 }

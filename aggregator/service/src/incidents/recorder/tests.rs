@@ -167,7 +167,10 @@ fn what_the_agent_still_sees_afterwards_was_left_behind() {
     assert!(!shown.show(950, &[], vec![], &[("a", left(&FUSE, 900))]), "it is said once");
     assert!(shown.only().was_forced());
     let text = crate::incidents::markdown(shown.only(), at(999));
-    assert!(text.contains("it was force-deleted") && text.contains("node-a still saw FuseServerNotResponding"), "{text}");
+    assert!(
+        text.contains("it was force-deleted") && text.contains("node-a still saw FuseServerNotResponding"),
+        "{text}"
+    );
 }
 
 #[test]
