@@ -137,24 +137,22 @@ impl<'a> Scan<'a> {
 
     /// One for all questions; none without credentials.
     fn conversation(&self) -> Option<&Result<api::Conversation, Fault>> {
-        let open = || {
-            let mut opened = self.credentials().into_iter().map(api::Conversation::open);
-            let first = opened.next()?;
-            Some(first.or_else(|fault| opened.find_map(Result::ok).ok_or(fault)))
-        };
+        let open = || self.credentials().map(api::Conversation::open);
         self.conversation.get_or_init(open).as_ref()
     }
 
-    /// A kubeconfig that is named; else what [`order`] says: the first that can be read is used.
-    fn credentials(&self) -> Vec<api::Credentials> {
+    /// A kubeconfig that is named; else what [`order`] says.
+    fn credentials(&self) -> Option<api::Credentials> {
         let kubeconfig = self.options.kubeconfig.clone().or_else(|| std::env::var_os("KUBECONFIG").map(Into::into));
         if let Some(path) = kubeconfig {
-            return vec![api::Credentials::Kubeconfig(path)];
+            return Some(api::Credentials::Kubeconfig(path));
         }
         let of_kubelet = self.settings.flags.kubeconfig.as_deref();
         let of_kubelet = of_kubelet.map(|path| api::Credentials::OfKubelet(self.host.clone(), HostPath::from(path)));
         let in_cluster = std::env::var_os("KUBERNETES_SERVICE_HOST").map(|_| api::Credentials::InCluster);
-        order(&self.options.api, of_kubelet, in_cluster)
+        let is_of_node = self.kubelet_pid.is_some_and(is_in_network_of);
+        let asks_as_kubelet = matches!(self.options.api, ApiSource::Ask) && is_of_node;
+        order(asks_as_kubelet, of_kubelet, in_cluster)
     }
 
     /// Who lives where; taken when first needed.
@@ -163,19 +161,22 @@ impl<'a> Scan<'a> {
     }
 }
 
+/// Whether this process is in the network of another. In that of a pod the kubelet's address of the API server may lead
+/// nowhere: k3s names a proxy on the loopback.
+fn is_in_network_of(pid: u32) -> bool {
+    let network = |pid: u32| sys::namespace_of(pid, "net").ok();
+    network(pid).is_some_and(|other| Some(other) == network(std::process::id()))
+}
+
 /// The kubelet's own identity may list the pods of its node, so on a node nothing needs to be set up for `check`. The
-/// account of the pod that it runs in may have no right: `kubectl debug` gives it the namespace's default one. `run` has an
-/// account of its own.
+/// account of the pod that it runs in may have no right: `kubectl debug` gives it the namespace's default one. The pods of
+/// agents have an account of their own.
 fn order(
-    api: &ApiSource,
+    asks_as_kubelet: bool,
     of_kubelet: Option<api::Credentials>,
     in_cluster: Option<api::Credentials>,
-) -> Vec<api::Credentials> {
-    let ordered = match api {
-        ApiSource::Ask => [of_kubelet, in_cluster],
-        ApiSource::Off | ApiSource::Known(_) => [in_cluster, of_kubelet],
-    };
-    ordered.into_iter().flatten().collect()
+) -> Option<api::Credentials> {
+    if asks_as_kubelet { of_kubelet.or(in_cluster) } else { in_cluster.or(of_kubelet) }
 }
 
 #[cfg(test)]
@@ -183,13 +184,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_check_asks_as_the_kubelet_whatever_pod_it_runs_in() {
+    fn on_the_nodes_network_a_check_asks_as_the_kubelet() {
         let of_kubelet = || Some(api::Credentials::OfKubelet(HostRoot::new(String::new()), HostPath::from("/k")));
         let in_cluster = || Some(api::Credentials::InCluster);
-        let is_kubelets = |found: Vec<api::Credentials>| matches!(found[0], api::Credentials::OfKubelet(..));
-        assert!(is_kubelets(order(&ApiSource::Ask, of_kubelet(), in_cluster())));
-        assert!(matches!(order(&ApiSource::Ask, None, in_cluster())[..], [api::Credentials::InCluster]));
-        assert!(!is_kubelets(order(&ApiSource::Off, of_kubelet(), in_cluster())), "run has its own account");
-        assert!(order(&ApiSource::Ask, None, None).is_empty());
+        let is_kubelets = |found: Option<api::Credentials>| matches!(found, Some(api::Credentials::OfKubelet(..)));
+        assert!(is_kubelets(order(true, of_kubelet(), in_cluster())));
+        assert!(matches!(order(true, None, in_cluster()), Some(api::Credentials::InCluster)));
+        assert!(!is_kubelets(order(false, of_kubelet(), in_cluster())), "the agent has its own account");
+        assert!(is_kubelets(order(false, of_kubelet(), None)) && order(true, None, None).is_none());
+        assert!(is_in_network_of(std::process::id()) && !is_in_network_of(0));
     }
 }
