@@ -27,6 +27,7 @@ pub struct Store {
     root: PathBuf,
     recording: Option<PathBuf>,
     is_then: bool,
+    has_namespaces_of_objects: bool,
     prepared: Arc<[Arc<Prepared>]>,
     asked_by: &'static [&'static str],
 }
@@ -34,7 +35,14 @@ pub struct Store {
 impl Store {
     /// Uses `root`, which need not exist yet.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), recording: None, is_then: false, prepared: Arc::new([]), asked_by: &[] }
+        Self {
+            root: root.into(),
+            recording: None,
+            is_then: false,
+            has_namespaces_of_objects: false,
+            prepared: Arc::new([]),
+            asked_by: &[],
+        }
     }
 
     /// Lets the fake answer from the recording in `dir` what no file here says otherwise.
@@ -51,6 +59,16 @@ impl Store {
 
     pub(crate) fn is_then(&self) -> bool {
         self.is_then
+    }
+
+    /// Lets each namespace exist that an object lies in, although none was put there.
+    pub fn with_namespaces_of_objects(mut self) -> Self {
+        self.has_namespaces_of_objects = true;
+        self
+    }
+
+    pub(crate) fn has_namespaces_of_objects(&self) -> bool {
+        self.has_namespaces_of_objects
     }
 
     /// Who asks where a request has no User-Agent, as that of a client in the same process: it is granted what all of

@@ -112,13 +112,15 @@ impl World {
         self.objects[self.catalog.home(resource)].get(key).cloned()
     }
 
-    /// A namespace that objects lie in exists, although it was not put there.
+    /// A namespace that objects lie in, where the store lets it exist ([`Store::with_namespaces_of_objects`]).
     pub(crate) fn namespace_in_use(&self, resource: usize, key: &Key) -> Option<Arc<Object>> {
         let has_any = |objects: &Objects| {
             let first = objects.range((key.1.clone(), String::new())..).next();
             first.is_some_and(|((namespace, _), _)| *namespace == key.1)
         };
-        let is_in_use = self.catalog.get(resource).is("", "namespaces") && self.objects.iter().any(has_any);
+        let is_in_use = self.store.has_namespaces_of_objects()
+            && self.catalog.get(resource).is("", "namespaces")
+            && self.objects.iter().any(has_any);
         is_in_use.then(|| Arc::new(Object::new(json!({}), key, self.version)))
     }
 

@@ -124,6 +124,7 @@ impl Api {
         let [(runtime, server_driven), (clients, clients_driven)] = [driven(), driven()];
         let dir = tempfile::tempdir().unwrap();
         let store = Store::new(dir.path().join("api")).with_recording(recording(name)).with_prepared(prepared);
+        let store = store.with_namespaces_of_objects();
         // The chart's.
         let lease = json!({"metadata": {"name": LEASE, "namespace": "why-terminating", "uid": "uid-of-the-lease"}});
         store.put("leases", Some("why-terminating"), LEASE, &lease).unwrap();

@@ -181,7 +181,12 @@ pub fn namesakes<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, finalizer: 
     if !rest.contains('.') || !setter::is_telling(name) || !is_object_name(name) {
         return Vec::new();
     }
+    // One list for all finalizers: tenants choose their names, and a query for each would keep out those of others.
+    let answer = lister.metadata(&known::DEPLOYMENTS.into(), Scope::All);
+    let adds = "whether one is called as the finalizer";
+    let all = diagnosis.optional("deployments", adds, answer).unwrap_or_default();
     let names = std::iter::once("").chain(ROLES_OF_PROGRAMS).map(|role| format!("{name}{role}"));
+    let names = names.filter(|name| all.iter().any(|one| one.metadata.name == *name));
     let mut found: Vec<Runner> = names.flat_map(|name| called(lister, diagnosis, known::DEPLOYMENTS, &name)).collect();
     found.sort_by_key(|runner| std::cmp::Reverse(runner.stands()));
     found
