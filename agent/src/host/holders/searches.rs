@@ -23,7 +23,7 @@ pub(super) struct Searches {
     at_most: usize,
     /// The processes that were not looked at in time, or have more than is noted.
     cut_off: BTreeSet<u32>,
-    /// The mount namespaces of which somebody has a descriptor.
+    /// The mount namespaces that a process has a descriptor of.
     kept_namespaces: BTreeSet<u64>,
 }
 

@@ -416,7 +416,7 @@ impl Scan<'_> {
         first
     }
 
-    /// Asked by whoever has the credentials; this process says who the kubelet is.
+    /// Queried by the process that has the credentials; this one names the kubelet.
     async fn read_counters(&self, seen: &Observation) -> Seen<KubeletCounters> {
         // A kubelet asks the API server who it is that asks.
         let Some(found) = self.kubelet.get().filter(|_| seen.api.get().is_some()) else { return Seen::Missing };

@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(found, [ProtectedFile { path: HostPath::from(file), is_immutable: true }]);
     }
 
-    /// A mount that nobody told of, as one that was made after the mount table was read.
+    /// A mount that is not in the table, as one that was made after it was read.
     #[test]
     fn a_directory_that_could_not_be_listed_is_said_to_be_unread() {
         let mut ns = Namespace::new();

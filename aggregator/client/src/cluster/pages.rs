@@ -115,7 +115,7 @@ impl<'a> Pages<'a> {
                 Answer::Failed(_) | Answer::Missing | Answer::Unasked => 0,
             };
             match &answer {
-                // What a scan may read is over when it is read.
+                // The budget of a scan ends the scan.
                 Answer::Failed(Fault { kind: FaultKind::TooLarge, status: None, .. })
                     if self.limit > 1 && max_bytes < self.max_bytes =>
                 {
