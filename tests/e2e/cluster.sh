@@ -9,10 +9,8 @@
 # DIR holds etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubelet, kubectl, containerd,
 # containerd-shim-runc-v2 and ctr. There is no kube-proxy and no DNS: pods reach the API server at 10.96.0.1 only.
 set -eu
-: "${KUBE_ASSETS:?the directory of the binaries}"
 state=/var/lib/why-terminating-e2e
 run=/run/why-terminating-e2e
-pki=$state/pki
 node=node-a
 socket=$run/containerd.sock
 bridge=wte2e0
@@ -20,38 +18,7 @@ bridge=wte2e0
 settings="kernel/panic kernel/panic_on_oops vm/overcommit_memory vm/panic_on_oom kernel/keys/root_maxkeys
 	kernel/keys/root_maxbytes net/ipv4/ip_forward net/ipv4/conf/all/route_localnet"
 directories="/opt/containerd /run/containerd /run/netns /usr/libexec/kubernetes /var/log/pods /var/log/containers"
-PATH="$KUBE_ASSETS:$PATH"
-KUBECONFIG=$pki/admin.kubeconfig
-export PATH KUBECONFIG
-
-# NAME COMMAND...: in the background, until `down`
-start() {
-	name=$1
-	shift
-	setsid nohup "$@" >"$state/log/$name.log" 2>&1 </dev/null &
-	echo $! >"$state/run/$name.pid"
-}
-
-ca() { # NAME
-	openssl req -x509 -newkey rsa:2048 -nodes -days 30 -subj "/CN=$1" -keyout "$pki/$1.key" -out "$pki/$1.crt" 2>/dev/null
-}
-
-certificate() { # NAME SUBJECT CA EXTENSIONS
-	openssl req -newkey rsa:2048 -nodes -subj "$2" -keyout "$pki/$1.key" -out "$pki/$1.csr" 2>/dev/null
-	printf '%b\n' "$4" >"$pki/$1.ext"
-	openssl x509 -req -in "$pki/$1.csr" -CA "$pki/$3.crt" -CAkey "$pki/$3.key" -CAcreateserial -days 30 \
-		-extfile "$pki/$1.ext" -out "$pki/$1.crt" 2>/dev/null
-}
-
-kubeconfig() { # NAME
-	set -- "$pki/$1" kubectl config --kubeconfig="$pki/$1.kubeconfig"
-	files=$1
-	shift
-	"$@" set-cluster it --server=https://127.0.0.1:6443 --certificate-authority="$pki/ca.crt" --embed-certs >/dev/null
-	"$@" set-credentials it --client-certificate="$files.crt" --client-key="$files.key" --embed-certs >/dev/null
-	"$@" set-context it --cluster=it --user=it >/dev/null
-	"$@" use-context it >/dev/null
-}
+. "$(dirname "$0")/control-plane.sh"
 
 kube_chains() {
 	{ iptables-save; ip6tables-save; } 2>/dev/null | grep '^:KUBE-' || true
@@ -85,10 +52,8 @@ restore() {
 
 # Whether DIR has all of it.
 complete() {
-	for program in etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kubectl containerd \
-		containerd-shim-runc-v2 ctr; do
-		[ -x "$KUBE_ASSETS/$program" ] || { echo "no $program in $KUBE_ASSETS" >&2; exit 1; }
-	done
+	programs etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kubectl containerd \
+		containerd-shim-runc-v2 ctr
 }
 
 up() {
@@ -105,21 +70,10 @@ up() {
 	touch /var/lib/kubelet/.why-terminating-e2e
 	remember
 
-	ca ca
-	ca front
-	client='extendedKeyUsage=clientAuth'
-	certificate server /CN=kube-apiserver ca \
-		"subjectAltName=IP:127.0.0.1,IP:10.96.0.1,DNS:kubernetes,DNS:kubernetes.default,DNS:kubernetes.default.svc"
-	certificate admin /O=system:masters/CN=admin ca $client
-	certificate controllers /CN=system:kube-controller-manager ca $client
-	certificate scheduler /CN=system:kube-scheduler ca $client
-	certificate to-kubelet /O=system:masters/CN=apiserver-kubelet ca $client
-	certificate proxy /CN=front-proxy-client front $client
+	control_plane
 	certificate kubelet /O=system:nodes/CN=system:node:$node ca \
 		"subjectAltName=IP:10.89.0.1,DNS:$node\nextendedKeyUsage=clientAuth,serverAuth"
-	openssl genrsa -out $pki/accounts.key 2048 2>/dev/null
-	openssl rsa -in $pki/accounts.key -pubout -out $pki/accounts.pub 2>/dev/null
-	for name in admin controllers scheduler kubelet; do kubeconfig $name; done
+	kubeconfig kubelet
 
 	cat >$state/containerd.toml <<TOML
 version = 3
@@ -164,26 +118,7 @@ YAML
 	ip link add $bridge type bridge
 	ip addr add 10.89.0.1/16 dev $bridge
 	ip link set $bridge up
-	start etcd etcd --data-dir $state/etcd --unsafe-no-fsync --listen-peer-urls http://127.0.0.1:2380 \
-		--listen-client-urls http://127.0.0.1:2379 --advertise-client-urls http://127.0.0.1:2379
 	start containerd containerd -c $state/containerd.toml
-	start apiserver kube-apiserver --etcd-servers=http://127.0.0.1:2379 --bind-address=127.0.0.1 \
-		--advertise-address=127.0.0.1 --endpoint-reconciler-type=none --service-cluster-ip-range=10.96.0.0/16 \
-		--enable-aggregator-routing=true \
-		--tls-cert-file=$pki/server.crt --tls-private-key-file=$pki/server.key --client-ca-file=$pki/ca.crt \
-		--service-account-key-file=$pki/accounts.pub --service-account-signing-key-file=$pki/accounts.key \
-		--service-account-issuer=https://kubernetes.default.svc --authorization-mode=Node,RBAC --allow-privileged=true \
-		--kubelet-client-certificate=$pki/to-kubelet.crt --kubelet-client-key=$pki/to-kubelet.key \
-		--kubelet-preferred-address-types=InternalIP --requestheader-client-ca-file=$pki/front.crt \
-		--requestheader-allowed-names=front-proxy-client --requestheader-username-headers=X-Remote-User \
-		--requestheader-group-headers=X-Remote-Group --requestheader-extra-headers-prefix=X-Remote-Extra- \
-		--proxy-client-cert-file=$pki/proxy.crt --proxy-client-key-file=$pki/proxy.key
-	within 60 kubectl get --raw /readyz
-	start controllers kube-controller-manager --kubeconfig $pki/controllers.kubeconfig \
-		--authentication-kubeconfig $pki/controllers.kubeconfig --authorization-kubeconfig $pki/controllers.kubeconfig \
-		--use-service-account-credentials --service-account-private-key-file $pki/accounts.key \
-		--root-ca-file $pki/ca.crt
-	start scheduler kube-scheduler --kubeconfig $pki/scheduler.kubeconfig --leader-elect=false
 	within 30 ctr -a $socket version
 	# These pass over the field of the configuration, which they do not know.
 	case $(kubelet --version) in *\ v1.2[0-6].*) set -- --container-runtime-endpoint "unix://$socket" ;; esac
@@ -206,28 +141,6 @@ service() { # NAMESPACE NAME
 	rule="PREROUTING -i $bridge -d ${from% *} -p tcp --dport ${from#* } -j DNAT --to-destination 10.89.0.1:6445"
 	# shellcheck disable=SC2086
 	iptables -t nat -C $rule 2>/dev/null || { iptables -t nat -A $rule && echo "$rule" >>$state/run/rules; }
-}
-
-within() { # SECONDS COMMAND...
-	left=$1
-	shift
-	until "$@" >/dev/null 2>&1; do
-		left=$((left - 1))
-		[ $left -gt 0 ] || { echo "in vain: $*; see $state/log" >&2; exit 1; }
-		sleep 1
-	done
-}
-
-stop() { # NAME...
-	for name; do
-		pid=$(cat $state/run/"$name".pid 2>/dev/null) || continue
-		kill "$pid" 2>/dev/null || continue
-		for _ in 1 2 3 4 5 6 7 8 9 10; do
-			kill -0 "$pid" 2>/dev/null || break
-			sleep 0.5
-		done
-		kill -9 "$pid" 2>/dev/null || true
-	done
 }
 
 down() {

@@ -45,6 +45,12 @@ impl Cluster {
         Ok(cluster)
     }
 
+    /// The one of `KUBECONFIG`, whose nodes are stand-ins.
+    pub fn without_node() -> anyhow::Result<Self> {
+        let programs = std::env::current_exe()?.parent().context("a program without a directory")?.to_owned();
+        Ok(Self { node: String::new(), version: String::new(), runtime: String::new(), programs })
+    }
+
     /// The second number of its version.
     pub fn minor(&self) -> u32 {
         minor(&self.version)

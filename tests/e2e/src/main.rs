@@ -4,13 +4,14 @@
 //! `tests/e2e/run.sh` finds or starts the cluster.
 
 mod answers;
+mod api_set;
 mod cluster;
 mod container;
-mod converter;
 mod install;
 mod pod;
 mod process;
 mod seen;
+mod server;
 mod situation;
 mod situations;
 mod thrown_away;
@@ -30,7 +31,10 @@ fn main() -> anyhow::Result<ExitCode> {
     if let Some(ended) = lab::standin::take_over() {
         return ended.map(|()| ExitCode::SUCCESS);
     }
-    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let mut wanted: Vec<String> = std::env::args().skip(1).collect();
+    if wanted.first().is_some_and(|set| set == "api") {
+        return api_set::run(&wanted.split_off(1));
+    }
     let chosen = situations::all().into_iter().filter(|one| wanted.is_empty() || wanted.contains(&one.name.to_owned()));
     let chosen: Vec<_> = chosen.collect();
     anyhow::ensure!(!chosen.is_empty(), "none of {wanted:?} is a situation");

@@ -75,21 +75,47 @@ pub fn refuses(lister: &Lister, diagnosis: &mut Diagnosis, requests: &[Request])
     any
 }
 
-/// Policies that are evaluated for this request and may refuse it, each with its binding.
+/// Policies that are evaluated for this request and may refuse it, each with its binding; those that name the resource first.
 pub fn evaluated(lister: &Lister, diagnosis: &mut Diagnosis, request: Request) -> Vec<(ObjectRef, ObjectRef)> {
-    let mut found = Vec::new();
-    for bound in all(lister, diagnosis) {
-        let is_denial = bound.binds.validation_actions.iter().any(|action| action == "Deny");
-        if is_denial && bound.is_about(lister, diagnosis, request) {
-            found.push((bound.policy, bound.binding));
-        }
-    }
+    refusing(lister, diagnosis, request).into_iter().map(|bound| (bound.policy, bound.binding)).collect()
+}
+
+fn refusing<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, request: Request) -> Vec<Bound<'a>> {
+    let mut found = all(lister, diagnosis);
+    found.retain(|bound| {
+        bound.binds.validation_actions.iter().any(|action| action == "Deny")
+            && bound.is_about(lister, diagnosis, request)
+    });
+    found.sort_by_key(|bound| !bound.names(request));
     found
 }
 
+/// A policy that may refuse what a controller has to write.
+pub struct Suspect {
+    root: RootCause,
+    policy: ObjectRef,
+    /// Whether its rules name the resource. One for everything explains nothing of this object.
+    is_for_this: bool,
+}
+
+impl Suspect {
+    /// Puts a step above its chain.
+    pub fn under(mut self, step: Step) -> Self {
+        self.root = self.root.under(step);
+        self
+    }
+
+    /// As the only cause.
+    pub fn into_root(self) -> RootCause {
+        self.root.probable("whether its expressions refuse this request: they are not evaluated here")
+    }
+}
+
 /// The first of them as a further cause, beside what is seen.
-pub fn suspect(lister: &Lister, diagnosis: &mut Diagnosis, target: &ObjectRef, request: Request) -> Option<RootCause> {
-    let names = evaluated(lister, diagnosis, request);
+pub fn suspect(lister: &Lister, diagnosis: &mut Diagnosis, target: &ObjectRef, request: Request) -> Option<Suspect> {
+    let found = refusing(lister, diagnosis, request);
+    let is_for_this = found.first()?.names(request);
+    let names: Vec<_> = found.into_iter().map(|bound| (bound.policy, bound.binding)).collect();
     let (policy, binding) = names.first()?;
     let Request { operation, resource, .. } = request;
     let words = format!("bound by {binding}; evaluated for {operation} of {resource}, and may refuse it");
@@ -98,19 +124,36 @@ pub fn suspect(lister: &Lister, diagnosis: &mut Diagnosis, target: &ObjectRef, r
         .same_as(policy)
         .name(Placeholder::Configuration, binding.typed_name())
         .step(Step::about(policy, &words))
-        .evidence(policy.to_string(), words)
-        .probable("whether its expressions refuse this request: they are not evaluated here");
-    Some(match others.is_empty() {
+        .evidence(policy.to_string(), words);
+    let root = match others.is_empty() {
         true => root,
         false => root.evidence("other policies that are evaluated for it", some(&others, 5)),
-    })
+    };
+    Some(Suspect { root, policy: policy.clone(), is_for_this })
 }
 
-/// What is seen beside a policy that may refuse the request: that makes it no more than probable.
-pub fn beside(diagnosis: &mut Diagnosis, suspect: Option<RootCause>, root: RootCause) -> RootCause {
+/// Whether anything but that is seen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Seen {
+    /// Only that a controller has not written what it should.
+    NotActed,
+    /// Something that may be the reason.
+    Reason,
+}
+
+/// What to say where a policy may refuse what a controller has to write. A refusal explains that it has not acted: that is no
+/// second cause then, only what else it may be. Where a reason is seen, or where the policy is for everything, both stand.
+pub fn beside(diagnosis: &mut Diagnosis, suspect: Option<Suspect>, root: RootCause, seen: Seen) -> RootCause {
     let Some(suspect) = suspect else { return root };
-    let policy = suspect.steps.last().map_or(String::new(), |step| step.subject.clone());
-    diagnosis.causes.push(suspect);
+    if seen == Seen::NotActed && suspect.is_for_this {
+        let evidence = root.draft.evidence.iter().map(|one| (&one.source, &one.says));
+        return suspect.root.with_evidence(evidence).probable(
+            "whether its expressions refuse this request: they are not evaluated here; if they let it pass, the \
+             controller has not acted for a reason that its log has",
+        );
+    }
+    let policy = suspect.policy.clone();
+    diagnosis.causes.push(suspect.into_root());
     root.probable(format!("that {policy} does not refuse the request: its expressions are not evaluated here"))
 }
 
@@ -143,6 +186,12 @@ pub fn named(
 }
 
 impl Bound<'_> {
+    /// Whether its rules name the resource.
+    fn names(&self, request: Request) -> bool {
+        let mut resources = self.asks.match_constraints.resource_rules.iter().flat_map(|rule| &rule.resources);
+        resources.any(|named| named == request.resource)
+    }
+
     /// Whether it is evaluated for a request. matchConditions come later than the parameters.
     fn is_about(&self, lister: &Lister, diagnosis: &mut Diagnosis, request: Request) -> bool {
         let constraints = &self.asks.match_constraints;

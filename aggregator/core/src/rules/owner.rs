@@ -2,10 +2,11 @@
 
 use findings::cause;
 
+use super::admission_policy::{self, Seen, Suspect};
 use super::finalizer::controller_manager::by_controller_manager;
 use super::phrases::{count, some, within};
 use super::webhook::Request;
-use super::{admission_policy, control_plane, garbage_collector, invalid_owner, webhook};
+use super::{control_plane, garbage_collector, invalid_owner, webhook};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::state::*;
@@ -68,7 +69,7 @@ pub fn orphan(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut 
     }
     if let Some((dependent, _)) = dependents.first() {
         let words = "its ownerReferences still name the object";
-        suspect = suspect.map(|root| root.under(Step::about(dependent, words)));
+        suspect = suspect.map(|it| it.under(Step::about(dependent, words)));
     }
     if refused || diagnosis.pending {
         return;
@@ -76,10 +77,10 @@ pub fn orphan(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut 
     by_controller_manager(lister, target, meta, "orphan", &cause::ORPHAN_FINALIZER_PENDING, diagnosis);
     match diagnosis.causes.pop() {
         Some(root) => {
-            let root = admission_policy::beside(diagnosis, suspect, root);
+            let root = admission_policy::beside(diagnosis, suspect, root, Seen::NotActed);
             diagnosis.causes.push(root);
         }
-        None => diagnosis.causes.extend(suspect),
+        None => diagnosis.causes.extend(suspect.map(Suspect::into_root)),
     }
 }
 
@@ -121,7 +122,7 @@ fn not_deleted(
     let root = RootCause::below(&cause::FOREGROUND_DEPENDENTS_REMAIN, target)
         .step(Step::named(count(names.len(), "dependent"), format!("not being deleted yet: {}", some(&names, 3))))
         .evidence(target.to_string(), "finalizer foregroundDeletion");
-    Some(admission_policy::beside(diagnosis, suspect, root))
+    Some(admission_policy::beside(diagnosis, suspect, root, Seen::NotActed))
 }
 
 /// What has such an owner: the nearest kinds are looked through first, the others when none of these has one.

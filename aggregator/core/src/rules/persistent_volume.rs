@@ -2,11 +2,12 @@
 
 use findings::{Circumstance, Controller, Placeholder, cause};
 
+use super::admission_policy::{self, Seen};
 use super::csi_controller::{self, Sidecar};
 use super::phrases::held_by;
 use super::phrases::{overdue, within};
 use super::webhook::Request;
-use super::{admission_policy, control_plane, finalizer, invalid_owner};
+use super::{control_plane, finalizer, invalid_owner};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::messages::quote;
@@ -125,7 +126,7 @@ fn not_released(
             let update = Request::about(target, &volume.metadata, "UPDATE");
             let policy = admission_policy::suspect(lister, diagnosis, target, update);
             let root = RootCause::here(&cause::PV_DELETION_PENDING, target, words).name(Placeholder::Pv, &target.name);
-            admission_policy::beside(diagnosis, policy, root)
+            admission_policy::beside(diagnosis, policy, root, Seen::NotActed)
         }
     };
     diagnosis.causes.push(root);

@@ -1,6 +1,6 @@
 //! Namespaces that become empty, slowly: two counts tell.
 
-use aggregator_core::state::{Answer, Answered, Counts, Facts, Question, Resource};
+use aggregator_core::state::{Answer, Answered, Counts, Facts, Question, Resource, Subject};
 use findings::Verdict;
 use serde_json::{Value, json};
 
@@ -40,6 +40,33 @@ fn a_namespace_that_empties_is_slow_and_not_stuck() {
     // What does not fall is not said to be emptied.
     let still = counted(world(json!([]), 60), 4100, 4100);
     assert_eq!(still.causes(), ["NamespaceControllerNotRunning"], "{:#?}", still.report);
+}
+
+/// The condition names a request that took too long, and no kind: who asks about the namespace wants the numbers too.
+#[test]
+fn beside_a_slow_webhook_it_is_said_how_much_is_left() {
+    let slow = failing(
+        "NamespaceDeletionContentFailure",
+        "Failed to delete all resource types, 1 remaining: Delete \
+        \"https://127.0.0.1:6443/api/v1/namespaces/a/configmaps\": stream error: stream ID 695; INTERNAL_ERROR; received from peer",
+    );
+    let slow = || world(slow.clone(), 60).webhook("DELETE", "", "configmaps").service("guard", "guard", Some("node-1"));
+    let answer = |world: World, of: Subject| {
+        let looked = look_with(world, of, |state| {
+            let resource = Resource::new("", "v1", "configmaps");
+            let question = Question::Counts { resource, namespace: "a".to_owned() };
+            let counts = Counts { first: 1220, last: 1205, millis: 3000 };
+            state.add(Answered::whole(question, Answer::Seen(Facts::Counts(counts))));
+        });
+        assert_eq!(looked.causes(), ["WebhookSlow"], "{:#?}", looked.report);
+        looked.report.notes.into_iter().collect::<String>()
+    };
+    let said = answer(slow(), object("ns", "", "a"));
+    assert!(said.contains("1,205 ConfigMaps left, about 5 a second, about 4m1s"), "{said}");
+    assert!(
+        !answer(slow(), everything()).contains("left, about"),
+        "the whole cluster's answer sweeps no namespace for that"
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ use base64::prelude::{BASE64_STANDARD, Engine as _};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, deleted_afterwards};
-use crate::converter::Converter;
+use crate::server::Server;
 use crate::situation::{Cure, Situation, Staged};
 
 /// All of them.
@@ -113,7 +113,7 @@ fn conversion(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
 /// The operator is back, with its Service and a new certificate; this machine serves for its pod.
 fn converts_again(cluster: &Cluster, _: &str) -> anyhow::Result<Staged> {
     let (namespace, name) = CONVERTER;
-    let converter = Converter::start(&format!("{name}.{namespace}.svc"))?;
+    let converter = Server::converter(&format!("{name}.{namespace}.svc"))?;
     let node = cluster.json(&["get", "node", &cluster.node])?;
     let mut addresses = node["status"]["addresses"].as_array().into_iter().flatten();
     let address = addresses.find(|address| address["type"] == "InternalIP").context("a node without an address")?;

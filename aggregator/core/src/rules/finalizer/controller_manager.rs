@@ -7,8 +7,9 @@ use super::finalizer_cause::{finalizer_cause, refused};
 use super::{referenced_objects, users};
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
+use crate::rules::admission_policy::{self, Seen};
 use crate::rules::webhook::Request;
-use crate::rules::{admission_policy, control_plane, garbage_collector, webhook};
+use crate::rules::{control_plane, garbage_collector, webhook};
 use crate::state::*;
 
 /// Why such a finalizer stays.
@@ -53,14 +54,15 @@ pub fn by_controller_manager(
         true => root.evidence("secrets", "not looked at: their content is not read; one may block"),
         false => root,
     };
+    let seen = if beside.is_empty() { Seen::NotActed } else { Seen::Reason };
     let root = root.with_evidence(beside);
     let case = BlockingFinalizer { target, meta, finalizer, known: super::registry::find(finalizer, &target.kind) };
     let Some(root) = users::add(lister, &case, diagnosis, root) else { return };
     // As long as something uses it no request is due that a policy may refuse.
     let is_used = root.draft.facts.has(Circumstance::Users(Users::Some));
-    let root = if is_used { root } else { admission_policy::beside(diagnosis, policy, root) };
+    let root = if is_used { root } else { admission_policy::beside(diagnosis, policy, root, seen) };
     // A policy is the nearer doubt.
-    let root = match (is_of_collector, &target.namespace) {
+    let root = match (is_of_collector && root.draft.cause.id == cause.id, &target.namespace) {
         (true, Some(_)) => {
             root.probable("whether a Secret that it owns, or an object outside of its namespace that names it, blocks")
         }

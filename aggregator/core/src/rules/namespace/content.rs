@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use findings::FaultKind;
+use findings::{FaultKind, cause};
 
 use super::terminating_namespace::TerminatingNamespace;
 use crate::diagnosis::Diagnosis;
@@ -11,6 +11,7 @@ use crate::lister::Lister;
 use crate::messages::leads::Lead;
 use crate::messages::namespace::{content_failure, finalizers_remaining, remaining};
 use crate::rules::phrases::{count, some, within};
+use crate::rules::requested_objects;
 use crate::state::*;
 
 /// The two times of an object and of its namespace may be of two API servers, and a request that was let in before the
@@ -210,10 +211,14 @@ fn sort<'a>(
 }
 
 /// Nothing points anywhere: no condition fails, no object was met, and the controller's own entry is
-/// still there.
-pub fn needs_sweep(case: &TerminatingNamespace, diagnosis: &Diagnosis, left: &Left) -> bool {
+/// still there. Of a namespace that somebody asks about it is also counted what is left while it goes on slowly.
+pub fn needs_sweep(lister: &Lister, case: &TerminatingNamespace, diagnosis: &Diagnosis, left: &Left) -> bool {
     let nothing = left.terminating == 0 && left.not_asked.is_empty();
-    case.has_own_finalizer() && nothing && !diagnosis.is_explained() && !diagnosis.pending
+    let is_slow = !diagnosis.causes.is_empty()
+        && diagnosis.causes.iter().all(|root| root.draft.cause.id == cause::WEBHOOK_SLOW.id)
+        && requested_objects::is_named(lister, case.target);
+    let is_open = is_slow || !diagnosis.is_explained();
+    case.has_own_finalizer() && nothing && is_open && !diagnosis.pending
 }
 
 /// Lists every kind that a namespace can hold.

@@ -52,7 +52,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     }
     // Hundreds of lists: only when nothing cheaper has explained it.
     let is_vague = failing_lists::is_wanted(&diagnosis);
-    if is_vague || content::needs_sweep(&case, &diagnosis, &left) {
+    if is_vague || content::needs_sweep(lister, &case, &diagnosis, &left) {
         content::sweep(lister, &case, &mut diagnosis, &mut left);
     }
     if is_vague {

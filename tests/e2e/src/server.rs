@@ -1,11 +1,11 @@
-//! A conversion webhook that serves: the part of an operator that is back.
+//! Servers that the API server calls over TLS: webhooks, and APIs that extend it.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use axum::Json;
 use axum::serve::Listener;
+use axum::{Json, Router};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot::Sender;
@@ -15,7 +15,7 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::server::TlsStream;
 
 /// Serves on this machine until it is dropped.
-pub struct Converter {
+pub struct Server {
     /// Its certificate, which vouches for itself, as PEM.
     pub certificate: String,
     /// Where it listens, on every address.
@@ -23,9 +23,14 @@ pub struct Converter {
     _until_dropped: Sender<()>,
 }
 
-impl Converter {
+impl Server {
+    /// A conversion webhook, as the part of an operator that is back. Clients know it by this name.
+    pub fn converter(name: &str) -> anyhow::Result<Self> {
+        Self::start(name, Router::new().fallback(axum::routing::post(convert)))
+    }
+
     /// One that clients know by this name.
-    pub fn start(name: &str) -> anyhow::Result<Self> {
+    pub fn start(name: &str, app: Router) -> anyhow::Result<Self> {
         let made = rcgen::generate_simple_self_signed([name.to_owned()])?;
         let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).map_err(anyhow::Error::msg)?;
         let config = ServerConfig::builder().with_no_client_auth();
@@ -34,7 +39,6 @@ impl Converter {
         let listener = executor.block_on(TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))).context("listen")?;
         let port = listener.local_addr()?.port();
         let listener = Tls { listener, acceptor: TlsAcceptor::from(Arc::new(config)) };
-        let app = axum::Router::new().fallback(axum::routing::post(convert));
         let (until_dropped, dropped) = tokio::sync::oneshot::channel();
         std::thread::spawn(move || {
             executor.block_on(async {

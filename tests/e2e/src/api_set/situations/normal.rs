@@ -1,0 +1,78 @@
+//! What ends by itself, and must not be called stuck.
+
+use std::time::Duration;
+
+use axum::{Json, Router, routing};
+use serde_json::{Value, json};
+
+use super::super::objects::*;
+use super::super::{Situation, ask};
+use super::admission::job;
+use crate::cluster::Cluster;
+use crate::situation::Staged;
+
+/// All of them.
+pub fn all() -> Vec<Situation> {
+    vec![
+        Situation::new(
+            "long-grace",
+            long_grace,
+            [ask("ns/{ns}", "", "").saying(&["Pod {ns}/slow"]).never(&["Cannot tell"])],
+        ),
+        Situation::new("job-with-grace", job_with_grace, [ask("job/long -n {ns}", "", "").saying(&["long-"])]),
+        Situation::new(
+            "emptying",
+            emptying,
+            [
+                ask("ns/{ns}", "", "").saying(&["ConfigMaps left, about"]),
+                // Once the controller has written that a request took too long.
+                ask("ns/{ns}", "", "")
+                    .saying(&["ConfigMaps left, about", "ValidatingWebhookConfiguration e2e-emptying"]),
+            ],
+        ),
+    ]
+}
+
+fn long_grace(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    let mut pod = held("v1", "Pod", namespace, "slow", &[]);
+    pod["metadata"]["annotations"] = json!({"e2e/never-ends": ""});
+    pod["spec"] = json!({
+        "nodeName": "node-a", "terminationGracePeriodSeconds": 900,
+        "containers": [{"name": "main", "image": "registry.invalid/none"}]
+    });
+    create(&[pod, held("v1", "ConfigMap", namespace, "a", &[]), held("v1", "ServiceAccount", namespace, "b", &[])])?;
+    kubectl(&format!("wait --for=condition=Ready pod/slow -n {namespace} --timeout=30s"))?;
+    delete(&format!("namespace {namespace}"))?;
+    std::thread::sleep(Duration::from_secs(60));
+    Ok(Staged::default())
+}
+
+fn job_with_grace(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    create(&[job(namespace, "long", &json!({"e2e/never-ends": ""}), 600)])?;
+    kubectl(&format!(
+        "wait --for=condition=Ready pod -l batch.kubernetes.io/job-name=long -n {namespace} --timeout=60s"
+    ))?;
+    delete(&format!("job long -n {namespace} --cascade=foreground"))?;
+    std::thread::sleep(Duration::from_secs(65));
+    Ok(Staged::default())
+}
+
+/// A webhook lets everything pass, a little late.
+fn emptying(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    let review = |Json(mut review): Json<Value>| async move {
+        tokio::time::sleep(Duration::from_millis(150)).await;
+        review["response"] = json!({"uid": review["request"]["uid"], "allowed": true});
+        Json(review)
+    };
+    let backend = Backend::start("lazy-webhook", Router::new().fallback(routing::post(review)))?;
+    let all: Vec<Value> = (0..1500).map(|one| held("v1", "ConfigMap", namespace, &format!("c{one}"), &[])).collect();
+    std::thread::scope(|scope| {
+        let parts: Vec<_> = all.chunks(300).map(|part| scope.spawn(|| create(part))).collect();
+        parts.into_iter().try_for_each(|part| part.join().unwrap_or_else(|_| anyhow::bail!("not created")))
+    })?;
+    create(&[webhook(namespace, namespace, "Fail", &backend.client_config(), "DELETE", "configmaps")])?;
+    std::thread::sleep(Duration::from_secs(3));
+    delete(&format!("namespace {namespace}"))?;
+    std::thread::sleep(Duration::from_secs(55));
+    Ok(Staged::until_the_end(backend))
+}
