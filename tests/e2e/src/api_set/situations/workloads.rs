@@ -26,8 +26,13 @@ pub fn all() -> Vec<Situation> {
             "budget-zero",
             budget_zero,
             [ask("node/e2e-budget-zero", "DrainBudgetAllowsNone", "PodDisruptionBudget {ns}/web")
-                .saying(&["Deployment {ns}/web"])
                 .never(&["add a replica", "minAvailable"])],
+        ),
+        Situation::new(
+            "budget-minimum",
+            budget_minimum,
+            [ask("node/e2e-budget-minimum", "DrainBudgetAllowsNone", "PodDisruptionBudget {ns}/web")
+                .saying(&["its pods are of Deployment/web"])],
         ),
         Situation::new(
             "budget-crash",
@@ -91,6 +96,10 @@ fn budget(namespace: &str, node_name: &str, budget: Value, annotations: &Value) 
 
 fn budget_zero(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
     budget(namespace, "e2e-budget-zero", json!({"maxUnavailable": 0}), &json!({}))
+}
+
+fn budget_minimum(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    budget(namespace, "e2e-budget-minimum", json!({"minAvailable": 1}), &json!({}))
 }
 
 fn budget_over_crash(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
