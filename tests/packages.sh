@@ -32,6 +32,8 @@ need fish fish
 need curl curl
 need buildah buildah
 need jq jq
+# tests/axe.sh fetches axe-core with it.
+need npm npm
 # As tests/browser looks for it. Ubuntu packages none but as a snap.
 browser=""
 for name in chromium chromium-browser chromium-headless-shell google-chrome google-chrome-stable; do

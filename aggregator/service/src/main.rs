@@ -59,6 +59,9 @@ struct Serve {
     /// Name namespaces in metrics; whoever may read the metrics then reads these names
     #[arg(long)]
     names_in_metrics: bool,
+    /// The cluster's name, which the page shows
+    #[arg(long, default_value = "")]
+    cluster_name: String,
     /// Accept tokens that are made for the API server too, not only those with the audience why-terminating
     #[arg(long)]
     accept_api_tokens: bool,
@@ -147,6 +150,7 @@ fn serve(args: Serve) -> anyhow::Result<()> {
         lease: args.lease,
         events: !args.no_events,
         names_in_metrics: args.names_in_metrics,
+        cluster_name: args.cluster_name,
         accepts_api_tokens: args.accept_api_tokens,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

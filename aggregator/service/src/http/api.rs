@@ -65,6 +65,12 @@ impl Seen {
         self.rights.report(&self.whole)
     }
 
+    /// What to ask for to see all of this root of [`Self::report`]; none where all of it is shown.
+    pub fn ask_for(&self, root: &Root) -> Option<String> {
+        let whole = self.whole.roots.iter().find(|whole| whole.id == root.id)?;
+        self.rights.ask_for_root(whole)
+    }
+
     fn answer<T>(&self, content: T) -> Answer<T> {
         Answer { silent_since: self.silent_since, sees_all: self.rights.may_see_all(), content }
     }

@@ -64,7 +64,8 @@ impl Follower {
             Err(_) => unknown(&Refusal::RightsUnknown),
         };
         if self.told.as_ref() == Some(&event) {
-            return Some(": still so\n\n".to_owned());
+            let at = self.published.borrow().report.as_ref().map(|report| report.at.clone());
+            return Some(format!(": checked {}\n\n", at.unwrap_or_default()));
         }
         self.told = Some(event.clone());
         Some(event)

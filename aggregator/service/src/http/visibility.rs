@@ -1,11 +1,11 @@
 //! What of a report a caller may see: what follows from what they have permission to read, and nothing else. Each object and
 //! root of a report has what was read to know of it ([`Reads`]), which the lister has noted.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::incidents::{Hold, Incident};
-use aggregator_core::access::{Access, Reads};
+use aggregator_core::access::{Access, Reads, Verb};
 use aggregator_core::report::{ClusterReport, Counts, Held, NotScanned, Root, TerminatingNormally, Victim};
 use aggregator_core::state::{ObjectRef, Scope, known};
 use findings::event::NAMESPACE;
@@ -23,6 +23,15 @@ pub struct Rights(HashMap<Access, bool>);
 fn agent_access() -> Access {
     Access::list(&known::AGENT_EVENTS.into(), &Scope::Namespace(NAMESPACE.to_owned()))
 }
+
+/// Some of what the ClusterRole for people grants: who lacks one of these has not that role.
+fn role_accesses() -> impl Iterator<Item = Access> {
+    let kinds = [known::PODS, known::NODES, known::DEPLOYMENTS, known::CLUSTER_ROLES];
+    kinds.into_iter().map(|kind| Access::list(&kind.into(), &Scope::All))
+}
+
+/// The permissions named in one sentence.
+const MAX_NAMED_PERMISSIONS: usize = 5;
 
 /// All objects of a report.
 fn objects(report: &ClusterReport) -> impl Iterator<Item = &ObjectRef> {
@@ -52,7 +61,7 @@ impl Rights {
     ) -> Result<Rights, NotReviewed> {
         let mut rights = Rights(HashMap::new());
         let objects = objects(report).chain(incidents.iter().map(|incident| &incident.object));
-        let always = [agent_access(), Access::everything()];
+        let always = role_accesses().chain([agent_access(), Access::everything()]);
         rights.learn(reviews, user, objects.map(Access::get_object).chain(always).collect()).await?;
         let of_incidents = incidents.iter().flat_map(|one| one.holds.iter().map(|hold| (&one.object, &hold.reads)));
         let all = reads(report).chain(of_incidents).filter(|(object, _)| rights.may_see(object));
@@ -104,7 +113,13 @@ impl Rights {
         let shown = shown.chain(terminating_normally.iter().map(|one| &one.held.thing));
         let mut shown: HashSet<&ObjectRef> = shown.chain(unexplained.iter().map(|held| &held.thing)).collect();
         let hidden = objects(report).filter(|object| self.may_see(object) && shown.insert(object));
-        let mut hidden: Vec<Held> = hidden.map(neutral).collect();
+        let hidden: HashSet<&ObjectRef> = hidden.collect();
+        let mut needed: HashMap<&ObjectRef, Vec<&Reads>> = HashMap::new();
+        for (object, reads) in reads(report).filter(|(object, _)| hidden.contains(object)) {
+            needed.entry(object).or_default().push(reads);
+        }
+        let asked = |object: &ObjectRef| self.ask_for(needed.get(object).into_iter().flatten().copied());
+        let mut hidden: Vec<Held> = hidden.into_iter().map(|object| neutral(object, &asked(object))).collect();
         hidden.sort_by(|one, other| one.thing.cmp(&other.thing));
         unexplained.extend(hidden);
         let all = self.may_see_all();
@@ -132,6 +147,30 @@ impl Rights {
         };
         seen.count();
         seen
+    }
+
+    /// What to ask an administrator for, to see what rests on these. Without the role it is the role, whatever they are, so
+    /// that the answer does not depend on what is hidden. With it, it is the kinds that the role lacks.
+    fn ask_for<'r>(&self, reads: impl IntoIterator<Item = &'r Reads>) -> String {
+        if !role_accesses().all(|access| self.has(&access)) {
+            return "ClusterRole why-terminating-plugin".to_owned();
+        }
+        let all: Option<Vec<_>> = reads.into_iter().map(Reads::all).collect();
+        let missing = all.into_iter().flatten().flatten().filter(|access| !self.has(access));
+        let missing: BTreeSet<String> = missing.map(permission).collect();
+        if missing.is_empty() {
+            return permission(&Access::everything());
+        }
+        let named: Vec<&str> = missing.iter().take(MAX_NAMED_PERMISSIONS).map(String::as_str).collect();
+        match missing.len() - named.len() {
+            0 => named.join(", "),
+            more => format!("{} and {more} more", named.join(", ")),
+        }
+    }
+
+    /// What to ask for to see all of a root; none where the caller sees all of it.
+    pub fn ask_for_root(&self, root: &Root) -> Option<String> {
+        (!self.have(&root.reads)).then(|| self.ask_for([&root.reads]))
     }
 
     /// A root as it would be if it held only what the caller may see.
@@ -181,9 +220,19 @@ impl Rights {
 }
 
 /// An object of which the caller may see that it is being deleted, and no more.
-fn neutral(object: &ObjectRef) -> Held {
-    let (thing, words) = (object.clone(), HIDDEN.to_owned());
+fn neutral(object: &ObjectRef, ask_for: &str) -> Held {
+    let (thing, words) = (object.clone(), format!("{HIDDEN}; ask for: {ask_for}"));
     Held { thing, verdict: Verdict::CannotTell, overdue_seconds: None, words, reads: Reads::default() }
+}
+
+/// `get gadgets.nc.example.com`
+fn permission(access: &Access) -> String {
+    let verb = match access.verb {
+        Verb::Get => "get",
+        Verb::List => "list",
+    };
+    let dot = if access.group.is_empty() { "" } else { "." };
+    format!("{verb} {}{dot}{}", access.plural, access.group)
 }
 
 /// Whether the chain of a victim names this object.
@@ -363,9 +412,33 @@ mod tests {
         let own = ObjectRef::pod("pay", "p");
         let report = ClusterReport { roots: vec![root()], ..nothing() };
         let seen = rights(&[Access::get_object(&own)]).report(&report);
-        assert!(seen.roots.is_empty() && seen.unexplained == [neutral(&own)], "{seen:#?}");
+        assert!(
+            seen.roots.is_empty() && seen.unexplained == [neutral(&own, "ClusterRole why-terminating-plugin")],
+            "{seen:#?}"
+        );
         let none = rights(&[]).report(&report);
         assert_eq!((none.verdict, objects(&none).count()), (Verdict::Clear, 0));
+    }
+
+    /// Two clusters that differ in what is hidden give the same words to those without the role.
+    #[test]
+    fn with_the_role_the_missing_kinds_are_named() {
+        let own = ObjectRef::pod("pay", "p");
+        let gadgets =
+            Access { verb: Verb::Get, group: "nc.example.com".into(), plural: "gadgets".into(), namespace: None };
+        let mut hidden = root();
+        hidden.reads = serde_json::from_value(serde_json::json!([gadgets])).unwrap();
+        hidden.victims.retain(|victim| victim.held.thing == own);
+        hidden.victims.iter_mut().for_each(|victim| victim.held.reads = hidden.reads.clone());
+        let report = ClusterReport { roots: vec![hidden], ..nothing() };
+        let words = |rights: Rights| rights.report(&report).unexplained[0].words.clone();
+        let with_role: Vec<Access> = role_accesses().collect();
+        assert!(
+            words(rights(&with_role)).ends_with("ask for: get gadgets.nc.example.com"),
+            "{}",
+            words(rights(&with_role))
+        );
+        assert!(!words(rights(&[Access::get_object(&own)])).contains("gadgets"));
     }
 
     #[test]

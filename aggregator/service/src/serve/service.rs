@@ -83,11 +83,11 @@ pub async fn serve(settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow
         let writer = events::Writer::new(client.clone(), leader.clone(), Arc::clone(&clock), identity);
         tasks.spawn(writer.run(published.clone()));
     }
-    let Settings { names_in_metrics, accepts_api_tokens, .. } = settings;
+    let Settings { names_in_metrics, cluster_name, accepts_api_tokens, .. } = settings;
     let shared = http::Shared::new(
         client,
         request_timeout,
-        http::Served { published, requests, clock, leader, names_in_metrics, accepts_api_tokens },
+        http::Served { published, requests, clock, leader, names_in_metrics, cluster_name, accepts_api_tokens },
     );
     let (listener, address) = http::bind(settings.listen).context("listen")?;
     tracing::info!(%address, "listening");

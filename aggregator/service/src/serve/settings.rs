@@ -25,6 +25,8 @@ pub struct Settings {
     pub events: bool,
     /// Whether names of namespaces may stand in metrics.
     pub names_in_metrics: bool,
+    /// How people call the cluster, for the page; empty where it has no name.
+    pub cluster_name: String,
     /// Whether tokens that are made for the API server are taken for all that is served.
     pub accepts_api_tokens: bool,
 }

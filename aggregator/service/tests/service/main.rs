@@ -24,6 +24,8 @@ mod metrics;
 #[cfg(test)]
 mod page;
 #[cfg(test)]
+mod page_layout;
+#[cfg(test)]
 mod process;
 #[cfg(test)]
 mod replicas;

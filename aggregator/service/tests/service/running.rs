@@ -59,6 +59,7 @@ impl Running {
             lease: None,
             events: true,
             names_in_metrics: false,
+            cluster_name: "prod-1".to_owned(),
             accepts_api_tokens: false,
         };
         let (sender, address) = std::sync::mpsc::channel();

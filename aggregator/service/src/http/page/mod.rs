@@ -3,22 +3,29 @@
 mod chain_diagram;
 #[cfg(test)]
 mod contrast;
+mod filter;
+mod merged;
 mod root_details;
 mod root_list;
 mod svg;
+mod timeline;
 
 use aggregator_core::report::ClusterReport;
 use axum::Router;
-use axum::extract::{Path, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
+use jiff::Timestamp;
 use maud::{DOCTYPE, Markup, html};
+use serde::Deserialize;
 
 use super::Shared;
-use super::api::{Refusal, see};
+use super::api::{Refusal, see, tagged};
 use super::cached_response::answer;
-use super::caller::Caller;
+use super::caller::{Caller, Refused};
+use filter::Filter;
+use root_list::List;
 
 /// Only what is served here runs and is asked, and nobody else shows it in a frame.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
@@ -34,18 +41,49 @@ pub fn router() -> Router<Shared> {
         .route("/page/app.js", asset("text/javascript; charset=utf-8", include_str!("assets/app.js")))
         .route("/page/style.css", asset("text/css; charset=utf-8", include_str!("assets/style.css")))
         .route("/page/icon.svg", asset("image/svg+xml", include_str!("assets/icon.svg")))
+        .route("/page/session", get(session))
         .route("/page/roots", get(roots))
         .route("/page/roots/{id}", get(root))
 }
 
-async fn roots(State(shared): State<Shared>, headers: HeaderMap, caller: Caller) -> Result<Response, Refusal> {
-    let seen = see(&shared, &caller.user).await?;
-    Ok(page(&headers, &root_list::list(&seen.report(), seen.silent_since)))
+/// Whose rights the caller has, and in which cluster. A request without a token is no error: the page asks so whether what
+/// it comes through adds one.
+async fn session(State(shared): State<Shared>, headers: HeaderMap, caller: Result<Caller, Refused>) -> Response {
+    if !headers.contains_key(header::AUTHORIZATION) {
+        return StatusCode::NO_CONTENT.into_response();
+    }
+    match caller {
+        Ok(caller) => {
+            let cluster = &shared.served.cluster_name;
+            tagged(&headers, &serde_json::json!({"user": caller.user.username, "cluster": cluster}))
+        }
+        Err(refused) => refused.into_response(),
+    }
 }
 
-/// The list of this report while the API server is heard.
+#[derive(Deserialize)]
+struct Typed {
+    #[serde(default)]
+    q: String,
+}
+
+async fn roots(
+    State(shared): State<Shared>,
+    headers: HeaderMap,
+    caller: Caller,
+    Query(typed): Query<Typed>,
+) -> Result<Response, Refusal> {
+    let seen = see(&shared, &caller.user).await?;
+    let (report, incidents) = (seen.report(), seen.visible_incidents());
+    let (silent_since, now) = (seen.silent_since, shared.served.clock.now());
+    let list = List { report: &report, silent_since, incidents: &incidents, filter: Filter::new(&typed.q), now };
+    Ok(page(&headers, &list.markup()))
+}
+
+/// The list of this report while the API server answers.
 pub(super) fn root_list(report: &ClusterReport) -> String {
-    root_list::list(report, None).into_string()
+    let now = report.at.parse().unwrap_or(Timestamp::UNIX_EPOCH);
+    List { report, silent_since: None, incidents: &[], filter: Filter::default(), now }.markup().into_string()
 }
 
 async fn root(
@@ -57,7 +95,8 @@ async fn root(
     let seen = see(&shared, &caller.user).await?;
     let report = seen.report();
     let root = report.roots.iter().find(|root| root.id.to_string() == id).ok_or(Refusal::NothingToSee)?;
-    Ok(page(&headers, &root_details::details(root, &seen.visible_incidents())))
+    let ask_for = seen.ask_for(root);
+    Ok(page(&headers, &root_details::details(root, &seen.visible_incidents(), ask_for.as_deref())))
 }
 
 fn page(headers: &HeaderMap, markup: &Markup) -> Response {
@@ -86,25 +125,33 @@ fn shell() -> Markup {
             body {
                 header {
                     h1 { "What is stuck in Terminating, and why" }
+                    p #session hidden {
+                        span { "Cluster " strong #cluster {} " · rights of " strong #user {} }
+                        button #sign-out type="button" { "Sign out" }
+                    }
                     p #status role="status" aria-live="polite" { "Not signed in" }
                 }
-                form #sign-in {
-                    label for="token" { "Token" }
-                    input #token type="password" autocomplete="off" spellcheck="false" required;
-                    button { "Show" }
-                    p { "It stays in the memory of this tab. " code { "kubectl create token NAME --audience why-terminating" } " makes one." }
-                }
-                main #main hidden {
-                    div.tools {
-                        label for="filter" { "Filter" }
-                        input #filter type="search" autocomplete="off";
+                main {
+                    form #sign-in hidden {
+                        label for="token" { "Token" }
+                        input #token type="password" autocomplete="off" spellcheck="false" required aria-describedby="token-help";
+                        button { "Show" }
+                        p #token-help { "Kept only in this tab. Get one: " code { "kubectl -n NS create token SERVICEACCOUNT --audience why-terminating" } }
                     }
-                    div.columns {
-                        section #list aria-label="Root causes" {}
-                        section #one aria-label="The root cause that was chosen" tabindex="-1" {}
+                    div #view hidden {
+                        div.tools {
+                            label for="filter" { "Filter" }
+                            input #filter type="search" autocomplete="off" spellcheck="false" aria-describedby="filter-help" aria-keyshortcuts="/";
+                            span #filter-help { "Text, " code { "ns:shop" } ", " code { "node:node-a" } ", " code { "kind:pod" } ". Key: " kbd { "/" } }
+                        }
+                        section #list aria-label="Root causes" tabindex="-1" {}
+                        section #detail aria-label="Selected root cause" tabindex="-1" {
+                            button #back type="button" { "← All root causes" }
+                            div #one {}
+                        }
                     }
                 }
-                noscript { p { "The page needs its script, which is served from here. The same is told by the API and by kubectl why-terminating." } }
+                noscript { p { "This page needs JavaScript, served from here. The API and kubectl why-terminating show the same." } }
             }
         }
     }

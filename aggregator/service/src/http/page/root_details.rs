@@ -1,52 +1,63 @@
-//! One root: its picture, the evidence, what to do and what not, and what has happened.
+//! One root: what it is, what to do and what not, its picture, the evidence, and what has happened.
 
-use std::collections::BTreeSet;
-
-use crate::incidents::Incident;
 use aggregator_core::report::Root;
-use aggregator_core::state::ObjectRef;
 use findings::duration;
-use jiff::Timestamp;
 use maud::{Markup, html};
 
 use super::chain_diagram::{Diagram, diagram};
+use super::merged::{Merged, merged};
 use super::root_list::{name, verdict};
 use super::svg::svg;
+use super::timeline::timeline;
+use crate::incidents::Incident;
 
-/// Lines of the timeline.
-const MAX_TIMELINE_LINES: usize = 30;
+/// Moments of the timeline.
+const MAX_MOMENTS: usize = 30;
 
-/// All of it. `incidents` are those that the caller may see.
-pub fn details(root: &Root, incidents: &[Incident]) -> Markup {
+/// All of it. `incidents` are those that the caller may see; `ask_for` is what the caller lacks to see more of it.
+pub fn details(root: &Root, incidents: &[Incident], ask_for: Option<&str>) -> Markup {
     let finding = &root.finding;
     let picture = diagram(root);
-    let timeline = timeline(root, incidents);
     html! {
-        h2 { (finding.cause.title) }
-        p { span.verdict.(root.verdict.as_str()) { (verdict(root.verdict)) } " · " (name(root)) }
+        div.title {
+            h2 { (finding.cause.title) }
+            button.link type="button" { "Copy link" }
+        }
+        p { span.verdict.(root.verdict.as_str()) { (verdict(root.verdict)) }
+            @if let Some(seconds) = root.oldest() { " for " (duration(seconds)) }
+            " · " (name(root)) " · ID " code { (root.id) } }
         p { (finding.cause.meaning) }
-        @if let Some(by) = &root.told_by {
-            p { "The agent on " (by.node) " said so " (duration(by.seconds_ago)) " ago; all steps but the first go by that."
-                @if by.overdue { " It should have said it again since." }
-            }
-        }
-        @if let Some(node) = &root.look_on { p { "Only the node itself knows more: " (node) "." } }
-        @for claim in &root.claims {
-            p { "An Event in the name of the agent on " (claim.by.node) " claims " (claim.finding.cause.id) "."
-                @if let Some(why) = &claim.by.unverified { " Not verified: " (why) "." }
-            }
-        }
+        (steps(root, ask_for))
+        h3 { "Don't" }
+        p.dont { strong { (finding.remedy.dont) "." } " " (finding.remedy.breaks) }
         h3 { "What holds what" }
         (svg(&picture, &format!("{}, from what is stuck down to the root cause", finding.cause.title)))
-        (evidence(root, &picture))
+        (states(&picture))
+        (evidence(root))
+        (happened(root, incidents))
+    }
+}
+
+fn steps(root: &Root, ask_for: Option<&str>) -> Markup {
+    let remedy = &root.finding.remedy;
+    html! {
         h3 { "Do" }
-        @if finding.remedy.steps.is_empty() { p { "No step is known that you may see." } }
+        @if let Some(by) = &root.told_by {
+            p { "Reported by the agent on " (by.node) " " (duration(by.seconds_ago)) " ago. Run the steps on " (by.node) " as root."
+                @if by.overdue { " The agent has not renewed the report in time." } }
+        }
+        @if let Some(node) = &root.look_on { p { "Only the node shows more: check " (node) "." } }
+        @if let Some(ask_for) = ask_for {
+            p.warning { "You lack permission to see "
+                @if remedy.steps.is_empty() { "the steps" } @else { "all of this" } ". Ask for: " code { (ask_for) } }
+        } @else if remedy.steps.is_empty() {
+            p { "No safe step is known." }
+        }
         ol.steps {
-            @for step in &finding.remedy.steps {
+            @for step in &remedy.steps {
                 li {
                     @if step.on_the_node { @if let Some(node) = root.node() { "On " (node) ": " } }
                     (step.text) "."
-                    @if !step.tested { " " em { "Not tested." } }
                     @if let Some(command) = &step.command {
                         div.command {
                             pre tabindex="0" { code { (command) } }
@@ -56,60 +67,63 @@ pub fn details(root: &Root, incidents: &[Incident]) -> Markup {
                 }
             }
         }
-        h3 { "Don't" }
-        p.dont { strong { (finding.remedy.dont) "." } " " (finding.remedy.breaks) }
-        @if !timeline.is_empty() {
-            h3 { "What has happened" }
-            ol.timeline {
-                @for (at, words) in timeline.iter().take(MAX_TIMELINE_LINES) {
-                    li { time datetime=(at) { (at.strftime("%m-%d %H:%M:%S")) "Z" } " " (words) }
-                }
-                @if timeline.len() > MAX_TIMELINE_LINES { li { (timeline.len() - MAX_TIMELINE_LINES) " earlier" } }
-            }
-        }
     }
 }
 
-/// What is said of each box; the root's is shown until another is chosen.
-fn evidence(root: &Root, picture: &Diagram) -> Markup {
+/// How each box stands; the root's is shown until another is chosen.
+fn states(picture: &Diagram) -> Markup {
     html! {
-        div.evidence aria-live="polite" {
+        div.state aria-live="polite" {
             @for (row, block) in picture.blocks.iter().enumerate() {
-                div data-evidence=(row) hidden[!block.is_root] {
+                div data-state=(row) hidden[!block.is_root] {
                     strong { (block.label) }
                     @if !block.state.is_empty() { ": " (block.state) }
-                    @if block.is_root && !root.finding.evidence.is_empty() {
-                        ul { @for one in &root.finding.evidence { li { code { (one.source) } ": " (one.says) } } }
-                    }
                 }
             }
         }
     }
 }
 
-/// The latest first.
-fn timeline(root: &Root, incidents: &[Incident]) -> Vec<(Timestamp, String)> {
-    let mut lines = Vec::new();
-    let victims = root.victims.iter().map(|victim| &victim.held.thing);
-    let held: BTreeSet<&ObjectRef> = victims.chain(&root.on_the_way).collect();
-    let is_held = |incident: &&Incident| {
-        incident.holds.iter().any(|hold| hold.root == root.id.to_string())
-            && (incident.end.is_some() || held.contains(&incident.object))
-    };
-    for incident in incidents.iter().filter(is_held) {
-        let object = &incident.object;
-        lines.push((incident.asked, format!("{object}: its deletion was asked for")));
-        lines.push((incident.stuck_since, format!("{object}: judged to be stuck")));
-        for hold in incident.holds.iter().filter(|hold| hold.root == root.id.to_string()) {
-            lines.push((hold.since, format!("{object}: held by this")));
-            lines.extend(hold.until.map(|until| (until, format!("{object}: not held by this any more"))));
+fn evidence(root: &Root) -> Markup {
+    let all = &root.finding.evidence;
+    let lines = merged(all.iter().map(|one| (one.source.as_str(), one.says.as_str())));
+    html! {
+        @for claim in &root.claims {
+            p { "An Event in the name of the agent on " (claim.by.node) " claims " (claim.finding.cause.id) "."
+                @if let Some(why) = &claim.by.unverified { " Not verified: " (why) "." }
+            }
         }
-        if let Some(end) = &incident.end {
-            let forced =
-                if end.left_behind.is_empty() { "gone" } else { "gone by force, and something was left behind" };
-            lines.push((end.at, format!("{object}: {forced}")));
+        @if let Some(missing) = &root.finding.missing { p { "Not verified: " (missing) "." } }
+        @if !lines.is_empty() {
+            details.evidence {
+                summary { "Evidence (" (all.len()) ")" }
+                ul { @for line in &lines { li { (merged_line(line)) } } }
+            }
         }
     }
-    lines.sort_by(|one, other| other.cmp(one));
-    lines
+}
+
+fn merged_line(line: &Merged) -> Markup {
+    html! {
+        code { (line.counted()) } ": " (line.words)
+        @if let Some(named) = line.named() { span.names { " (" (named) ")" } }
+    }
+}
+
+fn happened(root: &Root, incidents: &[Incident]) -> Markup {
+    let moments = timeline(root, incidents);
+    html! {
+        @if !moments.is_empty() {
+            h3 { "Timeline" }
+            ol.timeline {
+                @for moment in moments.iter().take(MAX_MOMENTS) {
+                    li {
+                        time datetime=(moment.at) { (moment.at.strftime("%m-%d %H:%M:%S")) "Z" }
+                        ul { @for event in &moment.events { li { (merged_line(event)) } } }
+                    }
+                }
+                @if moments.len() > MAX_MOMENTS { li { (moments.len() - MAX_MOMENTS) " earlier" } }
+            }
+        }
+    }
 }

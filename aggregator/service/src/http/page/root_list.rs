@@ -1,84 +1,131 @@
-//! All roots, the worst first.
+//! All roots, the worst first, and what was resolved in the last day.
 
 use aggregator_core::report::{ClusterReport, Root, by_reason};
 use findings::{Verdict, duration};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use maud::{Markup, html};
+
+use super::filter::Filter;
+use crate::incidents::Incident;
 
 /// What is not explained is named so often.
 const MAX_LISTED: usize = 50;
 /// More roots are counted.
 const MAX_ROOTS: usize = 150;
-/// Bytes of the names by which the filter finds roots, of all together.
-const MAX_NAMES_BYTES: usize = 60_000;
+/// How long what was resolved is listed.
+const RESOLVED_FOR: SignedDuration = SignedDuration::from_hours(24);
+
+/// What the list is made of.
+pub struct List<'r> {
+    /// What the caller sees of the last judgement.
+    pub report: &'r ClusterReport,
+    /// Since when the API server has not answered.
+    pub silent_since: Option<Timestamp>,
+    /// What the caller sees of what was stuck.
+    pub incidents: &'r [Incident],
+    /// Only what these words find.
+    pub filter: Filter,
+    /// The time.
+    pub now: Timestamp,
+}
 
 /// The name of what is at the end of the chain.
 pub fn name(root: &Root) -> &str {
     root.finding.chain.last().map(|link| link.subject.as_str()).unwrap_or_default()
 }
 
-/// The names of the first victims, and whether there are more than have room.
-fn names(root: &Root, room: usize) -> (String, bool) {
-    let mut names = String::new();
-    for victim in &root.victims {
-        let name = victim.held.thing.to_string();
-        if names.len() + name.len() >= room {
-            return (names, true);
+impl List<'_> {
+    /// The list.
+    pub fn markup(&self) -> Markup {
+        let List { report, filter, .. } = self;
+        let roots: Vec<&Root> = report.roots.iter().filter(|root| filter.finds_root(root)).collect();
+        let unexplained: Vec<_> = report.unexplained.iter().filter(|held| filter.finds_held(held)).collect();
+        let is_nothing_stuck = report.roots.is_empty() && report.unexplained.is_empty();
+        html! {
+            @if let Some(since) = self.silent_since {
+                p.warning { "The API server has not answered since " (since.strftime("%Y-%m-%d %H:%M:%SZ")) ". This is the state before that." }
+            }
+            @if is_nothing_stuck {
+                @let scanned = if report.not_scanned.is_empty() { "" } else { "was scanned and " };
+                p.nothing { "Nothing is stuck in what " (scanned) "you can see." }
+            } @else if roots.is_empty() && unexplained.is_empty() && !filter.is_empty() {
+                p.nothing { "No root cause matches the filter. " (counted(report.roots.len(), "root cause")) " without it." }
+            } @else {
+                h2 { (self.headline(roots.len())) }
+            }
+            p.checked { "Last checked " time data-checked datetime=(report.at) { (report.at) } }
+            ol.roots { @for root in roots.iter().take(MAX_ROOTS) { (item(root)) } }
+            @if roots.len() > MAX_ROOTS {
+                p { (counted(roots.len() - MAX_ROOTS, "more root cause")) ": filter, or use the API or " code { "kubectl why-terminating" } "." }
+            }
+            @if !unexplained.is_empty() {
+                h2 { "Not explained" }
+                ul {
+                    @for held in unexplained.iter().take(MAX_LISTED) { li { (held.thing) ": " (held.words) } }
+                    @if unexplained.len() > MAX_LISTED { li { (unexplained.len() - MAX_LISTED) " more" } }
+                }
+            }
+            @if filter.is_empty() {
+                @if let Some(line) = report.normal_line() { p { (line) } }
+                (self.resolved(is_nothing_stuck))
+                (not_scanned(report))
+            }
         }
-        names.push_str(&name);
-        names.push(' ');
     }
-    (names, false)
-}
 
-/// The list.
-pub fn list(report: &ClusterReport, silent_since: Option<Timestamp>) -> Markup {
-    let room = MAX_NAMES_BYTES / report.roots.len().clamp(1, MAX_ROOTS);
-    let roots: Vec<(&Root, String, bool)> = report
-        .roots
-        .iter()
-        .take(MAX_ROOTS)
-        .map(|root| {
-            let (names, more) = names(root, room);
-            (root, names, more)
-        })
-        .collect();
-    html! {
-        @if let Some(since) = silent_since {
-            p.warning { "The API server has not been heard since " (since.strftime("%Y-%m-%d %H:%M:%SZ")) ": this is of before." }
-        }
-        @if report.roots.is_empty() && report.unexplained.is_empty() {
-            @let scanned = if report.not_scanned.is_empty() { "" } else { "was scanned and " };
-            p { "Nothing is stuck in what " (scanned) "you can see." }
-        }
-        ol.roots {
-            @for (root, names, _) in &roots {
-                li {
-                    @let id = root.id;
-                    a href={ "#root=" (id) } data-root=(id) data-words=(names) {
-                        strong.cause { (root.finding.cause.title) }
-                        span.name { (name(root)) }
-                        span.facts {
-                            span.verdict.(root.verdict.as_str()) { (verdict(root.verdict)) }
-                            @if let Some(seconds) = root.oldest() { " for " (duration(seconds)) }
-                            " · holds " (counted(root.objects()))
+    fn headline(&self, found: usize) -> String {
+        let all = counted(self.report.roots.len(), "root cause");
+        if self.filter.is_empty() { all } else { format!("{found} of {all}") }
+    }
+
+    /// What was resolved, the latest first.
+    fn resolved(&self, is_open: bool) -> Markup {
+        let since = self.now.checked_sub(RESOLVED_FOR).unwrap_or(Timestamp::MIN);
+        let ended = self.incidents.iter().filter_map(|incident| Some((incident.end.as_ref()?, incident)));
+        let mut ended: Vec<_> = ended.filter(|(end, _)| end.at >= since).collect();
+        ended.sort_by_key(|(end, _)| std::cmp::Reverse(end.at));
+        html! {
+            @if ended.is_empty() {
+                @if is_open { p { "No stuck object was resolved in the last 24 hours." } }
+            } @else {
+                details.resolved open[is_open] {
+                    summary { "Resolved in the last 24 hours (" (ended.len()) ")" }
+                    ul {
+                        @for (end, incident) in ended.iter().take(MAX_LISTED) {
+                            li {
+                                time datetime=(end.at) { (end.at.strftime("%m-%d %H:%M")) "Z" } " "
+                                (incident.object) ", " (duration(incident.seconds(self.now)))
+                                @if let Some(hold) = incident.last_held_by().next() { ": " (hold.cause.title) }
+                                @if incident.was_forced() { strong { " Force-deleted; something was left on the node." } }
+                            }
                         }
+                        @if ended.len() > MAX_LISTED { li { (ended.len() - MAX_LISTED) " more" } }
                     }
                 }
             }
         }
-        @if report.roots.len() > MAX_ROOTS { p { (report.roots.len() - MAX_ROOTS) " more root causes: the API and kubectl tell all." } }
-        @if roots.iter().any(|(_, _, more)| *more) {
-            p { "The filter knows the first names of what a root holds; " code { "kubectl why-terminating TYPE/NAME" } " finds each." }
-        }
-        @if !report.unexplained.is_empty() {
-            h2 { "Not explained" }
-            ul {
-                @for held in report.unexplained.iter().take(MAX_LISTED) { li { (held.thing) ": " (held.words) } }
-                @if report.unexplained.len() > MAX_LISTED { li { (report.unexplained.len() - MAX_LISTED) " more" } }
+    }
+}
+
+fn item(root: &Root) -> Markup {
+    let id = root.id;
+    html! {
+        li {
+            a href={ "#root=" (id) } data-root=(id) {
+                strong.cause { (root.finding.cause.title) }
+                span.name { (name(root)) }
+                span.facts {
+                    span.verdict.(root.verdict.as_str()) { (verdict(root.verdict)) }
+                    @if let Some(seconds) = root.oldest() { " for " (duration(seconds)) }
+                    " · holds " (counted(root.objects(), "object"))
+                }
             }
         }
-        @if let Some(line) = report.normal_line() { p { (line) } }
+    }
+}
+
+fn not_scanned(report: &ClusterReport) -> Markup {
+    html! {
         @if !report.not_scanned.is_empty() {
             h2 { "Not scanned" }
             ul {
@@ -90,7 +137,7 @@ pub fn list(report: &ClusterReport, silent_since: Option<Timestamp>) -> Markup {
             }
         }
         @if !report.unknown.is_empty() {
-            h2 { "Not known" }
+            h2 { "Unknown" }
             ul { @for unknown in report.unknown.iter().take(MAX_LISTED) { li { (unknown.source) ": " (unknown.why) "; hides " (unknown.hides) } } }
         }
     }
@@ -99,13 +146,13 @@ pub fn list(report: &ClusterReport, silent_since: Option<Timestamp>) -> Markup {
 /// A verdict in words.
 pub fn verdict(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::Stuck => "stuck",
-        Verdict::CannotTell => "cannot tell",
-        Verdict::Progressing => "on its way",
-        Verdict::Clear => "not held",
+        Verdict::Stuck => "Stuck",
+        Verdict::CannotTell => "Unknown",
+        Verdict::Progressing => "Terminating normally",
+        Verdict::Clear => "Not stuck",
     }
 }
 
-fn counted(objects: usize) -> String {
-    if objects == 1 { "1 object".to_owned() } else { format!("{objects} objects") }
+fn counted(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
