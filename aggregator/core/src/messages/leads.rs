@@ -79,6 +79,13 @@ static NODE: LazyLock<Regex> = LazyLock::new(|| {
         r#"\b[Nn]odes? (?:['"\x60](?P<quoted>[a-z0-9.-]+)['"\x60]|(?P<plain>[a-z0-9.-]*[0-9](?:[a-z0-9.-]*[a-z0-9])?)) (?:(?:is|was) )?(?:not found|does not exist|not ready|NotReady|unreachable|down\b|offline)"#,
     )
 });
+/// apimachinery: pkg/api/errors/errors.go, `NewNotFound`; clients for one type name it by its kind (controller-runtime:
+/// pkg/client, typed and unstructured).
+static NOT_FOUND: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r#"\b(?P<kind>[A-Za-z]+)(?:\.(?P<group>[a-z0-9.-]+))? "(?P<name>[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)" not found"#,
+    )
+});
 static NAMESPACE_GONE: LazyLock<Regex> = LazyLock::new(|| pattern(r#"namespaces "(?P<name>[a-z0-9-]+)" not found"#));
 /// kubernetes: pkg/registry/core/pod/storage/eviction.go, `checkAndDecrement`.
 static BUDGET: LazyLock<Regex> = LazyLock::new(|| {
@@ -126,6 +133,8 @@ pub enum Lead {
     NoKind { group: String, version: String, kind: String },
     /// A Service could not be called.
     ServiceCall { namespace: String, service: String, error: String },
+    /// An object does not exist: its kind, or the plural of that, as it is written.
+    NotFound { group: String, kind: String, name: String },
     /// A namespace does not exist.
     NamespaceGone { name: String },
     /// A node is gone, or does not work.
@@ -154,6 +163,7 @@ impl Lead {
             self,
             Lead::NoKind { .. }
                 | Lead::ServiceCall { .. }
+                | Lead::NotFound { .. }
                 | Lead::NamespaceGone { .. }
                 | Lead::Node { .. }
                 | Lead::Budget { .. }
@@ -197,6 +207,12 @@ pub fn scan(text: &str, is_wanted: impl Fn(&Lead) -> bool) -> (Vec<Lead>, usize)
     scan.each(&NODE, |it| Lead::Node { name: part(it, "quoted") + &part(it, "plain") });
     scan.each(&NAMESPACE_GONE, |it| Lead::NamespaceGone { name: part(it, "name") });
     scan.each(&BUDGET, budget);
+    // After those that are read more closely.
+    scan.each(&NOT_FOUND, |it| Lead::NotFound {
+        group: part(it, "group"),
+        kind: part(it, "kind"),
+        name: part(it, "name"),
+    });
     scan.each(&TIMED_OUT, |it| Lead::TimedOut { error: it[0].trim().to_owned() });
     scan.matches.retain(|(_, lead)| is_wanted(lead));
     let all = scan.outermost();
@@ -314,6 +330,15 @@ mod tests {
         assert_eq!(leads(silent), [Lead::Api { group: "metrics.example.com".into(), version: None }]);
         let gone = "error executing pre-delete hooks: namespaces \"zookeeper-operator\" not found";
         assert_eq!(leads(gone), [Lead::NamespaceGone { name: "zookeeper-operator".into() }]);
+        let not_found = |group: &str, kind: &str, name: &str| {
+            [Lead::NotFound { group: group.into(), kind: kind.into(), name: name.into() }]
+        };
+        let account = "reconcile failed: ServiceAccount \"deployer\" not found";
+        assert_eq!(leads(account), not_found("", "ServiceAccount", "deployer"));
+        let config = "cannot get referenced ProviderConfig: ProviderConfig.aws.upbound.io \"prod\" not found";
+        assert_eq!(leads(config), not_found("aws.upbound.io", "ProviderConfig", "prod"));
+        let secret = "error getting route53 provider: secrets \"route53\" not found";
+        assert_eq!(leads(secret), not_found("", "secrets", "route53"));
     }
 
     #[test]

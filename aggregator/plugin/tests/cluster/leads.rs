@@ -105,7 +105,18 @@ fn what_the_controller_needs_and_is_missing_is_the_root() {
              the namespace \"a\"",
             "ServiceAccount ops/op: may not update secrets",
         ),
+        (
+            "secrets \"s\" is forbidden: User \"system:serviceaccount:ops:op\" cannot get resource \"secrets\" in API group \"\" in \
+             the namespace \"a\"",
+            "ServiceAccount ops/op: was refused, as the controller reports: may not get resource \"secrets\"",
+        ),
         ("cannot run hooks: namespaces \"gone\" not found", "Namespace gone: does not exist"),
+        ("reconcile failed: ServiceAccount \"deployer\" not found", "ServiceAccount a/deployer: does not exist"),
+        (
+            "getting route53 provider: secrets \"route53\" not found",
+            "Secret a/route53: is not found, as the controller reports",
+        ),
+        ("configmaps \"settings\" not found", "ConfigMap a/settings: does not exist"),
     ] {
         let looked = asked(widget(message));
         assert_eq!(looked.causes(), ["FinalizerControllerNeedsMissing"], "{message}: {:#?}", looked.report);
@@ -115,6 +126,20 @@ fn what_the_controller_needs_and_is_missing_is_the_root() {
     }
     let serves = widget("Get \"https://store.data.svc:8443/x\": EOF").service("data", "store", Some("node-1"));
     assert_eq!(asked(serves).causes(), ["FinalizerControllerFailing"]);
+}
+
+/// One of that name is there, or it is of a kind that nothing serves, or that comes and goes, or is the object itself.
+#[test]
+fn what_is_not_found_and_cannot_be_missed_is_only_quoted() {
+    let account = || {
+        widget("ServiceAccount \"deployer\" not found")
+            .with(json!({"kind": "ServiceAccount", "metadata": {"name": "deployer", "namespace": "a"}}))
+    };
+    let quoted = |world: World| assert_eq!(asked(world).causes(), ["FinalizerControllerFailing"]);
+    quoted(account());
+    for message in ["pods \"p-1\" not found", "bucket \"b\" not found", "widgets.example.com \"w\" not found"] {
+        quoted(widget(message));
+    }
 }
 
 #[test]

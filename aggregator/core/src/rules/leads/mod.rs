@@ -118,6 +118,7 @@ impl Following<'_, '_> {
             Lead::NoKind { group, version, kind } => self.no_kind(diagnosis, group, version, kind),
             Lead::ServiceCall { namespace, service, .. } => self.service_call(diagnosis, namespace, service),
             Lead::Node { name } => self.node(diagnosis, name),
+            Lead::NotFound { group, kind, name } => self.not_found(diagnosis, group, kind, name),
             Lead::NamespaceGone { name } => self.namespace_gone(diagnosis, name),
             Lead::Budget { pod, budget } => self.budget(diagnosis, pod.as_ref(), budget.as_deref()),
             Lead::TimedOut { error } => self.timed_out(diagnosis, error),

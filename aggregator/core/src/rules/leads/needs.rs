@@ -86,6 +86,47 @@ impl Following<'_, '_> {
         Followed::Explained
     }
 
+    /// An object that the controller looked for. Words name no namespace: it is looked for in that of the target, and one that
+    /// is there proves nothing, for another may be meant.
+    pub(super) fn not_found(&self, diagnosis: &mut Diagnosis, group: &str, kind: &str, name: &str) -> Followed {
+        let Some(discovery) = diagnosis.silently(self.lister.discovery()) else { return Followed::Nothing };
+        let word = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
+        let all = discovery.all_named(&word);
+        // Without a group it is one of the core, or the only one of its name.
+        let is_it = |(resource, _): &&(Resource, _)| all.len() == 1 || resource.group == group;
+        let Some((resource, served)) = all.iter().find(is_it) else { return Followed::Nothing };
+        // Pods come and go.
+        if group.is_empty() && resource.plural == "pods" {
+            return Followed::Nothing;
+        }
+        let own = self.sentence.target.namespace.as_deref();
+        let namespace = own.filter(|_| served.namespaced);
+        if served.namespaced && namespace.is_none() {
+            return Followed::Nothing;
+        }
+        let shown = ObjectRef {
+            kind: served.kind.clone().into(),
+            resource: resource.clone(),
+            namespace: namespace.map(str::to_owned),
+            name: name.to_owned(),
+        };
+        if shown == *self.sentence.target {
+            return Followed::Nothing;
+        }
+        if group.is_empty() && resource.plural == "secrets" {
+            let words = "is not found, as the controller reports; Secrets are not read here";
+            return self.missing(diagnosis, vec![Step::about(&shown, words)]);
+        }
+        let answer = self.lister.object(resource, namespace, name);
+        if answer.is_missing() {
+            return self.missing(diagnosis, vec![Step::about(&shown, "does not exist")]);
+        }
+        match diagnosis.silently(answer) {
+            Some(_) if namespace.is_none() => repaired(shown.to_string(), "exists"),
+            _ => Followed::Nothing,
+        }
+    }
+
     pub(super) fn namespace_gone(&self, diagnosis: &mut Diagnosis, name: &str) -> Followed {
         let answer = self.lister.namespace(name);
         if answer.is_missing() {

@@ -49,16 +49,24 @@ impl Following<'_, '_> {
         let account = user.strip_prefix("system:serviceaccount:").and_then(|account| account.split_once(':'));
         match account.zip(to).filter(|_| is_readable) {
             Some(((namespace, name), (verb, resource))) => {
-                self.right(diagnosis, (namespace.to_owned(), name.to_owned()), verb, resource)
+                self.right(diagnosis, (namespace.to_owned(), name.to_owned()), (verb, why), resource)
             }
             None => Followed::Nothing,
         }
     }
 
     /// Whether an account lacks a right. Of roles only what lets change something is kept.
-    fn right(&self, diagnosis: &mut Diagnosis, account: Account, verb: &str, resource: &Resource) -> Followed {
+    fn right(
+        &self,
+        diagnosis: &mut Diagnosis,
+        account: Account,
+        (verb, why): (&str, &str),
+        resource: &Resource,
+    ) -> Followed {
         if !CHANGES.contains(&verb) {
-            return Followed::Nothing;
+            let (namespace, name) = &account;
+            let words = format!("was refused, as the controller reports: may not {why}");
+            return self.missing(diagnosis, vec![Step::named(format!("ServiceAccount {namespace}/{name}"), words)]);
         }
         let wanted = ObjectRef {
             kind: resource.plural.clone(),
