@@ -12,6 +12,9 @@ const FIRST: usize = 250;
 /// Objects of a later page, at most.
 const MOST: usize = 5000;
 
+/// Rows of a page: where one of them counts, the page is read a second time up to it.
+const MOST_ROWS: usize = 2000;
+
 /// A page is no longer: of objects that are longer than others fewer are asked for at a time.
 const MAX_BYTES: usize = 8 << 20;
 
@@ -101,7 +104,7 @@ impl<'a> Pages<'a> {
 
     /// The same list in rows, which are small.
     pub fn of_rows(self) -> Self {
-        Pages { limit: MOST, ..self }
+        Pages { limit: MOST_ROWS, ..self }
     }
 
     /// Asks for the next page; for half as many objects where it is too long.

@@ -5,6 +5,7 @@
 //! after them, as when a large namespace is deleted, the whole list takes fewer requests.
 
 use futures::StreamExt as _;
+use futures::future::join;
 
 use findings::FaultKind;
 
@@ -106,30 +107,38 @@ enum Pods {
 async fn pods(server: &Server<'_>, question: &Question, found: &mut Gathered) -> Answer<Pods> {
     let Question::Objects { resource, scope, .. } = question else { return Answer::Missing };
     let selected = |selector: &str| Pages::new(server, &path(resource, scope), &Select::Fields(selector.to_owned()));
-    let mut pages = selected(table::NOT_ENDED).of_rows();
+    let (mut pages, reader) = (selected(table::NOT_ENDED).of_rows(), selected(table::NOT_ENDED));
     let mut asked = 0;
+    let mut place = pages.place().to_owned();
+    let mut body = pages.ask(Form::Row).await;
     loop {
-        let body = match pages.ask(Form::Row).await {
-            Answer::Seen(body) => body,
+        let rows = match body {
+            Answer::Seen(body) => table::rows(&body),
             Answer::Failed(Fault { kind: FaultKind::Stale, .. }) => return Answer::Seen(Pods::Found { cut: true }),
             other => return other.map(|_| Pods::NoTable),
         };
-        let Some(rows) = table::rows(&body) else { return Answer::Seen(Pods::NoTable) };
+        let Some(rows) = rows else { return Answer::Seen(Pods::NoTable) };
         let runs = table::runs(&rows.going);
         asked += runs.len();
         if asked > MOST_RUNS {
             return Answer::Seen(Pods::TooMany);
         }
-        match fetch(&pages, question, &runs, found).await {
+        let is_last = rows.next.is_empty();
+        let begin = std::mem::replace(&mut place, rows.next.clone());
+        pages.go_on(rows.next);
+        // The next page is read meanwhile.
+        let next = async { if is_last { Answer::Missing } else { pages.ask(Form::Row).await } };
+        let (fetched, next) = join(fetch(&reader, begin, question, &runs, found), next).await;
+        match fetched {
             Answer::Seen(()) => {}
             // A list takes fewer of them at a time.
             Answer::Failed(Fault { kind: FaultKind::TooLarge, .. }) => return Answer::Seen(Pods::TooMany),
             other => return other.map(|()| Pods::NoTable),
         }
-        if rows.next.is_empty() {
+        if is_last {
             break;
         }
-        pages.go_on(rows.next);
+        body = next;
     }
     let (names, cut) = match names(&mut selected(table::ENDED)).await {
         Answer::Seen(found) => found,
@@ -141,9 +150,15 @@ async fn pods(server: &Server<'_>, question: &Question, found: &mut Gathered) ->
     each(server, question, names, found).await.map(|()| Pods::Found { cut })
 }
 
-/// Asks for the pods of those runs of rows, which are counted from where the page begins.
-async fn fetch(pages: &Pages<'_>, question: &Question, runs: &[(usize, usize)], found: &mut Gathered) -> Answer<()> {
-    let (mut place, mut at) = (pages.place().to_owned(), 0);
+/// Asks for the pods of those runs of rows, which are counted from where their page begins.
+async fn fetch(
+    pages: &Pages<'_>,
+    mut place: String,
+    question: &Question,
+    runs: &[(usize, usize)],
+    found: &mut Gathered,
+) -> Answer<()> {
+    let mut at = 0;
     for &(begin, count) in runs {
         if begin > at {
             let skipped = pages.ask_at(&place, begin - at, Form::Row).await.map(|body| table::rows(&body));
