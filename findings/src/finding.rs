@@ -215,7 +215,12 @@ impl Remedy {
 
     /// Fills those templates of the cause with `values` that apply to the case.
     pub fn for_case(cause: &'static Cause, values: &Values, facts: &Circumstances) -> Remedy {
-        let steps = Remedy::steps(cause, std::slice::from_ref(values), facts);
+        Remedy::for_all(cause, std::slice::from_ref(values), facts)
+    }
+
+    /// The same for each of these.
+    pub fn for_all(cause: &'static Cause, all: &[Values], facts: &Circumstances) -> Remedy {
+        let steps = Remedy::steps(cause, all, facts);
         let danger = cause.danger_of(facts);
         let (dont, breaks) = (danger.action.to_owned(), danger.breaks_and_when(danger.breaks));
         Remedy { steps, dont, breaks }
@@ -229,10 +234,14 @@ impl Remedy {
     /// The cause's steps that apply, each for all of these.
     fn steps(cause: &'static Cause, all: &[Values], facts: &Circumstances) -> Vec<Step> {
         let mut steps: Vec<Step> = Vec::new();
-        let apply = cause.safe.iter().filter(|advice| facts.meet(advice.when));
-        for step in apply.flat_map(|advice| all.iter().filter_map(|values| advice.fill(values))) {
-            if !steps.contains(&step) {
-                steps.push(step);
+        for advice in cause.safe.iter().filter(|advice| facts.meet(advice.when)) {
+            let first = steps.len();
+            for step in all.iter().filter_map(|values| advice.fill(values)) {
+                // One command serves all of them.
+                let is_same = |known: &Step| step.command.is_some() && known.command == step.command;
+                if !steps.contains(&step) && !steps.iter().skip(first).any(is_same) {
+                    steps.push(step);
+                }
             }
         }
         steps

@@ -22,6 +22,8 @@ pub struct FindingBuilder {
     pub evidence: Vec<Evidence>,
     /// Values for the remedy's placeholders.
     pub names: Values,
+    /// The same for others that have this explanation; what is to be done first stands first.
+    pub others: Vec<Values>,
     /// The facts that its steps depend on.
     pub facts: Circumstances,
     /// Equal for the same root.
@@ -39,6 +41,7 @@ impl FindingBuilder {
             chain: Vec::new(),
             evidence: Vec::new(),
             names: Values::new(),
+            others: Vec::new(),
             facts: Circumstances::default(),
             root: cause.id.to_owned(),
         }
@@ -115,9 +118,10 @@ impl FindingBuilder {
     }
 
     /// The finding.
-    pub fn finish(self) -> Finding {
+    pub fn finish(mut self) -> Finding {
+        self.others.push(self.names.clone());
         Finding {
-            remedy: Remedy::for_case(self.cause, &self.names, &self.facts),
+            remedy: Remedy::for_all(self.cause, &self.others, &self.facts),
             cause: CauseRef(self.cause),
             gate: self.gate,
             confidence: self.confidence,

@@ -108,6 +108,8 @@ pub struct AgentFinding {
     pub gate: Option<Gate>,
     /// What to do on the node.
     pub remedy: Remedy,
+    /// The pod, where it holds no other.
+    pub only_pod: Option<ObjectRef>,
 }
 
 /// What an Event in the name of an agent is worth.
@@ -132,6 +134,9 @@ impl Claim {
         Some(crate::report::Claim { by, finding: claimed.finding(&chain) })
     }
 }
+
+/// More finalizers of one explanation have no steps of their own.
+const MAX_OTHERS: usize = 4;
 
 impl RootCause {
     /// A cause whose root is `object` itself, in this state.
@@ -229,15 +234,42 @@ impl RootCause {
             .map(str::to_owned)
     }
 
-    /// What a root is, whatever is known of its cause and whatever it holds: the node, where only that node knows; the
-    /// object at the end of the chain; a process, mount or container of a node. Else what [`RootCause::same_as`] says: a
-    /// finalizer and its kind, `etcd`.
+    /// What the root is called beside its cause.
+    pub fn key(&self) -> &str {
+        self.draft.root.split_once(':').map_or(self.draft.root.as_str(), |(_, key)| key)
+    }
+
+    /// Whether a reader is told the same of both, but for the finalizer.
+    pub fn is_told_as(&self, other: &RootCause) -> bool {
+        let explanation = |cause: &RootCause| (cause.draft.cause.id, cause.verdict, cause.lost);
+        explanation(self) == explanation(other)
+    }
+
+    /// The same for one more finalizer, with all that shows it.
+    pub fn joined_with(self, other: &RootCause) -> Self {
+        let known = self.draft.evidence.clone();
+        let new = other.draft.evidence.iter().filter(|one| !known.contains(one));
+        let mut joined = self.with_evidence(new.map(|one| (&one.source, &one.says)));
+        // The last in the list first: then the others stay where their patches find them.
+        if joined.draft.others.len() < MAX_OTHERS {
+            joined.draft.others.insert(0, other.draft.names.clone());
+        }
+        other.draft.missing.iter().fold(joined, RootCause::probable)
+    }
+
+    /// What a root is, whatever is known of its cause and whatever it holds: the node, where only that node knows; the pod,
+    /// where an agent found what holds that one alone, since it may be another process by the next scan; the object at the
+    /// end of the chain; a process, mount or container of a node. Else what [`RootCause::same_as`] says: a finalizer and its
+    /// kind, `etcd`.
     pub fn identity(&self) -> String {
         let of_object = |object: &ObjectRef| format!("{} {object}", object.resource.for_kubectl());
         if let Some(node) = self.look_on() {
             return of_object(&ObjectRef::node(&node));
         }
-        let key = self.draft.root.split_once(':').map_or(self.draft.root.as_str(), |(_, key)| key);
+        if let Some(pod) = self.agent.as_ref().and_then(|agent| agent.only_pod.as_ref()) {
+            return of_object(pod);
+        }
+        let key = self.key();
         let Some(last) = self.steps.last() else { return key.to_owned() };
         // What stands at the object itself has the object's name, or another name for it: its finalizer.
         let is_at_itself = self.here && self.steps.len() == 1;
@@ -256,8 +288,7 @@ impl RootCause {
 
     /// Another cause of the same, with the same steps.
     pub fn instead(mut self, cause: &'static Cause) -> Self {
-        let of = self.draft.root.split_once(':').map_or("", |(_, of)| of);
-        self.draft.root = cause.root(of);
+        self.draft.root = cause.root(self.key());
         self.draft.cause = cause;
         self.holds_from_the_start = cause.holds_from_the_start;
         self
@@ -303,8 +334,7 @@ impl RootCause {
 
     /// The same root as another one's, as far as the cause is the same.
     pub fn same_as_of(self, other: &RootCause) -> Self {
-        let root = other.draft.root.split_once(':').map_or(other.draft.root.as_str(), |(_, root)| root).to_owned();
-        self.same_as(root)
+        self.same_as(other.key())
     }
 
     fn names_of(self, object: &ObjectRef) -> Self {

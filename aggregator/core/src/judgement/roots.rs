@@ -135,8 +135,8 @@ impl Draft {
         self.root
     }
 
-    /// Of the explanations the worst is shown, that a node is lost before others, and what only its node knows last; of one
-    /// explanation the chain that shows most.
+    /// Of the explanations the worst is shown, that a node is lost before others, what an agent found before what the API
+    /// shows, and what only its node knows last; of one explanation the chain that shows most.
     fn explain(&mut self, found: Found) {
         let (Found { cause, .. }, Draft { root, steps, explanations }) = (found, &mut *self);
         let is_new = explanations.insert(explanation(cause));
@@ -144,8 +144,10 @@ impl Draft {
         let is_better = match is_same {
             true => (cause.verdict, cause.steps.len()) > (root.verdict, *steps),
             false => {
-                let of_cause = (cause.verdict, cause.draft.cause.node_is_lost, cause.look_on().is_none());
-                of_cause > (root.verdict, root.finding.cause.node_is_lost, root.look_on.is_none())
+                let (is_lost, is_agents) = (cause.draft.cause.node_is_lost, cause.agent.is_some());
+                let of_root = (root.verdict, root.finding.cause.node_is_lost, root.look_on.is_none());
+                (cause.verdict, is_lost, cause.look_on().is_none(), is_agents)
+                    > (of_root.0, of_root.1, of_root.2, root.told_by.is_some())
             }
         };
         if !is_better {

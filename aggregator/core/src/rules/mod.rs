@@ -40,10 +40,14 @@ use crate::state::{ObjectRef, known};
 
 /// What is known of an object.
 pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
+    let mut diagnosis = match lister.is_before() {
+        true => preview::explain(lister, target, look),
+        false => look(lister, target),
+    };
+    finalizer::merge(target, &mut diagnosis.causes);
     if lister.is_before() {
-        return preview::explain(lister, target, look);
+        return diagnosis;
     }
-    let mut diagnosis = look(lister, target);
     minimum_age::spare(&mut diagnosis);
     diagnosis
 }

@@ -68,23 +68,23 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
 }
 
 /// Names the node whose agent is to be read, but not where it is known that none runs there; and what an agent is to
-/// check once, but not where one runs or none could.
+/// check once, but not where one runs, or none could, or nothing is started.
 pub(super) fn name_agent(lister: &Lister, target: &ObjectRef, pod: &Pod, diagnosis: &mut Diagnosis) {
-    let node = pod.spec.node_name.as_str();
-    let has_no_machine = |lister: &Lister| {
-        let on = lister.get::<Node>(known::NODES, None, node).seen();
-        on.is_some_and(Node::is_no_linux_machine)
+    let name = pod.spec.node_name.as_str();
+    let takes_none = |lister: &Lister| {
+        let on = lister.get::<Node>(known::NODES, None, name).seen();
+        on.is_some_and(|on| on.is_no_linux_machine() || !node::runs_pods(on))
     };
     for RootCause { draft, .. } in &mut diagnosis.causes {
         let is_read = draft.cause.takes(Placeholder::AgentNode);
-        if is_read && !agent::is_absent(lister, node) {
-            draft.names.set(Placeholder::AgentNode, node);
+        if is_read && !agent::is_absent(lister, name) {
+            draft.names.set(Placeholder::AgentNode, name);
         }
-        let is_checked = draft.cause.takes(Placeholder::AgentPod) && !(is_read && agent::is_ready(lister, node));
-        if is_checked && !has_no_machine(lister) {
+        let is_checked = draft.cause.takes(Placeholder::AgentPod) && !(is_read && agent::is_ready(lister, name));
+        if is_checked && !takes_none(lister) {
             let namespace = target.namespace.as_deref().unwrap_or_default();
             draft.names.set(Placeholder::AgentPod, format!("{namespace}/{}", target.name));
-            draft.names.set(Placeholder::AgentlessNode, node);
+            draft.names.set(Placeholder::AgentlessNode, name);
             draft.names.set(Placeholder::AgentImage, findings::agent_image());
         }
     }

@@ -1,8 +1,9 @@
 //! What waits for what, as a drawing: Graphviz and Mermaid.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use findings::Entity;
+use findings::{Entity, Link};
 
 use aggregator_core::report::ClusterReport;
 
@@ -18,9 +19,13 @@ fn drawing(report: &ClusterReport) -> Drawing {
     let mut known: BTreeMap<(&str, Option<&str>), usize> = BTreeMap::new();
     let mut drawing = Drawing { nodes: Vec::new(), edges: Vec::new() };
     for root in &report.roots {
-        for victim in &root.victims {
+        let victims =
+            root.victims.iter().map(|victim| (root.finding.cause, victim.chain.iter().map(Arc::as_ref).collect()));
+        let also = root.also.iter().map(|other| (other.cause, other.chain.iter().collect()));
+        for (cause, chain) in victims.chain(also) {
+            let chain: Vec<&Link> = chain;
             let mut above = None;
-            for link in &victim.chain {
+            for link in chain {
                 let is_object = matches!(link.what, Some(Entity::Object { .. }));
                 let node = root.told_by.as_ref().filter(|_| !is_object).map(|by| by.node.as_str());
                 let at = *known.entry((&link.subject, node)).or_insert_with(|| {
@@ -30,7 +35,7 @@ fn drawing(report: &ClusterReport) -> Drawing {
                 if link.root
                     && let Some(node) = drawing.nodes.get_mut(at).filter(|node| !node.1)
                 {
-                    *node = (format!("{}\n{}", link.subject, root.finding.cause.id), true);
+                    *node = (format!("{}\n{}", link.subject, cause.id), true);
                 }
                 if let Some(edge) = above.map(|above| (above, at)).filter(|edge| !drawing.edges.contains(edge)) {
                     drawing.edges.push(edge);

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use aggregator_core::report::{ClusterReport, Held, Root};
 use aggregator_core::state::{ObjectRef, known};
 use findings::render::{Page, Style};
-use findings::{Confidence, Entity, Verdict, clean, duration};
+use findings::{Confidence, Entity, Finding, Link, Verdict, clean, duration};
 
 use super::short_names::{short_name, some};
 use super::summary::{NotSeen, by_reason, summary};
@@ -88,9 +88,10 @@ fn block(page: &mut Page, root: &Root) {
     if let Some(missing) = root.finding.missing.as_ref().filter(|_| root.finding.confidence == Confidence::Probable) {
         part(page, "Unseen", missing);
     }
-    let also: BTreeSet<&str> = root.also.iter().map(|other| other.cause.id).filter(|other| *other != cause).collect();
+    let also: BTreeSet<String> = root.also.iter().map(explanation).collect();
+    let also: Vec<String> = also.into_iter().filter(|other| *other != explanation(&root.finding)).collect();
     if !also.is_empty() {
-        part(page, "Also", &also.into_iter().collect::<Vec<_>>().join(", "));
+        part(page, "Also", &some(&also));
     }
     let names: Vec<String> = root.victims.iter().map(|victim| short_name(&victim.held.thing)).collect();
     if names != [place] {
@@ -107,6 +108,13 @@ fn block(page: &mut Page, root: &Root) {
         }
     }
     part(page, "Never", &root.finding.remedy.dont);
+}
+
+/// A cause, and what it is about on a node: another process is another explanation.
+fn explanation(finding: &Finding) -> String {
+    let id = finding.cause.id;
+    let on_node = |link: &&Link| link.what.as_ref().is_some_and(|what| !matches!(what, Entity::Object { .. }));
+    finding.chain.last().filter(on_node).map_or(id.to_owned(), |link| format!("{id} {}", link.subject))
 }
 
 /// One part of a block.

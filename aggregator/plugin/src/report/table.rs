@@ -20,6 +20,8 @@ fn row(root: &Root) -> [String; 4] {
     };
     let place = root.told_by.as_ref().map_or(String::new(), |by| format!(" on {}", clean(&by.node, 253)));
     let known = root.finding.chain.last().map_or(String::new(), |link| format!("{}{place}", link.subject));
+    let others = root.also.len() + root.more_explanations;
+    let known = if place.is_empty() || others == 0 { known } else { format!("{known} (+{others})") };
     let shown =
         root.look_on.as_ref().map_or(known, |node| format!("unknown to the API: check node {}", clean(node, 253)));
     let victims: Vec<String> = root.victims.iter().map(|victim| name(&victim.held.thing)).collect();

@@ -5,7 +5,7 @@ use aggregator_core::diagnosis::ToldBy;
 use aggregator_core::report::{Claim, ClusterReport, Held, Root};
 use aggregator_core::state::Subject;
 use findings::render::{self, Detail, Page, Style};
-use findings::{Finding, RootId, Verdict, clean, duration};
+use findings::{Entity, Finding, Link, RootId, Verdict, clean, duration};
 use jiff::{SignedDuration, Timestamp};
 
 use super::summary::{NotSeen, by_reason, summary};
@@ -126,9 +126,9 @@ fn one_root(page: &mut Page, report: &ClusterReport, root: &Root, detail: Detail
     render::remedy(page, &root.finding, PROGRAM, detail);
     for other in &root.also {
         page.gap();
-        let state = other.chain.last().map_or("", |link| link.state.as_str());
-        page.filled("  Also   ", &format!("{}: {state}", other.cause.id));
-        if other.cause != root.finding.cause {
+        page.filled("  Also   ", &also(other));
+        // Of another process the commands name that one.
+        if other.cause != root.finding.cause || other.remedy.steps.iter().any(|step| step.on_the_node) {
             render::remedy(page, other, PROGRAM, detail);
         }
     }
@@ -145,6 +145,18 @@ fn one_root(page: &mut Page, report: &ClusterReport, root: &Root, detail: Detail
     let is_deleted = root.victims.iter().any(|victim| victim.held.overdue_seconds.is_some());
     if is_deleted && matches!(report.subject, Subject::Object { .. }) {
         page.filled("  Who    ", DELETED_BY);
+    }
+}
+
+/// Another explanation: its cause, and how it stands there; of what is on a node also which process or mount.
+fn also(other: &Finding) -> String {
+    let id = other.cause.id;
+    match other.chain.last() {
+        Some(Link { subject, state, what: Some(what), .. }) if !matches!(what, Entity::Object { .. }) => {
+            format!("{id}: {subject}: {state}")
+        }
+        Some(link) => format!("{id}: {}", link.state),
+        None => id.to_owned(),
     }
 }
 

@@ -128,14 +128,65 @@ fn two_pods_of_one_root_are_one_answer() {
     );
 }
 
+/// Of one pod alone: what it waits for may be another process by the next scan.
 #[test]
-fn two_causes_at_one_gate_are_two_answers() {
+fn what_holds_one_pod_alone_is_one_root() {
     let mut other = AgentEventFixture::held(&[POD]).named("node-a.2");
     other.carried.finding.gate = Some(findings::Gate::ContainersStopped);
-    let looked = look(dstate().told(AgentEventFixture::fuse(&[POD])).told(other), everything());
-    let mut causes = looked.causes();
-    causes.sort_unstable();
-    assert_eq!(causes, ["FuseServerNotResponding", "VolumeHeldByProcess"], "{:#?}", looked.report);
+    let looked = look(dstate().told(AgentEventFixture::fuse(&[POD])).told(other.clone()), everything());
+    assert_eq!(looked.causes(), ["FuseServerNotResponding"], "{:#?}", looked.report);
+    let [root] = looked.report.roots.as_slice() else { panic!("{:#?}", looked.report) };
+    let also: Vec<&str> = root.also.iter().map(|other| other.cause.id).collect();
+    assert_eq!((also, root.victims.len()), (vec!["VolumeHeldByProcess"], 1), "{root:#?}");
+    let shown = [
+        plugin::report::screen(&looked.report, 100, Style::Plain),
+        tree(&looked.report, Detail::Short, 100, Style::Plain),
+        dot(&looked.report),
+    ];
+    for shown in &shown {
+        assert!(shown.contains("VolumeHeldByProcess") && shown.contains("pid 22817 backup"), "{shown}");
+    }
+    assert!(table(&looked.report, false, Style::Plain).contains(" on node-a (+1)"));
+    // Whichever process it is, the id stays.
+    let alone = look(dstate().told(other), everything());
+    assert_eq!(alone.report.roots[0].id, root.id);
+    // Two of one cause are told apart.
+    let mut second = AgentEventFixture::fuse(&[POD]).named("node-a.3");
+    let last = second.carried.finding.chain.last_mut().unwrap();
+    last.subject = "pid 4242 s3fs".to_owned();
+    last.what = Some(findings::Entity::process(4242, "s3fs", 'S'));
+    second.carried.finding.root = "FuseServerNotResponding:4242".to_owned();
+    let looked = look(dstate().told(AgentEventFixture::fuse(&[POD])).told(second), everything());
+    assert_eq!((looked.report.roots.len(), looked.report.roots[0].also.len()), (1, 1), "{:#?}", looked.report);
+    let shown = plugin::report::screen(&looked.report, 100, Style::Plain);
+    assert!(
+        shown.contains("pid 4242 s3fs") && shown.contains("Also    FuseServerNotResponding pid 22655 s3fs"),
+        "{shown}"
+    );
+}
+
+/// What holds several pods stays the root of all of them, and is the same for a question about one.
+#[test]
+fn what_holds_several_pods_is_a_root_of_its_own() {
+    let world = || {
+        let mut of_one = AgentEventFixture::fuse(&[CWD]).named("node-a.3");
+        of_one.carried.finding.gate = Some(findings::Gate::VolumesUnmounted);
+        recording("volumes-busy")
+            .told(AgentEventFixture::held(&[CWD]))
+            .told(AgentEventFixture::held(&[NESTED]).named("node-a.2"))
+            .told(of_one)
+    };
+    let all = look(world(), everything());
+    assert_eq!(all.causes(), ["VolumeHeldByProcess", "FuseServerNotResponding"], "{:#?}", all.report);
+    let ids =
+        |looked: &Looked| looked.report.roots.iter().map(|root| root.id).collect::<std::collections::BTreeSet<_>>();
+    let one = look(world(), object("pod", "node-scn", "cwd"));
+    assert_eq!(ids(&one), ids(&all));
+    let mut over = AgentEventFixture::held(&[NESTED]).named("node-a.2.0");
+    over.carried.phase = Phase::Over;
+    over.kind = "Normal";
+    let alone = look(world().told(over), object("pod", "node-scn", "cwd"));
+    assert_eq!(alone.report.roots.len(), 1, "the other pod is not held any more: {:#?}", alone.report);
 }
 
 #[test]
@@ -394,6 +445,10 @@ fn an_agent_is_heard_while_its_kubelet_is_not_ready() {
         dstate().told(AgentEventFixture::fuse(&[POD])).node_ready("node-a", "False", "KubeletNotReady", message);
     let looked = look(world, everything());
     assert_eq!(looked.causes(), ["FuseServerNotResponding", "NodeNotReady"], "{:#?}", looked.report);
+    // Its agent cannot be queried through a runtime that is down.
+    let screen = plugin::report::screen(&looked.report, 100, Style::Plain);
+    assert_eq!(screen.matches("Next    kubectl describe node node-a").count(), 2, "{screen}");
+    assert!(!screen.contains("--live"), "{screen}");
     // A silent node has a silent agent.
     let world = dstate().told(AgentEventFixture::fuse(&[POD])).node_ready("node-a", "Unknown", "NodeStatusUnknown", "");
     assert_eq!(look(world, everything()).causes(), ["NodeUnreachable"]);
@@ -420,8 +475,10 @@ fn an_agent_is_heard_of_a_pod_that_was_forced() {
         pod["metadata"]["deletionGracePeriodSeconds"] = json!(0);
         pod["metadata"]["finalizers"] = json!(["example.com/hold"]);
     });
-    let causes = look(forced, object("pod", "exam-dstate", "p")).causes();
-    assert!(causes.contains(&"FuseServerNotResponding") && causes.contains(&"PodForceDeleted"), "{causes:?}");
+    let looked = look(forced, object("pod", "exam-dstate", "p"));
+    assert_eq!(looked.causes(), ["FuseServerNotResponding", "FinalizerOwnerUnknown"], "{:#?}", looked.report);
+    let also: Vec<&str> = looked.report.roots[0].also.iter().map(|other| other.cause.id).collect();
+    assert_eq!(also, ["PodForceDeleted"], "both are of the pod: {:#?}", looked.report);
 }
 
 #[test]

@@ -536,7 +536,7 @@ fn a_finalizer_leads_to_the_deployment_that_is_called_as_it_begins() {
     let looked = asked(world().deployment("ops", "beta", 1, 0).may_change("ops", "beta", "", "configmaps"));
     let mut causes = looked.causes();
     causes.sort_unstable();
-    assert_eq!(causes, ["FinalizerControllerNotReady", "FinalizerOwnerUnknown", "FinalizerOwnerUnknown"]);
+    assert_eq!(causes, ["FinalizerControllerNotReady", "FinalizerOwnerUnknown"]);
     let down = looked.report.roots.iter().find(|root| root.finding.cause.id == "FinalizerControllerNotReady").unwrap();
     assert_eq!(down.finding.confidence, Confidence::Probable);
     // The domain of a company names no program.

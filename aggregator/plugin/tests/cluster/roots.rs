@@ -67,6 +67,50 @@ fn two_finalizers_of_one_kind_are_two_roots() {
     }
 }
 
+/// Where nothing leads to a program, one of them alone means nothing.
+#[test]
+fn finalizers_of_one_object_that_nothing_tells_apart_are_one_root() {
+    let world = || {
+        healthy().active("shop").held("v1", "ConfigMap", "shop", "all", &["b.example.com/y", "a.example.com/x", "c/z"])
+    };
+    let looked = look(world(), object("configmap", "shop", "all"));
+    assert_eq!(looked.causes(), ["FinalizerOwnerUnknown"], "{:#?}", looked.report);
+    let [root] = looked.report.roots.as_slice() else { panic!("{:#?}", looked.report) };
+    assert_eq!(root.victims.len(), 1);
+    let screen = plugin::report::screen(&looked.report, 100, Style::Plain);
+    for finalizer in ["a.example.com/x", "b.example.com/y", "c/z"] {
+        assert!(screen.contains(finalizer), "{screen}");
+        let says = |one: &findings::Evidence| one.says.contains(&format!("finalizer {finalizer}"));
+        assert!(root.finding.evidence.iter().any(says), "{finalizer}: {root:#?}");
+    }
+    // In any order, and of each object that has the same ones.
+    let other = world().held("v1", "ConfigMap", "shop", "other", &["c/z", "a.example.com/x", "b.example.com/y"]);
+    let looked = look(other, everything());
+    assert_eq!((looked.report.roots.len(), looked.report.roots[0].id), (1, root.id), "{:#?}", looked.report);
+    assert_eq!(looked.report.roots[0].victims.len(), 2);
+    // One that lacks some of them is released by less.
+    let fewer = world().held("v1", "ConfigMap", "shop", "other", &["c/z"]);
+    assert_eq!(look(fewer, everything()).report.roots.len(), 2);
+}
+
+#[test]
+fn finalizers_of_one_field_manager_are_one_root() {
+    const CONFIG_MAPS: &str = "/api/v1/configmaps";
+    let world = healthy()
+        .active("shop")
+        .held("v1", "ConfigMap", "shop", "all", &["a.example.com/x", "b.example.com/y"])
+        .held("v1", "ConfigMap", "shop", "more", &["c.example.com/z"])
+        .set_by(CONFIG_MAPS, "all", "team-tool")
+        .set_by(CONFIG_MAPS, "more", "team-tool");
+    let looked = look(world, everything());
+    assert_eq!(looked.causes(), ["FinalizerOwnerUnknown"], "{:#?}", looked.report);
+    assert_eq!(looked.report.roots[0].victims.len(), 2, "{:#?}", looked.report);
+    let evidence = &looked.report.roots[0].finding.evidence;
+    for finalizer in ["a.example.com/x", "b.example.com/y", "c.example.com/z"] {
+        assert!(evidence.iter().any(|one| one.says.contains(finalizer)), "{finalizer}: {evidence:#?}");
+    }
+}
+
 #[test]
 fn two_nodes_with_one_finalizer_are_two_roots() {
     let world = healthy();

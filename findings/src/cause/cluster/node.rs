@@ -11,7 +11,8 @@ use crate::cause::{
     RUNTIME_NOT_REACHABLE, RUNTIME_NOT_RESPONDING,
 };
 
-const SEE_NODE: Advice = step("Look at the node's conditions and taints").run("kubectl describe node {node}").typed();
+pub(super) const SEE_NODE: Advice =
+    step("Look at the node's conditions and taints").run("kubectl describe node {node}").typed();
 
 causes! {
     /// The node does not talk to the API server.

@@ -1,5 +1,6 @@
 //! Why a pod does not go, as far as the API shows it.
 
+use crate::cause::cluster::node::SEE_NODE;
 use crate::cause::cluster::shared::{CHECK_POD_ONCE, DELETE_DEBUG_POD, FORCE};
 use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, step};
 
@@ -211,6 +212,7 @@ causes! {
             ASK_THE_AGENT,
             CHECK_ONCE,
             DELETE_DEBUG_POD,
+            SEE_NODE,
             step("Only when the node shows nothing of it: let the finalizer's owner finish"),
         ])
         .danger(FORCE)

@@ -5,14 +5,15 @@ use findings::{Advice, Cause, PodUid, Remedy, Step, Values, clean, quote_for_she
 
 use super::{believed_events::Claim, trust::Trusted};
 use crate::diagnosis::ToldBy;
-use crate::state::Pod;
+use crate::rules::node;
+use crate::state::{Node, Pod};
 
 /// These commands look. They, and `umount`, may be told for a mount elsewhere that the finding names in its chain, such as
 /// that of a FUSE server.
 const LOOK: &[&str] = &["dmesg", "findmnt", "grep", "ls", "lsattr", "readlink", "systemd-cgls"];
 
 /// The one command that is always true, and what the agent says.
-pub fn steps(claim: &Claim, pod: &Pod, by: &ToldBy, is_asked_now: bool) -> Remedy {
+pub fn steps(claim: &Claim, pod: &Pod, on: &Node, by: &ToldBy, is_asked_now: bool) -> Remedy {
     let finding = &claim.carried.finding;
     let cause: &'static Cause = finding.cause.0;
     let mut told = finding.values.clone();
@@ -31,7 +32,12 @@ pub fn steps(claim: &Claim, pod: &Pod, by: &ToldBy, is_asked_now: bool) -> Remed
         };
         advice.fill(values).map(|step| Step { on_the_node: true, ..step })
     });
-    let steps = ask_the_node(pod, &by.node, is_asked_now).into_iter().chain(filled).collect();
+    // A command in a pod of the node takes its kubelet and its runtime.
+    let first = match is_asked_now || node::runs_pods(on) {
+        true => ask_the_node(pod, &by.node, is_asked_now),
+        false => see_node(&by.node),
+    };
+    let steps = first.into_iter().chain(filled).collect();
     let (dont, breaks) = (cause.danger.action.to_owned(), cause.danger.breaks_and_when(cause.danger.breaks));
     Remedy { steps, dont, breaks }
 }
@@ -48,6 +54,13 @@ fn ask_the_node(pod: &Pod, node: &str, is_asked_now: bool) -> Option<Step> {
         (text, live_command(pod)?)
     };
     Some(Step { text, command: Some(command), on_the_node: is_asked_now, tested: true })
+}
+
+/// What the API server still knows of a node on which nothing can be run from here.
+fn see_node(node: &str) -> Option<Step> {
+    let text = "The node is not ready, so its agent cannot be queried from here: see what the node reports".to_owned();
+    let command = format!("kubectl describe node {}", quote_for_shell(node)?);
+    Some(Step { text, command: Some(command), on_the_node: false, tested: true })
 }
 
 /// Queries the agent of a pod's node.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use findings::event::{FindingAnnotation, Phase};
-use findings::{Area, Gate, clean};
+use findings::{Area, Entity, Gate, clean};
 use jiff::Timestamp;
 
 use super::event_age;
@@ -151,6 +151,35 @@ impl Claim<'_> {
 
     fn order(&self) -> (Option<Gate>, (&'static str, &str)) {
         (self.carried.finding.gate, self.key())
+    }
+
+    /// Whether what it names holds this pod and, by the other Events of the node, no other one. A driver holds whatever uses
+    /// it, now or next.
+    pub fn is_of_one_pod(&self, lister: &Lister, events: &[&AgentEvent], pod: &Pod) -> bool {
+        let what = |carried: &FindingAnnotation| {
+            let root = carried.finding.chain.iter().find(|link| link.root)?.what.as_ref()?;
+            let is_of_pods = matches!(carried.finding.cause.area, Area::Gate(_));
+            let is_driver = matches!(root, Entity::CsiDriver { .. });
+            (is_of_pods && !is_driver).then(|| root.identity().unwrap_or_else(|| carried.finding.root.clone()))
+        };
+        let Some(own) = what(self.carried) else { return false };
+        let is_over = |event: &AgentEvent| {
+            let name = format!("{}.", event.metadata.name);
+            let ends = |other: &&AgentEvent| {
+                other.metadata.name.starts_with(&name) && other.carried().is_ok_and(|end| end.phase == Phase::Over)
+            };
+            let written = event.written();
+            written.is_none_or(|written| event_age::has_expired(lister, written)) || events.iter().any(ends)
+        };
+        let holds_another = |event: &&AgentEvent| {
+            event.carried().is_ok_and(|carried| {
+                carried.phase != Phase::Over
+                    && carried.pods.iter().any(|other| other.uid.as_str() != pod.metadata.uid)
+                    && what(carried).is_some_and(|what| what == own)
+                    && !is_over(event)
+            })
+        };
+        self.carried.pod_count == 1 && !events.iter().any(holds_another)
     }
 
     /// Whether this is the end of `other`: an agent names the end after what it ends.

@@ -25,7 +25,9 @@ pub fn findings(
     let name = on.metadata.name.as_str();
     if let Some(said) = live_query::ask(lister, diagnosis, pod, on, live_query::About::Terminating) {
         let claims = believed_events::read_live(&said, pod);
-        let at = Context { lister, policy: None, target, pod, on };
+        // Of other pods only the Events speak.
+        let events = diagnosis.silently(lister.agent_events(name)).unwrap_or_default();
+        let at = Context { lister, policy: None, events: &events, target, pod, on };
         return causes(claims.iter().take(MAX_FINDINGS).map(|claim| root_cause(&at, claim, words)), diagnosis);
     }
     if lister.asks_live() && diagnosis.pending {
@@ -72,7 +74,7 @@ pub fn findings(
         diagnosis.note(format!("The agent on {name} names {}.", count(claims.len() - MAX_FINDINGS, "more cause")));
     }
     let policy = Some(Policy::read(lister, diagnosis));
-    let at = Context { lister, policy, target, pod, on };
+    let at = Context { lister, policy, events: &events, target, pod, on };
     causes(claims.iter().take(MAX_FINDINGS).map(|claim| root_cause(&at, claim, words)), diagnosis)
 }
 
@@ -124,7 +126,7 @@ pub fn would_hold(lister: &Lister, diagnosis: &mut Diagnosis, pod: &Pod) -> Hold
         return Holders::NotTold;
     };
     let target = ObjectRef::pod(pod.metadata.namespace.as_deref().unwrap_or_default(), &pod.metadata.name);
-    let at = Context { lister, policy: None, target: &target, pod, on };
+    let at = Context { lister, policy: None, events: &[], target: &target, pod, on };
     let words = format!("{} on {}", pod.status.phase, on.metadata.name);
     let missing = "whether it still holds it when the kubelet unmounts it: it was seen once, before any deletion";
     let all = believed_events::read_live(&said, pod);

@@ -19,6 +19,8 @@ pub struct Context<'v, 'a> {
     pub lister: &'v Lister<'a>,
     /// What keeps others from writing as an agent; none where the agent itself was asked.
     pub policy: Option<Policy>,
+    /// What else the agents of the node report.
+    pub events: &'v [&'a AgentEvent],
     pub target: &'v ObjectRef,
     pub pod: &'v Pod,
     pub on: &'v Node,
@@ -26,7 +28,7 @@ pub struct Context<'v, 'a> {
 
 /// What a pod that stands as `words` say waits for.
 pub fn root_cause(at: &Context, claim: &Claim, words: &str) -> FromAgent {
-    let Context { lister, policy, target, pod, on } = at;
+    let Context { lister, policy, events, target, pod, on } = at;
     let node = on.metadata.name.as_str();
     let ready = if is_true(&on.status.conditions, "Ready") { "Ready" } else { "NotReady" };
     let finding = &claim.carried.finding;
@@ -67,7 +69,7 @@ pub fn root_cause(at: &Context, claim: &Claim, words: &str) -> FromAgent {
         let says = format!("it holds {count} pods of the node and names {named} of them, not this one");
         found = found.evidence(format!("agent on {node}"), says);
     }
-    let remedy = advice::steps(claim, pod, &by, policy.is_none());
+    let remedy = advice::steps(claim, pod, on, &by, policy.is_none());
     let found = match (is_sure, finding.confidence) {
         (true, _) => found,
         (false, Confidence::Probable) => {
@@ -81,5 +83,6 @@ pub fn root_cause(at: &Context, claim: &Claim, words: &str) -> FromAgent {
             found.probable("whether it still is so: the agent should have said it again since")
         }
     };
-    found.by_agent(AgentFinding { by, gate: finding.gate, remedy })
+    let only_pod = claim.is_of_one_pod(lister, events, pod).then(|| (*target).clone());
+    found.by_agent(AgentFinding { by, gate: finding.gate, remedy, only_pod })
 }

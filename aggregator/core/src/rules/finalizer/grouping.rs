@@ -1,6 +1,7 @@
-//! Which finalizers are held by the same root: the same finalizer, the same controller, and the same words of it.
+//! Which finalizers are held by the same root: the same finalizer, the same controller, and the same words of it; and those
+//! of one object that have the same explanation and no program that could be told apart.
 
-use findings::cause;
+use findings::{Placeholder, cause};
 
 use super::blocking_finalizer::BlockingFinalizer;
 use super::setter;
@@ -28,4 +29,45 @@ pub fn keyed(case: &BlockingFinalizer, found: RootCause) -> RootCause {
         },
     };
     found.same_as(format!("{finalizer}:{by}"))
+}
+
+/// Makes one cause of finalizers that have the same explanation, where the object itself is the root and one program set
+/// them, or none that is known. The object's own words list them.
+pub fn merge(target: &ObjectRef, causes: &mut Vec<RootCause>) {
+    let mut merged: Vec<(RootCause, Vec<String>)> = Vec::new();
+    for cause in std::mem::take(causes) {
+        let finalizer = finalizer_at(target, &cause).map(str::to_owned);
+        let is_same = |known: &&mut (RootCause, Vec<String>)| {
+            let (first, finalizers) = &**known;
+            let pair = finalizers.first().zip(finalizer.as_ref());
+            pair.is_some_and(|(one, other)| held_by(first, one) == held_by(&cause, other) && first.is_told_as(&cause))
+        };
+        match merged.iter_mut().find(is_same) {
+            Some((first, finalizers)) => {
+                *first = first.clone().joined_with(&cause);
+                finalizers.extend(finalizer);
+            }
+            None => merged.push((cause, finalizer.into_iter().collect())),
+        }
+    }
+    causes.extend(merged.into_iter().map(|(cause, mut finalizers)| {
+        finalizers.sort_unstable();
+        let by = finalizers.iter().map(|one| held_by(&cause, one)).find(|by| *by != cause.key()).map(str::to_owned);
+        match by.filter(|_| finalizers.len() > 1) {
+            Some(by) => cause.same_as(format!("{}:{by}", finalizers.join(","))),
+            None => cause,
+        }
+    }));
+}
+
+/// What holds it, whatever the finalizer is called.
+fn held_by<'c>(cause: &'c RootCause, finalizer: &str) -> &'c str {
+    let by = cause.key().strip_prefix(finalizer).and_then(|rest| rest.strip_prefix(':'));
+    by.unwrap_or(cause.key())
+}
+
+/// The finalizer that a cause is about, if the object itself is the root.
+fn finalizer_at<'c>(target: &ObjectRef, cause: &'c RootCause) -> Option<&'c str> {
+    let [only] = cause.steps.as_slice() else { return None };
+    (only.object.as_ref() == Some(target)).then(|| cause.value(Placeholder::Finalizer)).flatten()
 }

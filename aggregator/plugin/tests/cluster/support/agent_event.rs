@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::{World, fuse_server_not_responding, volume_held_by_process};
 
 /// One Event in the making.
+#[derive(Clone)]
 pub struct AgentEventFixture {
     name: String,
     pub kind: &'static str,

@@ -1,7 +1,7 @@
 //! One root: what it is, what to do and what not, its picture, the evidence, and what has happened.
 
 use aggregator_core::report::Root;
-use findings::duration;
+use findings::{Finding, duration};
 use maud::{Markup, html};
 
 use super::chain_diagram::{Diagram, diagram};
@@ -53,8 +53,22 @@ fn steps(root: &Root, ask_for: Option<&str>) -> Markup {
         } @else if remedy.steps.is_empty() {
             p { "No safe step is known." }
         }
+        (steps_of(root, &root.finding))
+        @for other in &root.also {
+            h3 { "Also: " (other.cause.title) }
+            @if let Some(link) = other.chain.last() { p { strong { (link.subject) } ": " (link.state) } }
+            @if other.cause != root.finding.cause || other.remedy.steps.iter().any(|step| step.on_the_node) {
+                (steps_of(root, other))
+            }
+        }
+    }
+}
+
+/// What to do for one explanation of the root.
+fn steps_of(root: &Root, finding: &Finding) -> Markup {
+    html! {
         ol.steps {
-            @for step in &remedy.steps {
+            @for step in &finding.remedy.steps {
                 li {
                     @if step.on_the_node { @if let Some(node) = root.node() { "On " (node) ": " } }
                     (step.text) "."
