@@ -1,4 +1,3 @@
-# syntax=docker/dockerfile:1
 # The images: one static program each. In a release its licences and bill of materials lie beside it.
 #
 #   docker build --target agent -t …/agent:0.1.0 .          (or aggregator, or plugin)
