@@ -52,6 +52,7 @@ impl Roots {
         }
         let is_new = self.drafts.len() > before;
         let Some(Draft { root, .. }) = self.drafts.get_mut(index) else { return 0 };
+        let text_bytes = if is_new { text_bytes(&root.finding) } else { 0 };
         root.reads.add(&held.reads);
         let verdict = root.verdict;
         if let Some(finding) = root.explanations_mut().find(|finding| finding.root == cause.draft.root) {
@@ -91,7 +92,7 @@ impl Roots {
         }
         // The victim has the chain, and a new root as well; what stands on the way is named once more.
         let links = nodes.len() + cause.steps.len() + 1;
-        let root_bytes = if is_new { ROOT_BYTES + links * LINK_BYTES } else { 0 };
+        let root_bytes = if is_new { ROOT_BYTES.max(text_bytes) + links * LINK_BYTES } else { 0 };
         root_bytes + 2 * links * LINK_BYTES
     }
 
@@ -170,6 +171,16 @@ impl Draft {
         (root.verdict, root.told_by, root.look_on) = (cause.verdict, told_by(cause), cause.look_on());
         *steps = cause.steps.len();
     }
+}
+
+/// How long the evidence and the steps of a finding are as JSON, about.
+fn text_bytes(finding: &Finding) -> usize {
+    /// Names, quotes, and what is escaped in a command.
+    const OVERHEAD: usize = 120;
+    let evidence = finding.evidence.iter().map(|one| one.source.len() + one.says.len() + OVERHEAD);
+    let steps = finding.remedy.steps.iter();
+    let steps = steps.map(|step| step.text.len() + step.command.as_ref().map_or(0, String::len) + OVERHEAD);
+    evidence.chain(steps).sum()
 }
 
 /// What makes an explanation another one. Of what only the node knows each pod has a key of its own, and one cause.

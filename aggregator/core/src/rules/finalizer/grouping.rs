@@ -1,7 +1,7 @@
 //! Which finalizers are held by the same root: the same finalizer, the same controller, and the same words of it; and those
 //! of one object that have the same explanation and no program that could be told apart.
 
-use findings::{Placeholder, cause};
+use findings::{Placeholder, RootId, cause};
 
 use super::blocking_finalizer::BlockingFinalizer;
 use super::setter;
@@ -54,7 +54,10 @@ pub fn merge(target: &ObjectRef, causes: &mut Vec<RootCause>) {
         finalizers.sort_unstable();
         let by = finalizers.iter().map(|one| held_by(&cause, one)).find(|by| *by != cause.key()).map(str::to_owned);
         match by.filter(|_| finalizers.len() > 1) {
-            Some(by) => cause.same_as(format!("{}:{by}", finalizers.join(","))),
+            // Their names may be long.
+            Some(by) => {
+                cause.same_as(format!("{} finalizers {}:{by}", finalizers.len(), RootId::new(&finalizers.join(","))))
+            }
             None => cause,
         }
     }));
