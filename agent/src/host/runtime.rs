@@ -37,10 +37,10 @@ pub struct Runtime {
 
 impl Runtime {
     /// Asks nothing yet.
-    pub fn new(sockets: &Sockets, socket: &Path) -> Result<Self, Fault> {
-        let connected = sockets.connect(socket, CALL, None).map_err(|error| fault(socket, &error))?;
+    pub fn new(sockets: &Sockets, at: &Path, socket: &HostPath) -> Result<Self, Fault> {
+        let connected = sockets.connect(at, socket, CALL, None).map_err(|error| fault(at, &error))?;
         let reader = RuntimeReader::with_connection(connected.connection.clone());
-        Ok(Runtime { socket: socket.to_owned(), reader, _connected: connected })
+        Ok(Runtime { socket: at.to_owned(), reader, _connected: connected })
     }
 
     /// Lists everything, or with `only` what is this pod's. A runtime that does not answer is a fault,
@@ -153,8 +153,8 @@ fn container(container: cri::Container) -> Option<Container> {
 }
 
 /// The process behind a socket that does not answer.
-pub async fn listener(sockets: &Sockets, socket: &Path) -> Seen<RuntimeProcess> {
-    let pid = match sockets.listener(socket).await {
+pub async fn listener(sockets: &Sockets, at: &Path, socket: &HostPath) -> Seen<RuntimeProcess> {
+    let pid = match sockets.listener(at, socket).await {
         Ok(Some(pid)) if pid > 0 => pid,
         Ok(_) => return Seen::Missing,
         Err(error) => return super::seen(Err(error)),
@@ -262,7 +262,7 @@ mod tests {
     use super::*;
 
     async fn facts(socket: &Path) -> Seen<RuntimeFacts> {
-        Runtime::new(&Sockets::Own, socket).unwrap().facts(None).await
+        Runtime::new(&Sockets::Own, socket, &HostPath::from(socket.to_owned())).unwrap().facts(None).await
     }
 
     #[test]

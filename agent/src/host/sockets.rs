@@ -1,17 +1,12 @@
 //! Who connects to the sockets of the node.
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{io, path::Path, sync::Arc, time::Duration};
 
 use cri::{Connection, RpcError};
 
 use super::{broker::Broker, healthz, rpc_fault::unreachable};
 use crate::{
-    observation::{Healthz, Seen},
+    observation::{Healthz, HostPath, Seen},
     sys::{self, SocketPath},
 };
 
@@ -33,30 +28,32 @@ pub struct Connected {
 }
 
 impl Sockets {
-    /// Prepares a connection; the first call connects. `bound` as for [`Connection::bounded`].
-    pub fn connect(&self, socket: &Path, deadline: Duration, bound: Option<u32>) -> Result<Connected, RpcError> {
+    /// Prepares a connection to `socket` of the host, which this process finds `at`; the first call connects. `bound` as for
+    /// [`Connection::bounded`].
+    pub fn connect(
+        &self,
+        at: &Path,
+        socket: &HostPath,
+        deadline: Duration,
+        bound: Option<u32>,
+    ) -> Result<Connected, RpcError> {
         match self {
             Sockets::Own => {
-                let path = SocketPath::new(socket).map_err(|error| unreachable(&error))?;
-                let connection = match bound {
-                    Some(bytes) => Connection::bounded(path.path(), deadline, bytes),
-                    None => Connection::new(path.path(), deadline),
-                }?;
-                Ok(Connected { connection, _path: Some(path) })
+                let path = SocketPath::new(at).map_err(|error| unreachable(&error))?;
+                Ok(Connected { connection: connection(path.path(), deadline, bound)?, _path: Some(path) })
             }
             Sockets::Broker(broker) => {
-                let connection =
-                    Connection::carried(Arc::new(broker.clone()), &shareable_path(socket), deadline, bound);
+                let connection = Connection::carried(Arc::new(broker.clone()), socket.as_path(), deadline, bound);
                 Ok(Connected { connection, _path: None })
             }
         }
     }
 
-    /// As [`sys::listener`].
-    pub async fn listener(&self, socket: &Path) -> io::Result<Option<u32>> {
+    /// As [`sys::listener`], of `socket` of the host, which this process finds `at`.
+    pub async fn listener(&self, at: &Path, socket: &HostPath) -> io::Result<Option<u32>> {
         match self {
-            Sockets::Own => sys::listener(socket),
-            Sockets::Broker(broker) => broker.listener(&shareable_path(socket)).await,
+            Sockets::Own => sys::listener(at),
+            Sockets::Broker(broker) => broker.listener(socket).await,
         }
     }
 
@@ -67,49 +64,19 @@ impl Sockets {
             Sockets::Broker(broker) => broker.healthz(port).await,
         }
     }
-}
 
-/// The same file for another process, which has a `/proc/self` of its own.
-fn shareable_path(path: &Path) -> PathBuf {
-    match path.strip_prefix("/proc/self") {
-        Ok(below) => Path::new("/proc").join(std::process::id().to_string()).join(below),
-        Err(_) => path.to_owned(),
+    /// Where a running kubelet keeps things: a broker that has opened other directories ends, and the agent starts again.
+    pub async fn verify(&self, runtime: Option<&HostPath>, kubelet_root: &HostPath) {
+        if let Sockets::Broker(broker) = self {
+            broker.verify(runtime, kubelet_root).await;
+        }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::os::{fd::AsRawFd, unix::net::UnixListener};
-
-    use nix::{
-        fcntl::{OFlag, open},
-        sys::{
-            stat::Mode,
-            wait::{WaitStatus, waitpid},
-        },
-        unistd::{ForkResult, fork},
-    };
-
-    use super::*;
-
-    #[test]
-    fn another_process_finds_what_this_one_holds_open() {
-        let dir = tempfile::tempdir().unwrap();
-        let socket = dir.path().join("s");
-        let _listener = UnixListener::bind(&socket).unwrap();
-        assert_eq!(shareable_path(&socket), socket);
-        let held = open(&socket, OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty()).unwrap();
-        let path = shareable_path(Path::new(&format!("/proc/self/fd/{}", held.as_raw_fd())));
-        // SAFETY: the copy makes a few system calls and ends.
-        #[allow(unsafe_code)]
-        let status = match unsafe { fork() }.unwrap() {
-            // SAFETY: the descriptor is this copy's own, and nothing of it is used afterwards.
-            ForkResult::Child => unsafe {
-                libc::close(held.as_raw_fd());
-                libc::_exit(i32::from(!matches!(sys::listener(&path), Ok(Some(_)))))
-            },
-            ForkResult::Parent { child } => waitpid(child, None).unwrap(),
-        };
-        assert!(matches!(status, WaitStatus::Exited(_, 0)), "{status:?}");
+/// Prepares a connection of this process.
+pub(super) fn connection(at: &Path, deadline: Duration, bound: Option<u32>) -> Result<Connection, RpcError> {
+    match bound {
+        Some(bytes) => Connection::bounded(at, deadline, bytes),
+        None => Connection::new(at, deadline),
     }
 }

@@ -44,7 +44,8 @@ pub struct Options {
 pub fn run(options: Options) -> anyhow::Result<()> {
     let listener = sys::bind(&options.socket, SOCKET_MODE)
         .with_context(|| format!("listening on {}", options.socket.display()))?;
-    let stream = broker::start(|| sandbox::filter(Role::Broker)).context("starting the broker")?;
+    let stream =
+        broker::start(|| scan::directories(&options.look), sandbox::confine_broker).context("starting the broker")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     sandbox::filter(Role::Reader).context("giving up system calls")?;
     runtime.block_on(async {

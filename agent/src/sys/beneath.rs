@@ -91,6 +91,11 @@ impl Beneath {
         Ok(Beneath { fd, path: base.path.join(dir), walk })
     }
 
+    /// The same directory, walked as this process may walk now: it may have given up calls since.
+    pub fn reopened(&self) -> io::Result<Self> {
+        Beneath::open(&descriptor_path(&self.fd), Path::new(""))
+    }
+
     /// The first `cap` entries of the directory at `below`.
     pub fn list_capped(&self, below: &Path, cap: usize) -> io::Result<Vec<Entry>> {
         let list = || {

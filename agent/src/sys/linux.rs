@@ -4,7 +4,7 @@
 use std::{io, mem::MaybeUninit, os::fd::AsFd};
 
 use nix::errno::Errno;
-use rustix::path::Arg;
+use rustix::{path::Arg, thread::CapabilitySets};
 
 /// What [`statx`] is asked and answers; [`CWD`] begins a walk at the working directory.
 pub use rustix::fs::{AtFlags, CWD, Statx, StatxAttributes, StatxFlags};
@@ -13,9 +13,11 @@ pub use rustix::fs::{AtFlags, CWD, Statx, StatxAttributes, StatxFlags};
 pub use rustix::fs::{FileType, RawDir};
 /// A number as a path, without the heap.
 pub use rustix::path::DecInt;
+/// Which capabilities there are.
+pub use rustix::thread::CapabilitySet;
 #[cfg(test)]
 /// capget(2), to compare with.
-pub use rustix::thread::{CapabilitySet, capabilities};
+pub use rustix::thread::capabilities;
 
 /// statx(2). nix has stat(2) only, which may ask a file's server for its attributes and does not know mounts.
 pub fn statx(directory: impl AsFd, path: impl Arg, flags: AtFlags, wanted: StatxFlags) -> nix::Result<Statx> {
@@ -33,6 +35,13 @@ pub fn link(directory: impl AsFd, path: &[u8]) -> io::Result<Vec<u8>> {
     let mut room = [MaybeUninit::uninit(); MAX_LINK_BYTES];
     let (target, _) = rustix::fs::readlinkat_raw(directory, path, &mut room)?;
     Ok(target.to_vec())
+}
+
+/// Gives up all capabilities of this thread (capset(2), which nix lacks).
+pub fn drop_capabilities() -> nix::Result<()> {
+    let none = CapabilitySet::empty();
+    let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+    rustix::thread::set_capabilities(None, sets).map_err(errno)
 }
 
 fn errno(error: rustix::io::Errno) -> Errno {

@@ -82,6 +82,11 @@ fn watch_it(node: &Node, staged: &[Staged], agent: &Deployed<'_>) -> anyhow::Res
     let Deployed { pod, reader, talker, .. } = agent;
     wait_reasons(node, &["PodProcessUninterruptible", "PodVolumeBusy", "PodVolumeDataMissing"])?;
     confined(reader.pid, "0000000000080004", "0")?;
+    let of_broker = std::fs::read_to_string(format!("/proc/{}/status", broker(reader.pid)?))?;
+    ensure!(
+        ["CapEff", "CapPrm"].iter().all(|set| of_broker.contains(&format!("{set}:\t0000000000000000\n"))),
+        "the broker has capabilities:\n{of_broker}"
+    );
     confined(talker.pid, "0000000000000000", "65532")?;
     ensure!(pod.ask(talker, "/healthz")?.starts_with("HTTP/1.1 200"), "/healthz does not say that it is well");
     ensure!(pod.ask(talker, "/readyz")?.starts_with("HTTP/1.1 200"), "/readyz does not say that it is ready");
@@ -111,15 +116,20 @@ fn watch_it(node: &Node, staged: &[Staged], agent: &Deployed<'_>) -> anyhow::Res
 
 /// What the pair has, its share of shared pages included, in KiB.
 fn memory(reader: i32, talker: i32) -> anyhow::Result<u64> {
-    let children = std::fs::read_to_string(format!("/proc/{reader}/task/{reader}/children"))?;
-    let broker: i32 = children.trim().parse().context("the reader has one child, the broker")?;
     let of = |pid: i32| -> anyhow::Result<u64> {
         let rollup = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
         let pss = rollup.lines().find_map(|line| line.strip_prefix("Pss:")).context("the kernel does not tell")?;
         eprintln!("pid {pid}: {pss}");
         Ok(pss.trim().trim_end_matches(" kB").parse()?)
     };
-    Ok(of(reader)? + of(broker)? + of(talker)?)
+    Ok(of(reader)? + of(broker(reader)?)? + of(talker)?)
+}
+
+/// The reader's first child: others are disposable.
+fn broker(reader: i32) -> anyhow::Result<i32> {
+    let children = std::fs::read_to_string(format!("/proc/{reader}/task/{reader}/children"))?;
+    let first = children.split_whitespace().next().context("the reader has no child")?;
+    first.parse().context("a child has a pid")
 }
 
 /// The reader answers without its talker, and the talker without its reader; and both find each other again.

@@ -4,7 +4,6 @@ use std::{
     collections::HashMap,
     io,
     os::unix::net::UnixStream as StdStream,
-    path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -58,9 +57,16 @@ impl Broker {
         let _ = self.ended.clone().wait_for(|ended| *ended).await;
     }
 
-    /// As [`sys::listener`](crate::sys::listener).
-    pub async fn listener(&self, socket: &Path) -> io::Result<Option<u32>> {
-        match self.ask(Question::Listener(HostPath::from(socket.to_owned()))).await {
+    /// Ends the broker where these are not the places that it has opened.
+    pub async fn verify(&self, runtime: Option<&HostPath>, kubelet: &HostPath) {
+        let places = Question::Places { runtime: runtime.cloned(), kubelet: kubelet.clone() };
+        // Whoever serves notices its end.
+        let _ = self.ask(places).await;
+    }
+
+    /// As [`sys::listener`](crate::sys::listener), of a socket of the host.
+    pub async fn listener(&self, socket: &HostPath) -> io::Result<Option<u32>> {
+        match self.ask(Question::Listener(socket.clone())).await {
             Ok(Answer::Listener(answer)) => Ok(answer?),
             Ok(_) => Err(io::ErrorKind::InvalidData.into()),
             Err(ended) => Err(io::Error::other(ended)),

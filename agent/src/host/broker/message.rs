@@ -31,6 +31,8 @@ pub(super) enum Question {
     Listener(HostPath),
     /// The kubelet's health, on this port.
     Healthz(u16),
+    /// Where the runtime listens, and the kubelet's directory: where these are others than at the start, the broker ends.
+    Places { runtime: Option<HostPath>, kubelet: HostPath },
 }
 
 /// The answer to one question.
@@ -51,6 +53,8 @@ pub(super) enum Answer {
     Listener(Result<Option<u32>, IoError>),
     /// What the kubelet said.
     Healthz(Seen<Healthz>),
+    /// The places are those.
+    Places,
 }
 
 /// An error of the system, on its way.

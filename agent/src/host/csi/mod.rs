@@ -187,7 +187,7 @@ async fn listens(host: &HostRoot, sockets: &Sockets, mounts: &[Mount], endpoint:
         Seen::Missing | Seen::NotAsked => return Seen::Missing,
         Seen::Failed(fault) => return Seen::Failed(fault),
     };
-    match sockets.listener(socket.path()).await {
+    match sockets.listener(socket.path(), endpoint).await {
         Ok(listener) => Seen::Seen(listener.is_some()),
         Err(error) => Seen::Failed(Fault::new(endpoint.show(), error)),
     }

@@ -47,7 +47,8 @@ pub(super) struct Registered {
 /// Asks the registration socket, found as `at`, for the driver's name and endpoint. `Missing` when it belongs to
 /// another kind of plugin.
 pub(super) async fn info(sockets: &Sockets, at: &Socket, socket: &HostPath, deadline: Duration) -> Seen<Registered> {
-    let info: Result<PluginInfo, RpcError> = match sockets.connect(at.path(), deadline, Some(MAX_ANSWER_BYTES)) {
+    let info: Result<PluginInfo, RpcError> = match sockets.connect(at.path(), socket, deadline, Some(MAX_ANSWER_BYTES))
+    {
         Ok(connected) => connected.connection.call(GET_INFO, InfoRequest {}).await,
         Err(error) => Err(error),
     };

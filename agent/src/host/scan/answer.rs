@@ -222,7 +222,7 @@ impl Scan<'_> {
             seen.node.runtime_process = Seen::Missing;
             return;
         };
-        seen.node.runtime_process = runtime::listener(&self.options.sockets, &self.host.at(socket)).await;
+        seen.node.runtime_process = runtime::listener(&self.options.sockets, &self.host.at(socket), socket).await;
     }
 
     fn cgroup_tree(&self, uid: &PodUid, seen: &mut Observation) {

@@ -62,7 +62,7 @@ impl<'a> Scan<'a> {
 
     async fn runtime(&mut self, socket: &Seen<HostPath>, only: Option<&PodFilter>) -> Seen<RuntimeFacts> {
         let Some(socket) = socket.get() else { return Seen::Missing };
-        let runtime = match Runtime::new(&self.options.sockets, &self.host.at(socket)) {
+        let runtime = match Runtime::new(&self.options.sockets, &self.host.at(socket), socket) {
             Ok(runtime) => self.runtime.insert(runtime),
             Err(fault) => return Seen::Failed(fault),
         };
@@ -93,7 +93,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn mounts(&mut self) -> MountTables {
+    pub(super) fn mounts(&mut self) -> MountTables {
         let first = self.kubelet_pid.unwrap_or(1);
         let mut table = self.reader.kubelet(first);
         if table.get().is_none() && self.kubelet_pid.is_none() {

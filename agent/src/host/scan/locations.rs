@@ -195,7 +195,7 @@ mod tests {
         let (dir, host, settings) = node_with("/var/run/wt-test/c.sock");
         let real = HostPath::from("/run/wt-test/c.sock");
         let facts = async |socket: &HostPath| {
-            let facts = runtime::Runtime::new(&Sockets::Own, &host.at(socket)).unwrap().facts(None).await;
+            let facts = runtime::Runtime::new(&Sockets::Own, &host.at(socket), socket).unwrap().facts(None).await;
             verify_refusal(facts, socket, &host).fault().map(|fault| fault.kind)
         };
         let configured = cri_socket(&Options::default(), &settings, &host);
@@ -216,7 +216,7 @@ mod tests {
     async fn a_socket_that_the_kubelet_finds_is_not_missing() {
         let (dir, host, _) = node_with("/var/run/wt-test/c.sock");
         let socket = HostPath::from("/var/run/wt-test/c.sock");
-        let facts = runtime::Runtime::new(&Sockets::Own, &host.at(&socket)).unwrap().facts(None).await;
+        let facts = runtime::Runtime::new(&Sockets::Own, &host.at(&socket), &socket).unwrap().facts(None).await;
         assert_eq!(facts.fault().map(|fault| fault.kind), Some(FaultKind::Refused));
         let _listener = std::os::unix::net::UnixListener::bind(dir.path().join("run/wt-test/c.sock")).unwrap();
         let confirmed = verify_refusal(facts, &socket, &host);

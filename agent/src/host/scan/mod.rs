@@ -22,8 +22,10 @@ pub use observation_file::{load, save};
 pub use options::{ApiSource, Options};
 
 use super::{
-    HostRoot, api, cgroups, kubelet, mount_copies,
-    mounts::{FirstTable, MountReader},
+    HostRoot, api,
+    broker::Directories,
+    cgroups, kubelet, mount_copies,
+    mounts::{FirstTable, MountReader, touchable},
     prober::Prober,
     process_index::ProcessIndex,
     rights,
@@ -58,6 +60,9 @@ struct Scan<'a> {
 /// Scans the node once.
 pub async fn scan(options: &Options, prober: &Prober) -> Observation {
     let (mut scan, mut seen) = Scan::begin(options, prober);
+    if scan.kubelet.get().is_some() {
+        options.sockets.verify(seen.node.cri_socket.get(), &seen.node.kubelet_root).await;
+    }
     scan.read_lists(&mut seen).await;
     (seen.at_ms, seen.uptime_ms) = (sys::now_ms(), sys::uptime_ms());
     scan.gather(&mut seen).await;
@@ -65,6 +70,17 @@ pub async fn scan(options: &Options, prober: &Prober) -> Observation {
     seen.faults.extend(scan.process_index.get().and_then(|process_index| process_index.fault.clone()));
     sys::stop_proc_worker();
     seen
+}
+
+/// Opens the directories in which the runtime and the plugins of the kubelet have their sockets. Before there is a runtime.
+pub fn directories(options: &Options) -> Directories {
+    let prober = Prober::new();
+    let (mut scan, seen) = Scan::begin(options, &prober);
+    let table = scan.mounts().kubelet;
+    sys::stop_proc_worker();
+    let may_open = |at: &HostPath| table.get().is_some_and(|table| touchable(&table.mounts, at).is_ok());
+    let root = scan.host.at(&HostPath::from("/"));
+    Directories::open(&root, seen.node.cri_socket.get(), &seen.node.kubelet_root, may_open)
 }
 
 impl<'a> Scan<'a> {
