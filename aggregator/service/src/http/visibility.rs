@@ -408,6 +408,20 @@ mod tests {
         assert!(checks(true) && !checks(false), "where none can run there is nothing to check");
     }
 
+    /// The older pod of the first root is hidden.
+    #[test]
+    fn roots_stand_in_the_order_of_what_is_seen() {
+        let (mut first, mut second) = (root(), root());
+        first.victims[0].held.overdue_seconds = Some(6000);
+        second.victims.remove(0);
+        second.victims[0].held.overdue_seconds = Some(100);
+        second.id = RootId::new("younger");
+        let report = ClusterReport { roots: vec![first.clone(), second.clone()], ..nothing() };
+        let own = [ObjectRef::pod("pay", "p"), ObjectRef::node("node-b")].map(|object| Access::get_object(&object));
+        let seen: Vec<RootId> = rights(&own).report(&report).roots.iter().map(|root| root.id).collect();
+        assert_eq!(seen, [second.id, first.id]);
+    }
+
     /// Not even a hash of what is hidden, nor its cause: only that the pod is being deleted.
     #[test]
     fn who_lacks_one_right_sees_no_more_than_the_object() {
