@@ -3,7 +3,7 @@
 
 use std::{io, ops::ControlFlow, time::Instant};
 
-use crate::sys::{self, ProcDir};
+use crate::sys::{self, ProcDir, Visit};
 
 /// How far a walk came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +41,21 @@ pub fn walk(dir: &ProcDir, end: Instant, mut see: impl FnMut(u32, &[u8])) -> Wal
     }
 }
 
+/// All of `pids` but those that were seen until `end` to have no descriptor that `is_meant`: few among many, for a close
+/// look.
+pub fn candidates(pids: &[u32], end: Instant, is_meant: impl Fn(&Visit<'_>, u32, &[u8]) -> bool) -> Vec<u32> {
+    let without = sys::pids_where(pids, end, |visit| {
+        // A zombie shows neither, and its threads may have descriptors.
+        visit.link("cwd")?;
+        let walk = visit.descriptors(|fd, link| match is_meant(visit, fd, link) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        })?;
+        Ok(walk.is_continue())
+    });
+    pids.iter().copied().filter(|pid| !without.contains(pid)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::{fs::File, time::Duration};
@@ -62,5 +77,22 @@ mod tests {
         assert_eq!(walk(&me, soon(), |_, _| seen += 1), Walk::Whole);
         assert!(seen > 40);
         assert_eq!(walk(&me, Instant::now(), |_, _| panic!("there is no time")), Walk::CutOff);
+    }
+
+    #[test]
+    fn who_was_not_seen_remains_a_candidate() {
+        let file = File::open("/proc/self/stat").unwrap();
+        let me = std::process::id();
+        let soon = || Instant::now() + Duration::from_secs(5);
+        let is_stat = |_: &Visit<'_>, _, link: &[u8]| link.ends_with(b"/stat");
+        assert_eq!(candidates(&[me], soon(), is_stat), [me]);
+        drop(file);
+        assert_eq!(candidates(&[me], soon(), |_, _, link| link == b"/nowhere"), [0; 0]);
+        assert_eq!(candidates(&[me], Instant::now(), |_, _, link| link == b"/nowhere"), [me]);
+        let mut zombie = std::process::Command::new("true").spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(100));
+        let seen = candidates(&[zombie.id()], soon(), |_, _, link| link == b"/nowhere");
+        zombie.wait().unwrap();
+        assert_eq!(seen, [zombie.id()]);
     }
 }

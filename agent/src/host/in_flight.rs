@@ -16,24 +16,32 @@ const MAX_OWNERS: usize = 32;
 pub fn owners(process_index: &ProcessIndex, deadline: Duration) -> Vec<InFlight> {
     let end = Instant::now() + deadline;
     let mut owners = Vec::new();
-    for pid in process_index.group_by_mount_ns().pids.values().flatten() {
+    let pids: Vec<u32> = process_index.group_by_mount_ns().pids.values().flatten().copied().collect();
+    let candidates = descriptors::candidates(&pids, end, |visit, fd, link| {
+        link.starts_with(b"socket:") && visit.fdinfo(fd, link).is_ok_and(|info| count(&info).is_some())
+    });
+    for pid in candidates {
         if Instant::now() >= end || owners.len() >= MAX_OWNERS {
             break;
         }
-        let Ok((dir, _)) = living(*pid) else { continue };
+        let Ok((dir, _)) = living(pid) else { continue };
         let mut waiting: Option<(u32, u32)> = None;
         descriptors::walk(&dir, end, |fd, link| {
             if link.starts_with(b"socket:") && waiting.is_none() {
                 waiting = waiting_count(&dir, fd, link).map(|count| (fd, count));
             }
         });
-        owners.extend(waiting.and_then(|(fd, count)| owner_of(*pid, &dir, fd, count)));
+        owners.extend(waiting.and_then(|(fd, count)| owner_of(pid, &dir, fd, count)));
     }
     owners
 }
 
 fn waiting_count(dir: &ProcDir, fd: u32, link: &[u8]) -> Option<u32> {
-    parse::fdinfo(&dir.fdinfo(fd, link).ok()?).scm_fds.filter(|count| *count > 0)
+    count(&dir.fdinfo(fd, link).ok()?)
+}
+
+fn count(fdinfo: &[u8]) -> Option<u32> {
+    parse::fdinfo(fdinfo).scm_fds.filter(|count| *count > 0)
 }
 
 fn owner_of(pid: u32, dir: &ProcDir, fd: u32, count: u32) -> Option<InFlight> {

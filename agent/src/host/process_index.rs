@@ -5,14 +5,19 @@ use std::{
     borrow::Cow,
     cell::OnceCell,
     collections::{BTreeMap, BTreeSet},
+    io,
+    time::{Duration, Instant},
 };
 
 use super::mounts::living;
 use crate::{
     observation::Fault,
     parse,
-    sys::{self, ProcDir, limits::MAX_LINE_BYTES},
+    sys::{self, Visit, limits::MAX_LINE_BYTES},
 };
+
+/// A file or a link of each process is read for so long: of a million.
+const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// All processes but this one.
 #[derive(Clone, Debug, Default)]
@@ -80,24 +85,27 @@ impl ProcessIndex {
 
     /// Those in D whose names begin like this, so many at most.
     pub fn uninterruptible(&self, name: &str, most: usize) -> Vec<u32> {
-        let is_one = |pid: &&u32| {
-            let line = ProcDir::open(**pid).and_then(|dir| dir.read("stat", MAX_LINE_BYTES));
-            let stat = line.ok().and_then(|line| parse::stat(&line));
-            stat.is_some_and(|stat| stat.state == 'D' && stat.comm.starts_with(name))
-        };
-        self.pids.iter().filter(is_one).take(most).copied().collect()
+        self.pids_where(most, |visit| {
+            let stat = parse::stat(&visit.read("stat", MAX_LINE_BYTES)?);
+            Ok(stat.is_some_and(|stat| stat.state == 'D' && stat.comm.starts_with(name)))
+        })
     }
 
     /// Those whose leader waits in this function of the kernel, so many at most.
     pub fn waiting_in(&self, function: &str, most: usize) -> Vec<u32> {
-        let is_there = |pid: &&u32| {
-            let at = ProcDir::open(**pid).and_then(|dir| dir.read("wchan", MAX_LINE_BYTES));
-            at.is_ok_and(|at| at == function.as_bytes())
-        };
-        self.pids.iter().filter(is_there).take(most).copied().collect()
+        self.pids_where(most, |visit| Ok(visit.read("wchan", MAX_LINE_BYTES)? == function.as_bytes()))
     }
 
-    fn for_each_namespace(&self, kind: &str, mut see: impl FnMut(u32, std::io::Result<u64>)) {
+    /// Those whose working directory is `is_meant`.
+    pub fn standing_in(&self, is_meant: impl Fn(&[u8]) -> bool) -> Vec<u32> {
+        self.pids_where(usize::MAX, |visit| Ok(is_meant(&visit.link("cwd")?)))
+    }
+
+    fn pids_where(&self, most: usize, is_one: impl Fn(&Visit<'_>) -> io::Result<bool>) -> Vec<u32> {
+        sys::pids_where(&self.pids, Instant::now() + READ_TIMEOUT, is_one).into_iter().take(most).collect()
+    }
+
+    fn for_each_namespace(&self, kind: &str, mut see: impl FnMut(u32, io::Result<u64>)) {
         let namespaces = sys::namespaces_of(&self.pids, kind);
         self.pids.iter().zip(namespaces).for_each(|(pid, ns)| see(*pid, ns));
     }
@@ -106,6 +114,7 @@ impl ProcessIndex {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::ProcDir;
 
     #[test]
     fn finds_the_members_of_a_namespace() {

@@ -2,7 +2,11 @@
 
 mod threads;
 
-use std::{collections::BTreeSet, io};
+use std::{
+    collections::BTreeSet,
+    io,
+    time::{Duration, Instant},
+};
 
 pub use agent_core::observation::Depth;
 pub use threads::read_again;
@@ -14,11 +18,16 @@ use super::seen_at;
 use crate::{
     observation::{Owner, Process, Seen, Source, Thread},
     parse,
-    sys::{self, ProcDir, limits::MAX_LINES_BYTES},
+    sys::{
+        self, ProcDir,
+        limits::{MAX_LINE_BYTES, MAX_LINES_BYTES},
+    },
 };
 
 /// From here on a look at every process of the node is cheaper than a walk.
 const MAX_DESCENDANTS: usize = 500;
+/// It is read for so long which processes of the pods were killed: of a million.
+const KILLED_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Reads one process; `Missing` when it is gone.
 pub fn process(pid: u32, depth: Depth) -> Seen<Process> {
@@ -72,11 +81,17 @@ fn mount_namespace(pid: u32, leader: &ProcDir, threads: &[Thread]) -> Option<u64
     leader.namespace("mnt").ok().or_else(|| threads.iter().find_map(through))
 }
 
-/// Whether a SIGKILL is pending for a process or its leader, or its leader is on its way out and no zombie: two
-/// reads, to pick few among many.
-pub fn is_killed(pid: u32) -> bool {
-    let standing = ProcDir::open(pid).and_then(|dir| Standing::read(&dir));
-    standing.is_ok_and(|standing| standing.kill_pending() || (standing.stat.exiting() && standing.stat.state != 'Z'))
+/// Those for which or for whose leader a SIGKILL is pending, or whose leader is on its way out and no zombie: two reads of
+/// each, to pick few among many.
+pub fn killed(pids: &[u32]) -> BTreeSet<u32> {
+    sys::pids_where(pids, Instant::now() + KILLED_TIMEOUT, |visit| {
+        let status = parse::status(&visit.read("status", MAX_LINES_BYTES)?);
+        if status.kill_pending_thread || status.kill_pending_process {
+            return Ok(true);
+        }
+        let stat = parse::stat(&visit.read("stat", MAX_LINE_BYTES)?);
+        Ok(stat.is_some_and(|stat| stat.exiting() && stat.state != 'Z'))
+    })
 }
 
 /// The process that a thread is of.

@@ -15,15 +15,19 @@ pub fn sandbox_shims(sandboxes: &[String], process_index: &ProcessIndex) -> Vec<
     if sandboxes.is_empty() {
         return Vec::new();
     }
-    let pids = process_index.group_by_mount_ns().pids.values().flatten();
-    pids.filter_map(|pid| shim(*pid, sandboxes)).collect()
+    let bundles = process_index.standing_in(|cwd| bundle_of(cwd, sandboxes).is_some());
+    bundles.into_iter().filter_map(|pid| shim(pid, sandboxes)).collect()
+}
+
+/// Whose bundle a shim stands in.
+fn bundle_of<'a>(cwd: &[u8], sandboxes: &'a [String]) -> Option<&'a String> {
+    let bundle = cwd.strip_suffix(b" (deleted)").unwrap_or(cwd);
+    sandboxes.iter().find(|id| bundle.ends_with(format!("/{id}").as_bytes()))
 }
 
 fn shim(pid: u32, sandboxes: &[String]) -> Option<Shim> {
     let dir = ProcDir::open(pid).ok()?;
-    let bundle = dir.link("cwd").ok()?;
-    let bundle = bundle.strip_suffix(b" (deleted)").unwrap_or(&bundle);
-    let sandbox = sandboxes.iter().find(|id| bundle.ends_with(format!("/{id}").as_bytes()))?;
+    let sandbox = bundle_of(&dir.link("cwd").ok()?, sandboxes)?;
     // Any process may stand in a directory of that name, and call itself a shim; in a pod it has another pid namespace.
     if dir.namespace("pid").ok()? != sys::namespace_of(std::process::id(), "pid").ok()? {
         return None;

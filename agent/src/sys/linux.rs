@@ -28,13 +28,18 @@ pub fn statx(directory: impl AsFd, path: impl Arg, flags: AtFlags, wanted: Statx
 pub const IO_URING: &[u8] = b"anon_inode:[io_uring]";
 
 /// What the kernel shows of a link in `/proc` at most: one page, less a zero.
-const MAX_LINK_BYTES: usize = 4096;
+pub const MAX_LINK_BYTES: usize = 4096;
 
-/// readlinkat(2) of a link in `/proc`. nix allocates 4 kB for each, and a node has ten thousands of descriptors.
+/// readlinkat(2) of a link in `/proc`.
 pub fn link(directory: impl AsFd, path: &[u8]) -> io::Result<Vec<u8>> {
     let mut room = [MaybeUninit::uninit(); MAX_LINK_BYTES];
-    let (target, _) = rustix::fs::readlinkat_raw(directory, path, &mut room)?;
-    Ok(target.to_vec())
+    link_into(directory, path, &mut room).map(<[u8]>::to_vec)
+}
+
+/// The same into a buffer of the caller's. nix allocates 4 kB for each, and a node has ten thousands of descriptors.
+pub fn link_into(directory: impl AsFd, path: impl Arg, room: &mut [MaybeUninit<u8>]) -> io::Result<&[u8]> {
+    let (target, _) = rustix::fs::readlinkat_raw(directory, path, room)?;
+    Ok(target)
 }
 
 /// Gives up all capabilities of this thread (capset(2), which nix lacks).

@@ -7,8 +7,7 @@ use std::{io, os::fd::AsFd, path::Path};
 
 use super::{
     linux::{AtFlags, StatxFlags, statx},
-    proc_worker::{self, Kind, Question},
-    read::named,
+    mount_namespace::namespace_id,
 };
 
 /// `struct mnt_id_req` of `include/uapi/linux/mount.h`, version 1.
@@ -39,21 +38,16 @@ pub(super) fn unique_mount_id(dir: impl AsFd, path: &Path) -> io::Result<u64> {
     Ok(answer.stx_mnt_id)
 }
 
-/// Whether the mount namespace of `pid` has a mount whose unique number is larger than `after`.
-pub fn has_mount_after(pid: u32, after: u64) -> io::Result<bool> {
-    let name = format!("{pid}/ns/mnt");
-    let path = Path::new("/proc").join(&name);
-    let bytes =
-        proc_worker::query_one(&proc_worker::proc()?, pid, &Question { kind: Kind::MountNamespace, name: name.into() });
-    let bytes = bytes.map_err(|error| named(&path, error))?;
-    let mnt_ns_id = bytes.first_chunk().map(|id| u64::from_ne_bytes(*id)).ok_or(io::ErrorKind::InvalidData)?;
+/// Whether a mount namespace has a mount whose unique number is larger than `after`.
+pub(super) fn has_mount_after(namespace: impl AsFd, after: u64) -> io::Result<bool> {
+    let mnt_ns_id = namespace_id(namespace.as_fd())?;
     let request = Request { size: size(), spare: 0, mnt_id: ROOT, param: after, mnt_ns_id };
     let mut found = [0_u64; 1];
     // SAFETY: `request` has the layout and says the size of the kernel's structure, and the kernel
     // writes at most the one number that `found` has room for.
     #[allow(unsafe_code)]
     let count = unsafe { libc::syscall(SYS_LISTMOUNT, &raw const request, found.as_mut_ptr(), found.len(), 0) };
-    if count < 0 { Err(named(&path, io::Error::last_os_error())) } else { Ok(count > 0) }
+    if count < 0 { Err(io::Error::last_os_error()) } else { Ok(count > 0) }
 }
 
 fn size() -> u32 {
@@ -68,11 +62,11 @@ mod tests {
     /// The kernel that runs the tests may be too old; then it must say so and nothing else.
     #[test]
     fn tells_newer_mounts_or_that_it_cannot() {
-        let me = std::process::id();
+        let own = std::fs::File::open("/proc/self/ns/mnt").unwrap();
         match unique_mount_id(CWD, Path::new("/proc")) {
             Ok(id) => {
-                assert!(has_mount_after(me, 0).unwrap());
-                assert!(!has_mount_after(me, u64::MAX - 1).unwrap());
+                assert!(has_mount_after(&own, 0).unwrap());
+                assert!(!has_mount_after(&own, u64::MAX - 1).unwrap());
                 assert!(id > 0);
             }
             Err(error) => assert_eq!(error.kind(), io::ErrorKind::Unsupported),

@@ -11,29 +11,31 @@ const MAX_GAPS: usize = 8;
 /// So many links are looked at together.
 const LINKS_AT_ONCE: usize = 64;
 
+/// Told of a number where its link points.
+pub(super) type Each<'a> = dyn FnMut(u32, io::Result<&[u8]>) -> ControlFlow<()> + 'a;
+
 /// Shows `see` every link, and where `look` says that it points, until `see` has enough. Those that go away meanwhile are
 /// left out; an error where the kernel tells of none.
 pub(super) fn walk(
     dir: &OwnedFd,
-    mut look: impl FnMut(&[u32]) -> Vec<io::Result<Vec<u8>>>,
+    mut look: impl FnMut(&[u32], &mut Each<'_>) -> ControlFlow<()>,
     mut see: impl FnMut(u32, &[u8]) -> ControlFlow<()>,
 ) -> io::Result<ControlFlow<()>> {
     // How many of them there were.
     let mut some = |numbers: &[u32]| {
-        let mut count = 0;
-        for (number, link) in numbers.iter().zip(look(numbers)) {
-            match link {
-                Ok(link) => {
-                    count += 1;
-                    if see(*number, &link).is_break() {
-                        return Ok((count, ControlFlow::Break(())));
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::TimedOut => return Err(error),
-                Err(_) => {}
+        let (mut count, mut silence) = (0, None);
+        let flow = look(numbers, &mut |number, link| match link {
+            Ok(link) => {
+                count += 1;
+                see(number, link)
             }
-        }
-        Ok((count, ControlFlow::Continue(())))
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+                silence = Some(error);
+                ControlFlow::Break(())
+            }
+            Err(_) => ControlFlow::Continue(()),
+        });
+        silence.map_or(Ok((count, flow)), Err)
     };
     let next = match first(dir, &mut some)? {
         ControlFlow::Continue(Some(next)) => next,

@@ -6,6 +6,7 @@ use std::{
     ops::ControlFlow,
     os::fd::OwnedFd,
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 
 use nix::{
@@ -19,7 +20,7 @@ use super::{
     limits::MAX_FDINFO_BYTES,
     linux::IO_URING,
     proc_list::ProcList,
-    proc_worker::{self, Kind, Question},
+    proc_worker::{self, Kind, Question, Visit, silence},
     read::{named, read_all, read_lines, read_pieces},
 };
 
@@ -93,13 +94,10 @@ impl ProcDir {
         Ok(first)
     }
 
-    /// What the kernel tells of the descriptor `fd`, which leads to `link`: only of a file with a path, of a socket, and of
-    /// an io_uring, whose lock is only tried (`io_uring_show_fdinfo`, io_uring/fdinfo.c).
-    /// Of others it may wait for a lock that a task in D holds (`ep_show_fdinfo`, fs/eventpoll.c, while an `ioctl` reads
-    /// its argument from memory behind a FUSE server).
+    /// What the kernel tells of the descriptor `fd`, which leads to `link`, where that never waits.
     pub fn fdinfo(&self, fd: u32, link: &[u8]) -> io::Result<Vec<u8>> {
         let file = format!("fdinfo/{fd}");
-        if !link.starts_with(b"/") && !link.starts_with(b"socket:") && link != IO_URING {
+        if !has_safe_fdinfo(link) {
             return Err(named(&self.path.join(file), io::Error::other("can block for ever")));
         }
         self.read_file(&file, MAX_FDINFO_BYTES)
@@ -149,21 +147,27 @@ impl ProcDir {
     /// The inode of one of its namespaces (`mnt`, `pid`).
     pub fn namespace(&self, kind: &str) -> io::Result<u64> {
         let link = self.link(&format!("ns/{kind}"));
-        number_or_own(self.pid, kind, link)
+        number_or_own(self.pid, kind, link.and_then(|link| namespace_number(&link).ok_or_else(odd_namespace)))
     }
 }
 
-/// The inode of one of a process's namespaces: for questions to many processes.
+/// The inode of one of a process's namespaces.
 pub fn namespace_of(pid: u32, kind: &str) -> io::Result<u64> {
-    namespaces_of(&[pid], kind).remove(0)
+    ProcDir::open(pid)?.namespace(kind)
 }
 
 /// The same of each of these processes.
 pub fn namespaces_of(pids: &[u32], kind: &str) -> Vec<io::Result<u64>> {
-    let question = |pid: u32| Question { kind: Kind::Link, name: format!("{pid}/ns/{kind}").into() };
-    match proc_worker::query_all(pids, question) {
+    let link = format!("ns/{kind}");
+    // The kernel's numbers of namespaces have 32 bits.
+    let number = |link: &[u8]| namespace_number(link).and_then(|number| u32::try_from(number).ok());
+    let read = |visit: &Visit<'_>| number(&visit.link(&link)?).ok_or_else(odd_namespace);
+    match proc_worker::read_each(pids, Instant::now() + NAMESPACES_TIMEOUT, read) {
         // The bare error: most that fail are gone, and nobody reads a path of them.
-        Ok(links) => pids.iter().zip(links).map(|(pid, link)| number_or_own(*pid, kind, link)).collect(),
+        Ok(numbers) => {
+            let numbers = numbers.into_iter().map(|number| number.unwrap_or_else(|| Err(silence())));
+            pids.iter().zip(numbers).map(|(pid, number)| number_or_own(*pid, kind, number.map(u64::from))).collect()
+        }
         Err(error) => pids.iter().map(|_| Err(io::Error::from(error.kind()))).collect(),
     }
 }
@@ -180,6 +184,9 @@ pub fn comm_of(pid: u32) -> io::Result<Vec<u8>> {
     Ok(comm)
 }
 
+/// The namespaces of all processes are read for so long: of a million.
+const NAMESPACES_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// The kernel's numbers of namespaces have 32 bits.
 const OWN: u64 = 1 << 32;
 
@@ -189,10 +196,10 @@ pub fn is_untold(namespace: u64) -> bool {
 }
 
 /// Who is silent counts as alone in a mount namespace: its mount table can be read all the same.
-fn number_or_own(pid: u32, kind: &str, told: io::Result<Vec<u8>>) -> io::Result<u64> {
+fn number_or_own(pid: u32, kind: &str, told: io::Result<u64>) -> io::Result<u64> {
     match told {
         Err(error) if kind == "mnt" && error.kind() == io::ErrorKind::TimedOut => Ok(OWN | u64::from(pid)),
-        told => namespace_number(&told?).ok_or_else(odd_namespace),
+        told => told,
     }
 }
 
@@ -204,6 +211,13 @@ fn namespace_number(link: &[u8]) -> Option<u64> {
 
 fn odd_namespace() -> io::Error {
     io::Error::other("the namespace link has an unknown form")
+}
+
+/// Whether `fdinfo` of a descriptor that leads to `link` can be read: only of a file with a path, of a socket, and of an
+/// io_uring, whose lock is only tried (`io_uring_show_fdinfo`, io_uring/fdinfo.c). Of others it may wait for a lock that a
+/// task in D holds (`ep_show_fdinfo`, fs/eventpoll.c, while an `ioctl` reads its argument from memory behind a FUSE server).
+pub(super) fn has_safe_fdinfo(link: &[u8]) -> bool {
+    link.starts_with(b"/") || link.starts_with(b"socket:") || link == IO_URING
 }
 
 /// What was measured to answer at once even when the process's memory lock is held for ever.

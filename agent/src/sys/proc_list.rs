@@ -22,10 +22,16 @@ impl ProcList {
     /// Those that go away meanwhile are left out.
     pub fn walk_links(&self, see: impl FnMut(u32, &[u8]) -> ControlFlow<()>) -> io::Result<ControlFlow<()>> {
         let question = |number: &u32| Question { kind: Kind::Link, name: number.to_string().into() };
-        let look =
-            |numbers: &[u32]| proc_worker::query(&self.fd, self.pid, &numbers.iter().map(question).collect::<Vec<_>>());
+        let look = |numbers: &[u32], each: &mut numbered_links::Each<'_>| {
+            let links = proc_worker::query(&self.fd, self.pid, &numbers.iter().map(question).collect::<Vec<_>>());
+            numbers.iter().zip(links).try_for_each(|(number, link)| each(*number, link.as_deref().map_err(bare)))
+        };
         numbered_links::walk(&self.fd, look, see)
     }
+}
+
+fn bare(error: &io::Error) -> io::Error {
+    error.kind().into()
 }
 
 #[cfg(test)]

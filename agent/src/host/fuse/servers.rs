@@ -91,17 +91,26 @@ pub(super) fn search(wanted: &[u32], hints: &Hints<'_>) -> Servers {
     // Whoever could not be looked at may be the server.
     servers.unreadable =
         process_index.group_by_mount_ns().unreadable as usize + usize::from(process_index.fault.is_some());
-    servers.search(rank(&process_index, hints), wanted, Instant::now() + WALK_TIMEOUT);
+    let (named, others) = rank(&process_index, hints);
+    let end = Instant::now() + WALK_TIMEOUT;
+    if !servers.search(named, wanted, end) {
+        servers.search(descriptors::candidates(&others, end, |_, _, link| is_fuse(link)), wanted, end);
+    }
     servers
 }
 
-/// By how likely they serve: those of the namespace, of the right name first, then the rest.
-fn rank(process_index: &ProcessIndex, hints: &Hints<'_>) -> Vec<u32> {
+/// By how likely they serve: those of the namespace of the right name, and the others, those of the namespace first.
+fn rank(process_index: &ProcessIndex, hints: &Hints<'_>) -> (Vec<u32>, Vec<u32>) {
     let by_ns = &process_index.group_by_mount_ns().pids;
     let there = hints.mount_ns.and_then(|ns| by_ns.get(&ns)).cloned().unwrap_or_default();
     let (named, others): (Vec<u32>, Vec<u32>) = there.into_iter().partition(|pid| is_called(*pid, &hints.names));
     let elsewhere = by_ns.iter().filter(|(ns, _)| Some(**ns) != hints.mount_ns);
-    named.into_iter().chain(others).chain(elsewhere.flat_map(|(_, pids)| pids.iter().copied())).collect()
+    (named, others.into_iter().chain(elsewhere.flat_map(|(_, pids)| pids.iter().copied())).collect())
+}
+
+/// The device node may have been made in another place, `/dev/fuse` is only its usual one.
+fn is_fuse(link: &[u8]) -> bool {
+    link.ends_with(b"/fuse")
 }
 
 fn is_called(pid: u32, names: &BTreeSet<String>) -> bool {
@@ -112,8 +121,7 @@ fn is_called(pid: u32, names: &BTreeSet<String>) -> bool {
 fn connections_of(dir: &ProcDir, end: Instant) -> (BTreeSet<Option<u32>>, Walk) {
     let mut numbers = BTreeSet::new();
     let walk = descriptors::walk(dir, end, |fd, link| {
-        // The device node may have been made in another place, `/dev/fuse` is only its usual one.
-        if !link.ends_with(b"/fuse") {
+        if !is_fuse(link) {
             return;
         }
         let number = dir.fdinfo(fd, link).ok().and_then(|bytes| parse::fdinfo(&bytes).fuse_connection);

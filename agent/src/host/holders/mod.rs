@@ -85,9 +85,10 @@ pub fn search(
         let known: Vec<u64> = spaces.iter().map(|space: &space::Space| space.ns).collect();
         (tables, unread) = space::tables(&all.group_by_mount_ns().pids, kubelet, floor, reader);
         spaces = copies::spaces(targets, kubelet.ns, &tables);
-        for space in spaces.iter().filter(|space| !known.contains(&space.ns)) {
-            scan::processes(space, &spaces, &mut searches);
-        }
+        let new = || spaces.iter().filter(|space| !known.contains(&space.ns));
+        let pids: Vec<u32> = new().flat_map(|space| &space.pids).copied().collect();
+        let clear = scan::clear(&pids, &spaces, &searches);
+        new().for_each(|space| scan::processes(space, &spaces, &clear, &mut searches));
         let all_explained = (0..targets.len()).all(|target| searches.explains(target));
         if floor.is_none() || all_explained {
             break;

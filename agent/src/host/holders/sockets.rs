@@ -43,17 +43,23 @@ pub(super) fn bound_in(space: &Space, found: &mut Searches) {
     if names.is_empty() {
         return;
     }
-    for pid in &space.pids {
-        let Ok((dir, ns)) = living(*pid) else { continue };
-        let who = Who { pid: *pid, dir: &dir, ns };
+    for pid in with_names(&space.pids, &names, found) {
+        let Ok((dir, ns)) = living(pid) else { continue };
+        let who = Who { pid, dir: &dir, ns };
         let walk = descriptors::walk(&dir, found.end(), |fd, link| {
             let Some(path) = socket_list::inode(link).and_then(|inode| names.get(&inode)) else { return };
             for copy in space.copies_at(path) {
                 found.process(copy.target, &who, How::Fd { fd, path: path.clone() }, copy.kind);
             }
         });
-        found.walked(*pid, walk);
+        found.walked(pid, walk);
     }
+}
+
+/// Those that may have a socket of these.
+fn with_names(pids: &[u32], names: &BTreeMap<u64, HostPath>, found: &Searches) -> Vec<u32> {
+    let is_named = |link: &[u8]| socket_list::inode(link).is_some_and(|inode| names.contains_key(&inode));
+    descriptors::candidates(pids, found.end(), |_, _, link| is_named(link))
 }
 
 /// Notes the sockets of `space` with relative names. One list is read per network namespace; descriptors only where there
@@ -77,8 +83,8 @@ pub(super) fn relative_in(space: &Space, places: &Places<'_>, found: &mut Search
         return;
     }
     let (mut bound, mut placed) = (Vec::new(), BTreeSet::new());
-    for pid in &space.pids {
-        let Ok((dir, _)) = living(*pid) else { continue };
+    for pid in with_names(&space.pids, &names, found) {
+        let Ok((dir, _)) = living(pid) else { continue };
         descriptors::walk(&dir, found.end(), |fd, link| {
             let Some(inode) = socket_list::inode(link) else { return };
             let Some(name) = names.get(&inode) else { return };
@@ -87,7 +93,7 @@ pub(super) fn relative_in(space: &Space, places: &Places<'_>, found: &mut Search
             if is_single && places.is_beside(&dir, name, space) {
                 placed.insert(inode);
             }
-            bound.push((*pid, fd, inode));
+            bound.push((pid, fd, inode));
         });
     }
     bound.retain(|(_, _, inode)| !placed.contains(inode));

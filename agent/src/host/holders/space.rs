@@ -1,6 +1,10 @@
 //! One mount namespace, as far as it matters for the search.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use crate::{
     host::{
@@ -60,6 +64,8 @@ pub(super) struct Namespace {
 
 /// So many mounts may have been made by others while one was propagated.
 const MAX_CONCURRENT_MOUNTS: u64 = 64;
+/// It is asked for so long whether namespaces have a younger mount.
+const LISTMOUNT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The unique number from which on mounts may be copies of one of `targets`; `None` where this
 /// kernel does not tell, or where asking could wait for a server.
@@ -92,10 +98,13 @@ pub(super) fn tables(
     if let Ok(table) = reader.table(kubelet.through_pid) {
         tables.push(Namespace { pids: kubelets, table });
     }
-    for (_, pids) in by_namespace.iter().filter(|(ns, _)| **ns != kubelet.ns) {
-        // A failure to tell is no reason to leave it out.
-        let is_older = |floor| pids.first().is_some_and(|pid| sys::has_mount_after(*pid, floor).is_ok_and(|any| !any));
-        if floor.is_some_and(is_older) {
+    let others = || by_namespace.iter().filter(|(ns, _)| **ns != kubelet.ns).map(|(_, pids)| pids);
+    let firsts: Vec<u32> = others().filter_map(|pids| pids.first().copied()).collect();
+    let end = Instant::now() + LISTMOUNT_TIMEOUT;
+    // A failure to tell is no reason to leave it out.
+    let older = floor.map(|floor| sys::pids_where(&firsts, end, |first| Ok(!first.has_mount_after(floor)?)));
+    for pids in others() {
+        if older.as_ref().is_some_and(|older| pids.first().is_some_and(|first| older.contains(first))) {
             continue;
         }
         let mut is_gone = true;

@@ -186,12 +186,12 @@ impl Scan<'_> {
 
     /// Of each pod the leaders that have been killed: few among many, so only those are kept.
     fn killed_processes(&self, seen: &mut Observation) {
-        let mut pids = BTreeSet::new();
+        let mut pids = Vec::new();
         for dir in seen.cgroups.get().into_iter().flatten().filter_map(|cgroup| cgroup.dirs.first()) {
             let tree = cgroups::tree(&self.host, dir);
             pids.extend(tree.get().into_iter().flatten().flat_map(|node| node.procs.iter().copied()));
         }
-        let killed = pids.into_iter().filter(|pid| processes::is_killed(*pid));
+        let killed = processes::killed(&pids).into_iter();
         seen.processes.extend(killed.filter_map(|pid| processes::process(pid, Depth::Leader).get().cloned()));
     }
 

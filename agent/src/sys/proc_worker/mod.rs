@@ -6,13 +6,14 @@
 //! for ever where the FUSE server of one is silent. Whoever asks meanwhile waits, and only SIGKILL ends that. So a copy
 //! of this process asks, and is killed when it does not answer.
 
+mod each;
 mod numbers;
 mod question;
-mod unrelated;
+mod shared;
 mod wire;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     io,
     os::{
         fd::{AsFd, OwnedFd},
@@ -29,6 +30,8 @@ use nix::{
 };
 
 use super::{Running, copy};
+pub(super) use each::read_each;
+pub use each::{Visit, pids_where};
 use question::Answer;
 pub(super) use question::{Kind, Question};
 
@@ -44,13 +47,6 @@ const SILENT_RETRY_INTERVAL: Duration = Duration::from_secs(10);
 const MAX_ABANDONED_COPIES: usize = 4;
 /// So many questions are asked at a time: each time costs two changes of the running process.
 const MAX_QUESTIONS_AT_ONCE: usize = 64;
-
-/// So many processes are asked about together.
-const MAX_PROCESSES_AT_ONCE: usize = 16;
-/// After so many times in vain each process is asked by itself: who is silent costs all the others each time.
-const MAX_LATE_ANSWERS: usize = 1;
-/// With more paths each link would be compared for too long.
-const MAX_PATHS: usize = 64;
 
 static WORKER: Mutex<ProcWorker> =
     Mutex::new(ProcWorker { copy: None, silent: BTreeMap::new(), abandoned: Vec::new() });
@@ -68,51 +64,6 @@ pub(super) fn query(dir: &impl AsFd, pid: u32, questions: &[Question]) -> Vec<An
 /// Asks about one file below `dir`, which is one of the process `pid`.
 pub(super) fn query_one(dir: &impl AsFd, pid: u32, question: &Question) -> Answer {
     worker().query(dir, pid, std::slice::from_ref(question)).remove(0)
-}
-
-/// Asks the same about each of many processes; one that is silent costs the others nothing but time.
-pub(super) fn query_all(pids: &[u32], question: impl Fn(u32) -> Question) -> io::Result<Vec<Answer>> {
-    let dir = proc()?;
-    let mut worker = worker();
-    let mut answers = Vec::with_capacity(pids.len());
-    for some in pids.chunks(MAX_QUESTIONS_AT_ONCE) {
-        let questions: Vec<Question> = some.iter().map(|pid| question(*pid)).collect();
-        let nobody_is = !some.iter().any(|pid| worker.is_silent(*pid));
-        match nobody_is.then(|| worker.exchange(&dir, &questions)) {
-            Some(Ok(all)) => answers.extend(all),
-            _ => answers.extend(
-                some.iter().zip(&questions).flat_map(|(pid, one)| worker.query(&dir, *pid, std::slice::from_ref(one))),
-            ),
-        }
-    }
-    Ok(answers)
-}
-
-/// Those of `pids` that have no working directory, root, program or descriptor at one of `paths` or below it, as far as
-/// was seen until `end`. The others may have one.
-pub fn unrelated_pids(pids: &[u32], paths: &BTreeSet<&[u8]>, end: Instant) -> BTreeSet<u32> {
-    let mut clear = BTreeSet::new();
-    let Ok(dir) = proc() else { return clear };
-    if paths.len() > MAX_PATHS {
-        return clear;
-    }
-    let mut late = 0;
-    for some in pids.chunks(MAX_PROCESSES_AT_ONCE) {
-        let mut worker = worker();
-        if late > MAX_LATE_ANSWERS || Instant::now() >= end {
-            break;
-        }
-        if some.iter().any(|pid| worker.is_silent(*pid)) {
-            continue;
-        }
-        match worker.exchange(&dir, &[unrelated::question(some, paths.iter().copied())]).as_deref() {
-            Ok([Ok(pids)]) => clear.extend(unrelated::pids(pids)),
-            Ok(_) => {}
-            // By itself one that is silent is found, and remembered.
-            Err(_) => late += 1,
-        }
-    }
-    clear
 }
 
 /// Ends the copy that asks: there is nothing to ask for a while.
@@ -147,13 +98,21 @@ impl ProcWorker {
     }
 
     fn is_silent(&mut self, pid: u32) -> bool {
-        self.silent.retain(|_, since| since.elapsed() < SILENT_RETRY_INTERVAL);
+        self.forget_old();
         self.silent.contains_key(&pid)
+    }
+
+    fn forget_old(&mut self) {
+        self.silent.retain(|_, since| since.elapsed() < SILENT_RETRY_INTERVAL);
+    }
+
+    fn deadline(&self) -> Duration {
+        if self.silent.len() < MANY_SILENT_PROCESSES { FILE_TIMEOUT } else { SHORT_FILE_TIMEOUT }
     }
 
     /// All answers; an error when there are none, and `TimedOut` when the kernel gives none.
     fn exchange(&mut self, dir: &impl AsFd, questions: &[Question]) -> io::Result<Vec<Answer>> {
-        let deadline = if self.silent.len() < MANY_SILENT_PROCESSES { FILE_TIMEOUT } else { SHORT_FILE_TIMEOUT };
+        let deadline = self.deadline();
         let mut again = true;
         loop {
             match wire::exchange(self.stream()?, dir, questions, deadline) {
@@ -173,10 +132,7 @@ impl ProcWorker {
 
     fn stream(&mut self) -> io::Result<&UnixStream> {
         if self.copy.is_none() {
-            self.abandoned.retain(|copy| copy.ended().is_none());
-            if self.abandoned.len() >= MAX_ABANDONED_COPIES {
-                return Err(io::Error::other("too many copies that asked before hang"));
-            }
+            self.make_room()?;
             let (ours, theirs) = UnixStream::pair()?;
             let running = copy(&theirs, || wire::serve(&theirs))?;
             self.copy = Some((running, ours));
@@ -185,6 +141,14 @@ impl ProcWorker {
             Some((_, stream)) => Ok(stream),
             None => Err(io::ErrorKind::NotConnected.into()),
         }
+    }
+
+    fn make_room(&mut self) -> io::Result<()> {
+        self.abandoned.retain(|copy| copy.ended().is_none());
+        if self.abandoned.len() >= MAX_ABANDONED_COPIES {
+            return Err(io::Error::other("too many copies that asked before hang"));
+        }
+        Ok(())
     }
 
     fn dismiss(&mut self) {
@@ -197,7 +161,7 @@ fn is_late(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
-fn silence() -> io::Error {
+pub(super) fn silence() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "no answer, as while a process runs another program")
 }
 

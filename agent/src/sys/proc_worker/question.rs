@@ -21,10 +21,6 @@ pub enum Kind {
     },
     /// Where the link leads.
     Link,
-    /// The number that `listmount` knows the mount namespace by, eight bytes.
-    MountNamespace,
-    /// Which processes are unrelated to some paths; no file.
-    UnrelatedProcesses,
 }
 
 impl Kind {
@@ -33,8 +29,6 @@ impl Kind {
         match self {
             Kind::File { cap } => [0, cap],
             Kind::Link => [1, 0],
-            Kind::MountNamespace => [2, 0],
-            Kind::UnrelatedProcesses => [3, 0],
         }
     }
 
@@ -43,8 +37,6 @@ impl Kind {
         Ok(match encoded {
             [0, cap] => Kind::File { cap },
             [1, _] => Kind::Link,
-            [2, _] => Kind::MountNamespace,
-            [3, _] => Kind::UnrelatedProcesses,
             _ => return Err(io::ErrorKind::InvalidData.into()),
         })
     }

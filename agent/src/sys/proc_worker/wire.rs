@@ -19,10 +19,9 @@ use nix::{
 };
 
 use super::{
-    super::{linux::link, mount_namespace::namespace_id, read::read_all},
+    super::{linux::link, read::read_all},
     numbers::{length, put, take},
     question::{Answer, Kind, Question},
-    unrelated,
 };
 
 /// A file that is longer than was asked for has no number of an error.
@@ -123,10 +122,5 @@ fn perform(dir: &OwnedFd, body: &mut &[u8]) -> Answer {
             read_all(&openat(dir, name.as_slice(), read_only, Mode::empty())?, usize::try_from(cap).unwrap_or(0))
         }
         Kind::Link => link(dir, &name),
-        Kind::MountNamespace => {
-            let namespace = openat(dir, name.as_slice(), read_only, Mode::empty())?;
-            Ok(namespace_id(namespace.as_fd())?.to_ne_bytes().to_vec())
-        }
-        Kind::UnrelatedProcesses => unrelated::answer(dir, &name),
     }
 }
