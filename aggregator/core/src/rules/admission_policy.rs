@@ -132,6 +132,10 @@ pub fn suspect(lister: &Lister, diagnosis: &mut Diagnosis, target: &ObjectRef, r
     Some(Suspect { root, policy: policy.clone(), is_for_this })
 }
 
+/// What is not seen of a claim or a volume whose controller has not acted: a refusal leaves no trace there (client-go:
+/// util/workqueue/default_rate_limiters.go, 1000 s between two tries at most).
+pub const REFUSED_BEFORE: &str = "whether a webhook or policy that is gone or repaired by now refused it: the controller then tries again within 17 minutes";
+
 /// Whether anything but that is seen.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Seen {
