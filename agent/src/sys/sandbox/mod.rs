@@ -9,23 +9,30 @@ use anyhow::Context;
 pub use filter::{Role, filter};
 
 /// What the talker of a pod reads: its service account and who is called how.
-const OF_TALKER: [&str; 4] = ["/var/run/secrets/kubernetes.io/serviceaccount", "/etc", "/proc/self", "/proc/uptime"];
+const OF_TALKER: [&str; 3] = ["/var/run/secrets/kubernetes.io/serviceaccount", "/etc", "/proc/uptime"];
 
-/// Confines the broker: whoever takes it over has the descriptors that it has opened, and reads no other process. Before any
-/// other thread is started.
+/// Confines the broker: an attacker in it has the descriptors that it has opened, and reads neither files nor other
+/// processes. Before any other thread is started.
 pub fn confine_broker() -> anyhow::Result<()> {
+    files_of_its_own(&[])?;
     super::linux::drop_capabilities().context("giving up capabilities")?;
     filter(Role::Broker).context("giving up system calls")
 }
 
 /// Confines the talker of a pod. Before any other thread is started.
 pub fn confine_talker() -> anyhow::Result<()> {
-    // The rule is of this very entry; closed, the kernel might forget it and make another.
-    std::mem::forget(landlock::PathFd::new("/proc/self"));
-    let files = files::files(&OF_TALKER.map(Path::new)).context("giving up files")?;
+    let files = files_of_its_own(&OF_TALKER)?;
     filter(Role::Talker).context("giving up system calls")?;
     tracing::info!(landlock = ?files, "confined");
     Ok(())
+}
+
+/// Gives up all files but these and its own entry in `/proc`.
+fn files_of_its_own(files: &[&str]) -> anyhow::Result<impl std::fmt::Debug + use<>> {
+    // The rule is of this very entry; closed, the kernel might forget it and make another.
+    std::mem::forget(landlock::PathFd::new("/proc/self"));
+    let files: Vec<&Path> = files.iter().chain(&["/proc/self"]).map(Path::new).collect();
+    files::files(&files).context("giving up files")
 }
 
 #[cfg(test)]

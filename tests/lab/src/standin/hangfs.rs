@@ -15,6 +15,7 @@ use std::{
     },
     path::PathBuf,
     thread,
+    time::Duration,
 };
 
 use anyhow::Context as _;
@@ -43,6 +44,9 @@ pub struct HangFs {
     /// The image of a disk that is served as `disk`, until a file of its name that ends in `.silent` is beside it.
     #[arg(long)]
     disk: Option<PathBuf>,
+    /// How long each request takes; the next one waits.
+    #[arg(long, value_name = "MILLISECONDS", default_value_t = 0)]
+    delay: u64,
 }
 
 impl HangFs {
@@ -72,6 +76,9 @@ impl HangFs {
                 },
             };
             let request = buffer.get(..length).and_then(Request::parse).context("a request is too short")?;
+            if request.operation != Operation::Init {
+                thread::sleep(Duration::from_millis(self.delay));
+            }
             match self.answer(&request)? {
                 Answer::Data(data) => reply(&mut device, request.unique, 0, &data)?,
                 Answer::Error(errno) => reply(&mut device, request.unique, -(errno as i32), &[])?,

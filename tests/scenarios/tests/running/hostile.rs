@@ -6,17 +6,19 @@ use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     os::unix::net::{UnixListener, UnixStream},
     process::{Child, Command, Stdio},
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, ensure};
 use findings::event::{ANNOTATION, CONTROLLER};
-use lab::{NODE_NAME, Node, cgroup, scenario};
+use lab::{Launch, NODE_NAME, Node, cgroup, scenario};
 use serde_json::json;
 
 use super::{
     cluster::Cluster,
     memory::{limited, most_resident},
 };
+use crate::ask;
 
 const LIMIT: u64 = 32 << 20;
 /// A user namespace may mount what it likes; each of these binds doubles what is mounted.
@@ -26,6 +28,9 @@ const EVENT_BYTES: usize = 250_000;
 const POD_BYTES: usize = 250_000;
 const PODS: usize = 400;
 const DRIVERS: usize = 60;
+const ON_SLOW_FUSE: usize = 40;
+/// For each request, in milliseconds: less than the shortest deadline of a look at one file.
+const SLOW: &str = "250";
 
 /// On a node of its own on which this scenario is staged.
 fn on(name: &str, attack: impl FnOnce(&Node) -> anyhow::Result<()>) -> anyhow::Result<()> {
@@ -78,6 +83,57 @@ fn namespace_with_long_paths(base: &str) -> anyhow::Result<Child> {
     BufReader::new(tenant.stdout.take().context("its output is a pipe")?).read_line(&mut line)?;
     ensure!(line == "mounted\n", "the tenant could not mount");
     Ok(tenant)
+}
+
+/// Forty processes stand on a FUSE file system whose server answers within each deadline, and hardly faster.
+pub fn slow_fuse() -> anyhow::Result<()> {
+    on("cwd", |node| {
+        let media = node.layout().mnt("media-of-slow");
+        fs::create_dir_all(&media)?;
+        let server = Launch::stand_in("s3fs").args(["stand-in", "hangfs", "--source", "s3fs", "--delay", SLOW]);
+        node.launch(server.arg(&media))?;
+        lab::wait_for("the slow server has mounted", Duration::from_secs(10), || {
+            let table = fs::read_to_string("/proc/self/mountinfo")?;
+            Ok(media.to_str().is_some_and(|media| table.contains(media)).then_some(()))
+        })?;
+        let file = fs::File::open(media.join("ok"))?;
+        let stand_on_it = |_| {
+            let mut command = Command::new("sleep");
+            command.arg("1000").current_dir(&media).stdin(file.try_clone()?);
+            command.spawn().context("start a process on it")
+        };
+        let tenants = (0..ON_SLOW_FUSE).map(stand_on_it).collect::<anyhow::Result<Vec<Child>>>();
+        let outcome = tenants.and_then(|mut tenants| {
+            let outcome = held_beside_slow_fuse(node);
+            for tenant in &mut tenants {
+                tenant.kill()?;
+                tenant.wait()?;
+            }
+            outcome
+        });
+        drop(file);
+        outcome
+    })
+}
+
+fn held_beside_slow_fuse(node: &Node) -> anyhow::Result<()> {
+    // It fails where an answer takes more than seconds.
+    let answer = ask::check(node)?;
+    let causes: Vec<&str> =
+        answer.report.pods.iter().flat_map(|pod| &pod.findings).map(|found| found.cause.id).collect();
+    ensure!(causes == ["VolumeHeldByProcess"], "found were {causes:?}:\n{}", answer.text);
+    let (agent, group) = limited(node, &node.layout().kubeconfig(), LIMIT)?;
+    agent.wait_held("VolumeHeldByProcess")?;
+    let begin = Instant::now();
+    agent.wait_scans(3)?;
+    let took = begin.elapsed();
+    eprintln!(
+        "beside a slow server: 3 scans in {took:?}, {}, {}",
+        most_resident(&agent)?,
+        cgroup::times_limited(&group)?
+    );
+    ensure!(took < Duration::from_secs(60), "three scans took {took:?}");
+    agent.terminate().map(drop)
 }
 
 /// Five hundred Events of 250 kB bear the agent's name when it starts.

@@ -42,6 +42,7 @@ pub fn on_a_node_of_its_own() -> Vec<Trial> {
         trial("run-in-32-mib-with-fat-events", hostile::events),
         trial("run-in-32-mib-with-fat-pods", hostile::pods),
         trial("run-in-32-mib-with-endless-answers", hostile::drivers),
+        trial("run-beside-a-slow-fuse-server", hostile::slow_fuse),
         trial("run-is-no-leak", leak::none),
     ]
 }
