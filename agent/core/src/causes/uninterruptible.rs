@@ -96,10 +96,12 @@ pub fn explain(view: &PodView, process: &Process, thread: &Thread, head: &[Link]
         }
         WaitsOn::PerhapsFuse(mounts) => {
             let head = layers::down_to(view, process, thread, &mounts, &head);
-            fuse::not_responding(view, &mounts, thread, process, &head, gate)
-                .evidence(format!("/proc/{}/task/{}/stack", process.pid, thread.tid), untold(thread))
-                .probable("the stack of the task, which says what it waits for")
-                .finish()
+            let draft = fuse::not_responding(view, &mounts, thread, process, &head, gate)
+                .evidence(format!("/proc/{}/task/{}/stack", process.pid, thread.tid), untold(thread));
+            match mounts.as_slice() {
+                [mount] if thread.in_exec && closes_file_of(view, process, thread, mount) => draft.finish(),
+                _ => draft.probable("the stack of the task, which says what it waits for").finish(),
+            }
         }
         WaitsOn::Nfs(mounts) => {
             let head = layers::down_to(view, process, thread, &mounts, &head);
@@ -209,6 +211,26 @@ fn has_request(view: &PodView, process: &Process, thread: &Thread, mount: &Mount
         blocked_task::file_system(view, other, task).is_some_and(|exact| exact.dev == mount.dev)
     };
     waits.filter(is_there).count() < *waiting as usize
+}
+
+/// Whether a process that runs another program can only wait for the server of this mount. It gives no answer while it
+/// closes files (`do_close_on_exec`, fs/file.c), and that waits only where the file system asks its server: FUSE, NFS, CIFS
+/// and their like. So it has one of the requests of this mount, where it sees no other such mount and no other tasks are
+/// known that may have them all.
+fn closes_file_of(view: &PodView, process: &Process, thread: &Thread, mount: &Mount) -> bool {
+    let is_other = |other: &&Mount| other.needs_server() && other.fuse_connection().is_none();
+    if layers::with_served(view, process, thread).iter().any(is_other) || !view.seen.is_settled(Question::FuseWaiters) {
+        return false;
+    }
+    let number = mount.fuse_connection().and_then(|number| view.fuse(number));
+    let Some(waiting) = number.and_then(|connection| connection.waiting.get()) else { return false };
+    let tasks = view.seen.processes.iter().flat_map(|process| process.threads.iter().map(move |task| (process, task)));
+    let others = tasks.filter(|(other, task)| (other.pid, task.tid) != (process.pid, thread.tid));
+    let may_wait_here = |(other, task): &(&Process, &Thread)| {
+        (task.in_exec || is_in_function(task, fuse::is_fuse_function))
+            && blocked_task::file_system(view, other, task).is_none_or(|exact| exact.dev == mount.dev)
+    };
+    others.filter(may_wait_here).count() < *waiting as usize
 }
 
 /// Whether a request is known to wait for the server of this connection.
@@ -336,8 +358,7 @@ mod tests {
             let mut seen = executing(state);
             assert_eq!(causes(&seen), ["FuseServerNotResponding"], "{state}");
             let finding = judge(&seen).pods[0].findings[0].clone();
-            // A thread of another process, readahead or writeback may be what the counted request is of.
-            assert_eq!(finding.confidence, findings::Confidence::Probable);
+            assert_eq!(finding.confidence, findings::Confidence::Proven);
             assert_eq!(judge(&seen).pods[0].verdict, findings::Verdict::Stuck);
             let text = serde_json::to_string(&finding).unwrap();
             for word in ["pid 326 sh", "gave no answer", "runc asks for its stat", "connections/40/abort"] {
@@ -349,6 +370,23 @@ mod tests {
             seen.processes[1].start_ticks = 0;
             assert!(!causes(&seen).contains(&"FuseServerNotResponding"), "nobody answers");
         }
+    }
+
+    #[test]
+    fn who_gives_no_answer_is_only_likely_to_wait_where_others_may_have_the_request() {
+        let confidence = |seen: &Observation| {
+            let finding = judge(seen).pods[0].findings[0].clone();
+            (finding.cause.id, finding.confidence)
+        };
+        let likely = ("FuseServerNotResponding", findings::Confidence::Probable);
+        let mut seen = executing('S');
+        seen.processes.push(process(900, "cat", 'S', 1));
+        block(&mut seen, 900, "request_wait_answer");
+        assert_eq!(confidence(&seen), likely, "another task may have the only request");
+        seen.fuse[0].waiting = Seen::Seen(2);
+        assert_eq!(confidence(&seen).1, findings::Confidence::Proven);
+        seen.mounts.others[0].mounts.push(mount(10, "0:55", "/data", "nfs4"));
+        assert_eq!(confidence(&seen), likely, "a file of NFS may be what it closes");
     }
 
     #[test]
