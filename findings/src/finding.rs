@@ -128,6 +128,7 @@ impl Finding {
             // A command that is not what it seems is none.
             step.command = step.command.take().filter(|command| clean(command, 4096) == *command);
         }
+        self.remedy.note = self.remedy.note.as_ref().map(|note| clean(note, 600));
         self.remedy.dont = clean(&self.remedy.dont, 600);
         self.remedy.breaks = clean(&self.remedy.breaks, 600);
     }
@@ -186,6 +187,9 @@ impl Evidence {
 pub struct Remedy {
     /// Safest first.
     pub steps: Vec<Step>,
+    /// What follows when the deletion continues, where that is more than the object.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub note: Option<String>,
     /// The tempting act.
     pub dont: String,
     /// What it breaks.
@@ -203,6 +207,9 @@ pub struct Step {
     /// Whether the command runs on the node of the cause, without an agent's report.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub on_the_node: bool,
+    /// Whether it only reads or waits.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub is_check: bool,
     /// False when no test of the project has executed this advice.
     pub tested: bool,
 }
@@ -223,7 +230,7 @@ impl Remedy {
         let steps = Remedy::steps(cause, all, facts);
         let danger = cause.danger_of(facts);
         let (dont, breaks) = (danger.action.to_owned(), danger.breaks_and_when(danger.breaks));
-        Remedy { steps, dont, breaks }
+        Remedy { steps, note: cause.note_of(facts), dont, breaks }
     }
 
     /// Whether it is left out. Every cause has something that must not be done.
@@ -296,7 +303,7 @@ impl Advice {
         if restarted.is_some_and(kubernetes_distribution::has_api_server) {
             text.push_str(" (this unit is the node's API server too: of several servers restart one at a time)");
         }
-        Some(Step { text, command, on_the_node: self.on_the_node, tested: self.is_tested() })
+        Some(Step { text, command, on_the_node: self.on_the_node, is_check: self.is_check, tested: self.is_tested() })
     }
 }
 

@@ -50,6 +50,19 @@ impl Gate {
             Gate::ObjectRemoved => "ObjectRemoved",
         }
     }
+
+    /// What of a pod it is about, as a reader calls it.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Gate::ContainersStopped => "containers",
+            Gate::SandboxStopped => "sandbox",
+            Gate::DevicesUnprepared => "devices",
+            Gate::VolumesUnmounted => "volumes",
+            Gate::CgroupRemoved => "cgroup",
+            Gate::StatusReported => "status",
+            Gate::ObjectRemoved => "API object",
+        }
+    }
 }
 
 impl std::fmt::Display for Gate {

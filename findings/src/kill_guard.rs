@@ -39,15 +39,11 @@ pub(crate) fn shown(template: &'static str) -> Cow<'static, str> {
     }
 }
 
-/// As one command, so that `sudo` and any shell take it: `sh` tests and signals, which leaves no time for a pid to
-/// come round. Field 22 of `stat` is the twentieth after the last `)`: the name before it may hold anything, a
-/// newline too, and in the C locale any byte of it is one. Whatever goes wrong gives another text than the number, and
-/// nothing is sent.
+/// As one command, so that `sudo` and any shell take it: `sh` compares and signals, which leaves no time for the pid to be
+/// reused. In `stat` the state and 18 numbers stand between the last `)` and the start time (proc_pid_stat(5), fields 3 to
+/// 22). The name before that `)` may hold anything, but only 15 bytes of it, too few for 19 fields.
 fn only_if_started_at(start: &str, pid: &str, kill: &str) -> String {
-    format!(
-        "sh -c 'if [ \"$(LC_ALL=C sed -n \"$ s/.*) //p\" /proc/{pid}/stat | cut -d\" \" -f20)\" = {start} ]; then {kill}; \
-         else echo \"not sent: pid {pid} is gone, or is another process now\"; exit 1; fi'"
-    )
+    format!(r#"sh -c "grep -Eq '[)] . ([-0-9]+ ){{18}}{start} ' /proc/{pid}/stat && {kill}""#)
 }
 
 #[cfg(test)]
@@ -83,15 +79,13 @@ mod tests {
         command(template, &Values::new().with(Placeholder::Pid, ProcessId { pid, start_ticks })).unwrap()
     }
 
-    /// Whether it succeeded, and what it said.
-    fn type_in(shell: &[&str], command: &str) -> (bool, String) {
-        let output = Command::new(shell[0]).args(&shell[1..]).args(["-c", command]).output().unwrap();
-        (output.status.success(), String::from_utf8(output.stdout).unwrap())
+    fn has_succeeded(shell: &[&str], command: &str) -> bool {
+        Command::new(shell[0]).args(&shell[1..]).args(["-c", command]).output().unwrap().status.success()
     }
 
-    /// The command would wait for its `stat` as whoever looked has.
+    /// The command would wait for its `stat` as the agent did.
     #[test]
-    fn nobody_is_told_to_kill_what_gave_no_answer() {
+    fn no_step_kills_what_gave_no_answer() {
         let silent = ProcessId { pid: 4242, start_ticks: 0 };
         let values = Values::new().with(Placeholder::Pid, silent);
         assert!(!silent.may_be_asked());
@@ -105,29 +99,26 @@ mod tests {
             for (template, signal) in [("kill {pid}", 15), ("kill -9 {pid}", 9), ("kill -USR1 {pid}", 10)] {
                 let mut child = sleeping();
                 let command = command_for(template, child.id(), started(child.id()));
-                assert_eq!(type_in(&shell, &command), (true, String::new()), "{shell:?} {command}");
+                assert!(has_succeeded(&shell, &command), "{shell:?} {command}");
                 assert_eq!(child.wait().unwrap().signal(), Some(signal), "{shell:?} {command}");
             }
         }
     }
 
     #[test]
-    fn it_leaves_another_process_of_the_same_pid_alone_and_says_so() {
+    fn it_leaves_another_process_of_the_same_pid_alone() {
         for shell in shells() {
             let mut child = sleeping();
             let pid = child.id();
             let real = started(pid);
             // One tick is enough, and a number that only begins or ends alike is another.
             for other in [real - 1, real + 1, real * 10, real / 10, 1] {
-                let (has_succeeded, output) = type_in(&shell, &command_for("kill -9 {pid}", pid, other));
-                assert!(!has_succeeded, "{shell:?}");
-                assert_eq!(output, format!("not sent: pid {pid} is gone, or is another process now\n"));
+                assert!(!has_succeeded(&shell, &command_for("kill -9 {pid}", pid, other)), "{shell:?}");
             }
             assert_eq!(child.try_wait().unwrap(), None, "{shell:?}: it lives");
             child.kill().unwrap();
             child.wait().unwrap();
-            let (has_succeeded, output) = type_in(&shell, &command_for("kill {pid}", pid, real));
-            assert!(!has_succeeded && output.starts_with("not sent: "), "{shell:?} {output}: it is gone");
+            assert!(!has_succeeded(&shell, &command_for("kill {pid}", pid, real)), "{shell:?}: it is gone");
         }
     }
 
@@ -136,7 +127,9 @@ mod tests {
     fn no_name_misleads_it() {
         use std::os::unix::{ffi::OsStrExt, fs::symlink};
 
-        for name in [&b") S 1 1 1 1 1 1"[..], b"a) (b) ", b"x\xff\xfe) R 7", b"new\nline)", b"$(reboot)'\"`"] {
+        for name in
+            [&b") S 1 1 1 1 1 1"[..], b"a) (b) ", b"x\xff\xfe) R 7", b"new\nline)", b"$(reboot)'\"`", b") S 1 -1 0 7 7"]
+        {
             let dir = tempfile::tempdir().unwrap();
             let path = dir.path().join(std::ffi::OsStr::from_bytes(name));
             symlink("/bin/sleep", &path).unwrap();
@@ -149,7 +142,7 @@ mod tests {
                 };
                 assert!(!try_with(start + 1) && !try_with(1) && !try_with(7), "{name:?}");
             }
-            assert_eq!(type_in(&["sh"], &command_for("kill {pid}", child.id(), start)), (true, String::new()));
+            assert!(has_succeeded(&["sh"], &command_for("kill {pid}", child.id(), start)));
             assert_eq!(child.wait().unwrap().signal(), Some(15), "{name:?}");
         }
     }
@@ -182,7 +175,7 @@ mod tests {
             let hole = format!("{{{}}}", process.as_str());
             let signals = ["", "-9 ", "-CONT ", "-USR1 "];
             assert!(signals.iter().any(|signal| *template == format!("kill {signal}{hole}")), "{id}: {template}");
-            assert!(shown(template).starts_with("sh -c 'if ["), "{id}");
+            assert!(shown(template).starts_with("sh -c \"grep -Eq "), "{id}");
             assert!(advice.fill(&only(process, "4242@7")).is_some(), "{id}: {text}");
             assert_eq!(advice.fill(&only(process, "4242")), None, "{id}: {text}: without its start");
             guarded += 1;

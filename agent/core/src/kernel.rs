@@ -33,7 +33,7 @@ struct Entry {
     names: &'static [&'static str],
     subsystem: Subsystem,
     /// The file of the kernel, or of the module, that has them. It is read, not linked.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for whoever changes the list"))]
+    #[cfg_attr(not(test), expect(dead_code, reason = "for changes of the list"))]
     source: &'static str,
 }
 

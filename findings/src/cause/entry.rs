@@ -109,6 +109,8 @@ pub struct Cause {
     pub proof: &'static str,
     /// What to do, safest first.
     pub safe: &'static [Advice],
+    /// What follows when the deletion continues; empty where nothing else is lost with it.
+    pub note: &'static str,
     /// What people do instead, and what that breaks.
     pub danger: Danger,
     /// Issues and sources that show it in the wild.
@@ -167,6 +169,7 @@ impl Cause {
             meaning: "",
             proof: "",
             safe: &[],
+            note: "",
             danger: Danger::new("", ""),
             sources: &[],
             event_reason: "",
@@ -263,6 +266,7 @@ fields! {
     meaning: &'static str,
     proof: &'static str,
     safe: &'static [Advice],
+    note: &'static str,
     danger: Danger,
     sources: &'static [&'static str],
     event_reason: &'static str,
@@ -290,11 +294,14 @@ pub struct Advice {
     pub when: &'static [Circumstance],
     /// Whether its command runs on the node, although the API tells the cause: with the agent's program.
     pub on_the_node: bool,
+    /// Whether it changes nothing: it reads, or waits.
+    pub is_check: bool,
 }
 
 /// Advice that no test has executed, without a command.
 pub const fn step(text: &'static str) -> Advice {
     Advice {
+        is_check: false,
         text,
         command: None,
         otherwise: None,
@@ -303,6 +310,11 @@ pub const fn step(text: &'static str) -> Advice {
         when: &[],
         on_the_node: false,
     }
+}
+
+/// The same where it only reads or waits.
+pub const fn check(text: &'static str) -> Advice {
+    Advice { is_check: true, ..step(text) }
 }
 
 impl Advice {

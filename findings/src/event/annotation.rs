@@ -244,7 +244,7 @@ mod tests {
         let steps: Vec<_> = read.finding.remedy.steps.iter().filter_map(|step| step.command.as_deref()).collect();
         let Some([kill, "echo 1 > /sys/fs/fuse/connections/40/abort"]) = steps.as_array() else { panic!("{steps:?}") };
         assert!(
-            kill.starts_with("sh -c 'if [ ") && kill.contains(" = 881230 ]; then kill -CONT 4242; else "),
+            kill.starts_with("sh -c \"grep -Eq ") && kill.ends_with("881230 ' /proc/4242/stat && kill -CONT 4242\""),
             "{kill}"
         );
     }

@@ -21,7 +21,7 @@ pub fn finding(page: &mut Page, finding: &Finding) {
         link_lines(page, at.min(first_root), link, label, &state, has_sibling);
     }
     if let Some(others) = &finding.must_end_too {
-        page.filled("  Enough   ", &enough(finding, others));
+        page.filled("  ", &enough(finding, others));
     }
     if finding.confidence == Confidence::Probable {
         page.filled(
@@ -36,10 +36,10 @@ pub fn finding(page: &mut Page, finding: &Finding) {
 
 /// Whether the end of the roots is enough, as far as was seen.
 fn enough(finding: &Finding, others: &[String]) -> String {
-    let gate = finding.gate.map_or("the gate", |gate| gate.as_str());
+    let what = finding.gate.map_or("finalizers", |gate| gate.noun());
     match others {
-        [] => format!("nothing else was seen to hold {gate}."),
-        others => format!("no: {} must end too before {gate} is met.", others.join(", ")),
+        [] => format!("Fixing this should release the pod's {what}: no other holder was found."),
+        others => format!("Not enough to release the pod's {what}: {} must end too.", others.join(", ")),
     }
 }
 
@@ -96,6 +96,9 @@ pub fn remedy(page: &mut Page, finding: &Finding, program: &str, detail: Detail)
     }
     if is_wide && !steps.is_empty() && !is_any_tested {
         page.filled("         ", "(No test of this project has executed these steps.)");
+    }
+    if let Some(note) = &finding.remedy.note {
+        page.filled("  Note   ", &format!("{note}."));
     }
     page.filled("  Don't  ", &format!("{}: {}", finding.remedy.dont, finding.remedy.breaks));
     page.line(&format!("  More   {program} causes {}", finding.cause.id));

@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(evidence.map(|one| one.says.as_str()), Some("/x"));
         let commands: Vec<&String> = finding.remedy.steps.iter().filter_map(|step| step.command.as_ref()).collect();
         for pid in 700..703 {
-            assert!(commands.iter().any(|command| command.contains(&format!("then kill {pid};"))), "{commands:?}");
+            assert!(commands.iter().any(|command| command.contains(&format!("&& kill {pid}\""))), "{commands:?}");
         }
         assert_eq!(finding.remedy.steps.iter().filter(|step| step.text.starts_with("When the holder")).count(), 1);
         seen.holders[0].holders.extend((800..840).map(|pid| holder(pid, CopyKind::Propagated)));
@@ -291,7 +291,7 @@ mod tests {
             steps
                 .iter()
                 .filter_map(|step| step.command.as_ref())
-                .any(|command| command.contains(&format!("kill {pid};")))
+                .any(|command| command.contains(&format!("&& kill {pid}\"")))
         };
         assert!(is_killed(700, "du"));
         for (pid, comm) in [(1, "du"), (66, "du"), (500, "systemd"), (500, "containerd"), (500, "k3s-server")] {

@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(report.node_findings[0].finding.cause.id, "KubeletStopped");
         assert_eq!(report.node_findings[0].pods.len(), 1);
         let steps = serde_json::to_string(&report.node_findings[0].finding.remedy.steps).unwrap();
-        assert!(steps.contains("kill -CONT 77") && steps.contains("= 4000 ]"), "{steps}");
+        assert!(steps.contains("kill -CONT 77") && steps.contains("4000 ' /proc/77/stat"), "{steps}");
         assert!(report.pods[0].findings.is_empty(), "{report:?}");
         assert_eq!(report.pods[0].verdict, findings::Verdict::Stuck);
         // What is not its fault stays.

@@ -154,7 +154,7 @@ fn gone_because(view: &PodView) -> String {
         Why::NotInApi if view.runs() => {
             let grace = findings::duration(view.container_grace_s());
             let when = match view.overdue_ms() {
-                Some(0..) => format!("its grace period of {grace} is over"),
+                Some(0..) => format!("its grace period of {grace} has ended"),
                 Some(_) => format!("it is within its grace period of {grace}"),
                 None => format!("since when is unknown, and its grace period is {grace}"),
             };

@@ -352,12 +352,9 @@ impl RootCause {
         let cause = self.draft.cause;
         let lost = self.lost.filter(|_| cause.danger.is_any_finalizer_by_hand() && general.dont == cause.danger.action);
         let breaks = lost.map_or(general.breaks.clone(), |lost| cause.danger.breaks_and_when(&format!("{lost}.")));
-        let mut steps = general.steps;
-        let decision = steps.first_mut().filter(|first| first.is_decision());
-        if let Some((first, words)) = decision.zip(self.goes_on.as_ref()) {
-            first.text.extend([": ", words]);
-        }
-        Remedy { steps, breaks, ..general }
+        let details = self.goes_on.as_ref().filter(|_| cause.resumes_deletion());
+        let note = general.note.map(|note| details.map_or(note.clone(), |details| format!("{note}: {details}")));
+        Remedy { note, breaks, ..general }
     }
 
     /// From the object to the root, without what stands for the object itself if the first takes its place.

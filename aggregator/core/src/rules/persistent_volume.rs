@@ -30,7 +30,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         diagnosis.words = format!("is not being deleted ({})", volume.status.phase);
         if volume.status.phase == "Released" && policy(volume) == "Retain" {
             diagnosis.note(format!(
-                "{target} is released and its reclaim policy is Retain: it stays until somebody deletes it, and its disk \
+                "{target} is released and its reclaim policy is Retain: it stays until it is deleted by hand, and its disk \
                  stays even then. Nothing is stuck."
             ));
         }

@@ -186,7 +186,7 @@ fn idle(lister: &Lister, target: &ObjectRef, attachment: &Attachment, diagnosis:
         .at_itself(target, words)
         .given(Circumstance::Controller(controller))
         .given(Circumstance::Driver(existence))
-        .probable("why it is not detached: no detachError and no Event has said so");
+        .probable("why it is not detached: neither a detachError nor an Event names the reason");
     let root = root.with_evidence(lease);
     diagnosis.causes.push(root);
 }

@@ -5,7 +5,6 @@ mod args;
 mod complete;
 mod query;
 mod run;
-mod ui;
 mod version;
 mod watch;
 

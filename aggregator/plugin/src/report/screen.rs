@@ -1,12 +1,12 @@
-//! The first screen: a block of at most six parts for each root cause, the oldest first, each part a line where the
-//! terminal is wide enough. It is read at night; the whole chain of one root is a question further on.
+//! The first screen: a block of at most seven parts for each root cause, the oldest first, each part a line where the
+//! terminal is wide enough. Of many roots it is a line for each, below their cause.
 
 use std::collections::BTreeSet;
 
 use aggregator_core::report::{ClusterReport, Held, Root};
 use aggregator_core::state::{ObjectRef, known};
 use findings::render::{Page, Style};
-use findings::{Confidence, Entity, Finding, Link, Verdict, clean, duration};
+use findings::{Cause, Confidence, Entity, Finding, Link, Verdict, clean, duration};
 
 use super::short_names::{short_name, some};
 use super::summary::{NotSeen, by_reason, summary};
@@ -16,18 +16,25 @@ use super::{normal, scanned};
 const MAX_NOTES: usize = 3;
 /// Words of a root that are shorter are shown with what leads to it.
 const MIN_STATE_CHARS: usize = 30;
+/// More roots have a line each.
+const MAX_BLOCKS: usize = 8;
 /// A part that needs more lines of the terminal ends with `…`: a server may quote a page.
 const MAX_LINES: usize = 4;
-/// Where the lines of a block begin to tell.
+/// The whole text of a step is in the tree.
+const MAX_FIX_LINES: usize = 2;
+/// Where the text of a block's lines begins.
 const LABEL_COLUMNS: usize = 8;
 
 /// Writes the first screen.
 pub fn screen(report: &ClusterReport, width: usize, style: Style) -> String {
     let mut page = Page::new(width, style);
     head(&mut page, report, width);
-    for root in &report.roots {
-        page.gap();
-        block(&mut page, root);
+    match report.roots.len() > MAX_BLOCKS {
+        true => lines_by_cause(&mut page, &report.roots),
+        false => report.roots.iter().for_each(|root| {
+            page.gap();
+            block(&mut page, root);
+        }),
     }
     let unexplained: Vec<&Held> = report.unexplained.iter().filter(|held| held.verdict > Verdict::Clear).collect();
     if let Some(first) = unexplained.first() {
@@ -66,17 +73,40 @@ fn head(page: &mut Page, report: &ClusterReport, width: usize) {
     }
 }
 
+/// Each cause once, in the order of its first root.
+fn lines_by_cause(page: &mut Page, roots: &[Root]) {
+    let mut by_cause: Vec<(&'static Cause, Vec<&Root>)> = Vec::new();
+    for root in roots {
+        let cause = root.finding.cause.0;
+        match by_cause.iter_mut().find(|(other, _)| other.id == cause.id) {
+            Some((_, same)) => same.push(root),
+            None => by_cause.push((cause, vec![root])),
+        }
+    }
+    for (cause, same) in by_cause {
+        page.gap();
+        page.filled("", &format!("{}: {}", page.style.bad(cause.id), cause.title));
+        for root in same {
+            let lead = format!("   {}  ", root.id);
+            page.filled(&lead, &format!("{}  {}  {}", page.style.strong(&place(root)), counted(root), age(root)));
+        }
+    }
+}
+
+fn age(root: &Root) -> String {
+    match root.verdict {
+        Verdict::Progressing => "for now".to_owned(),
+        Verdict::Clear => "not stuck".to_owned(),
+        Verdict::CannotTell | Verdict::Stuck => root.oldest().map_or(String::new(), duration),
+    }
+}
+
 fn block(page: &mut Page, root: &Root) {
     let style = page.style;
     let cause = root.finding.cause.id;
     let coloured = if root.verdict == Verdict::Stuck { style.bad(cause) } else { style.doubtful(cause) };
-    let age = match root.verdict {
-        Verdict::Progressing => "for now".to_owned(),
-        Verdict::Clear => "not stuck".to_owned(),
-        Verdict::CannotTell | Verdict::Stuck => root.oldest().map_or(String::new(), duration),
-    };
     let (id, place) = (root.id.to_string(), place(root));
-    let (what, much) = (format!("{coloured}  {}", style.strong(&place)), format!("{}  {age}", counted(root)));
+    let (what, much) = (format!("{coloured}  {}", style.strong(&place)), format!("{}  {}", counted(root), age(root)));
     let columns = id.len() + cause.len() + place.chars().count() + much.trim_end().chars().count();
     if columns + 6 <= page.width() {
         page.line(format!("{id}  {what}  {much}").trim_end());
@@ -97,17 +127,26 @@ fn block(page: &mut Page, root: &Root) {
     if names != [place] {
         part(page, "Holds", &some(&names));
     }
+    next(page, root);
+    part(page, "Never", &root.finding.remedy.dont);
+}
+
+/// What to type first, and the first step that changes anything.
+fn next(page: &mut Page, root: &Root) {
     let steps = &root.finding.remedy.steps;
-    if let Some(step) = steps.iter().find(|step| step.command.is_some()).or(steps.first()) {
+    let next = steps.iter().find(|step| step.command.is_some()).or(steps.first());
+    if let Some(step) = next {
         let node = root.node().filter(|_| step.on_the_node);
         let node = node.map_or(String::new(), |node| format!("on {}: ", clean(node, 253)));
         match &step.command {
             // Never cut: it is pasted.
-            Some(command) => page.line(&format!("   {:<LABEL_COLUMNS$}{node}{}", "Next", style.strong(command))),
+            Some(command) => page.line(&format!("   {:<LABEL_COLUMNS$}{node}{}", "Next", page.style.strong(command))),
             None => part(page, "Next", &format!("{node}{}", step.text)),
         }
     }
-    part(page, "Never", &root.finding.remedy.dont);
+    if let Some(fix) = steps.iter().find(|step| !step.is_check).filter(|fix| Some(*fix) != next) {
+        page.filled_at_most(MAX_FIX_LINES, &format!("   {:<LABEL_COLUMNS$}", "Fix"), &fix.text);
+    }
 }
 
 /// A cause, and what it is about on a node: another process is another explanation.

@@ -13,8 +13,7 @@ use super::{normal, scanned};
 
 /// How the reader calls this program.
 const PROGRAM: &str = "kubectl why-terminating";
-/// No object says who deleted it.
-const DELETED_BY: &str = "deleted it is not recorded in the object; the API server's audit log has it (verb delete)";
+const DELETED_BY: &str = "not recorded in the object (audit log: verb=delete)";
 /// More names are counted.
 const MAX_NAMES: usize = 12;
 
@@ -143,8 +142,8 @@ fn one_root(page: &mut Page, report: &ClusterReport, root: &Root, detail: Detail
         page.filled("  Also   ", &format!("{} more explanations", root.more_explanations));
     }
     let is_deleted = root.victims.iter().any(|victim| victim.held.overdue_seconds.is_some());
-    if is_deleted && matches!(report.subject, Subject::Object { .. }) {
-        page.filled("  Who    ", DELETED_BY);
+    if is_deleted && detail == Detail::Wide && matches!(report.subject, Subject::Object { .. }) {
+        page.filled("  Deleted by: ", DELETED_BY);
     }
 }
 
@@ -165,8 +164,7 @@ fn said_by(by: &ToldBy, finding: &Finding) -> String {
     let ago = duration(by.seconds_ago);
     let first =
         by.first_seen_seconds_ago.map_or(String::new(), |first| format!(", first seen {} ago", duration(first)));
-    let late =
-        if by.overdue { " It should have said it again since: it may be gone, and this may be old." } else { "" };
+    let late = if by.overdue { " It has not reported it again: it may be gone, and this may be outdated." } else { "" };
     let node = clean(&by.node, 253);
     let unverified = by
         .unverified
@@ -175,8 +173,9 @@ fn said_by(by: &ToldBy, finding: &Finding) -> String {
     let is_there = finding.remedy.steps.first().is_some_and(|step| step.on_the_node);
     let which = if is_there { "Run the steps" } else { "The first step runs here; run the others" };
     let steps = format!("{which} on {node} as root. All but the first rest on what its agent reported.");
-    let who = if by.unverified.is_some() { "An Event in the name of the agent" } else { "The agent" };
-    format!("{who} on {node} said so {ago} ago{first}.{late}{unverified} {steps}")
+    let who =
+        if by.unverified.is_some() { "Reported by an Event in the name of the agent" } else { "Reported by the agent" };
+    format!("{who} on {node} {ago} ago{first}.{late}{unverified} {steps}")
 }
 
 /// Objects that the same cause holds and the chain does not show.

@@ -216,12 +216,12 @@ fn a_budget_of_a_program_is_left_to_it() {
 
 /// kubernetes: pkg/registry/core/pod/storage/eviction.go, `checkAndDecrement`.
 #[test]
-fn a_budget_whose_pods_nobody_has_counted_allows_none_yet() {
+fn a_budget_without_a_computed_status_allows_none_yet() {
     let world = || cordoned(shop()).with(budget("web", 0, 0, 0, 0)).with(pod("web-0", "True", |_| {}));
     let looked = asked(world());
     assert_eq!(looked.causes(), ["DrainBudgetAllowsNone"], "{:#?}", looked.report);
     let told = looked.chain(0).concat();
-    assert!(told.contains("nobody has counted its pods yet") && !told.contains("never will"), "{told}");
+    assert!(told.contains("its status is not computed yet") && !told.contains("never will"), "{told}");
     let looked = asked(world().without_controller_manager());
     assert_eq!(looked.causes(), ["ControllerManagerSilent"], "{:#?}", looked.report);
     looked.assert_chain(
@@ -229,7 +229,7 @@ fn a_budget_whose_pods_nobody_has_counted_allows_none_yet() {
         &[
             "Node node-a: cordoned",
             "1 pod on it: not evicted",
-            "PodDisruptionBudget shop/web: allows 0 disruptions: nobody has counted its pods yet",
+            "PodDisruptionBudget shop/web: allows 0 disruptions: its status is not computed yet",
             "kube-controller-manager: has not renewed its Lease",
         ],
     );
@@ -246,7 +246,7 @@ fn a_budget_whose_pods_nobody_has_counted_allows_none_yet() {
     let looked = asked(world.without_controller_manager());
     assert_eq!(looked.causes(), ["ControllerManagerSilent"], "{:#?}", looked.report);
     let told = looked.chain(0).concat();
-    assert!(told.contains("allows 0 disruptions: nobody has counted its pods since it was changed"), "{told}");
+    assert!(told.contains("allows 0 disruptions: its status is not computed since it was changed"), "{told}");
 }
 
 /// A webhook is asked about the Eviction before any budget is (kubernetes: pkg/registry/core/pod/storage/eviction.go).

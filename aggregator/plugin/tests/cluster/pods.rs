@@ -205,7 +205,7 @@ fn a_kubelet_without_a_network_still_unmounts() {
 }
 
 #[test]
-fn nobody_is_sent_to_an_agent_where_none_can_run() {
+fn no_step_needs_an_agent_where_none_can_run() {
     for (key, value) in
         [("kubernetes.io/os", "windows"), ("type", "virtual-kubelet"), ("eks.amazonaws.com/compute-type", "fargate")]
     {
@@ -214,7 +214,11 @@ fn nobody_is_sent_to_an_agent_where_none_can_run() {
         let looked = look(world, everything());
         assert_eq!(looked.causes(), ["PodContainersNotStopped"]);
         assert!(!looked.commands().iter().any(|it| it.starts_with("why-terminating-agent")), "{:?}", looked.commands());
-        assert!(looked.report.notes.iter().any(|note| note.contains("no Linux machine")), "{:?}", looked.report.notes);
+        assert!(
+            looked.report.notes.iter().any(|note| note.contains("does not run Linux")),
+            "{:?}",
+            looked.report.notes
+        );
     }
 }
 

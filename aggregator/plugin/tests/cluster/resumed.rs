@@ -1,12 +1,12 @@
-//! A deletion that has stopped, because whoever finishes it does not work: what goes on when that works again.
+//! A deletion that has stopped, because its controller does not work: what continues when that works again.
 
 use aggregator_core::known_finalizers;
 use aggregator_core::report::Root;
 
 use crate::support::*;
 
-/// What is said before anything that lets a deletion go on.
-const DECIDE: &str = "Decide first whether it should go at all";
+/// What is noted below steps that let a deletion continue.
+const NOTE: &str = "The deletion cannot be undone";
 
 /// A custom object with this finalizer, and its controller.
 fn held(kind: &str, finalizer: &str, controller: Option<(i64, i64)>) -> Looked {
@@ -23,12 +23,12 @@ fn held(kind: &str, finalizer: &str, controller: Option<(i64, i64)>) -> Looked {
     look(world, object(&kind.to_lowercase(), "shop", "main"))
 }
 
-fn steps(root: &Root) -> Vec<&str> {
-    root.finding.remedy.steps.iter().map(|step| step.text.as_str()).collect()
+fn note(root: &Root) -> &str {
+    root.finding.remedy.note.as_deref().unwrap_or_default()
 }
 
 /// Rook, "Restoring CRDs After Deletion": a CephCluster in use that was deleted by mistake can be made again, as long as
-/// nobody lets its deletion go on.
+/// its deletion does not continue.
 #[test]
 fn a_ceph_cluster_that_was_deleted_by_mistake() {
     let world = |replicas, ready| {
@@ -45,9 +45,9 @@ fn a_ceph_cluster_that_was_deleted_by_mistake() {
         let looked = look(world(replicas, ready), object("cephcluster", "rook-ceph", "main"));
         assert_eq!(looked.causes(), [expected], "{:#?}", looked.report);
         let root = &looked.report.roots[0];
-        let first = steps(root)[0];
-        for says in [DECIDE, "its disks are wiped if its cleanupPolicy says so", "Restoring CRDs After Deletion"] {
-            assert!(first.contains(says), "{expected}: {first}");
+        let noted = note(root);
+        for says in [NOTE, "its disks are wiped if its cleanupPolicy says so", "Restoring CRDs After Deletion"] {
+            assert!(noted.contains(says), "{expected}: {noted}");
         }
         let breaks = &root.finding.remedy.breaks;
         assert!(breaks.contains("deletes all that the CephCluster owns"), "{breaks}");
@@ -56,7 +56,7 @@ fn a_ceph_cluster_that_was_deleted_by_mistake() {
     }
 }
 
-/// Whatever a finalizer is known for: before its controller is brought back it is told what that will do.
+/// Where the controller of a known finalizer is brought back, the answer notes what that will do.
 #[test]
 fn what_goes_on_is_told_of_every_known_finalizer() {
     // These have a decision of their own, or little goes on: they wait for the last user of the object, or remove a record.
@@ -75,10 +75,10 @@ fn what_goes_on_is_told_of_every_known_finalizer() {
         for controller in [None, Some((0, 0)), Some((1, 0)), Some((1, 1))] {
             let looked = held(kind, finalizer, controller);
             let root = &looked.report.roots[0];
-            let first = steps(root)[0];
+            let noted = note(root);
             let id = root.finding.cause.id;
-            let is_told = first.starts_with(DECIDE) && first.contains(known.when);
-            assert!(is_told || own.contains(&id) || known.is_empty, "{finalizer} with {controller:?}: {id}: {first}");
+            let is_noted = noted.starts_with(NOTE) && noted.contains(known.when);
+            assert!(is_noted || own.contains(&id) || known.is_empty, "{finalizer} with {controller:?}: {id}: {noted}");
         }
     }
 }
@@ -87,6 +87,6 @@ fn what_goes_on_is_told_of_every_known_finalizer() {
 fn what_goes_on_of_an_unknown_finalizer_may_be_anything() {
     for controller in [None, Some((0, 0)), Some((1, 0)), Some((1, 1))] {
         let looked = held("Store", "stores.data.example.com/cleanup", controller);
-        assert!(steps(&looked.report.roots[0])[0].starts_with(DECIDE), "{:#?}", looked.report);
+        assert!(note(&looked.report.roots[0]).starts_with(NOTE), "{:#?}", looked.report);
     }
 }

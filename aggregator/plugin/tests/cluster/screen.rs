@@ -133,8 +133,9 @@ fn the_oldest_root_is_first_and_each_has_its_proof() {
     assert!(first[0].contains("widget/w2 in old  1 widget, 1 ns  2h"), "{text}");
     assert!(first[1].contains("two.io/x") && second[1].contains("one.io/x"), "{text}");
     // What of the proof is missing has a line of its own.
-    assert!(first[3].starts_with("   Unseen  that nobody else removes it"), "{text}");
-    assert_eq!((first[4].as_str(), first.len()), ("   Holds   ns/old", 8), "{text}");
+    assert!(first[3].starts_with("   Unseen  that no other controller removes it"), "{text}");
+    assert_eq!((first[4].as_str(), first.len()), ("   Holds   ns/old", 10), "{text}");
+    assert!(first[6].starts_with("   Fix     If it should go, and its controller was uninstalled: install"), "{text}");
 }
 
 #[test]
@@ -171,7 +172,9 @@ fn the_time_of_the_deletion_stands_beside_its_age() {
     let looked = look(world, object("pod", "shop", "web-0"));
     let text = tree(&looked.report, Detail::Short, 100, Style::Plain);
     assert!(text.contains(&format!("Stuck for 10m (deletionTimestamp {day} ")), "{text}");
-    assert!(text.contains("is not recorded in the object; the API server's audit log has it"), "{text}");
+    assert!(!text.contains("Deleted by"), "{text}");
+    let wide = tree(&looked.report, Detail::Wide, 100, Style::Plain);
+    assert!(wide.contains("Deleted by: not recorded in the object (audit log: verb=delete)"), "{wide}");
 }
 
 #[test]

@@ -229,7 +229,8 @@ fn a_machine_does_not_run_on_anybodys_word() {
     assert!(looked.causes().contains(&"NodeShutDown"), "{:#?}", looked.report);
     let said = notes(&looked);
     assert!(
-        said.contains("if that was its agent (whoever may write Events") && said.contains("See whether it is off"),
+        said.contains("if that was its agent (any account that can create Events")
+            && said.contains("See whether it is off"),
         "{said}"
     );
 }

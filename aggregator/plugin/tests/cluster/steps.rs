@@ -328,7 +328,7 @@ fn argo_cd_is_restored_only_where_it_does_not_run() {
         look(world, object("application", "argocd", "shop"))
     };
     let runs = application(1);
-    assert!(has(&runs, "repair what Argo CD's log names") && !has(&runs, "restore Argo CD"), "{:#?}", texts(&runs));
+    assert!(has(&runs, "Repair what Argo CD's log names") && !has(&runs, "Restore Argo CD"), "{:#?}", texts(&runs));
     let is_down = application(0);
-    assert!(has(&is_down, "restore Argo CD") && !has(&is_down, "log names"), "{:#?}", texts(&is_down));
+    assert!(has(&is_down, "Restore Argo CD") && !has(&is_down, "log names"), "{:#?}", texts(&is_down));
 }

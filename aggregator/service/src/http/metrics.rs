@@ -242,7 +242,7 @@ fn agents(all: &mut Registry, published: &Published) {
     let findings = [("fresh", fresh), ("late", late)].map(|(state, sum)| (StateLabel { state }, i64::from(sum)));
     gauge(all, "agent_findings", "Findings of agents, and those that should have been renewed", findings);
     let silent: BTreeSet<&str> = all_roots(published).filter_map(|root| root.look_on.as_deref()).collect();
-    let help = "Nodes that hold something of which no agent has told anything";
+    let help = "Nodes that hold something and have no finding of an agent";
     gauge(all, "nodes_without_agent", help, one(silent.len() as u64));
 }
 

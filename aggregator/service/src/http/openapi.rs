@@ -89,12 +89,12 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
         "304": said("The caller has it already (If-None-Match)"),
     });
     if !route.is_open {
-        responses["401"] = said("The token is nobody's");
+        responses["401"] = said("The token is invalid or expired");
         responses["429"] = said("Too many requests; Retry-After says when to come again");
         responses["503"] = said("Nothing has been judged yet, or the API server does not say what the caller may see");
     }
     if route.path.contains('{') {
-        responses["404"] = said("There is no such thing, or the caller may not see it");
+        responses["404"] = said("Not found, or the caller has no permission to see it");
     }
     let mut operation = json!({"summary": route.summary, "parameters": parameters, "responses": responses});
     if route.is_open {

@@ -62,7 +62,7 @@ pub async fn serve(settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow
     let (stop, stopped) = oneshot::channel();
     tasks.spawn_blocking(move || {
         if let Err(error) = watches.hear(stopped) {
-            tracing::error!(error = format!("{error:#}"), "nobody hears watches any more");
+            tracing::error!(error = format!("{error:#}"), "no receiver is left for watches");
         }
     });
     if let Some(file) = settings.incidents.clone() {

@@ -299,7 +299,7 @@ async fn stream(client: &Client, question: &Question, bounds: Bounds) -> Result<
             }
         }
     }
-    Err(Fault::new(FaultKind::Failed, "the stream ended before all was told"))
+    Err(Fault::new(FaultKind::Failed, "the stream ended before it was complete"))
 }
 
 /// Lists what there is. The version is of before the list: what happened in between is heard twice, not missed.

@@ -1,9 +1,9 @@
 //! Admission policies: those that refuse whatever their expressions say, and those that may refuse.
 
-use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, step};
+use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, check, step};
 
 const READ_BINDING: Advice =
-    step("Read the binding, and the policy that it names").run("kubectl get {configuration} -o yaml").typed();
+    check("Read the binding, and the policy that it names").run("kubectl get {configuration} -o yaml").typed();
 
 const WITHOUT_POLICY: Danger =
     Danger::new("Deleting the policy or its binding", "It no longer protects anything in the cluster.");
@@ -44,7 +44,7 @@ causes! {
         .proof("The policy's rules and selectors, and those of its binding, match the request; the binding denies; and \
             whether it refuses is not known: its expressions are not evaluated here, so it is probable.")
         .safe(&[
-            step("Try an update without changing anything: a policy that refuses it is named")
+            check("Try an update without changing anything: a policy that refuses it is named")
                 .run("kubectl annotate {type} {name} -n {namespace} why-terminating=try --dry-run=server").if_known(),
             READ_BINDING,
             step("If it refuses: add a matchCondition that lets objects with a deletion timestamp pass, or exclude the \
@@ -63,7 +63,7 @@ causes! {
         .meaning("A policy bound to this kind of object refuses its deletion. Its message says why.")
         .proof("The namespace's NamespaceDeletionContentFailure holds: ValidatingAdmissionPolicy … denied request.")
         .safe(&[
-            step("Read the policy and its binding")
+            check("Read the policy and its binding")
                 .run("kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings -o yaml").typed(),
             step("Satisfy the policy, or exclude this namespace in the binding's matchResources"),
         ])

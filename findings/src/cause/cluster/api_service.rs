@@ -1,12 +1,12 @@
 //! Why an aggregated API is not served.
 
 use crate::cause::cluster::shared::{CONTENT_BY_HAND, EMPTY_THE_NAMESPACE};
-use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, step};
+use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, check, step};
 
 const READ_APISERVICE: Advice =
-    step("Read what the API server says about it").run("kubectl get apiservice {apiservice} -o yaml").typed();
+    check("Read what the API server says about it").run("kubectl get apiservice {apiservice} -o yaml").typed();
 
-const GOES_BY_ITSELF: Advice = step(
+const GOES_BY_ITSELF: Advice = check(
     "Then wait: the namespace controller tries again within a minute, and the namespaces are deleted automatically",
 );
 
@@ -43,7 +43,7 @@ causes! {
         .proof("The APIService has Available=False with reason MissingEndpoints or EndpointsNotFound, and no \
             EndpointSlice of its Service has a ready address.")
         .safe(&[
-            step("See which pods should serve it and why none is ready")
+            check("See which pods should serve it and why none is ready")
                 .run("kubectl -n {namespace} get endpointslices,deployments,pods -o wide").typed(),
             step("Start {workload} again, if it was scaled to zero")
                 .run("kubectl -n {namespace} scale {workload} --replicas=1").if_known(),
@@ -54,7 +54,7 @@ causes! {
         .danger(Danger::new(
             "kubectl delete apiservice, or emptying spec.finalizers of the namespaces",
             "Without the APIService whatever uses that API fails (for metrics.k8s.io: autoscaling and kubectl top). \
-                Emptied finalizers leave the namespaces' objects in etcd, where nobody can remove them.",
+                Emptied finalizers leave the namespaces' objects in etcd, where no client can remove them.",
         ))
         .sources(&["kubernetes#60807", "kubernetes#77086"])
         .event_reason("ApiServiceWithoutEndpoints")
@@ -69,7 +69,7 @@ causes! {
         .proof("The APIService has Available=False with reason ServicePortError.")
         .safe(&[
             READ_APISERVICE,
-            step("Compare with the ports of the Service, and correct whichever is wrong")
+            check("Compare with the ports of the Service, and correct whichever is wrong")
                 .run("kubectl -n {namespace} get service {service_name} -o yaml").typed(),
             GOES_BY_ITSELF,
         ])
@@ -93,7 +93,7 @@ causes! {
             READ_APISERVICE,
             step("If the message has a time-out and no \"dial\", see first whether the pod is too slow: its processor \
                 limit, its restarts, its log"),
-            step("See whether other pods of node {node} are out of reach too: only this port means a firewall or \
+            check("See whether other pods of node {node} are out of reach too: only this port means a firewall or \
                 security group between control plane and nodes, all of the node means its route or tunnel, pods of \
                 every node means the way out of the control plane")
                 .run("kubectl get apiservices,endpointslices -A -o wide").typed().if_known(),
@@ -122,10 +122,10 @@ causes! {
             FailedToCreateRoute of the route controller, which has the cloud's words. Without the condition the route is \
             an inference, so it is probable.")
         .safe(&[
-            step("Look for the route of {pod_cidr} to node {node} in the cloud's route table").if_known(),
-            step("Read the cloud controller manager's log: the route controller cannot repair what its cloud \
+            check("Read the cloud controller manager's log: the route controller cannot repair what its cloud \
                 permissions do not let it read or write")
                 .run("kubectl -n kube-system logs -l k8s-app=cloud-controller-manager --tail=200"),
+            check("Look for the route of {pod_cidr} to node {node} in the cloud's route table").if_known(),
             step("Restore the permissions or the route; the namespaces are then deleted automatically"),
         ])
         .danger(Danger::new(
@@ -146,9 +146,9 @@ causes! {
         .proof("The APIService has Available=False and its message holds: bad status from … 401 or 403.")
         .safe(&[
             READ_APISERVICE,
-            step("See whether the trust is published: requestheader-client-ca-file must be among the keys")
+            check("See whether the trust is published: requestheader-client-ca-file must be among the keys")
                 .run("kubectl -n kube-system get configmap extension-apiserver-authentication -o yaml").typed(),
-            step("See whether its ServiceAccount may read that: a RoleBinding to \
+            check("See whether its ServiceAccount may read that: a RoleBinding to \
                 extension-apiserver-authentication-reader in kube-system")
                 .run("kubectl -n kube-system get rolebindings -o wide").typed(),
             GOES_BY_ITSELF,
@@ -204,7 +204,7 @@ causes! {
         .proof("Discovery gives the version as stale, or the namespace's NamespaceDeletionDiscoveryFailure names it, \
             and no APIService of it is unavailable.")
         .safe(&[
-            step("Ask for the group yourself and read the answer")
+            check("Ask for the group yourself and read the answer")
                 .run("kubectl get --raw /apis/{group_version}").typed(),
             step("Repair the discovery of the extension server behind it (it must answer /apis as well)"),
             GOES_BY_ITSELF,
@@ -224,10 +224,10 @@ causes! {
             Service. Which of the two servers wrote the message is inferred, so where only the object itself says it, it is \
             probable.")
         .safe(&[
-            step("Read which Service answers for the group").run("kubectl get apiservice {apiservice} -o yaml").typed(),
-            step("See whether its account may ask kube-apiserver: a ClusterRoleBinding to system:auth-delegator")
+            check("Read which Service answers for the group").run("kubectl get apiservice {apiservice} -o yaml").typed(),
+            check("See whether its account may ask kube-apiserver: a ClusterRoleBinding to system:auth-delegator")
                 .run("kubectl get clusterrolebindings -o wide").typed(),
-            step("Compare with the role, which must grant delete, deletecollection, get, list and watch on everything")
+            check("Compare with the role, which must grant delete, deletecollection, get, list and watch on everything")
                 .run("kubectl get clusterrole system:controller:namespace-controller -o yaml").typed(),
             step("Repair the extension server's authorization; the namespace controller tries again within a minute"),
         ])

@@ -2,7 +2,7 @@
 
 use super::pod::{ASK_THE_AGENT, CHECK_ONCE};
 use super::shared::DELETE_DEBUG_POD;
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
+use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
 
 causes! {
     /// The node of a completed pod still has its volume mounted.
@@ -16,7 +16,7 @@ causes! {
             status.volumesInUse of its Node lists the volume of a claim of the pod, no other pod on that node uses the \
             claim, and the Node is Ready.")
         .safe(&[
-            step("Its status.volumesInUse lists what it still has mounted").run("kubectl get node {node} -o yaml").typed(),
+            check("Its status.volumesInUse lists what it still has mounted").run("kubectl get node {node} -o yaml").typed(),
             ASK_THE_AGENT,
             CHECK_ONCE,
             DELETE_DEBUG_POD,

@@ -1,7 +1,7 @@
 //! Whether the controllers act at all.
 
 use crate::cause::cluster::shared::{CONTENT_BY_HAND, KUBELET_JOURNAL};
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
+use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
 
 causes! {
     /// The controller manager does not renew its Lease.
@@ -9,13 +9,13 @@ causes! {
         .holds_from_the_start()
         .title("The controller manager does not run")
         .meaning("kube-controller-manager holds the namespace, volume protection, garbage, pod clean-up and node \
-            lifecycle controllers. It has not renewed its Lease, so nobody acts on deletions; nothing is wrong with \
+            lifecycle controllers. It has not renewed its Lease, so nothing acts on deletions; nothing is wrong with \
             what is being deleted.")
         .proof("The Lease kube-system/kube-controller-manager is older than twice its duration, and \
             kube-controller-manager has written no status of a Namespace or Node since (managedFields). A Lease older \
             than a day may be left from a time with leader election, so it is probable.")
         .safe(&[
-            step("See who held it and since when it is silent")
+            check("See who held it and since when it is silent")
                 .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),
             step("Start kube-controller-manager on a control plane machine; its log says why it ended"),
         ])
@@ -31,13 +31,13 @@ causes! {
         .meaning("No node renews its Lease, mostly the controllers do not either, and the API server answers: that so \
             many machines fail at once is unlikely. The kubelets cannot reach the API server (its address, its load \
             balancer, its certificate), the API server asks with a clock that is wrong, or its storage was set back to \
-            an older state. Silent nodes and deletions that nobody finishes all follow from that.")
+            an older state. Silent nodes and unfinished deletions all follow from that.")
         .proof("There are at least two Leases in kube-node-lease, and every one is older than twice its duration by the \
-            time of whoever asks. Which of the reasons it is cannot be told from here.")
+            clock of this program. The API does not show which of the reasons it is.")
         .safe(&[
-            step("Compare the times: of the API server, of the nodes, and of the last renewals")
+            check("Compare the times: of the API server, of the nodes, and of the last renewals")
                 .run("kubectl -n kube-node-lease get leases -o yaml").typed(),
-            step("On any node, read why its kubelet does not reach the API server (refused, no route, certificate); that \
+            check("On any node, read why its kubelet does not reach the API server (refused, no route, certificate); that \
                 of RKE2 writes /var/lib/rancher/rke2/agent/logs/kubelet.log")
                 .run(KUBELET_JOURNAL),
             step("Repair that way; the kubelets and controllers then continue automatically"),
@@ -60,7 +60,7 @@ causes! {
         .safe(&[
             step("Compact and defragment etcd, then disarm the alarm; do one member after the other")
                 .run("etcdctl alarm list"),
-            step("Find what filled it (events, a controller that writes without end)"),
+            check("Find what filled it (events, a controller that writes without end)"),
         ])
         .danger(CONTENT_BY_HAND)
         .sources(&["reference: etcd with a small quota"])
@@ -74,7 +74,7 @@ causes! {
             fails, and controllers lose their Leases.")
         .proof("An answer or a condition holds etcdserver: request timed out, or context deadline exceeded from etcd.")
         .safe(&[
-            step("Look at etcd: its leader, the latency of its disk, its members")
+            check("Look at etcd: its leader, the latency of its disk, its members")
                 .run("kubectl get --raw '/readyz/etcd'"),
             step("Repair etcd; the deletions then continue automatically"),
         ])
@@ -91,7 +91,7 @@ causes! {
         .proof("NamespaceDeletionContentFailure holds: is forbidden: User \
             \"system:serviceaccount:kube-system:namespace-controller\" cannot ….")
         .safe(&[
-            step("Read the role; it must grant delete, deletecollection, get, list and watch on everything")
+            check("Read the role; it must grant delete, deletecollection, get, list and watch on everything")
                 .run("kubectl get clusterrole system:controller:namespace-controller -o yaml").typed(),
             step("Restore it: restarting kube-apiserver writes the default roles again"),
         ])
@@ -107,7 +107,7 @@ causes! {
             full. Deletions continue when the level has room again.")
         .proof("NamespaceDeletionContentFailure holds: the server has received too many requests.")
         .safe(&[
-            step("See which level is full and who fills it")
+            check("See which level is full and who fills it")
                 .run("kubectl get --raw /debug/api_priority_and_fairness/dump_priority_levels"),
             step("Slow down the client that fills it"),
         ])

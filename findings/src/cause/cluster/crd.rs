@@ -1,7 +1,7 @@
 //! CustomResourceDefinitions: their own deletion, and the conversion of their objects.
 
 use crate::cause::cluster::shared::FINALIZE;
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
+use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
 
 causes! {
     /// A conversion webhook cannot be called.
@@ -16,7 +16,7 @@ causes! {
             it is probable), and the Service does not exist or has no ready endpoint; or \
             the namespace's condition says: conversion webhook … failed.")
         .safe(&[
-            step("See which versions are stored and who converts").run("kubectl get crd {crd} -o yaml").typed()
+            check("See which versions are stored and who converts").run("kubectl get crd {crd} -o yaml").typed()
                 .if_known(),
             step("Restore the operator that serves the conversion, Service {service}").if_known(),
             step("The deletion then continues within a minute"),
@@ -40,7 +40,7 @@ causes! {
         .proof("The CRD converts by webhook and has more than one version, and the latest notAfter of the webhook's caBundle lies in the past. \
             Whether the certificate that the webhook itself shows is valid cannot be seen: it is in a Secret.")
         .safe(&[
-            step("See who converts, and who writes the bundle (cert-manager's cainjector, an operator, a Helm hook)")
+            check("See who converts, and who writes the bundle (cert-manager's cainjector, an operator, a Helm hook)")
                 .run("kubectl get crd {crd} -o yaml").typed(),
             step("Have the certificate and the caBundle renewed together; what waits is then deleted automatically"),
         ])
@@ -62,7 +62,7 @@ causes! {
         .proof("status.storedVersions of the CRD names a version that spec.versions does not have, or an error says: \
             request to convert CR from an invalid group/version.")
         .safe(&[
-            step("See which versions are stored and which are defined").run("kubectl get crd {crd} -o yaml").typed()
+            check("See which versions are stored and which are defined").run("kubectl get crd {crd} -o yaml").typed()
                 .if_known(),
             step("Put the missing version back into the CRD (served: false is enough)").run("kubectl edit crd {crd}")
                 .if_known(),
@@ -81,7 +81,7 @@ causes! {
         .proof("The CRD has the finalizer customresourcecleanup.apiextensions.k8s.io and Terminating=True, and its \
             instances cannot be listed by us, or are not being deleted.")
         .safe(&[
-            step("List the instances").run("kubectl get {crd} -A").typed(),
+            check("List the instances").run("kubectl get {crd} -A").typed(),
             step("Let what holds each of them finish (its finalizers), not the CRD"),
         ])
         .danger(Danger::new(

@@ -1,7 +1,7 @@
 //! Objects that wait for each other and for nothing else.
 
 use crate::cause::cluster::shared::BY_HAND;
-use crate::cause::entry::{Cause, ClusterArea, Proven, step};
+use crate::cause::entry::{Cause, ClusterArea, Proven, check, step};
 
 causes! {
     /// Objects that wait for each other.
@@ -11,9 +11,9 @@ causes! {
             first.")
         .proof("Following what each object waits for leads back to the first, and no other cause was found on the way.")
         .safe(&[
+            check("Read the owners and finalizers of the first one").run("kubectl get {type} {name} -n {namespace} -o yaml").typed(),
             step("Find out which of them may be deleted first, and remove what makes it wait: an owner reference, or a \
                 finalizer whose work is done"),
-            step("Look at the owners of the first one").run("kubectl get {type} {name} -n {namespace} -o yaml").typed(),
         ])
         .danger(BY_HAND)
         .sources(&["reference: cycles of foreground deletion"])

@@ -10,7 +10,7 @@ pub use ineffective_removal::*;
 pub use registry::*;
 pub use third_party::*;
 
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
+use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check};
 
 causes! {
     /// The garbage collector has not orphaned the dependents yet.
@@ -20,9 +20,9 @@ causes! {
             reference from every dependent, then the finalizer from the object. It has not come that far.")
         .proof("orphan is among its finalizers.")
         .safe(&[
-            step("See whether the controller manager runs")
+            check("See whether the controller manager runs")
                 .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),
-            step("Read its log; garbagecollector names the dependent it cannot change"),
+            check("Read its log; garbagecollector names the dependent it cannot change"),
         ])
         .danger(Danger::new(
             "Removing orphan",

@@ -1,6 +1,6 @@
 //! What keeps the garbage collector from its work.
 
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
+use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
 
 causes! {
     /// The API of an owner does not answer.
@@ -12,7 +12,7 @@ causes! {
         .proof("An owner reference of the dependent names a group that discovery has no answer for, and the dependent is \
             not being deleted.")
         .safe(&[
-            step("See why the API does not answer").run("kubectl get apiservice {apiservice} -o yaml").typed(),
+            check("See why the API does not answer").run("kubectl get apiservice {apiservice} -o yaml").typed(),
             step("If its add-on should be there, bring it back: the garbage collector then goes on"),
             step("If it was removed for good: remove that one entry from the dependent's ownerReferences. To delete the \
                 APIService is not enough, because the kind of every owner must be served")
@@ -36,7 +36,7 @@ causes! {
             neighbouring role system:controller:namespace-controller is there. Another authorizer may let it, so it is \
             probable.")
         .safe(&[
-            step("Check its role and binding").run("kubectl get clusterrole,clusterrolebinding \
+            check("Check its role and binding").run("kubectl get clusterrole,clusterrolebinding \
                 system:controller:generic-garbage-collector --ignore-not-found -o yaml"),
             step("Restore them: restarting kube-apiserver writes the default roles and bindings again, unless they have the \
                 annotation rbac.authorization.kubernetes.io/autoupdate: false"),

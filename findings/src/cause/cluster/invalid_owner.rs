@@ -2,7 +2,7 @@
 //! served. The one deletes an object, the other keeps it, and both look like a deletion that went
 //! wrong; an owner that waits for what is kept is held by it.
 
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
+use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
 
 causes! {
     /// The owner is in another namespace.
@@ -14,7 +14,7 @@ causes! {
             OwnerRefInvalidNamespace about the object, or an object with the owner's uid is in another namespace. The \
             same name alone is no proof: names repeat from namespace to namespace.")
         .safe(&[
-            step("See the Events of the garbage collector")
+            check("See the Events of the garbage collector")
                 .run("kubectl get events -n {namespace} --field-selector reason=OwnerRefInvalidNamespace").typed(),
             step("Change the creator of the object: leave that owner reference out"),
         ])
@@ -33,7 +33,7 @@ causes! {
         .proof("An owner reference whose apiVersion and kind discovery does not have, although every API of that group \
             answers, or a namespaced owner of a cluster-wide object; and no deletion timestamp.")
         .safe(&[
-            step("Look at the owner references of the object")
+            check("Look at the owner references of the object")
                 .run("kubectl get {type} {name} -n {namespace} -o yaml").typed().if_known(),
             step("Remove the reference, if the object is needed; otherwise delete the object itself"),
         ])

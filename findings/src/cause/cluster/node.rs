@@ -5,14 +5,14 @@ pub(super) mod drain;
 pub use drain::*;
 
 use crate::cause::cluster::shared::{FORCE, KUBELET_JOURNAL};
-use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, step};
+use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, check, step};
 use crate::cause::{
     KUBELET_NOT_RUNNING, KUBELET_STOPPED, KUBELET_SYNC_LOOP_HUNG, NETWORK_NOT_READY, PLEG_STALLED,
     RUNTIME_NOT_REACHABLE, RUNTIME_NOT_RESPONDING,
 };
 
 pub(super) const SEE_NODE: Advice =
-    step("Look at the node's conditions and taints").run("kubectl describe node {node}").typed();
+    check("Look at the node's conditions and taints").run("kubectl describe node {node}").typed();
 
 causes! {
     /// The node does not talk to the API server.
@@ -25,7 +25,7 @@ causes! {
         .proof("Ready is Unknown, or the node has the taint node.kubernetes.io/unreachable.")
         .safe(&[
             SEE_NODE,
-            step("Find out which it is: the machine's console or the cloud's state shows whether it is down or cut \
+            check("Find out which it is: the machine's console or the cloud's state shows whether it is down or cut \
                 off"),
             step("Bring the node back: its kubelet finishes the deletions by itself, and local data survives"),
             step("Only when the machine is confirmed off: declare it out of service; its pods are deleted within 20 \
@@ -55,10 +55,10 @@ causes! {
             probable.")
         .safe(&[
             SEE_NODE,
-            step("On the node, see why the kubelet ended or whom it cannot reach (expired certificate, full disk, a \
+            check("On the node, see why the kubelet ended or whom it cannot reach (expired certificate, full disk, a \
                 hanging mount); that of RKE2 writes /var/lib/rancher/rke2/agent/logs/kubelet.log")
                 .run(KUBELET_JOURNAL),
-            step("On the node, ask which process or mount it hangs in").run("why-terminating-agent check").on_the_node(),
+            check("On the node, ask which process or mount it hangs in").run("why-terminating-agent check").on_the_node(),
             step("Start the kubelet again: running containers are not touched, and it finishes the deletions by \
                 itself"),
         ])
@@ -109,7 +109,7 @@ causes! {
         .proof("Ready is Unknown with reason NodeStatusNeverUpdated.")
         .safe(&[
             SEE_NODE,
-            step("See whether a machine has this name; if so, start its kubelet"),
+            check("See whether a machine has this name; if so, start its kubelet"),
             step("If no machine has it, delete the Node: its pods are removed within a minute")
                 .run("kubectl delete node {node}"),
         ])
@@ -129,7 +129,7 @@ causes! {
         .safe(&[
             SEE_NODE,
             step("Repair what the message names: restart the runtime, restore the network plugin"),
-            step("On the node, ask which process or mount keeps the runtime busy").run("why-terminating-agent check").on_the_node(),
+            check("On the node, ask which process or mount keeps the runtime busy").run("why-terminating-agent check").on_the_node(),
         ])
         .danger(FORCE)
         .sources(&["kubernetes#45419"])
@@ -157,7 +157,7 @@ causes! {
             SEE_NODE,
             step("If the node is back, remove the taint: its kubelet finishes the deletions")
                 .run("kubectl taint node {node} node.kubernetes.io/out-of-service-"),
-            step("If it is off, see whether the controller manager runs")
+            check("If it is off, see whether the controller manager runs")
                 .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),
         ])
         .danger(FORCE)

@@ -1,6 +1,6 @@
 //! Objects of any other kind: only finalizers hold them.
 
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
+use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
 
 causes! {
     /// Objects whose namespace does not exist.
@@ -10,7 +10,7 @@ causes! {
             every change of them is refused because their namespace does not exist.")
         .proof("The object is listed, and its namespace is not found (404).")
         .safe(&[
-            step("See what is left of it").run("kubectl -n {namespace} get {type}").typed(),
+            check("See what is left of it").run("kubectl -n {namespace} get {type}").typed(),
             step("Make the namespace again").run("kubectl create namespace {namespace}"),
             step("Then delete it in the normal way; what holds its objects shows then"),
         ])

@@ -1,6 +1,6 @@
 //! Owners: a foreground deletion waits for what the object owns.
 
-use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, step};
+use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, check, step};
 
 const RESTART: Advice = step(
     "If it runs, restart it: the garbage collector then lists everything again. Of a managed control plane ask its support",
@@ -16,10 +16,10 @@ causes! {
             deleted, the controller manager's Lease has not run out, and no webhook that cannot be called is asked about \
             that deletion, or, of one that has another owner, about its update.")
         .safe(&[
-            step("See whether the controller manager, which holds the garbage collector, runs")
+            check("See whether the controller manager, which holds the garbage collector, runs")
                 .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),
             RESTART,
-            step("See who else owns each dependent (metadata.ownerReferences)"),
+            check("See who else owns each dependent (metadata.ownerReferences)"),
             step("If another owner is there: remove this one from its ownerReferences, and leave the object"),
             step("If nothing else owns it or needs it: delete it"),
         ])
@@ -41,11 +41,11 @@ causes! {
             and the controller manager's Lease is fresh. Secrets and other namespaces are not looked at, so it is \
             probable; where a kind of the owner's namespace may not be listed, it is not said.")
         .safe(&[
-            step("See which CRDs convert by a webhook, and whether its Service is there")
+            check("See which CRDs convert by a webhook, and whether its Service is there")
                 .run("kubectl get crd -o custom-columns=NAME:.metadata.name,CONVERSION:.spec.conversion.strategy,\
                     NAMESPACE:.spec.conversion.webhook.clientConfig.service.namespace,\
                     SERVICE:.spec.conversion.webhook.clientConfig.service.name").typed(),
-            step("Read the controller manager's log; garbagecollector names what it cannot list"),
+            check("Read the controller manager's log; garbagecollector names what it cannot list"),
             RESTART,
         ])
         .danger(Danger::new("Removing foregroundDeletion", "What could not be listed stays behind without an owner."))

@@ -1,7 +1,7 @@
 //! Why a PersistentVolume does not go.
 
 use crate::cause::cluster::shared::{NOT_READY, READY, UNKNOWN};
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
+use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
 
 causes! {
     /// The volume is bound to a claim that nobody deletes.
@@ -12,7 +12,7 @@ causes! {
             follows.")
         .proof("The volume's phase is Bound, and the claim it names exists and has no deletion timestamp.")
         .safe(&[
-            step("See who uses the claim").run("kubectl -n {namespace} describe persistentvolumeclaim {name}").typed(),
+            check("See who uses the claim").run("kubectl -n {namespace} describe persistentvolumeclaim {name}").typed(),
             step("Delete the claim, if it is not needed; it then shows what uses it")
                 .run("kubectl -n {namespace} delete persistentvolumeclaim {name}"),
             step("If the claim should stay: the volume's deletion cannot be taken back, so save its data first"),
@@ -34,7 +34,7 @@ causes! {
             Delete, and an Event VolumeFailedDelete or the volume's status says why. Without these words it is probable; the Lease of \
             the driver's csi-provisioner, where it has one, shows whether it runs.")
         .safe(&[
-            step("Read the volume's Events (VolumeFailedDelete)").run("kubectl describe persistentvolume {pv}").typed(),
+            check("Read the volume's Events (VolumeFailedDelete)").run("kubectl describe persistentvolume {pv}").typed(),
             step("Repair what the storage answers; the provisioner tries again by itself").when(&[READY, UNKNOWN]),
             step("Bring the controller part of {driver} back: its Lease has run out. It then deletes the disk")
                 .when(&[NOT_READY]).if_known(),
@@ -43,7 +43,7 @@ causes! {
         ])
         .danger(Danger::new(
             "Removing the finalizer by hand",
-            "The disk stays in the storage and costs money, and nobody knows of it any more.",
+            "The disk stays in the storage and costs money, unknown to Kubernetes.",
         ))
         .sources(&["reference: sig-storage-lib, deleteVolumeOperation"])
         .event_reason("PvBackendDeleteFails")
@@ -54,12 +54,12 @@ causes! {
         .title("The provisioner's finalizer is left on a volume whose disk it is not to delete")
         .meaning("The provisioner deletes the disk of a volume that is Released and has the reclaim policy Delete. With \
             Retain it takes its finalizer off and keeps the disk: while the finalizer is left, it does not run, or the \
-            volume is not its own. In another phase (Available, when somebody has cleared claimRef) it waits for ever.")
+            volume is not its own. In another phase (Available, after claimRef was cleared) it waits for ever.")
         .proof("external-provisioner.volume.kubernetes.io/finalizer is left, the volume is not Bound, and its reclaim \
             policy is not Delete or its phase is not Released. With another policy than Delete it is probable: whether \
             the provisioner runs, only the Lease of the driver's csi-provisioner shows.")
         .safe(&[
-            step("See its phase, its reclaim policy and who provisioned it (annotation \
+            check("See its phase, its reclaim policy and who provisioned it (annotation \
                 pv.kubernetes.io/provisioned-by)")
                 .run("kubectl describe persistentvolume {pv}").typed(),
             step("If the policy is Retain: bring the controller part of {driver} back; it takes the finalizer off, and the \
@@ -71,7 +71,7 @@ causes! {
         ])
         .danger(Danger::new(
             "Removing the finalizer by hand",
-            "The disk stays in the storage and costs money, and nobody knows of it any more.",
+            "The disk stays in the storage and costs money, unknown to Kubernetes.",
         ))
         .sources(&["sig-storage-lib-external-provisioner: controller/controller.go, handleProtectionFinalizer, shouldDelete"])
         .event_reason("PvProvisionerNotDue")
@@ -86,8 +86,8 @@ causes! {
             no claim has the uid that it is bound to. With pv-controller and no word of why the disk is not deleted it \
             is probable.")
         .safe(&[
-            step("Read the volume's Events").run("kubectl describe persistentvolume {pv}").typed(),
-            step("See whether the controller manager runs")
+            check("Read the volume's Events").run("kubectl describe persistentvolume {pv}").typed(),
+            check("See whether the controller manager runs")
                 .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),
         ])
         .danger(Danger::new("Removing the finalizer by hand", "The disk may stay in the storage and cost money."))

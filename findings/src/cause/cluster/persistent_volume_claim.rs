@@ -1,11 +1,11 @@
 //! Why a PersistentVolumeClaim does not go.
 
 use crate::cause::cluster::shared::{NODE_EXISTS, NODE_GONE};
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
+use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
 
 const PATCH_CLAIM: Danger = Danger::new(
     "Removing kubernetes.io/pvc-protection by hand",
-    "The check that nobody uses the claim is skipped: the disk may be deleted while it is mounted.",
+    "The check that no pod uses the claim is skipped: the disk may be deleted while it is mounted.",
 );
 
 causes! {
@@ -17,7 +17,7 @@ causes! {
             nothing is broken: the pod must be deleted first.")
         .proof("A pod of the namespace with spec.nodeName names the claim and has no deletion timestamp.")
         .safe(&[
-            step("See which pods use the claim, and their controllers")
+            check("See which pods use the claim, and their controllers")
                 .run("kubectl -n {namespace} get pod {pod} -o yaml").typed(),
             step("Delete the pod, or scale down its controller, if you do not need it any more")
                 .run("kubectl -n {namespace} delete pod {pod}"),
@@ -35,7 +35,7 @@ causes! {
         .meaning("A pod that ran holds its claims until it is deleted, also when it has completed, as a Job's pods do.")
         .proof("A pod of the namespace in phase Succeeded or Failed, with spec.nodeName, names the claim.")
         .safe(&[
-            step("Save what is needed of the ended pod: its log is deleted with it")
+            check("Save what is needed of the ended pod: its log is deleted with it")
                 .run("kubectl -n {namespace} logs {pod} --all-containers"),
             step("Delete the ended pod, or its Job").run("kubectl -n {namespace} delete pod {pod}"),
             step("Set ttlSecondsAfterFinished on such Jobs, so that it does not happen again"),
@@ -52,9 +52,9 @@ causes! {
             visible, and it has not done so.")
         .proof("kubernetes.io/pvc-protection is left, and no pod of the namespace with a node names the claim.")
         .safe(&[
-            step("See whether the controller manager runs")
+            check("See whether the controller manager runs")
                 .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),
-            step("Read its log; pvc-protection-controller names what it cannot list"),
+            check("Read its log; pvc-protection-controller names what it cannot list"),
         ])
         .danger(PATCH_CLAIM)
         .sources(&["reference: pvc_protection_controller"])
@@ -72,6 +72,8 @@ causes! {
             and a taint says that the machine is off, and no agent on it was heard since. A kubelet that says NotReady \
             itself lives.")
         .safe(&[
+            check("Read since when the node is silent, and its taints").run("kubectl describe node {node}").when(&[NODE_EXISTS]),
+            check("Read on which node's disk the data is").run("kubectl describe {type} {name} -n {namespace}").if_known().when(&[NODE_GONE]),
             step("Bring node {node} back: the data is only there, and then everything finishes by itself")
                 .when(&[NODE_EXISTS]),
             step("The Node object is gone, and the data is on that node's disk: start the node with it, and let it join under \
@@ -82,7 +84,7 @@ causes! {
         ])
         .danger(Danger::new(
             "Removing kubernetes.io/pvc-protection first, as is often advised",
-            "It skips the check that nobody uses the data; when the machine comes back, its pod runs on a volume that \
+            "It skips the check that no pod uses the data; when the instance comes back, its pod runs on a volume that \
                 Kubernetes has forgotten.",
         ))
         .sources(&["a user's report: scratch data on an edge node"])

@@ -1,17 +1,17 @@
 //! Why a pod does not go, as far as the API shows it.
 
 use crate::cause::cluster::node::SEE_NODE;
-use crate::cause::cluster::shared::{CHECK_POD_ONCE, DELETE_DEBUG_POD, FORCE};
-use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, step};
+use crate::cause::cluster::shared::{CHECK_POD_ONCE, DELETE_DEBUG_POD, FORCE, READ_REPORTS};
+use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, check, step};
 
 pub(super) const ASK_THE_AGENT: Advice =
-    step("Read what the agent of the node says, if it is installed: it names the process, mount or cgroup")
+    check("Read what the agent of the node says, if it is installed: it names the process, mount or cgroup")
         .run("kubectl -n default get events --field-selector involvedObject.kind=Node,involvedObject.name={agent_node}")
         .typed()
         .if_known();
 
 pub(super) const CHECK_ONCE: Advice =
-    step("Where no agent runs on the node: run its check once, in a privileged pod on the node")
+    check("Where no agent runs on the node: run its check once, in a privileged pod on the node")
         .run(CHECK_POD_ONCE)
         .if_known();
 
@@ -22,7 +22,7 @@ causes! {
         .meaning("The pod is being deleted and has until its deletionTimestamp to terminate. preStop hooks and slow \
             shutdowns run in this time; it is not stuck.")
         .proof("The deletion timestamp, which includes the grace period, lies in the future or a moment ago.")
-        .safe(&[step("Wait until the grace period has ended")])
+        .safe(&[check("Wait until the grace period has ended")])
         .danger(FORCE)
         .sources(&["reference: pod deletion timestamps"])
         .event_reason("PodWithinGrace")
@@ -31,11 +31,11 @@ causes! {
     /// Containers run on past the deadline, and the node is well.
     POD_CONTAINERS_NOT_STOPPED = Cause::cluster(ClusterArea::Pod, "PodContainersNotStopped")
         .title("The pod's containers have not ended, and its node is Ready")
-        .meaning("The grace period is over, the kubelet runs, and it has not reported that the containers ended. What \
+        .meaning("The grace period has ended, the kubelet runs, and it has not reported that the containers ended. What \
             keeps them (a process that cannot die, a runtime that does not answer) is on the node, and the API does \
             not show it.")
         .proof("The deadline has passed, the phase is Running or Pending, some container is not said to have ended, \
-            and the node is Ready. When nobody judges nodes, because the controller manager is silent, the node's own \
+            and the node is Ready. When the controller manager is silent and does not judge nodes, the node's own \
             Lease must be fresh.")
         .safe(&[
             ASK_THE_AGENT,
@@ -56,8 +56,8 @@ causes! {
             that cannot be unmounted or a cgroup that cannot be removed. It gives no event for that. kubectl shows \
             such a pod as Completed or Error, not as Terminating.")
         .proof("The deadline has passed, the phase is Succeeded or Failed or the state of every container says that \
-            it ended, no finalizer is left, and the node is Ready. When nobody judges nodes, because the controller \
-            manager is silent, the node's own Lease must be fresh.")
+            it ended, no finalizer is left, and the node is Ready. When the controller \
+            manager is silent and does not judge nodes, the node's own Lease must be fresh.")
         .safe(&[
             ASK_THE_AGENT,
             CHECK_ONCE,
@@ -81,13 +81,13 @@ causes! {
             the CNI plugin cannot release the pod's network: its daemon, its configuration or its credentials are \
             gone, or the plugin has a defect.")
         .proof("The deadline has passed, and a Warning Event FailedKillPod about the pod was written since its deletion. \
-            Whoever may write Events in the namespace could have written it, so this is probable.")
+            Any account that can write Events in the namespace could have written it, so this is probable.")
         .safe(&[
-            step("Read the whole Event").run("kubectl describe pod {name} -n {namespace}").typed(),
-            step("If it says \"failed to destroy network\": see whether the CNI plugin's own pod runs on {node}, and \
+            check("Read the whole Event").run("kubectl describe pod {name} -n {namespace}").typed(),
+            check("If it says \"failed to destroy network\": see whether the CNI plugin's own pod runs on {node}, and \
                 repair or restore it; the kubelet's next try then succeeds")
                 .run("kubectl -n kube-system get pods -o wide --field-selector spec.nodeName={node}").typed(),
-            step("Wait for the kubelet's next try: it tries again by itself, at the latest after a few minutes"),
+            check("Wait for the kubelet's next try: it tries again by itself, at the latest after a few minutes"),
             CHECK_ONCE,
             DELETE_DEBUG_POD,
         ])
@@ -102,9 +102,9 @@ causes! {
         .meaning("The pod's containers have ended, and unmounting one of its volumes fails. Kubelets write no Event about \
             that; this driver does.")
         .proof("The deadline has passed, and a Warning Event FailedUnMount about the pod was written since its deletion. \
-            Whoever may write Events in the namespace could have written it, so this is probable.")
+            Any account that can write Events in the namespace could have written it, so this is probable.")
         .safe(&[
-            step("Read the whole Event").run("kubectl describe pod {name} -n {namespace}").typed(),
+            check("Read the whole Event").run("kubectl describe pod {name} -n {namespace}").typed(),
             ASK_THE_AGENT,
             CHECK_ONCE,
             DELETE_DEBUG_POD,
@@ -124,7 +124,7 @@ causes! {
         .proof("The pod's clean-up is not finished, a PersistentVolume of it names the driver, and the CSINode of its \
             node does not list it.")
         .safe(&[
-            step("See which drivers the node has").run("kubectl get csinode {node} -o yaml").typed(),
+            check("See which drivers the node has").run("kubectl get csinode {node} -o yaml").typed(),
             step("Bring the node part (DaemonSet) of {driver} back to the node; the kubelet then unmounts"),
             ASK_THE_AGENT,
             step("If the pod stays although the driver is back, ask the node: a driver that answered OK and left the \
@@ -170,9 +170,9 @@ causes! {
             the pod garbage collector of the controller manager removes within a minute.")
         .proof("spec.nodeName is empty, the pod was deleted, and no finalizer is left.")
         .safe(&[
-            step("Wait a minute; if it stays, see whether the controller manager runs")
+            check("Wait a minute; if it stays, see whether the controller manager runs")
                 .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),
-            step("See whether a webhook refuses the deletion of pods")
+            check("See whether a webhook refuses the deletion of pods")
                 .run("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations").typed(),
         ])
         .danger(FORCE)
@@ -190,10 +190,11 @@ causes! {
             the kubelet's deletion of the mirror. Why the kubelet does not come to it is not visible, so it is \
             probable.")
         .safe(&[
-            step("See in the kubelet's log on node {node} why it does not delete the mirror; the pod runs on"),
+            READ_REPORTS,
+            check("See in the kubelet's log on node {node} why it does not delete the mirror; the pod runs on"),
             step("To end the pod itself, remove its manifest on node {node}; the kubelet then stops the pod and removes \
                 the mirror"),
-            step("Look for the manifest's directory in the kubelet's configuration (staticPodPath)"),
+            check("Look for the manifest's directory in the kubelet's configuration (staticPodPath)"),
         ])
         .danger(FORCE)
         .sources(&["reference: mirror pods"])
@@ -206,8 +207,8 @@ causes! {
         .meaning("The grace period was set to zero while the pod ran, and a finalizer keeps the object. The kubelet \
             may not have ended its containers, although every controller now treats the pod as gone.")
         .proof("deletionGracePeriodSeconds is 0, finalizers are left, the pod has a node, and neither its phase nor \
-            the states of its containers say that they have ended. Of a phase that the pod garbage collector wrote, \
-            nobody on the node has said it.")
+            the states of its containers say that they have ended. A phase that the pod garbage collector wrote \
+            was not reported by the node.")
         .safe(&[
             ASK_THE_AGENT,
             CHECK_ONCE,
@@ -228,8 +229,9 @@ causes! {
             pods, or no controller manager.")
         .proof("The node the pod is bound to is not found (404).")
         .safe(&[
-            step("Wait two minutes; the pod garbage collector removes the pod by itself"),
-            step("If it stays: see whether a webhook refuses changes of pods, and whether the controller manager runs")
+            check("Wait two minutes: the pod garbage collector removes the pod")
+                .run("kubectl wait --for=delete {type} {name} -n {namespace} --timeout=2m").if_known(),
+            check("If it stays: see whether a webhook refuses changes of pods, and whether the controller manager runs")
                 .run("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations").typed(),
         ])
         .danger(Danger::new(
@@ -250,9 +252,9 @@ causes! {
             RemovingNode of the pod's node is older than that. Without that Event, when the pod is overdue for more \
             than two minutes and its Node does not exist, it is probable.")
         .safe(&[
-            step("See which webhook decides about pods")
+            check("See which webhook decides about pods")
                 .run("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations").typed(),
-            step("Read the controller manager's log; pod-garbage-collector names the error. Up to 1.26.10, 1.27.7 and \
+            check("Read the controller manager's log; pod-garbage-collector names the error. Up to 1.26.10, 1.27.7 and \
                 1.28.3 its patch fails for a pod that has a port or an environment variable twice: upgrade"),
         ])
         .danger(FORCE)

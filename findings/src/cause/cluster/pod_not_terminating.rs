@@ -1,7 +1,7 @@
 //! Pods that are not being deleted, although somebody waits for that: on a silent node that is not
 //! evicted, or made anew and not ready.
 
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
+use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
 
 causes! {
     /// The node controller does not evict.
@@ -14,7 +14,7 @@ causes! {
             When it is most of a zone (more than two nodes and more than 55 %) it is probable: these limits can be \
             set.")
         .safe(&[
-            step("See how many nodes of each zone are ready")
+            check("See how many nodes of each zone are ready")
                 .run("kubectl get nodes -L topology.kubernetes.io/zone").typed(),
             step("Repair the control plane's network: it is more likely broken than all those nodes"),
         ])
@@ -35,7 +35,7 @@ causes! {
             Event is about another uid of this name. Without such an Event (they are kept for an hour) a pod that is \
             much younger than its StatefulSet makes it probable.")
         .safe(&[
-            step("Read why it waits").run("kubectl describe pod {name} -n {namespace}").typed(),
+            check("Read why it waits").run("kubectl describe pod {name} -n {namespace}").typed(),
             step("For a local volume: bring its node back; only when the machine is confirmed off can the data be given up, \
                 and the claim deleted"),
         ])

@@ -1,6 +1,6 @@
 //! What would hold a deletion that nobody has asked for yet, beside what holds others.
 
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
+use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
 
 causes! {
     /// An aggregated API is served from it.
@@ -12,7 +12,7 @@ causes! {
             other one that is deleted waits for an API that cannot be brought back there.")
         .proof("The namespace is not deleted yet, and the spec.service of an APIService lies in it.")
         .safe(&[
-            step("See which APIs these are").run("kubectl get apiservices -o wide"),
+            check("See which APIs these are").run("kubectl get apiservices -o wide"),
             step("Uninstall what serves it in the order of its own uninstaller: the APIService {apiservice} first, then the \
                 namespace"),
         ])

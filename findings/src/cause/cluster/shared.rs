@@ -1,8 +1,7 @@
 //! What several pages say.
 
-use crate::Step;
 use crate::cause::circumstance::{Circumstance, Circumstances, Cleanup, Controller, Existence, Users};
-use crate::cause::entry::{Advice, Cause, Danger, step};
+use crate::cause::entry::{Advice, Cause, Danger, check, step};
 
 pub(in crate::cause) const READY: Circumstance = Circumstance::Controller(Controller::Ready);
 pub(in crate::cause) const NOT_READY: Circumstance = Circumstance::Controller(Controller::NotReady);
@@ -22,7 +21,7 @@ pub(in crate::cause) const PENDING: Circumstance = Circumstance::Cleanup(Cleanup
 pub(in crate::cause) const NOTHING: Circumstance = Circumstance::Cleanup(Cleanup::Nothing);
 
 /// Of any kind of object.
-pub(in crate::cause) const READ_REPORTS: Advice = step("Read what is reported about the object")
+pub(in crate::cause) const READ_REPORTS: Advice = check("Read what is reported about the object")
     .run("kubectl describe {type} {name} -n {namespace}")
     .typed()
     .if_known();
@@ -33,7 +32,7 @@ pub(in crate::cause) const CHECK_POD_ONCE: &str = "kubectl -n kube-system debug 
 /// The same of all that its node holds.
 pub(in crate::cause) const CHECK_NODE_ONCE: &str = "kubectl -n kube-system debug node/{agentless_node} -it --profile=sysadmin \
     --image={agent_image} -- /why-terminating-agent check";
-pub(in crate::cause) const DELETE_DEBUG_POD: Advice = step("Delete the debug pod; kubectl leaves it behind")
+pub(in crate::cause) const DELETE_DEBUG_POD: Advice = check("Delete the debug pod; kubectl leaves it behind")
     .run(
         // By name: kubectl labels them since 1.34 only (kubernetes#131791).
         "kubectl -n kube-system get pods -o name --field-selector spec.nodeName={agentless_node},status.phase!=Running \
@@ -42,7 +41,7 @@ pub(in crate::cause) const DELETE_DEBUG_POD: Advice = step("Delete the debug pod
     .if_known();
 
 /// Of a controller that runs.
-pub(in crate::cause) const READ_LOG: Advice = step("Read its log for the object's name")
+pub(in crate::cause) const READ_LOG: Advice = check("Read its log for the object's name")
     .run("kubectl -n {workload_namespace} logs {workload} --since=1h --tail=200")
     .if_known()
     .when(&[READY]);
@@ -50,7 +49,7 @@ pub(in crate::cause) const REPAIR: Advice = step("Repair what it reports; it tri
 
 /// Of one of which nothing is known.
 pub(in crate::cause) const FIND_IT: Advice =
-    step("See whether the program that removes it runs, and restore it. Who set it, managedFields shows")
+    check("See whether the program that removes it runs, and restore it. Who set it, managedFields shows")
         .run("kubectl get {type} {name} -n {namespace} -o yaml --show-managed-fields")
         .typed()
         .if_known()
@@ -62,7 +61,7 @@ pub(in crate::cause) const HIDDEN_ONE: Advice = step(
 .when(&[HIDDEN]);
 
 /// k3s and RKE2 have controllers that no pod shows: install nothing.
-pub(in crate::cause) const READ_SERVER_LOG: Advice = step(
+pub(in crate::cause) const READ_SERVER_LOG: Advice = check(
     "Its controller is built into the server of k3s or RKE2. On a server node, read its log for the object's name",
 )
 .run("journalctl -u k3s -u rke2-server --since -1h --no-pager --grep {name}")
@@ -78,7 +77,7 @@ const TAKE_OFF: &str = "kubectl patch {type} {name} -n {namespace} --type=json -
 /// What uses the object, by its name.
 pub(in crate::cause) const SEE_USER: Advice = Advice {
     otherwise: Some("kubectl describe {user}"),
-    ..step("See what it is and what it reports")
+    ..check("See what it is and what it reports")
         .run("kubectl describe {user} -n {user_namespace}")
         .if_known()
         .when(&[USED, USED_ELSEWHERE])
@@ -116,14 +115,14 @@ pub(in crate::cause) const ALL_OF_THEM: Danger = Danger::new(
     "Each other one stands for a clean-up of its own, which is then skipped for good.",
 );
 
-pub(in crate::cause) const READ_CONFIGURATION: Advice = step("Read what the webhook is called for, and where")
+pub(in crate::cause) const READ_CONFIGURATION: Advice = check("Read what the webhook is called for, and where")
     .run("kubectl get {configuration} -o yaml")
     .typed()
     .if_known();
 
 pub(in crate::cause) const FINALIZE: Danger = Danger::new(
     "Emptying spec.finalizers of the namespace (PUT /finalize)",
-    "The objects that could not be deleted stay in etcd, and nobody can remove them any more.",
+    "The objects that could not be deleted stay in etcd, and no client can remove them any more.",
 );
 
 pub(in crate::cause) const EMPTY_THE_NAMESPACE: Danger = Danger::new(
@@ -142,15 +141,12 @@ pub(in crate::cause) const CONTENT_BY_HAND: Danger = Danger::new(
 pub(in crate::cause) const BY_HAND: Danger = Danger::new(
     "Removing the finalizer by hand (kubectl patch … finalizers: null) before its clean-up is done",
     "The clean-up it stands for is skipped for good: cloud disks, load balancers, DNS records, accounts stay and cost \
-        money, and nobody knows of them any more.",
+        money, unknown to Kubernetes.",
 );
 
-/// For every cause whose steps let a deletion go on that has stopped.
-pub(in crate::cause) const DECIDE: Advice = step(
-    "Decide first whether it should go at all: a deletion cannot be taken back, and whoever finishes it does so as soon \
-        as it works again, with all that the object stands for",
-)
-.when(&[PENDING]);
+/// For every cause whose steps let a stopped deletion continue.
+pub(in crate::cause) const RESUMES: &str =
+    "The deletion cannot be undone; it completes as soon as the controller works again";
 
 impl Cause {
     /// What not to do in a case.
@@ -161,17 +157,14 @@ impl Cause {
         }
     }
 
-    /// Whether its first step is to decide that a deletion may go on.
-    #[cfg(test)]
-    pub(in crate::cause) fn begins_with_decision(&self) -> bool {
-        self.safe.first().is_some_and(|advice| advice.text == DECIDE.text)
+    /// What follows when the deletion continues, where a clean-up is still to be done.
+    pub(crate) fn note_of(&self, facts: &Circumstances) -> Option<String> {
+        (!self.note.is_empty() && facts.meet(&[PENDING])).then(|| self.note.to_owned())
     }
-}
 
-impl Step {
-    /// Whether it is to decide that a deletion may go on: what that does depends on the finalizer.
-    pub fn is_decision(&self) -> bool {
-        self.text == DECIDE.text
+    /// Whether what it does when it continues depends on the finalizer.
+    pub fn resumes_deletion(&self) -> bool {
+        self.note == RESUMES
     }
 }
 

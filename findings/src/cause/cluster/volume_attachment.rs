@@ -4,7 +4,7 @@ use crate::cause::circumstance::{Circumstance, Existence};
 use crate::cause::cluster::shared::{
     CHECK_NODE_ONCE, DELETE_DEBUG_POD, NODE_EXISTS, NODE_GONE, NOT_READY, READY, UNKNOWN,
 };
-use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, step};
+use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, check, step};
 
 /// Where the driver cannot detach any more, or does not exist.
 const FORGET_ATTACHMENT: Advice = step(
@@ -35,7 +35,7 @@ causes! {
         .meaning("The driver tries to detach the volume from its node and fails; its words say why.")
         .proof("The VolumeAttachment is being deleted, and status.detachError is set.")
         .safe(&[
-            step("Read the driver's words and look at the volume in the storage's own console")
+            check("Read the driver's words and look at the volume in the storage's own console")
                 .run("kubectl get volumeattachment {attachment} -o yaml").typed(),
             step("Repair what it names; the driver tries again by itself").when(&[NODE_EXISTS]),
             GONE_WITH_NODE,
@@ -48,14 +48,14 @@ causes! {
 
     /// Nobody detaches.
     VOLUME_ATTACHER_GONE = Cause::cluster(ClusterArea::Storage, "VolumeAttacherGone")
-        .title("Nobody detaches the volume")
+        .title("No controller detaches the volume")
         .meaning("The attachment is being deleted, and its driver has not said anything: the controller part of the \
             driver (csi-attacher) does not run or has lost its Lease.")
         .proof("external-attacher/… is left, and there is no detachError. The Lease of the driver's csi-attacher, \
             where it has one, shows whether that is down or silent; such a Lease may also be left over, so this is \
             probable.")
         .safe(&[
-            step("See whether the controller part of {driver} runs, and read the log of csi-attacher")
+            check("See whether the controller part of {driver} runs, and read the log of csi-attacher")
                 .run("kubectl get pods,leases -A -o wide").typed().if_known(),
             step("Its attacher runs: read its log, and see whether {driver} answers it").when(&[READY]).if_known(),
             step("Bring the driver's controller part back; it detaches by itself").when(&[NOT_READY, UNKNOWN]),
@@ -80,7 +80,7 @@ causes! {
         .proof("The VolumeAttachment is not being deleted, its volume is and is bound to no claim, and \
             status.volumesInUse of a Ready node lists it.")
         .safe(&[
-            step("Where no agent runs on the node: see what keeps the mount busy, in a privileged pod on the node")
+            check("Where no agent runs on the node: see what keeps the mount busy, in a privileged pod on the node")
                 .run(CHECK_NODE_ONCE).if_known(),
             DELETE_DEBUG_POD,
             step("End what it names; the kubelet unmounts, and the volume is detached by itself"),
@@ -92,19 +92,19 @@ causes! {
 
     /// It was never attached, and nobody deletes the attachment.
     VOLUME_ATTACHMENT_NOT_DELETED = Cause::cluster(ClusterArea::Storage, "VolumeAttachmentNotDeleted")
-        .title("A VolumeAttachment that was never attached is left, and nobody deletes it")
+        .title("A VolumeAttachment that was never attached is left, and no controller deletes it")
         .meaning("An attach failed, and the attach/detach controller does not remember it: it detaches only what it \
             knows. The volume keeps the attacher's finalizer while any VolumeAttachment names it, so it waits for \
             ever.")
         .proof("The VolumeAttachment has no deletion timestamp, its status says attached: false, and the volume it names \
             is being deleted and bound to no claim, so that no pod can use it.")
         .safe(&[
-            step("Read what the attach failed with").run("kubectl get volumeattachment {attachment} -o yaml").typed(),
-            step("See that the storage's own console does not show the volume as attached to {node}"),
+            check("Read what the attach failed with").run("kubectl get volumeattachment {attachment} -o yaml").typed(),
+            check("See that the storage's own console does not show the volume as attached to {node}"),
             step("Delete the VolumeAttachment: its attacher makes sure that nothing is attached, and then removes its \
                 finalizer")
                 .run("kubectl delete volumeattachment {attachment}"),
-            step("Then wait: the attacher removes its finalizer from the volume, and the volume is deleted"),
+            check("Then wait: the attacher removes its finalizer from the volume, and the volume is deleted"),
         ])
         .danger(PATCH_ATTACHMENT)
         .sources(&["external-attacher#66"])
@@ -119,6 +119,7 @@ causes! {
         .proof("status.detachError says: failed to load secret, and the namespace of controllerPublishSecretRef is \
             gone or being deleted.")
         .safe(&[
+            check("Read the attachment and its error").run("kubectl get {type} {name} -n {namespace} -o yaml").if_known(),
             step("Make the Secret {secret} again in its namespace, with the credentials of the storage"),
             step("If that namespace is being deleted and takes nothing new: detach the volume in the storage's own \
                 console"),

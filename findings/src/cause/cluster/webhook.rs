@@ -1,7 +1,7 @@
 //! Webhooks that must agree, and whether they can be called.
 
 use crate::cause::cluster::shared::{CONTENT_BY_HAND, READ_CONFIGURATION};
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
+use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
 
 causes! {
     /// A webhook that admission calls cannot be reached.
@@ -25,7 +25,7 @@ causes! {
         ])
         .danger(Danger::new(
             "Setting failurePolicy to Ignore",
-            "A security policy is then off for the whole cluster whenever its backend is away, and nobody notices.",
+            "A security policy is then off for the whole cluster whenever its backend is away, unnoticed.",
         ))
         .sources(&["kyverno#5999", "kubernetes#80313"])
         .event_reason("WebhookUnavailable")
@@ -46,7 +46,7 @@ causes! {
         .safe(&[
             READ_CONFIGURATION,
             step("Save what the objects stand for outside of the cluster (disks, addresses, backups): if their \
-                operator was deleted too, nobody cleans that up"),
+                operator was deleted too, nothing cleans that up"),
             step("First remove the webhook's configuration: nothing can answer it any more, and until then every \
                 change of the objects is refused")
                 .run("kubectl delete {configuration}")
@@ -60,7 +60,7 @@ causes! {
         .danger(Danger::new(
             "Removing finalizers before the webhook's configuration is removed, or emptying spec.finalizers of the \
                 namespace (PUT /finalize)",
-            "The webhook refuses that change too. An emptied namespace leaves its objects in etcd, where nobody can \
+            "The webhook refuses that change too. An emptied namespace leaves its objects in etcd, where no client can \
                 remove them any more.",
         ))
         .sources(&["longhorn#5319", "kubevirt#13098"])
@@ -106,13 +106,13 @@ causes! {
             seen: it is in a Secret.")
         .safe(&[
             READ_CONFIGURATION,
-            step("See who renews the bundle (cert-manager's cainjector, an operator, a Helm hook), and why it did not")
+            check("See who renews the bundle (cert-manager's cainjector, an operator, a Helm hook), and why it did not")
                 .run("kubectl describe {configuration}").typed(),
             step("Have the certificate and the caBundle renewed together; what waits is then deleted automatically"),
         ])
         .danger(Danger::new(
             "Setting failurePolicy to Ignore",
-            "A security policy is then off for the whole cluster, and nobody notices.",
+            "A security policy is then off for the whole cluster, unnoticed.",
         ))
         .sources(&["kubernetes: staging/src/k8s.io/apiserver/pkg/util/webhook"])
         .event_reason("WebhookCaExpired")
@@ -125,8 +125,8 @@ causes! {
             says what it wants.")
         .proof("The namespace's NamespaceDeletionContentFailure holds: admission webhook … denied the request.")
         .safe(&[
-            step("Do what the webhook's words ask for, then wait a minute"),
             READ_CONFIGURATION,
+            step("Do what the webhook's words ask for, then wait a minute"),
             step("If the policy should not hold here, have its owner exclude this namespace"),
         ])
         .danger(Danger::new(
@@ -154,7 +154,7 @@ causes! {
         ])
         .danger(Danger::new(
             "Setting failurePolicy to Ignore",
-            "A security policy is then off for the whole cluster, and nobody notices.",
+            "A security policy is then off for the whole cluster, unnoticed.",
         ))
         .sources(&["kubernetes: staging/src/k8s.io/apiserver/pkg/util/webhook"])
         .event_reason("WebhookCertificateInvalid")
@@ -170,7 +170,7 @@ causes! {
             called for deletions in the namespace. That it is slow is inferred, so it is probable.")
         .safe(&[
             READ_CONFIGURATION,
-            step("See how long the API server waits for it")
+            check("See how long the API server waits for it")
                 .run("kubectl get --raw /metrics | grep apiserver_admission_webhook_admission_duration_seconds_sum"),
             step("Run this again in two minutes: fewer objects remain where it goes on"),
             step("Repair the webhook's backend, lower its timeoutSeconds, or exclude the namespace in its namespaceSelector"),

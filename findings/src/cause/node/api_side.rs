@@ -1,8 +1,8 @@
 //! The node is done; the rest is between the kubelet and the API server, or the API server's alone.
 
-use super::kubelet::AT_THE_KUBELET;
+use super::kubelet::{AT_THE_KUBELET, KUBELET_SAYS};
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
+use crate::cause::entry::{Cause, Danger, Patience, Proven, check, step};
 
 causes! {
     /// The node is done, but the API has not taken the final status.
@@ -14,9 +14,9 @@ causes! {
         .proof("No container, sandbox, mount or cgroup of the pod is left, and the pod's phase in the API stays \
             non-terminal for longer than a minute. The kubelet says Failed to update status for pod.")
         .safe(&[
-            step("Read the kubelet's reason")
+            check("Read the kubelet's reason")
                 .read(log_of!("kubelet", "-15min", "\"status for pod\"")),
-            step("Check whether the node is Ready, whether the kubelet's client certificate is valid, and whether an \
+            check("Check whether the node is Ready, whether the kubelet's client certificate is valid, and whether an \
                 admission webhook matches pods/status"),
             step("Once that is repaired, wait 10 s: the kubelet reports by itself"),
         ])
@@ -42,9 +42,9 @@ causes! {
             awaited), and volumes or the cgroup of the pod are left. Which of the three it is shows only in the \
             kubelet's log or in a FailedKillPod Event, so this is never more than probable.")
         .safe(&[
-            step("Read the Events of the pod: FailedKillPod has the words of the StopPodSandbox that fails")
+            check("Read the Events of the pod: FailedKillPod has the words of the StopPodSandbox that fails")
                 .run("kubectl get events --all-namespaces --field-selector involvedObject.uid={uid}"),
-            step("Read what the kubelet says of this pod: StopPodSandbox, NodeUnprepareResources, Failed to update \
+            check("Read what the kubelet says of this pod: StopPodSandbox, NodeUnprepareResources, Failed to update \
                 status for pod")
                 .read(log_of!("kubelet", "-15min", "{uid}")),
             step("Stop the sandbox as the kubelet does and read the error; for one that is stopped nothing happens")
@@ -72,9 +72,10 @@ causes! {
             node, or its cgroup is removed (since 1.27 that comes last). While more is left, it is reported as what the \
             object waits for after that.")
         .safe(&[
+            KUBELET_SAYS,
             step("Look at metadata.finalizers of the pod, find the controller that owns each, and bring it back; it \
                 removes its own finalizer when its work is done"),
-            step("Ask the API side what keeps {pod}: kubectl why-terminating"),
+            check("Ask the API side what keeps {pod}: kubectl why-terminating"),
         ])
         .danger(Danger::new(
             "Patching the finalizers away",
@@ -93,9 +94,9 @@ causes! {
         .proof("The pod's phase is terminal, metadata.finalizers is empty, nothing of the pod is left on the node, and its \
             object is there minutes after its deadline. Who refuses is in the kubelet's log only.")
         .safe(&[
-            step("Read the kubelet's reason")
+            check("Read the kubelet's reason")
                 .read(log_of!("kubelet", "-15min", "\"status for pod\"")),
-            step("Ask the API side what keeps {pod}: kubectl why-terminating names a webhook that cannot be called; one that \
+            check("Ask the API side what keeps {pod}: kubectl why-terminating names a webhook that cannot be called; one that \
                 answers and refuses is named in the kubelet's log only"),
             step("Repair that webhook or policy: the kubelet then deletes the object by itself, within 10 s"),
         ])

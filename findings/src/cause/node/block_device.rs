@@ -1,7 +1,7 @@
 //! A block device below a mount that does not finish what it was given.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Danger, Proven, check, step};
 
 causes! {
     /// A device-mapper device is suspended.
@@ -15,8 +15,8 @@ causes! {
             /sys/block/dm-N/dm/suspended = 1. Where the call has a path, the only file system on a device that it can \
             see is probable.")
         .safe(&[
-            step("See whether a program still changes it (lvconvert, pvmove, multipathd): it resumes the device"),
-            step("Look at its table").run("dmsetup info {map}"),
+            check("Look at its table").run("dmsetup info {map}"),
+            check("See whether a program still changes it (lvconvert, pvmove, multipathd): it resumes the device"),
             step("Resume it; what waits is then written").run("dmsetup resume {map}"),
         ])
         .danger(Danger::new(
@@ -43,8 +43,8 @@ causes! {
             their requests. Requests in flight of which none is finished \
             between two looks make it probable.")
         .safe(&[
-            step("Look for messages of the disk and its driver, and repair what they name").run("dmesg -T"),
-            step("See what the device is built on").run("lsblk -s {device}").if_known(),
+            check("Look for messages of the disk and its driver, and repair what they name").run("dmesg -T"),
+            check("See what the device is built on").run("lsblk -s {device}").if_known(),
             step("Bring the storage or the path to it back: what waits is then written and the tasks end"),
             step("If it will not come back, drain the node and reboot it; what was not written is lost"),
         ])

@@ -1,7 +1,7 @@
 //! Raw block volumes: the loop device the kubelet locks them with, and what is built on it.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Danger, Proven, check, step};
 
 causes! {
     /// The loop device of a raw block volume stays.
@@ -13,7 +13,7 @@ causes! {
         .proof("/sys/block/loopN/loop/backing_file names …/volumeDevices/<volume>/dev/<pod uid> (perhaps followed by \
             \" (deleted)\") of this pod.")
         .safe(&[
-            step("Check that nothing uses the loop device: no mount, no holder, no LVM volume on it")
+            check("Check that nothing uses the loop device: no mount, no holder, no LVM volume on it")
                 .run("lsblk {device}"),
             step("Detach the loop device; the kubelet's next try then releases the volume")
                 .run("losetup -d {device}").lab("loop-left"),
@@ -37,7 +37,7 @@ causes! {
         .proof("/sys/block/<device>/holders has an entry, while the kubelet says UnmapVolume … DetachFileDevice failed \
             or UnmapPodDevice failed.")
         .safe(&[
-            step("See what is built on the device").run("lsblk {device}"),
+            check("See what is built on the device").run("lsblk {device}"),
             step("Deactivate the layer: vgchange -an for an LVM volume group, dmsetup remove for a \
                 device mapper volume; both refuse one that is in use"),
             step("Keep LVM on the nodes away from volumes of pods (filter in lvm.conf)"),

@@ -2,7 +2,7 @@
 
 use super::kubelet::AT_THE_KUBELET;
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
+use crate::cause::entry::{Cause, Danger, Patience, Proven, check, step};
 
 causes! {
     /// A task in state D sits in the pod's cgroup.
@@ -14,7 +14,7 @@ causes! {
         .proof("cgroup.procs of the pod's cgroup or a child names a pid; one of its threads is D and has not run \
             between two looks at least a quarter of a second apart, and no FUSE or NFS wait is recognised.")
         .safe(&[
-            step("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack").if_known(),
+            check("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack").if_known(),
             step("Repair what the task waits for: bring the file server or the device back"),
             step("If nothing ends the wait, drain the node and reboot it"),
         ])
@@ -37,7 +37,7 @@ causes! {
         .proof("cgroup.procs names a pid whose /proc/<pid>/stat says Z, and a further thread of it is D and has not \
             run between two looks at least a quarter of a second apart.")
         .safe(&[
-            step("See which kernel function thread {tid} waits in").run("cat /proc/{pid}/task/{tid}/stack").if_known(),
+            check("See which kernel function thread {tid} waits in").run("cat /proc/{pid}/task/{tid}/stack").if_known(),
             step("Repair what the thread waits for: bring the file server or the device back"),
         ])
         .danger(Danger::new(
@@ -58,10 +58,10 @@ causes! {
         .proof("A directory below the pod's cgroup exists, and no process is in the pod's cgroup or any child. The \
             kubelet's next try may remove it, so it is only probable.")
         .safe(&[
-            step("See the child cgroups").run("systemd-cgls {cgroup}"),
+            check("See the child cgroups").run("systemd-cgls {cgroup}"),
             step("Remove the empty child cgroups, deepest first (rmdir refuses one that has tasks)")
                 .run("rmdir {path}").lab("nested-cgroup"),
-            step("When no child is left, wait: the kubelet tries again within 15 s"),
+            check("When no child is left, wait: the kubelet tries again within 15 s"),
         ])
         .danger(Danger::new(
             "rm -rf of the cgroup directory",
@@ -81,7 +81,8 @@ causes! {
         .proof("cgroup.procs of the pod's cgroup or a child names a pid that is not frozen, not a zombie and does not stay \
             in D, that has no SIGKILL pending and is not exiting, while CRI has no RUNNING container of the pod.")
         .safe(&[
-            step("Wait for the kubelet's next try: it kills what it finds in the cgroup"),
+            check("Read what the process is").run("grep -e Name -e State -e PPid -e Uid /proc/{pid}/status").if_known(),
+            check("Wait for the kubelet's next try: it kills what it finds in the cgroup"),
             step("End {comm} (pid {pid}) in the orderly way").run("kill {pid}").if_known(),
             step("The process belongs to {owner}: stop that from putting processes into the pod's cgroup").if_known(),
             step("If it ignores SIGTERM, kill it; what it has not written yet is lost").run("kill -9 {pid}").if_known(),
@@ -124,8 +125,8 @@ causes! {
         .proof("The slice still exists and its cgroup has no task and no child; the kubelet says Timed out while \
             waiting for systemd to remove, or systemd shows the unit as stopping or failed.")
         .safe(&[
-            step("Wait for the kubelet's next try (10 to 15 s) and look again"),
-            step("See what systemd says about the slice").run("systemctl status --no-pager {unit}").if_known(),
+            check("See what systemd says about the slice").run("systemctl status --no-pager {unit}").if_known(),
+            check("Wait for the kubelet's next try (10 to 15 s) and look again"),
             step("Stop the pod's slice").run("systemctl stop {unit}").if_known(),
             step("Then let systemd forget its failed state").run("systemctl reset-failed {unit}").if_known(),
         ])
@@ -144,7 +145,9 @@ causes! {
         .proof("v1: freezer.state of the cgroup or a parent says FROZEN or FREEZING (freezer.self_freezing and \
             freezer.parent_freezing show which). v2: cgroup.freeze is 1 and cgroup.events says frozen 1.")
         .safe(&[
-            step("Find out who froze the cgroup (a paused container, a checkpoint, a runc that died halfway) and let \
+            check("Read whether it is still frozen (v1)").run("cat {freezer_state}").if_known(),
+            check("Read whether it is still frozen (v2)").run("cat {cgroup_freeze}").if_known(),
+            check("Find out who froze the cgroup (a paused container, a checkpoint, a runc that died halfway) and let \
                 it finish if it still works"),
             step("Thaw the cgroup (v1); pending signals are delivered at once")
                 .run("echo THAWED > {freezer_state}").lab("frozen-v1").if_known(),
@@ -172,9 +175,9 @@ causes! {
             30 m of a processor or more may have that all its life, and is not judged by it. A log line with the pod's \
             UID confirms it.")
         .safe(&[
-            step("Search the kubelet's log for the operation that keeps failing, and treat that")
+            check("Search the kubelet's log for the operation that keeps failing, and treat that")
                 .read(log_of!("kubelet", "-15min", "{uid}")),
-            step("Check that the volume's CSI driver runs on this node and answers"),
+            check("Check that the volume's CSI driver runs on this node and answers"),
             step("Restart the kubelet: it builds its memory anew from the disk; containers keep running")
                 .run("systemctl restart {kubelet_unit}"),
         ])

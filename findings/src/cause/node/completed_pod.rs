@@ -1,7 +1,7 @@
 //! A pod that has ended, and whose volume stays mounted because somebody uses it.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Danger, Proven, check, step};
 
 causes! {
     /// A completed pod's volume is in use.
@@ -19,7 +19,7 @@ causes! {
             step("Stop {comm} (pid {pid}) cleanly: SIGTERM lets it write its data")
                 .run("kill {pid}").lab("completed-pod").if_known(),
             step("The process belongs to {owner}: stop or restart that instead, if it would start it again").if_known(),
-            step("When the holder is gone, wait: the kubelet's next try unmounts the volume"),
+            check("When the holder is gone, wait: the kubelet's next try unmounts the volume"),
             step("If it ignores SIGTERM, kill it; what it has not written yet is lost").run("kill -9 {pid}").if_known(),
         ])
         .danger(Danger::new(

@@ -2,7 +2,7 @@
 
 use super::kubelet::AT_THE_KUBELET;
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
+use crate::cause::entry::{Cause, Danger, Patience, Proven, check, step};
 
 causes! {
     /// The pod is inside its grace period; nothing is wrong.
@@ -13,8 +13,8 @@ causes! {
             fault.")
         .proof("metadata.deletionTimestamp (it already includes the grace period) lies in the future.")
         .safe(&[
-            step("Wait until the grace period has ended").lab("grace"),
-            step("Read the log of container {container} if the application should have ended by now: a preStop hook or \
+            check("Wait until the grace period has ended").lab("grace"),
+            check("Read the log of container {container} if the application should have ended by now: a preStop hook or \
                 a handler of the stop signal may wait for something")
                 .run("{crictl} --runtime-endpoint {cri_endpoint} logs --tail 50 {container}"),
             step("If you do not need the orderly end, shorten it: kubectl delete pod with a smaller --grace-period (at \
@@ -40,8 +40,8 @@ causes! {
             pod's deadline has passed. Whatever is executed in a container is called so for a moment, and a process can \
             call itself so, so it is only probable.")
         .safe(&[
+            check("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack"),
             step("If its cgroup is frozen, thaw it; runc init then dies or continues"),
-            step("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack"),
             step("If it is in state D, repair the memory, disk or file system it waits for"),
             step("If it is not in state D, kill it; no application has started in it").run("kill -9 {pid}"),
         ])
@@ -62,11 +62,11 @@ causes! {
         .proof("CRI says RUNNING past deletionTimestamp; every task of the containers is alive without SIGKILL (0x100) \
             in SigPnd or ShdPnd and not in D, T or frozen. No Killing event exists, or kubelet_pleg_last_seen is old.")
         .safe(&[
-            step("Check the runtime: a hanging pull, start or list keeps the pod worker waiting; repair that")
+            check("Check the runtime: a hanging pull, start or list keeps the pod worker waiting; repair that")
                 .run("{crictl} --runtime-endpoint {cri_endpoint} ps -a"),
-            step("Read the kubelet's log of the last minutes for this pod")
+            check("Read the kubelet's log of the last minutes for this pod")
                 .read(log_of!("kubelet", "-15min", "{uid}")),
-            step("Wait until the current sync has returned; the kubelet then kills the containers by itself"),
+            check("Wait until the current sync has returned; the kubelet then kills the containers by itself"),
             step("If it never returns, restart the kubelet; containers keep running and it starts the termination anew")
                 .run("systemctl restart {kubelet_unit}"),
         ])
@@ -91,9 +91,9 @@ causes! {
             the rootfs was found. Where one of these could not be looked at, it is only probable, and so it is on CRI-O, \
             where a conmon that lives has not recorded the exit.")
         .safe(&[
-            step("Search the runtime's log for this container and repair what its clean-up fails at")
+            check("Search the runtime's log for this container and repair what its clean-up fails at")
                 .read(log_of!("runtime", "-1h", "{container}")),
-            step("Wait one back-off (containerd retries after 1 s up to 5 min)"),
+            check("Wait one back-off (containerd retries after 1 s up to 5 min)"),
             step("Restart the runtime: it loads its state again and marks the container as exited; other containers \
                 keep running")
                 .run("systemctl restart {runtime_unit}"),
@@ -138,11 +138,11 @@ causes! {
         .proof("The runtime is CRI-O; CRI says RUNNING; the container's pid and its conmon do not exist, and \
             /var/run/crio/exits/<id> is missing.")
         .safe(&[
-            step("See whether its conmon still runs, where CRI-O's own setting puts it")
+            check("See whether its conmon still runs, where CRI-O's own setting puts it")
                 .run("systemctl is-active crio-conmon-{container}.scope"),
             step("Restart CRI-O: it checks its containers again; running ones stay")
                 .run("systemctl restart {runtime_unit}"),
-            step("Find out what killed conmon (memory pressure, a stop of the whole pod slice) and prevent it"),
+            check("Find out what killed conmon (memory pressure, a stop of the whole pod slice) and prevent it"),
         ])
         .danger(Danger::new(
             "Writing the exit file by hand",

@@ -2,7 +2,7 @@
 
 use super::kubelet::AT_THE_KUBELET;
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
+use crate::cause::entry::{Cause, Danger, Patience, Proven, check, step};
 
 causes! {
     /// The CSI driver is not registered on this node.
@@ -17,9 +17,9 @@ causes! {
             plugins/kubernetes.io/csi, its vol_data.json in volumeDevices/<volume>/data. A kubelet that was started \
             after the pod should have ended may have forgotten it; then it is only probable.")
         .safe(&[
+            check("The driver is {driver}; see whether its directory has a socket").run("ls -la {plugin_dir}"),
             step("Bring the node pod of the volume's CSI driver back to this node (reinstall it, or repair its \
                 nodeSelector, taints or image); the kubelet's next try then unpublishes the volume"),
-            step("The driver is {driver}; see whether its directory has a socket").run("ls -la {plugin_dir}"),
         ])
         .danger(Danger::new(
             "Unmounting by hand and deleting vol_data.json",
@@ -43,9 +43,9 @@ causes! {
             driver is to be unmounted on the node proves it. Of a driver that came back within 2 min 2 s it is \
             probable when errors were counted since before that, or when the agent saw it come back earlier.")
         .safe(&[
-            step("Read the log of the CSI driver's node pod: its error names the reason; repair or upgrade the driver"),
-            step("See what the kubelet got from {driver}")
+            check("See what the kubelet got from {driver}")
                 .read(log_of!("kubelet", "-15min", "{uid}")),
+            check("Read the log of the CSI driver's node pod: its error names the reason; repair or upgrade the driver"),
             step("If the target is not mounted in any namespace, remove its empty directory (rmdir refuses a mount and \
                 a directory with content): it completes a clean-up that stopped halfway")
                 .run("rmdir {path}").if_known(),
@@ -69,10 +69,10 @@ causes! {
             No error of it was counted since the kubelet's /metrics were read before, and the agent has not seen it \
             come back earlier.")
         .safe(&[
-            step("Wait for the kubelet's next try (at most 2 min 2 s after the driver came back) and look again")
-                .lab("csi-driver-back"),
-            step("If it stays, read what the kubelet got from the driver")
+            check("If it stays, read what the kubelet got from the driver")
                 .read(log_of!("kubelet", "-15min", "{uid}")),
+            check("Wait for the kubelet's next try (at most 2 min 2 s after the driver came back) and look again")
+                .lab("csi-driver-back"),
         ])
         .danger(Danger::new(
             "umount by hand while the kubelet is about to try",

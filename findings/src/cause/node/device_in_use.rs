@@ -2,7 +2,7 @@
 //! pod: on today's kernels a copy never does.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
+use crate::cause::entry::{Cause, Danger, Patience, Proven, check, step};
 
 causes! {
     /// A private copy of a mount keeps the device claimed after the unmount.
@@ -16,6 +16,7 @@ causes! {
             listed in /sys/fs and its major:minor is not in the kubelet's mountinfo. Why the driver does not finish is \
             not seen, so it is only probable.")
         .safe(&[
+            check("Read what the process is").run("grep -e Name -e State -e PPid -e Uid /proc/{pid}/status").if_known(),
             step("Restart {owner} (pid {pid}): its mount namespace takes the copy with it").lab("device-pinned")
                 .if_known(),
             step("Give such agents their hostPath with mountPropagation: HostToContainer, so that unmounts reach them"),

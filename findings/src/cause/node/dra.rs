@@ -2,7 +2,7 @@
 
 use super::kubelet::AT_THE_KUBELET;
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Danger, Proven, check, step};
 
 const FORGET: Danger = Danger::new(
     "Deleting dra_manager_state or the ResourceClaim's finalizer",
@@ -21,12 +21,12 @@ causes! {
             nothing listens on the socket it names; a socket file alone is no driver. The kubelet's log says: DRA \
             driver … is not registered.")
         .safe(&[
+            check("The driver is {driver}, of claim {claim}; see whether its directory has a socket")
+                .run("ls -la {plugin_dir}").if_known(),
+            check("Read what the kubelet got from the driver").read(log_of!("kubelet", "-15min", "{uid}")),
             step("Bring the DRA driver back to this node (its DaemonSet pod: nodeSelector, taints, image); the kubelet \
                 asks again within 15 s"),
-            step("The driver is {driver}, of claim {claim}; see whether its directory has a socket")
-                .run("ls -la {plugin_dir}").if_known(),
-            step("If no driver is named here: see which driver the claim {claim} was allocated from").if_known(),
-            step("Read what the kubelet got from the driver").read(log_of!("kubelet", "-15min", "{uid}")),
+            check("If no driver is named here: see which driver the claim {claim} was allocated from").if_known(),
         ])
         .danger(FORGET)
         .sources(&["kubernetes#129402", "kubernetes#131957"])
@@ -45,10 +45,10 @@ causes! {
             (is_error), for all pods of the node. One that grows while no other pod's devices are to be released proves \
             it.")
         .safe(&[
-            step("Read the log of the DRA driver's pod on this node: its error names the reason; repair or upgrade the \
-                driver"),
-            step("The driver is {driver}, the claim {claim}; see what the kubelet got from it")
+            check("The driver is {driver}, the claim {claim}; see what the kubelet got from it")
                 .read(log_of!("kubelet", "-15min", "{uid}")),
+            check("Read the log of the DRA driver's pod on this node: its error names the reason; repair or upgrade the \
+                driver"),
             step("If the driver got no call, restart the kubelet: 1.34 can be stuck with an idle connection \
                 (kubernetes#133920); containers keep running")
                 .run("systemctl restart {kubelet_unit}"),
@@ -68,7 +68,7 @@ causes! {
         .proof("spec.resourceClaims names a template, status.resourceClaimStatuses has no entry for it, all containers \
             have ended, and the phase is not terminal. The kubelet's log says: ResourceClaim not created yet.")
         .safe(&[
-            step("See that the kubelet stops at this: ResourceClaim not created yet")
+            check("See that the kubelet stops at this: ResourceClaim not created yet")
                 .read(log_of!("kubelet", "-15min", "{uid}")),
             step("Upgrade the kubelet to a release that repairs kubernetes#139772, and restart it"),
         ])

@@ -1,7 +1,7 @@
 //! Servers of network file systems beside NFS and FUSE that do not answer.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Danger, Proven, check, step};
 
 causes! {
     /// The server of a network file system does not answer and a task waits for it.
@@ -16,8 +16,8 @@ causes! {
             A task that exits and waits for a page writes a file back as it closes it: where its only mount with a \
             server is CIFS, that is probable.")
         .safe(&[
+            check("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack"),
             step("Bring the server, or the network to it, back: the waiting tasks then continue by themselves"),
-            step("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack"),
             step("If the server will not come back, make the requests of {mount} fail; data in flight is lost")
                 .run("umount -f {mount}").if_known(),
             step("If a task stays in D after that, drain and reboot the node"),

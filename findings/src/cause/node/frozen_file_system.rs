@@ -1,7 +1,7 @@
 //! A file system that somebody has frozen: whoever writes waits until it is thawed.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Danger, Proven, check, step};
 
 causes! {
     /// A task writes to a file system that is frozen.
@@ -16,8 +16,9 @@ causes! {
             devices that it sees, and those below its overlays, the others are read-only or were written to between two \
             looks. The only one that it sees, or one that another task waits for, is probable; of several, one is.")
         .safe(&[
-            step("See what has frozen it: a backup or snapshot that still runs ends the freeze by itself"),
-            step("See whether {device} is frozen: an ext4 with a journal (has_journal) that is mounted for writing has \
+            check("Read which device the mount is of").run("findmnt {mount}").if_known(),
+            check("See what has frozen it: a backup or snapshot that still runs ends the freeze by itself"),
+            check("See whether {device} is frozen: an ext4 with a journal (has_journal) that is mounted for writing has \
                 needs_recovery among its features, and a frozen one has not")
                 .run("dumpe2fs -h {device}").if_known(),
             step("Thaw it; if it says \"Invalid argument\" it was not frozen").run("fsfreeze -u {mount}")

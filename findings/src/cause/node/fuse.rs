@@ -2,7 +2,7 @@
 
 use crate::Gate;
 use crate::cause::CSI_DRIVER_NOT_REGISTERED;
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Danger, Proven, check, step};
 
 causes! {
     /// A FUSE server has taken a request and does not answer it.
@@ -25,7 +25,7 @@ causes! {
             step("If {server} (pid {server_pid}) is only stopped (state T), let it run again")
                 .run("kill -CONT {server_pid}").if_known(),
             step("Make the FUSE server answer: restore what it waits for (its network, its storage) or restart it"),
-            step("The requests of a connection can be counted and aborted only when fusectl is mounted; mount it")
+            check("The requests of a connection can be counted and aborted only when fusectl is mounted; mount it")
                 .run("mount -t fusectl fusectl {fusectl}").lab("fuse-without-fusectl").if_known(),
             step("If it cannot answer any more, abort FUSE connection {connection}: every waiting request fails, every \
                 user of its mount gets errors, and writes the server has not stored are lost")

@@ -2,7 +2,7 @@
 //! device attached. While pods come and go, that is nothing to speak of.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
+use crate::cause::entry::{Cause, Danger, Patience, Proven, check, step};
 
 causes! {
     /// The staged mount of a volume stays after the pod's own mount has gone.
@@ -14,10 +14,10 @@ causes! {
         .proof("mountinfo has plugins/kubernetes.io/csi/<driver>/<hash>/globalmount (old layout: \
             plugins/kubernetes.io/csi/pv/<pv>/globalmount) and no mount with the same major:minor is below any pod.")
         .safe(&[
-            step("Make sure that no pod on this node uses the volume, and that its CSI driver runs: the kubelet then \
-                unstages it by itself"),
-            step("Look for other mounts of the same file system (same SOURCE)")
+            check("Look for other mounts of the same file system (same SOURCE)")
                 .run("findmnt {path}").lab("kubelet-namespace-globalmount"),
+            check("Make sure that no pod on this node uses the volume, and that its CSI driver runs: the kubelet then \
+                unstages it by itself"),
             step("If nothing uses it and the kubelet does not act, unmount it; umount writes everything back")
                 .run("umount {path}").lab("globalmount-left"),
         ])

@@ -1,7 +1,7 @@
 //! Somebody holds a mount, so that the kubelet's `umount` says busy.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Danger, Proven, check, step};
 
 causes! {
     /// Something uses the container's root file system, so the runtime cannot unmount it.
@@ -16,7 +16,7 @@ causes! {
             step("End or restart {comm} (pid {pid}), which holds the root file system")
                 .run("kill {pid}").lab("rootfs-busy").if_known(),
             step("The holder belongs to {owner}: stop its habit of entering other containers' file systems").if_known(),
-            step("When the holder is gone, wait: the runtime retries after 1 s up to 5 min"),
+            check("When the holder is gone, wait: the runtime retries after 1 s up to 5 min"),
         ])
         .danger(Danger::new(
             "umount -l of the rootfs, or deleting the bundle directory",
@@ -39,7 +39,7 @@ causes! {
             step("Stop {comm} (pid {pid}) cleanly: SIGTERM lets it write its data")
                 .run("kill {pid}").lab("open-fd").if_known(),
             step("The process belongs to {owner}: stop or restart that instead, if it would start it again").if_known(),
-            step("When the holder is gone, wait: the kubelet's next try unmounts the volume"),
+            check("When the holder is gone, wait: the kubelet's next try unmounts the volume"),
             step("If it ignores SIGTERM, kill it; what it has not written yet is lost").run("kill -9 {pid}").if_known(),
         ])
         .danger(Danger::new(
@@ -63,7 +63,7 @@ causes! {
         .safe(&[
             step("End or restart {comm} (pid {pid}), which has the file mapped").run("kill {pid}").lab("mapped-file")
                 .if_known(),
-            step("When the holder is gone, wait: the kubelet's next try unmounts the volume"),
+            check("When the holder is gone, wait: the kubelet's next try unmounts the volume"),
             step("If it ignores SIGTERM, kill it; what it has not written yet is lost").run("kill -9 {pid}").if_known(),
         ])
         .danger(Danger::new(
@@ -84,6 +84,7 @@ causes! {
         .proof("/sys/block/loop*/loop/backing_file names a path below the mount (or the same file by device), while no \
             process of the node holds the mount.")
         .safe(&[
+            check("Read what is mounted from the loop device").run("lsblk {device}"),
             step("Unmount what is mounted from the loop device first, in the way it was mounted"),
             step("Detach the loop device; if something still uses it, the kernel only marks it for later")
                 .run("losetup -d {device}"),
@@ -103,7 +104,7 @@ causes! {
             unmount says busy and no process can be found that holds it.")
         .proof("/proc/swaps names a file below the mount.")
         .safe(&[
-            step("See how much is swapped there: it must fit into the memory that is free").run("cat /proc/swaps"),
+            check("See how much is swapped there: it must fit into the memory that is free").run("cat /proc/swaps"),
             step("Switch that swap off; the kubelet's next try unmounts the volume").run("swapoff {path}").if_known(),
         ])
         .danger(Danger::new(
@@ -123,10 +124,11 @@ causes! {
         .proof("/proc/<pid>/mountinfo of another mount namespace has the same major:minor and root, joined by shared: \
             or master: to the kubelet's mount, and an fd, cwd, root, exe or mapping of a process there is on it.")
         .safe(&[
+            check("Read what the process is").run("grep -e Name -e State -e PPid -e Uid /proc/{pid}/status").if_known(),
             step("The holder belongs to {owner}: restart that pod or service").if_known(),
             step("End {comm} (pid {pid}); its container is restarted if it is the main process")
                 .run("kill {pid}").lab("propagated-copy").if_known(),
-            step("When the holder is gone, wait: the kubelet's next try unmounts the volume"),
+            check("When the holder is gone, wait: the kubelet's next try unmounts the volume"),
         ])
         .danger(Danger::new(
             "umount -l on the host",
@@ -149,7 +151,7 @@ causes! {
         .safe(&[
             step("End or restart {comm} (pid {pid}), which uses the subPath").run("kill {pid}").lab("subpath-busy")
                 .if_known(),
-            step("When the holder is gone, wait: the kubelet unmounts the subPath and then the volume"),
+            check("When the holder is gone, wait: the kubelet unmounts the subPath and then the volume"),
             step("If nothing holds it any more and it stays, unmount the subPath").run("umount {path}"),
         ])
         .danger(Danger::new(

@@ -2,7 +2,7 @@
 
 use super::kubelet::AT_THE_KUBELET;
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Danger, Proven, check, step};
 
 causes! {
     /// A file of a volume that the kubelet deletes is immutable or append-only.
@@ -14,10 +14,10 @@ causes! {
         .proof("statx says STATX_ATTR_IMMUTABLE or STATX_ATTR_APPEND of a file or directory in the volume's directory, \
             which is no mount and which the kubelet removes by itself.")
         .safe(&[
-            step("See who has marked it, and whether it is still needed").run("ls -la {path}"),
+            check("See who has marked it, and whether it is still needed").run("ls -la {path}"),
             step("Take the mark off; the kubelet's next try removes the file").run("chattr -ia {path}")
                 .lab("immutable-file"),
-            step("Find what marks it (a security agent, a container with CAP_LINUX_IMMUTABLE), and have that unmark its files"),
+            check("Find what marks it (a security agent, a container with CAP_LINUX_IMMUTABLE), and have that unmark its files"),
         ])
         .danger(Danger::new(
             "rm -rf of the volume's directory",

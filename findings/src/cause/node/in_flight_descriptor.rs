@@ -1,7 +1,7 @@
 //! A volume that nobody holds, and descriptors that are on their way between processes: one of them may hold it.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Danger, Proven, check, step};
 
 causes! {
     /// A file of the volume was sent over a unix socket and not received.
@@ -15,10 +15,11 @@ causes! {
             probable, and nothing that is proven gives way to it. A process of another pod that has the file system \
             nowhere in its mount table is blamed only where nothing else is found.")
         .safe(&[
-            step("See whether {comm} takes files of this volume from other processes, and why it does not receive them; end it \
+            check("Read the open files of {comm}: descriptors in flight are not among them").run("ls -l /proc/{pid}/fd").if_known(),
+            check("See whether {comm} takes files of this volume from other processes, and why it does not receive them; end it \
                 only then, for it may have nothing to do with the volume"),
             step("The process belongs to {owner}: whatever ends it, that may start it again").if_known(),
-            step("When it has gone, or has received them and closed them, wait: the kubelet's next try unmounts the \
+            check("When it has gone, or has received them and closed them, wait: the kubelet's next try unmounts the \
                 volume"),
         ])
         .danger(Danger::new(

@@ -1,10 +1,14 @@
 //! The kubelet itself: not running, or running and doing nothing.
 
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Advice, Cause, Danger, Proven, check, step};
 
 /// Beside these a pod says nothing of what the kubelet has not done yet.
 pub(super) static AT_THE_KUBELET: &[&Cause] =
     &[&KUBELET_NOT_RUNNING, &KUBELET_STOPPED, &KUBELET_SYNC_LOOP_HUNG, &PLEG_STALLED];
+
+/// What the kubelet's last tries for the pod came to.
+pub(super) const KUBELET_SAYS: Advice =
+    check("Read what the kubelet's log says about the pod").read(log_of!("kubelet", "-15min", "{uid}"));
 
 causes! {
     /// No kubelet process runs on the node.
@@ -15,7 +19,7 @@ causes! {
         .proof("The scan of /proc was complete, saw the host's processes, and found no kubelet (nor a process of \
             k3s, RKE2, k0s, microk8s, MicroShift or KubeEdge that is or contains one) outside of pods.")
         .safe(&[
-            step("Read why it ended").read(log_of!("kubelet", "-1h")),
+            check("Read why it ended").read(log_of!("kubelet", "-1h")),
             step("Start the kubelet; running containers are not touched").run("systemctl start {kubelet_unit}"),
             step("If it ends again, repair what its log names (configuration, certificate, runtime socket, full disk)"),
         ])
@@ -37,9 +41,9 @@ causes! {
         .safe(&[
             step("Let the kubelet, pid {pid}, continue; it then does everything that has waited")
                 .run("kill -CONT {pid}").lab("kubelet-stopped").if_known(),
-            step("If it stays stopped, a debugger holds it: end that, TracerPid names it")
+            check("If it stays stopped, a debugger holds it: end that, TracerPid names it")
                 .run("grep TracerPid /proc/{pid}/status"),
-            step("Find out who stopped it before it happens again"),
+            check("Find out who stopped it before it happens again"),
         ])
         .danger(Danger::new(
             "kubectl delete pod --force for the pods of this node",
@@ -57,7 +61,7 @@ causes! {
             the node. Kubelets since 1.30 are less prone to it, because they use statx.")
         .proof("/healthz of the kubelet fails at its check syncloop.")
         .safe(&[
-            step("See which kernel functions the kubelet's threads wait in").run("grep -H . /proc/{pid}/task/*/wchan"),
+            check("See which kernel functions the kubelet's threads wait in").run("grep -H . /proc/{pid}/task/*/wchan"),
             step("Bring the NFS or FUSE server behind that mount back: the kubelet then continues by itself"),
             step("If it is a FUSE server that cannot answer any more, abort its connection (abort in \
                 /sys/fs/fuse/connections): waiting requests fail and writes the server has not stored are lost"),
@@ -83,7 +87,7 @@ causes! {
         .proof("The node's Ready condition says pleg was last seen active … ago; threshold is 3m0s, or \
             kubelet_pleg_last_seen_seconds is older than that, or the log says GenericPLEG: Unable to retrieve pods.")
         .safe(&[
-            step("See whether the runtime lists its containers in time").run("{crictl} --runtime-endpoint {cri_endpoint} ps -a"),
+            check("See whether the runtime lists its containers in time").run("{crictl} --runtime-endpoint {cri_endpoint} ps -a"),
             step("Repair what makes the list slow or hang: a hung runtime, a stopped shim, an overloaded disk"),
             step("If the runtime answers and the PLEG does not recover, restart the kubelet; containers keep running")
                 .run("systemctl restart {kubelet_unit}"),

@@ -2,7 +2,7 @@
 
 use super::kubelet::AT_THE_KUBELET;
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Danger, Proven, check, step};
 
 causes! {
     /// A slow unmount made the runtime forget a shim.
@@ -14,7 +14,8 @@ causes! {
         .proof("CRI lists a RUNNING container whose pid is gone, the sandbox has no process either, and a process that \
             runs containerd-shim-runc-* stands in the bundle of that sandbox and has no child.")
         .safe(&[
-            step("Check that the disk is not overloaded and wait for the runtime's next try (up to 5 min)"),
+            check("Read the state of the shim").run("grep -e Name -e State -e PPid /proc/{shim_pid}/status").if_known(),
+            check("Check that the disk is not overloaded and wait for the runtime's next try (up to 5 min)"),
             step("End the left-over shim, pid {shim_pid}, once no process of the pod is left under it")
                 .run("kill {shim_pid}"),
             step("Upgrade containerd to a release with the fix (PR #8954; 1.7: #9003, 1.6: #9004)"),
@@ -34,11 +35,11 @@ causes! {
             sandbox runs another shim than containerd-shim-runc-*. What happens in the guest only the shim knows, so \
             this is never more than probable.")
         .safe(&[
-            step("Ask the shim: its messages are in the runtime's log")
+            check("Ask the shim: its messages are in the runtime's log")
                 .read(log_of!("runtime", "-15min", "{sandbox}")),
-            step("Read the log of the container if it should have ended by now")
+            check("Read the log of the container if it should have ended by now")
                 .run("{crictl} --runtime-endpoint {cri_endpoint} logs --tail 50 {container}"),
-            step("Look into the guest with the tool of its runtime (kata-runtime exec, runsc debug)"),
+            check("Look into the guest with the tool of its runtime (kata-runtime exec, runsc debug)"),
             step("If the guest does not answer any more, end the shim, pid {shim_pid}: every container of the pod ends \
                 at once, and what it has only in memory is lost")
                 .run("kill {shim_pid}"),
@@ -62,7 +63,7 @@ causes! {
             sandbox runs another shim than containerd-shim-runc-* and has no child: no guest (qemu, the sentry, …) is \
             left below it.")
         .safe(&[
-            step("See whether the kernel killed the guest (out of memory)").run("dmesg -T"),
+            check("See whether the kernel killed the guest (out of memory)").run("dmesg -T"),
             step("End the shim, pid {shim_pid}: the guest it serves no longer exists").run("kill {shim_pid}"),
             step("Upgrade the sandboxed runtime"),
         ])

@@ -2,7 +2,7 @@
 
 use super::kubelet::AT_THE_KUBELET;
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
+use crate::cause::entry::{Cause, Danger, Patience, Proven, check, step};
 
 causes! {
     /// Something is mounted below the volume.
@@ -15,7 +15,7 @@ causes! {
             and which is not the volume's own mount. One that its parent may have mounted by itself (NFS crossmnt, CIFS \
             DFS, AFS, tracefs below debugfs) is unmounted with it and is only probable.")
         .safe(&[
-            step("Look at all mounts of this pod and find out who made the one below the volume")
+            check("Look at all mounts of this pod and find out who made the one below the volume")
                 .run("findmnt --list | grep -F {uid}"),
             step("Unmount the deepest one first").run("umount {path}").lab("nested-mount").if_known(),
             step("Go on, deepest first, until nothing is mounted below the volume; the kubelet does the rest"),
@@ -39,7 +39,7 @@ causes! {
         .proof("The kubelet's mountinfo has a mount below pods/<uid>/volume-subpaths/<volume>/<container>/<index>.")
         .safe(&[
             step("Unmount the nested mount, deepest first").run("umount {path}"),
-            step("When only the subPath itself is left, wait: the kubelet cleans it up"),
+            check("When only the subPath itself is left, wait: the kubelet cleans it up"),
         ])
         .danger(Danger::new(
             "rm -rf below volume-subpaths",
@@ -85,6 +85,7 @@ causes! {
         .proof("In the kubelet's mountinfo the volume's path is the mount point of mounts that all stand below a directory \
             over which another mount stands.")
         .safe(&[
+            check("Read both mounts").run("findmnt {path}").if_known(),
             step("Drain the node: what other pods have mounted since lies below the upper mount"),
             step("Take the upper mount away, which shows the same directory as what it hides; a plain umount refuses while \
                 anything below it is in use. The kubelet's next try finds the volume")
@@ -117,6 +118,7 @@ causes! {
         .proof("mountinfo has the subPath mount with type nfs or nfs4, and the kubelet says lstat …: stale NFS file \
             handle (or a look in the disposable child gives ESTALE).")
         .safe(&[
+            check("Read where the subPath comes from").run("grep -F {path} /proc/self/mountinfo"),
             step("Bring the export back as it was, if that is possible; the kubelet then continues"),
             step("Unmount the subPath only; the server no longer knows this handle").run("umount -f {path}"),
             step("If that is refused, detach the subPath lazily; unwritten data of this handle is lost")
@@ -141,7 +143,7 @@ causes! {
             what is deleted can be unmounted as long as its path can be looked at.")
         .safe(&[
             step("Unmount the subPath by the path that mountinfo names").run("umount {path}"),
-            step("When mountinfo has no line for it any more, wait: the kubelet finishes by itself"),
+            check("When mountinfo has no line for it any more, wait: the kubelet finishes by itself"),
         ])
         .danger(Danger::new(
             "rm -rf below volume-subpaths",
@@ -161,10 +163,10 @@ causes! {
         .proof("pods/<uid>/volumes/<plugin>/<volume> (CSI: its mount directory) exists, is empty, and neither statx \
             nor any namespace's mountinfo calls it a mount.")
         .safe(&[
-            step("Make sure that no mount namespace has a mount on that directory")
+            check("Make sure that no mount namespace has a mount on that directory")
                 .run("grep -lsF {path} /proc/[0-9]*/mountinfo"),
             step("Remove the empty directory (rmdir refuses a mount and a directory with content)").run("rmdir {path}"),
-            step("Then wait for the kubelet's next try"),
+            check("Then wait for the kubelet's next try"),
         ])
         .danger(Danger::new(
             "rm -rf of the volume's directory",
@@ -184,7 +186,7 @@ causes! {
         .proof("The volume's directory is no mount in any namespace and has content; the kubelet says directory not \
             empty.")
         .safe(&[
-            step("Look at the files: they may be the only copy").run("ls -la {path}"),
+            check("Look at the files: they may be the only copy").run("ls -la {path}"),
             step("Move them to a place of your own, outside the kubelet's directory; do not delete them unread"),
             step("When the directory is empty and the kubelet has not taken it, remove it").run("rmdir {path}"),
         ])
@@ -206,12 +208,12 @@ causes! {
         .proof("The volume's directory is no mount in any namespace and has content, and the kubelet's counters do not say \
             that its tries fail.")
         .safe(&[
-            step("Read what the kubelet says: as long as it writes no error it is still at it")
+            check("Read what the kubelet says: as long as it writes no error it is still at it")
                 .read(log_of!("kubelet", "-15min", "{uid}")),
-            step("For \"operation not permitted\", look for files that are immutable (i) or append-only (a), and take that \
+            check("For \"operation not permitted\", look for files that are immutable (i) or append-only (a), and take that \
                 off with chattr -i or -a")
                 .run("lsattr -aR {path} | grep -E '^[^ /]*[ia]'"),
-            step("Else wait, and look again"),
+            check("Else wait, and look again"),
         ])
         .danger(Danger::new(
             "rm -rf of the volume's directory",
@@ -233,8 +235,8 @@ causes! {
             read-only file system, operation not permitted, or input/output error for a path in the volume. Where only its \
             counters say that the removal fails, it is probable.")
         .safe(&[
-            step("See whether the kernel reports disk or file system errors").run("dmesg -T"),
-            step("For \"operation not permitted\", look for files that are immutable (i) or append-only (a), and take that \
+            check("See whether the kernel reports disk or file system errors").run("dmesg -T"),
+            check("For \"operation not permitted\", look for files that are immutable (i) or append-only (a), and take that \
                 off with chattr -i or -a")
                 .run("lsattr -aR {path} | grep -E '^[^ /]*[ia]'"),
             step("For a read-only or shut down file system, drain the node and repair the disk and its file system"),

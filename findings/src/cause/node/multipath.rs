@@ -1,7 +1,7 @@
 //! A volume on a multipath map that has lost its paths: what was written waits, and so does `umount`.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Danger, Proven, check, step};
 
 causes! {
     /// A multipath map without paths queues I/O for ever.
@@ -13,9 +13,9 @@ causes! {
             sysfs its slaves directory is empty or every path's state is known and neither running nor live. Whether \
             it queues (queue_if_no_path) is not in sysfs, so it is only probable.")
         .safe(&[
+            check("Look at the map and its paths").run("multipath -ll {map}"),
             step("Bring a path to the storage back (network, iSCSI session, FC zoning): queued I/O is then written and \
                 everything continues"),
-            step("Look at the map and its paths").run("multipath -ll {map}"),
             step("If the storage is gone for good, stop queueing: all waiting writes fail and are lost")
                 .run("multipathd disablequeueing map {map}"),
             step("Then, when the unmount has gone through, flush the map; it refuses one in use")

@@ -2,7 +2,7 @@
 
 use super::kubelet::AT_THE_KUBELET;
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Danger, Proven, check, step};
 
 causes! {
     /// The path of the network namespace is empty, typically after a reboot.
@@ -15,7 +15,7 @@ causes! {
             and 1.33.4 still shows the sandbox READY after all containers have ended, or the sandbox is older than this boot and the pod's phase is still \
             Running with volumes or a cgroup left. What the plugin says is not seen, so it is only probable.")
         .safe(&[
-            step("Read the runtime's message for this sandbox")
+            check("Read the runtime's message for this sandbox")
                 .read(log_of!("runtime", "-15min", "{sandbox}")),
             step("Upgrade the CNI plugin or CRI-O to a release that accepts a missing namespace on release"),
         ])

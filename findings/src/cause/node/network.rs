@@ -1,6 +1,6 @@
 //! The node's pod network: while it is not ready, some runtimes refuse to release any pod's network.
 
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Danger, Proven, check, step};
 
 causes! {
     /// The runtime reports that the node's pod network is not ready.
@@ -14,9 +14,9 @@ causes! {
             has kept its network namespace, or has lost it with a boot while the kubelet, started two minutes ago or \
             earlier, has reported no end of the pod.")
         .safe(&[
+            check("See what the CNI configuration directory holds").run("ls -la /etc/cni/net.d"),
             step("Bring the CNI pod of this node back: it writes the configuration and the network becomes ready")
                 .lab("cni-config-gone"),
-            step("See what the CNI configuration directory holds").run("ls -la /etc/cni/net.d"),
         ])
         .danger(Danger::new(
             "Putting a made-up configuration into /etc/cni/net.d",

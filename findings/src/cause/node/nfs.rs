@@ -1,7 +1,7 @@
 //! NFS servers that do not answer.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Danger, Proven, check, step};
 
 causes! {
     /// An NFS server does not answer and a task waits for it.
@@ -16,9 +16,10 @@ causes! {
             not read and whose mount may have left the table. A task that exits and waits for a page writes a file back as it closes it: where this is its only \
             mount with a server, that is probable.")
         .safe(&[
+            check("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack").if_known(),
+            check("See whether a connection to the server stands, and whether it retransmits").run("ss -tno dport = :2049"),
             step("Bring the NFS server, or the network to it, back: the waiting tasks then continue by themselves. One at \
                 127.0.0.1 is a proxy on this node, for EFS in the node's pod of its CSI driver: see whether that was restarted"),
-            step("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack").if_known(),
             step("If the server will not come back, make the requests of {mount} fail; data in flight is lost")
                 .run("umount -f {mount}").if_known(),
             step("If a task stays in D after that, drain and reboot the node"),

@@ -2,7 +2,7 @@
 
 use super::kubelet::AT_THE_KUBELET;
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Danger, Proven, check, step};
 
 causes! {
     /// The pod is gone from the API but its containers run.
@@ -16,8 +16,9 @@ causes! {
             pods are excluded, also one whose manifest sets a uid (the annotation kubernetes.io/config.source of its \
             sandbox is not api). When its start was not seen, or within the grace period, it is only probable.")
         .safe(&[
-            step("Check whether a replacement runs on the same data and, if so, scale it down first"),
-            step("If it was deleted less than its grace period ago ({grace_seconds} s), wait: the kubelet is stopping it"),
+            check("Read what still runs").run("{crictl} --runtime-endpoint {cri_endpoint} ps --id {container}"),
+            check("Check whether a replacement runs on the same data and, if so, scale it down first"),
+            check("If it was deleted less than its grace period ago ({grace_seconds} s), wait: the kubelet is stopping it"),
             step("Stop the container in the orderly way, with its whole grace period to finish")
                 .run("{crictl} --runtime-endpoint {cri_endpoint} stop --timeout {grace_seconds} {container}"),
             step("If it does not stop, kill its init, pid {pid}; what it has only in memory is lost")
@@ -40,7 +41,7 @@ causes! {
         .proof("pods/<uid> exists, the UID is not in the API's pods of this node, not a static pod and not in CRI, and \
             an entry below volumes is a file, a directory with content, or a mount.")
         .safe(&[
-            step("Make sure that nothing is mounted below the directory, in any mount namespace")
+            check("Make sure that nothing is mounted below the directory, in any mount namespace")
                 .run("grep -lsF {uid} /proc/[0-9]*/mountinfo"),
             step("If the CSI driver of a volume is not on this node, bring it back first and wait 2 min 2 s: a kubelet \
                 that remembers the volume then removes everything by itself, and would be lost without vol_data.json"),
@@ -76,7 +77,7 @@ causes! {
                 .if_known(),
             step("Bring the node pod of the volume's CSI driver back to this node (reinstall it, or repair its \
                 nodeSelector, taints or image)").lab("orphan-remembered"),
-            step("Wait 2 min 2 s: at its next try the kubelet has the volume unpublished and removes the directory"),
+            check("Wait 2 min 2 s: at its next try the kubelet has the volume unpublished and removes the directory"),
         ])
         .danger(Danger::new(
             "Moving or deleting vol_data.json",
@@ -97,7 +98,7 @@ causes! {
         .proof("pods/<uid> belongs to no known pod, and an entry of volume-subpaths/<volume>/<container> is a regular \
             file and no mount; the kubelet says failed to rmdir() subpath … not a directory.")
         .safe(&[
-            step("Make sure that nothing is mounted below the directory, in any mount namespace")
+            check("Make sure that nothing is mounted below the directory, in any mount namespace")
                 .run("grep -lsF {uid} /proc/[0-9]*/mountinfo"),
             step("Move the file out of the way, into a new directory below /var/tmp")
                 .run("test -f {path} && mv {path} \"$(mktemp -d /var/tmp/moved.XXXXXX)\""),

@@ -1,7 +1,7 @@
 //! A volume without a known holder, and a socket that may be bound in it: its name is relative, and to what is unknown.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Danger, Proven, check, step};
 
 causes! {
     /// A socket with a relative name may be bound in the volume.
@@ -14,9 +14,9 @@ causes! {
             has a relative name of a socket that a process with the mount in sight has open. Anybody may choose such a name, \
             so it is only probable.")
         .safe(&[
-            step("Look at the sockets of {comm} (pid {pid}): beside the name stands the inode of its file (ino:)")
+            check("Look at the sockets of {comm} (pid {pid}): beside the name stands the inode of its file (ino:)")
                 .run("nsenter -t {pid} -n ss -xlpe"),
-            step("Compare it with the inodes of the sockets in the volume").run("find {path} -xdev -type s -ls"),
+            check("Compare it with the inodes of the sockets in the volume").run("find {path} -xdev -type s -ls"),
             step("If one is the same, have that process close the socket or end it; the kubelet's next try unmounts the volume"),
         ])
         .danger(Danger::new(

@@ -1,6 +1,6 @@
 //! The container runtime as a whole, and the names every finding's remedy may use.
 
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Danger, Proven, check, step};
 
 causes! {
     /// The runtime accepts connections and does not answer.
@@ -14,8 +14,8 @@ causes! {
         .safe(&[
             step("If the runtime, pid {pid}, is stopped (state T), let it run again")
                 .run("kill -CONT {pid}").lab("containerd-stopped").if_known(),
-            step("Read the runtime's last messages").read(log_of!("runtime", "-15min")),
-            step("Look at load, memory and disk of the node; a runtime that is only slow recovers"),
+            check("Read the runtime's last messages").read(log_of!("runtime", "-15min")),
+            check("Look at load, memory and disk of the node; a runtime that is only slow recovers"),
             step("Restart the runtime; running containers stay").run("systemctl restart {runtime_unit}"),
         ])
         .danger(Danger::new(
@@ -34,10 +34,10 @@ causes! {
             their shims.")
         .proof("connect() to the CRI socket that the kubelet uses gives ENOENT or ECONNREFUSED.")
         .safe(&[
-            step("Read why the runtime ended").read(log_of!("runtime", "-1h")),
+            check("Read why the runtime ended").read(log_of!("runtime", "-1h")),
             step("Start the runtime; containers that still run are taken over again")
                 .run("systemctl start {runtime_unit}"),
-            step("Check that the kubelet's containerRuntimeEndpoint is the socket the runtime listens on"),
+            check("Check that the kubelet's containerRuntimeEndpoint is the socket the runtime listens on"),
         ])
         .danger(Danger::new(
             "kubectl delete pod --force for the pods of this node",

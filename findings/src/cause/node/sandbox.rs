@@ -2,7 +2,7 @@
 
 use super::kubelet::AT_THE_KUBELET;
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
+use crate::cause::entry::{Cause, Danger, Patience, Proven, check, step};
 
 causes! {
     /// The runtime could not load the container's state.
@@ -13,9 +13,9 @@ causes! {
             stays, StopPodSandbox fails, or a process of the container is still there.")
         .proof("CRI lists the container as CONTAINER_UNKNOWN past the pod's deadline.")
         .safe(&[
-            step("Wait for the kubelet's next StopPodSandbox (10 to 15 s after the last failure) and look again"),
-            step("Read why the runtime could not load the container")
+            check("Read why the runtime could not load the container")
                 .read(log_of!("runtime", "-1h", "{container}")),
+            check("Wait for the kubelet's next StopPodSandbox (10 to 15 s after the last failure) and look again"),
             step("Restart the runtime so that it tries to load the container again; running ones stay")
                 .run("systemctl restart {runtime_unit}"),
         ])
@@ -37,7 +37,8 @@ causes! {
         .proof("CRI says the sandbox is READY past the deadline while the pod's cgroup holds only the pause process, \
             or nothing; no network failure is known, and the phase in the API is not Pending.")
         .safe(&[
-            step("Read the FailedKillPod events of the pod: they carry the runtime's reason"),
+            check("Read the state of the sandbox").run("{crictl} --runtime-endpoint {cri_endpoint} inspectp {sandbox}"),
+            check("Read the FailedKillPod events of the pod: they carry the runtime's reason"),
             step("Ask the runtime once more and read its answer").run("{crictl} --runtime-endpoint {cri_endpoint} stopp {sandbox}"),
             step("Restart the runtime; running containers stay").run("systemctl restart {runtime_unit}"),
             step("Kill the shim of this sandbox, pid {shim_pid}; no application process is left under it")
@@ -63,12 +64,12 @@ causes! {
             in the API is Pending. A pod of which a container never started is Pending to the end, so that \
             StopPodSandbox fails looks the same: it is never more than probable, and by itself never called stuck.")
         .safe(&[
-            step("Read the Events of the pod: Pulling without a Pulled or Failed after it is a pull that goes on, and \
+            check("Read the Events of the pod: Pulling without a Pulled or Failed after it is a pull that goes on, and \
                 FailedKillPod has the words of a StopPodSandbox that fails")
                 .run("kubectl get events --all-namespaces --field-selector involvedObject.uid={uid}"),
-            step("Read what the kubelet says of this pod")
+            check("Read what the kubelet says of this pod")
                 .read(log_of!("kubelet", "-15min", "{uid}")),
-            step("Wait until the image is there, or repair the way to its registry; the kubelet then stops the pod"),
+            check("Wait until the image is there, or repair the way to its registry; the kubelet then stops the pod"),
         ])
         .danger(Danger::new(
             "Restarting the runtime, or killing the shim of the sandbox",
@@ -92,7 +93,7 @@ causes! {
             goes no further until it succeeds: there the sandbox is READY still, and it is never more than probable. FailedKillPod events and the runtime's log have the plugin's \
             words: failed to destroy network for sandbox.")
         .safe(&[
-            step("Read the runtime's message: it names the plugin that fails")
+            check("Read the runtime's message: it names the plugin that fails")
                 .read(log_of!("runtime", "-15min", "{sandbox}")),
             step("Repair or reinstall the CNI plugin (binary, daemon, credentials); the next retry then succeeds"),
         ])
@@ -116,7 +117,7 @@ causes! {
             network namespace of the stopped sandbox (of old versions one that is READY) is left. What the cache holds \
             cannot be seen, so it is only probable.")
         .safe(&[
-            step("See what the CNI configuration directory holds").run("ls -la /etc/cni/net.d"),
+            check("See what the CNI configuration directory holds").run("ls -la /etc/cni/net.d"),
             step("Bring the CNI installer of this cluster back (its DaemonSet pod on this node): it writes the \
                 configuration, and the next retry succeeds"),
         ])

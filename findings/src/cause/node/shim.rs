@@ -1,7 +1,7 @@
 //! The shim between the runtime and a container: stopped, hung in the kernel, not reaping, gone.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Danger, Proven, check, step};
 
 causes! {
     /// The container's init is a zombie and its shim does not reap it.
@@ -15,7 +15,7 @@ causes! {
             step("Ask shim pid {shim_pid} for a stack dump first: it shows where the shim hangs")
                 .run("kill -USR1 {shim_pid}"),
             step("If the shim is stopped (state T), let it run again").run("kill -CONT {shim_pid}"),
-            step("Find the pod's shim (the parent of the zombie) and look at the state of its threads"),
+            check("Find the pod's shim (the parent of the zombie) and look at the state of its threads"),
             step("Kill this shim; containerd cleans up after it, and every container of this pod that still runs ends \
                 at once, without its grace period")
                 .run("kill -9 {shim_pid}"),
@@ -41,10 +41,10 @@ causes! {
             step("If shim pid {shim_pid} is stopped (state T), let it run again")
                 .run("kill -CONT {shim_pid}").lab("shim-stopped").if_known(),
             step("Ask the shim for a stack dump: it shows where it hangs").run("kill -USR1 {shim_pid}").if_known(),
-            step("If a thread of it is in state D, look again in a minute, and if it is still there see what it waits \
+            check("If a thread of it is in state D, look again in a minute, and if it is still there see what it waits \
                 for: repair that disk or file system")
                 .run("cat /proc/{pid}/task/{tid}/stack").if_known(),
-            step("Look at load, memory and disk of the node; a shim that is only slow recovers"),
+            check("Look at load, memory and disk of the node; a shim that is only slow recovers"),
             step("Kill this shim; containerd cleans up after it, and every container of this pod that still runs ends \
                 at once, without its grace period")
                 .run("kill -9 {shim_pid}").if_known(),
@@ -67,7 +67,8 @@ causes! {
         .proof("CRI says RUNNING, and the container's init lives in a pid namespace of its own with pid 1 as its \
             parent: the shim that started it, and would be its parent, is gone.")
         .safe(&[
-            step("Wait a minute and look again: containerd usually cleans up after a lost shim by itself"),
+            check("Read what the runtime says of its containers").run("{crictl} --runtime-endpoint {cri_endpoint} ps -a"),
+            check("Wait a minute and look again: containerd usually cleans up after a lost shim by itself"),
             step("Restart the runtime so that it loads its state again; other containers keep running")
                 .run("systemctl restart {runtime_unit}"),
             step("If it still lives after its grace period, kill the container's init, pid {pid}; data that the \

@@ -1,8 +1,8 @@
 //! Processes that have been killed and go on.
 
-use super::kubelet::AT_THE_KUBELET;
+use super::kubelet::{AT_THE_KUBELET, KUBELET_SAYS};
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
+use crate::cause::entry::{Cause, Danger, Patience, Proven, check};
 
 causes! {
     /// It has been killed, and the kernel is still ending it.
@@ -16,7 +16,8 @@ causes! {
             has run between two looks at least a quarter of a second apart. Whether it ends in the end does not show, so this \
             is only probable.")
         .safe(&[
-            step("Wait, and look again: as long as it goes on this is said, and when it stands still, what it waits for"),
+            KUBELET_SAYS,
+            check("Wait, and look again: as long as it goes on this is said, and when it stands still, what it waits for"),
         ])
         .danger(Danger::new(
             "Rebooting the node, or kubectl delete pod --force",

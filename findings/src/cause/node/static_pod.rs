@@ -1,7 +1,7 @@
 //! Static pods, which the kubelet knows by name.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Danger, Proven, check, step};
 
 causes! {
     /// An old static pod runs on beside the one that has its name now.
@@ -15,6 +15,7 @@ causes! {
             and name, the younger for 15 s and more; the kubelet gives the older one a grace period of 1 s. A successor \
             that is held back has no container yet and is not seen.")
         .safe(&[
+            check("Read what still runs under the old UID").run("{crictl} --runtime-endpoint {cri_endpoint} ps --id {container}"),
             step("Treat what blocks the old UID (see its own findings)"),
             step("Stop the container of the old UID").run("{crictl} --runtime-endpoint {cri_endpoint} stop {container}"),
         ])

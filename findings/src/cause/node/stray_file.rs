@@ -2,7 +2,7 @@
 //! a failed look for "volumes exist".
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Danger, Proven, check, step};
 
 causes! {
     /// A regular file stands where the kubelet expects plugin directories.
@@ -16,7 +16,7 @@ causes! {
         .safe(&[
             step("Move the file out of the way, into a new directory below /var/tmp; the kubelet continues at once")
                 .run("test -f {path} && mv {path} \"$(mktemp -d /var/tmp/moved.XXXXXX)\"").lab("stray-file"),
-            step("Find out which tool (backup, scanner, script) writes into the kubelet's directory and stop it"),
+            check("Find out which tool (backup, scanner, script) writes into the kubelet's directory and stop it"),
         ])
         .danger(Danger::new("rm -rf of pods/<uid>/volumes", "Volumes that are still mounted there lose their data."))
         .sources(&["reference: kubelet getPodVolumePathListFromDisk"])

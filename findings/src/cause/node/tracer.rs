@@ -1,7 +1,7 @@
 //! A zombie that is traced: until its tracer has looked at it or let it go, nobody else can reap it.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Danger, Proven, check, step};
 
 causes! {
     /// A process has ended, and a debugger that traces it does not let it go.
@@ -14,6 +14,7 @@ causes! {
             there, and it is the init of a container that is RUNNING in the CRI, or a member of a pid namespace whose \
             init waits in zap_pid_ns_processes (then the tracer is not a member of it).")
         .safe(&[
+            check("Read what the tracer is").run("grep -e Name -e State -e PPid -e Uid /proc/{tracer_pid}/status").if_known(),
             step("Detach or quit the debugger"),
             step("End the tracer, {comm} (pid {tracer_pid}): what it traces goes back to its parent")
                 .run("kill {tracer_pid}").lab("traced-zombie").if_known(),

@@ -2,7 +2,7 @@
 //! on its way out. What it waits for is the cause: a FUSE server, an NFS server, a device.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Danger, Proven, check, step};
 
 causes! {
     /// A task sleeps uninterruptibly and its file system or driver is not a known one.
@@ -17,8 +17,8 @@ causes! {
             for the lock of a pipe is reported only where no other wait is: a task that splices keeps it. A busy disk makes a task wait too: until two minutes \
             after the deadline it is only probable.")
         .safe(&[
-            step("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack").if_known(),
-            step("Look for disk, driver and hung task messages of the kernel and repair what they name")
+            check("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack").if_known(),
+            check("Look for disk, driver and hung task messages of the kernel and repair what they name")
                 .run("dmesg -T"),
             step("If the device or driver cannot be made to answer, drain the node and reboot it; what was not written \
                 to that device is lost"),

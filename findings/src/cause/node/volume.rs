@@ -2,7 +2,7 @@
 
 use super::kubelet::AT_THE_KUBELET;
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Patience, Proven, step};
+use crate::cause::entry::{Cause, Danger, Patience, Proven, check, step};
 
 causes! {
     /// Mounted, and nothing found that holds it.
@@ -14,9 +14,9 @@ causes! {
         .proof("statx says the path is a mount root and mountinfo has it, while the search for holders was complete \
             and found none.")
         .safe(&[
-            step("Wait for the kubelet's next try (at most 2 min 2 s) and look again"),
-            step("If it stays, read why the kubelet's unmount fails")
+            check("If it stays, read why the kubelet's unmount fails")
                 .read(log_of!("kubelet", "-15min", "{uid}")),
+            check("Wait for the kubelet's next try (at most 2 min 2 s) and look again"),
         ])
         .danger(Danger::new(
             "umount by hand while the kubelet is at it",
@@ -63,7 +63,7 @@ causes! {
         .proof("A directory pods/<uid>/volumes/kubernetes.io~<plugin> with a mount exists for a plugin that this \
             kubelet's version lacks. The log may say: no volume plugin matched name.")
         .safe(&[
-            step("Make sure that no process uses the volume, then unmount it: the old plugins of rbd and cephfs do the \
+            check("Make sure that no process uses the volume, then unmount it: the old plugins of rbd and cephfs do the \
                 same, and a plain umount writes everything back")
                 .run("umount {path}").if_known(),
             step("See first that the server of {mount} answers and repair it if not; then unmount it, as the old plugin \

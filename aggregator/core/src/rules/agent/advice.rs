@@ -39,7 +39,7 @@ pub fn steps(claim: &Claim, pod: &Pod, on: &Node, by: &ToldBy, is_asked_now: boo
     };
     let steps = first.into_iter().chain(filled).collect();
     let (dont, breaks) = (cause.danger.action.to_owned(), cause.danger.breaks_and_when(cause.danger.breaks));
-    Remedy { steps, dont, breaks }
+    Remedy { steps, note: None, dont, breaks }
 }
 
 /// It queries the node itself, so no Event has a say in what it answers.
@@ -53,14 +53,14 @@ fn ask_the_node(pod: &Pod, node: &str, is_asked_now: bool) -> Option<Step> {
         let text = format!("Verify first: query the agent on {node} itself, which needs pods/exec in its namespace");
         (text, live_command(pod)?)
     };
-    Some(Step { text, command: Some(command), on_the_node: is_asked_now, tested: true })
+    Some(Step { text, command: Some(command), on_the_node: is_asked_now, is_check: true, tested: true })
 }
 
 /// What the API server still knows of a node on which nothing can be run from here.
 fn see_node(node: &str) -> Option<Step> {
     let text = "The node is not ready, so its agent cannot be queried from here: see what the node reports".to_owned();
     let command = format!("kubectl describe node {}", quote_for_shell(node)?);
-    Some(Step { text, command: Some(command), on_the_node: false, tested: true })
+    Some(Step { text, command: Some(command), on_the_node: false, is_check: true, tested: true })
 }
 
 /// Queries the agent of a pod's node.

@@ -69,7 +69,8 @@ fn seen<T>(diagnosis: &mut Diagnosis, answer: Answer<T>) -> Result<T, Policy> {
     let why = match answer {
         Answer::Seen(seen) => return Ok(seen),
         Answer::Missing => {
-            "whoever may write Events in default may have said it (no policy keeps others out, see deploy/)".to_owned()
+            "any account that can create Events in default could have written this (no policy prevents it, see deploy/)"
+                .to_owned()
         }
         Answer::Unasked => {
             diagnosis.pending = true;

@@ -23,8 +23,7 @@ pub fn explain(lister: &Lister, diagnosis: &mut Diagnosis, on: &Node) {
     let node = on.metadata.name.as_str();
     if on.is_no_linux_machine() {
         diagnosis.note(format!(
-            "No agent can look at {node}: by its labels it is no Linux machine. What holds the pod there is for whoever runs it \
-             to say."
+            "No agent runs on {node}: by its labels it does not run Linux. What holds the pod there is unknown."
         ));
         return;
     }
@@ -96,7 +95,7 @@ pub fn over(claim: &Claim, pod: &Pod, node: &str, age: i64, doubt: Option<String
     let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
     let again = advice::live_command(pod).map_or(String::new(), |command| format!(" Query it: {command}"));
     format!(
-        "The agent on {node} says that {cause}{root} is over since {age}, yet pod {namespace}/{} is still there.{doubt}{again}",
+        "The agent on {node} reports that {cause}{root} ended {age} ago, yet pod {namespace}/{} is still there.{doubt}{again}",
         pod.metadata.name
     )
 }

@@ -34,11 +34,10 @@ const MAX_OTHERS: usize = 4;
 const ROLES: &str = "clusterroles and their bindings";
 
 /// Why nobody is ever proven to be absent.
-const DOUBT: &str =
-    "they cannot show everybody that may change it: system:masters, a control plane that somebody manages";
+const DOUBT: &str = "they do not show every account that can change it: system:masters, a managed control plane";
 
 /// What of the proof is missing where somebody else may be the one.
-const NOBODY_ELSE: &str = "that nobody else removes it: roles do not show everybody who may change the object";
+const NOBODY_ELSE: &str = "that no other controller removes it: RBAC does not show every writer";
 
 /// Explains the finalizer: its owner alive, slow, gone, or not to be told.
 pub fn explain(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis) {
@@ -240,7 +239,7 @@ fn custom(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis) 
         let setter = setter_words(case.meta, case.finalizer);
         let words = format!("{}{}; {setter}", diagnosis.words, case.released_by());
         let missing =
-            format!("whether {} runs: whoever else may change the object does not remove it", known.released_by);
+            format!("whether {} runs: other accounts that can change the object do not remove it", known.released_by);
         let mut root = unknown(case).at_itself(case.target, words).probable(missing);
         root.holds_from_the_start = false;
         // Whoever takes it off cannot be told from the others by what was recorded.
@@ -438,7 +437,7 @@ fn without_workload(
     let found = found.given(case.controller(Controller::Absent));
     match (is_deadlock, is_alone) {
         (true, true) => found,
-        (true, false) => found.probable("that nobody else removes it: others may change the kind as well"),
+        (true, false) => found.probable("that no other controller removes it: other accounts can change the kind too"),
         (false, _) => found.evidence(ROLES, DOUBT).probable(NOBODY_ELSE),
     }
 }

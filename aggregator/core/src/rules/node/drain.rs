@@ -260,7 +260,7 @@ impl DrainedNode<'_, '_> {
                     .step(pods_step("not evicted, although no budget and no annotation forbids it"));
                 let root = said.iter().take(3).fold(root, |root, one| root.evidence(&one.source, &one.says));
                 let root = root.probable(
-                    "that nobody has requested their eviction: a request leaves no trace until it is \
+                    "that no eviction was requested: a request leaves no trace until it is \
                     granted",
                 );
                 match self.by {
@@ -303,7 +303,7 @@ impl DrainedNode<'_, '_> {
     fn consent(&self, step: Step) -> RootCause {
         self.below(&cause::DRAIN_NEEDS_CONSENT, self.target)
             .step(step)
-            .probable("that somebody drains it, and with which flags: cordoning alone evicts nothing")
+            .probable("that it is being drained, and with which flags: cordoning alone evicts nothing")
     }
 
     fn below(&self, cause: &'static Cause, object: &ObjectRef) -> RootCause {
@@ -347,7 +347,7 @@ impl DrainedNode<'_, '_> {
         }
         if !budget.is_counted() {
             let since = if budget.is_outdated() { "since it was changed" } else { "yet" };
-            return format!("allows 0 disruptions: nobody has counted its pods {since}");
+            return format!("allows 0 disruptions: its status is not computed {since}");
         }
         let now =
             format!("{current_healthy} of {} healthy", count(usize::try_from(*expected_pods).unwrap_or(0), "pod"));

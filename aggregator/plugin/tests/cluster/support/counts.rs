@@ -55,7 +55,7 @@ fn on_screen(report: &ClusterReport) {
     }
     for root in &report.roots {
         let id = format!("{}  ", root.id);
-        assert!(text.lines().any(|line| line.starts_with(&id)), "no block of {id}: {text}");
+        assert!(text.lines().any(|line| line.trim_start().starts_with(&id)), "nothing of {id}: {text}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! What an object, or the Events about it, say of a controller that does not finish.
 
-use crate::cause::cluster::shared::{BY_HAND, DECIDE, LAST_RESORT_ANYWAY};
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
+use crate::cause::cluster::shared::{BY_HAND, LAST_RESORT_ANYWAY, RESUMES};
+use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
 
 causes! {
     /// The finalizer's owner cannot update the object, because it fails validation.
@@ -13,7 +13,7 @@ causes! {
             invalid. That this is the update which removes the finalizer is inferred, so it is probable. A controller that says \
             so in its log only cannot be seen.")
         .safe(&[
-            step("See what the schema rejects, without changing anything")
+            check("See what the schema rejects, without changing anything")
                 .run("kubectl -n {namespace} annotate {type} {name} why-terminating=try --dry-run=server"),
             step("Repair the object's fields, or relax the CRD's schema until it is gone"),
         ])
@@ -29,7 +29,7 @@ causes! {
             API server takes nothing new any more, or rights from a RoleBinding that was deleted first.")
         .proof("An Event about the object holds: because it is being terminated.")
         .safe(&[
-            step("Read what it reports about the object").run("kubectl describe {type} {name} -n {namespace}").typed(),
+            check("Read what it reports about the object").run("kubectl describe {type} {name} -n {namespace}").typed(),
             step("Do its clean-up by hand, as its documentation says"),
             LAST_RESORT_ANYWAY,
         ])
@@ -48,13 +48,13 @@ causes! {
             grants the right. That this \
             alone keeps the controller from finishing is inferred, so it is probable.")
         .safe(&[
-            DECIDE,
-            step("Read what it reports about the object").run("kubectl describe {type} {name} -n {namespace}").typed()
+            check("Read what it reports about the object").run("kubectl describe {type} {name} -n {namespace}").typed()
                 .if_known(),
             step("Bring what is missing back; the controller tries again"),
             step("If it was removed for good: do the controller's clean-up by hand, as its documentation says, and then \
                 remove this one finalizer"),
         ])
+        .note(RESUMES)
         .danger(BY_HAND)
         .sources(&["reference: finalizer owners"])
         .event_reason("FinalizerControllerNeedsMissing")

@@ -1,7 +1,7 @@
 //! Finalizers that stay although their controller works.
 
 use crate::cause::cluster::shared::{ALL_OF_THEM, BY_HAND};
-use crate::cause::entry::{Cause, ClusterArea, Proven, step};
+use crate::cause::entry::{Cause, ClusterArea, Proven, check, step};
 
 causes! {
     /// Its owner does not look at this kind.
@@ -13,7 +13,7 @@ causes! {
         .proof("docs/finalizers.md names the kinds that the finalizer is removed from, and the object's is not among \
             them. A later version of its controller may look at more kinds, so it is probable.")
         .safe(&[
-            step("See who set the finalizer")
+            check("See who set the finalizer")
                 .run("kubectl get {type} {name} -n {namespace} -o yaml --show-managed-fields").typed().if_known(),
             step("Read in the documentation of its controller, of the version you run, whether it looks at this kind; if \
                 it does not, remove this one entry with kubectl edit: nothing cleans up after this object"),
@@ -32,9 +32,9 @@ causes! {
         .proof("metadata.finalizers holds the same name more than once, and nothing shows that its controller is down. \
             Whether the controller removes one entry or all is not visible, so it is probable.")
         .safe(&[
-            step("See the list, and who wrote it")
+            check("See the list, and who wrote it")
                 .run("kubectl get {type} {name} -n {namespace} -o yaml --show-managed-fields").typed().if_known(),
-            step("Make sure that the controller has cleaned up: its log, and what the object stands for"),
+            check("Make sure that the controller has cleaned up: its log, and what the object stands for"),
             step("Then remove the second entry, and only that: kubectl edit"),
             step("Take the finalizer out of the manifest, chart or template that sets it: its controller sets it \
                 itself"),
@@ -54,9 +54,9 @@ causes! {
             requested, when the API server takes no new finalizers, and a mutating webhook is called for updates of \
             the object. That it is this webhook, and this finalizer, is inferred, so it is probable.")
         .safe(&[
-            step("See who wrote the finalizer, and when")
+            check("See who wrote the finalizer, and when")
                 .run("kubectl get {type} {name} -n {namespace} -o yaml --show-managed-fields").typed().if_known(),
-            step("Find the policy that sets the finalizer")
+            check("Find the policy that sets the finalizer")
                 .run("kubectl get mutatingwebhookconfigurations").typed(),
             step("Let that policy act on CREATE only, or leave out objects with a deletion timestamp; the object is then \
                 deleted automatically"),

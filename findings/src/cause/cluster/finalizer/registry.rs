@@ -2,11 +2,11 @@
 
 use crate::cause::circumstance::{Circumstance, Existence};
 use crate::cause::cluster::shared::{
-    ABSENT, BY_HAND, DECIDE, FIND_IT, HIDDEN, HIDDEN_ONE, IN_SERVER, LAST_RESORT, NOT_READY, NOTHING, PENDING,
-    READ_LOG, READ_REPORTS, READ_SERVER_LOG, READY, REPAIR, REPAIR_SERVER, SCALED_DOWN, SEE_USER, TAKE_OFF_FOR_NOTHING,
+    ABSENT, BY_HAND, FIND_IT, HIDDEN, HIDDEN_ONE, IN_SERVER, LAST_RESORT, NOT_READY, NOTHING, PENDING, READ_LOG,
+    READ_REPORTS, READ_SERVER_LOG, READY, REPAIR, REPAIR_SERVER, RESUMES, SCALED_DOWN, SEE_USER, TAKE_OFF_FOR_NOTHING,
     UNKNOWN, UNSEEN, UNUSED, UNUSED_LAST_RESORT, USED, USED_ELSEWHERE, USERS_UNKNOWN,
 };
-use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, step};
+use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, check, step};
 
 /// What does not run, or is not seen to run.
 const NOT_RUNNING: &[Circumstance] = &[NOT_READY, SCALED_DOWN, ABSENT, HIDDEN, UNSEEN, UNKNOWN];
@@ -20,7 +20,7 @@ causes! {
             framework) put a finalizer of its own on it, and has not removed it.")
         .proof("spec.finalizers is empty, metadata.finalizers is not.")
         .safe(&[
-            step("See who set it").run("kubectl get namespace {name} -o yaml --show-managed-fields").typed(),
+            check("See who set it").run("kubectl get namespace {name} -o yaml --show-managed-fields").typed(),
             step("Repair or install that platform again, and let it finish"),
             TAKE_OFF_FOR_NOTHING,
             LAST_RESORT,
@@ -40,10 +40,9 @@ causes! {
             balancer: spec.type is another than LoadBalancer, status.loadBalancer is empty, and no controller set the \
             finalizer.")
         .safe(&[
-            DECIDE,
-            step("Read its Events").run("kubectl -n {namespace} describe service {name}").typed(),
+            check("Read its Events").run("kubectl -n {namespace} describe service {name}").typed(),
             READ_LOG,
-            step("Restore the cloud controller manager where its Lease has run out; where the Lease is renewed, repair its \
+            check("Restore the cloud controller manager where its Lease has run out; where the Lease is renewed, repair its \
                 cloud permissions")
                 .run("kubectl -n kube-system get lease cloud-controller-manager -o yaml").typed()
                 .when(&[PENDING, NOT_READY, SCALED_DOWN, ABSENT, HIDDEN, UNSEEN, UNKNOWN]),
@@ -52,6 +51,7 @@ causes! {
             step("Take the finalizer out of the chart or manifest that sets it").when(&[NOTHING]),
             LAST_RESORT,
         ])
+        .note(RESUMES)
         .danger(BY_HAND)
         .sources(&["reference: service controller"])
         .event_reason("LoadBalancerCleanupPending")
@@ -65,9 +65,8 @@ causes! {
             refuse the update.")
         .proof("A finalizer of the AWS load balancer controller or of GKE's controllers is left.")
         .safe(&[
-            DECIDE,
             READ_REPORTS,
-            step("Create the IngressClass again until the Ingress is deleted").run("kubectl get ingressclasses").typed()
+            check("Create the IngressClass again until the Ingress is deleted").run("kubectl get ingressclasses").typed()
                 .when(&[Circumstance::Class(Existence::Gone)]),
             READ_LOG,
             REPAIR,
@@ -76,6 +75,7 @@ causes! {
             TAKE_OFF_FOR_NOTHING,
             LAST_RESORT,
         ])
+        .note(RESUMES)
         .danger(BY_HAND)
         .sources(&["reference: aws-load-balancer-controller finalizers"])
         .event_reason("CloudLoadBalancerFinalizer")
@@ -88,7 +88,7 @@ causes! {
             its DNS credentials no longer work.")
         .proof("finalizer.acme.cert-manager.io or acme.cert-manager.io/finalizer is left.")
         .safe(&[
-            step("Read what it reports").run("kubectl describe {type} {name} -n {namespace}").typed(),
+            check("Read what it reports").run("kubectl describe {type} {name} -n {namespace}").typed(),
             step("Repair what it reports, mostly the issuer's DNS credentials; it tries again").when(&[READY]),
             step("Restore cert-manager and the issuer's DNS credentials").when(&[UNKNOWN, UNSEEN]),
             LAST_RESORT,
@@ -107,10 +107,11 @@ causes! {
         .meaning("An IstioOperator waits for the in-cluster operator, which newer versions of Istio do not have.")
         .proof("istio-finalizer.install.istio.io is left.")
         .safe(&[
-            DECIDE,
+            READ_REPORTS,
             step("Run the operator of the version that made it until the object is gone"),
-            step("Look for what it would remove: Deployments, webhooks and CRDs of Istio"),
+            check("Look for what it would remove: Deployments, webhooks and CRDs of Istio"),
         ])
+        .note(RESUMES)
         .danger(Danger::new(
             "Removing the finalizer by hand",
             "Pieces of the control plane stay, among them webhooks that refuse new pods.",
@@ -127,16 +128,17 @@ causes! {
             ApplicationSet waits for its own controller, which settles first what becomes of its Applications.")
         .proof("resources-finalizer.argocd.argoproj.io is left, or its form with /foreground or /background.")
         .safe(&[
-            step("Decide first whether what it manages should be deleted: starting Argo CD again will do it"),
+            READ_REPORTS,
             READ_LOG,
-            step("If yes: repair what Argo CD's log names; it tries again").when(&[READY]),
-            step("If yes: restore Argo CD and let it finish").when(NOT_RUNNING),
-            step("If no: removing this finalizer from an Application before Argo CD runs again makes it a non-cascading \
+            step("Repair what Argo CD's log names; it tries again").when(&[READY]),
+            step("Restore Argo CD and let it finish").when(NOT_RUNNING),
+            step("If what it manages should stay: removing this finalizer from an Application before Argo CD runs again makes it a non-cascading \
                 delete"),
             step("On an ApplicationSet leave it, and restore the ApplicationSet controller: it first lets go of the \
                 Applications that the policy keeps. Without the finalizer all of them are deleted, with what they \
                 manage. Only Argo CD before 2.10 never removes it there: update Argo CD"),
         ])
+        .note("When it continues, Argo CD deletes all that the Application manages")
         .danger(Danger::new("Restarting Argo CD without looking", "It deletes everything these Applications manage."))
         .sources(&["argo-cd#6046", "argo-cd#7330"])
         .event_reason("ArgoCdFinalizer")
@@ -151,17 +153,16 @@ causes! {
         .proof("pre-delete-finalizer.argocd.argoproj.io or post-delete-finalizer.argocd.argoproj.io is left, or its form \
             with /cleanup.")
         .safe(&[
-            step("See which finalizers it has: while resources-finalizer.argocd.argoproj.io is among them, Argo CD deletes \
+            check("See which finalizers it has: while resources-finalizer.argocd.argoproj.io is among them, Argo CD deletes \
                 what the Application manages")
                 .run("kubectl describe {type} {name} -n {namespace}").typed().if_known(),
-            step("Decide first whether the hooks should run, and whether what it manages should be deleted: starting \
-                Argo CD again will do it"),
-            step("If yes: repair the hook that fails (its Job or pod says why), and let it finish").when(&[READY]),
-            step("If yes: restore Argo CD, repair the hook that fails (its Job or pod says why), and let it finish")
+            step("Repair the hook that fails (its Job or pod says why), and let it finish").when(&[READY]),
+            step("Restore Argo CD, repair the hook that fails (its Job or pod says why), and let it finish")
                 .when(NOT_RUNNING),
             step("If what it manages should stay, see to resources-finalizer.argocd.argoproj.io first, before Argo CD runs \
                 again"),
         ])
+        .note("When it continues, Argo CD runs the hooks and deletes what the Application manages")
         .danger(Danger::new(
             "Removing this finalizer by hand",
             "The hooks are skipped, a backup among them; with resources-finalizer.argocd.argoproj.io Argo CD then deletes all \
@@ -178,7 +179,7 @@ causes! {
             cluster's data cannot be read any more.")
         .proof("The finalizer ceph.rook.io/disaster-protection is left.")
         .safe(&[
-            step("Find out whether the Ceph cluster is meant to be destroyed").run("kubectl get cephclusters -A"),
+            check("Find out whether the Ceph cluster is meant to be destroyed").run("kubectl get cephclusters -A"),
             step("If it is not, leave the finalizer: while it is there the object can be read. Save a copy of it"),
             step("If it is, delete the CephCluster: the operator removes this finalizer with it, when nothing depends on \
                 the cluster any more"),
@@ -199,7 +200,6 @@ causes! {
         .proof("A finalizer is left that docs/finalizers.md knows to stand for something outside: of Crossplane, \
             Flux, Karpenter, Cluster API and others.")
         .safe(&[
-            DECIDE,
             READ_REPORTS,
             READ_LOG,
             step("Repair what it reports, mostly credentials or quota; it tries again").when(&[READY]),
@@ -208,6 +208,7 @@ causes! {
             TAKE_OFF_FOR_NOTHING,
             LAST_RESORT,
         ])
+        .note(RESUMES)
         .danger(BY_HAND)
         .sources(&["reference: Crossplane, Flux and Karpenter finalizers"])
         .event_reason("ExternalResourceFinalizer")
@@ -220,9 +221,8 @@ causes! {
             what is lost otherwise. Either that controller does not run, or what it waits for has not happened.")
         .proof("A finalizer of docs/finalizers.md is left. Whether its controller runs is not visible, or it does.")
         .safe(&[
-            DECIDE,
             SEE_USER,
-            step("Read its log").run("kubectl -n {user_namespace} logs {user} --tail=100").if_known()
+            check("Read its log").run("kubectl -n {user_namespace} logs {user} --tail=100").if_known()
                 .when(&[USED, IN_SERVER]),
             READ_REPORTS,
             READ_LOG,
@@ -234,6 +234,7 @@ causes! {
             TAKE_OFF_FOR_NOTHING,
             LAST_RESORT,
         ])
+        .note(RESUMES)
         .danger(BY_HAND)
         .sources(&["aws-network-policy-agent#568", "calico#6629", "tigera/operator#3413", "kubevirt#1491"])
         .event_reason("ControllerCleanupPending")
@@ -252,7 +253,7 @@ causes! {
                 the object is then deleted automatically").when(&[USED]),
             step("Leave that one: it names an object of its own namespace. The controller counts it by mistake: update the \
                 controller").when(&[USED_ELSEWHERE]),
-            step("Read what its controller reports: it may name who uses the object")
+            check("Read what its controller reports: it may name who uses the object")
                 .run("kubectl describe {type} {name} -n {namespace}").typed(),
             step("Let what uses it name another object, or, if that may go with all that it stands for, delete it first; \
                 the object is then deleted automatically").when(&[USERS_UNKNOWN]),
@@ -274,17 +275,17 @@ causes! {
             does not run.")
         .proof("A finalizer of snapshot.storage.kubernetes.io or provisioner.storage.kubernetes.io is left.")
         .safe(&[
-            DECIDE,
             SEE_USER,
             step("Delete each snapshot that can never be ready, or make what it lacks (its class, its driver); the \
                 finalizer is then removed").when(&[USED]),
-            step("See which snapshots and restores are not ready")
+            check("See which snapshots and restores are not ready")
                 .run("kubectl get volumesnapshots,volumesnapshotcontents -A").when(&[UNUSED, USERS_UNKNOWN]),
             Advice { when: &[READY, UNUSED, USERS_UNKNOWN], ..READ_LOG },
             step("Restore the snapshot controller and the driver's sidecars, and let them finish")
                 .when(&[UNKNOWN, UNSEEN]),
             Advice { when: &[ABSENT, UNKNOWN, UNUSED, USERS_UNKNOWN, PENDING], ..LAST_RESORT },
         ])
+        .note(RESUMES)
         .danger(Danger::new(
             "Removing the finalizer by hand",
             "The chain of snapshots breaks: a restore fails, or a snapshot stays in the storage for ever.",
@@ -300,13 +301,13 @@ causes! {
             ended.")
         .proof("resource.kubernetes.io/delete-protection is left.")
         .safe(&[
-            step("See which pods have reserved it, and end them")
+            check("See which pods have reserved it, and end them")
                 .run("kubectl -n {namespace} get resourceclaim {name} -o yaml").typed(),
-            step("If no pod is left, see whether the controller manager and the DRA driver run"),
+            check("If no pod is left, see whether the controller manager and the DRA driver run"),
         ])
         .danger(Danger::new(
             "Removing the finalizer by hand",
-            "The device stays taken, and nobody can allocate it again.",
+            "The device stays taken and cannot be allocated again.",
         ))
         .sources(&["reference: resourceclaim controller"])
         .event_reason("ResourceClaimInUse")
@@ -321,9 +322,9 @@ causes! {
         .safe(&[
             SEE_USER,
             step("Let it use another, or delete it: the object is then deleted automatically").when(&[USED]),
-            step("Find what uses it, and end that first")
+            check("Find what uses it, and end that first")
                 .run("kubectl describe {type} {name} -n {namespace}").typed().when(&[USERS_UNKNOWN]),
-            step("If nothing uses it, see whether the controller manager runs")
+            check("If nothing uses it, see whether the controller manager runs")
                 .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed()
                 .when(&[UNUSED, USERS_UNKNOWN]),
         ])
@@ -343,11 +344,11 @@ causes! {
             or when the Job is managed by another controller.")
         .proof("The pod has ended and only the finalizer batch.kubernetes.io/job-tracking is left.")
         .safe(&[
-            step("See whether the controller manager runs")
+            check("See whether the controller manager runs")
                 .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),
-            step("See whether a webhook changes or refuses pods (mutating ones that add containers do)")
+            check("See whether a webhook changes or refuses pods (mutating ones that add containers do)")
                 .run("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations").typed(),
-            step("See whether spec.managedBy of the Job names another controller, and whether that one runs")
+            check("See whether spec.managedBy of the Job names another controller, and whether that one runs")
                 .run("kubectl -n {namespace} get jobs -o yaml").typed().if_known(),
         ])
         .danger(Danger::new(

@@ -1,12 +1,12 @@
 //! Finalizers of programs that somebody installed: which program, and whether it lives.
 
 use crate::cause::cluster::shared::{
-    ABSENT, BY_HAND, DECIDE, LAST_RESORT, LAST_RESORT_ANYWAY, PENDING, READ_LOG, READ_REPORTS, SCALED_DOWN,
+    ABSENT, BY_HAND, LAST_RESORT, LAST_RESORT_ANYWAY, PENDING, READ_LOG, READ_REPORTS, RESUMES, SCALED_DOWN,
     TAKE_OFF_FOR_NOTHING,
 };
-use crate::cause::entry::{Advice, Cause, ClusterArea, Proven, step};
+use crate::cause::entry::{Advice, Cause, ClusterArea, Proven, check, step};
 
-const SET_BY: Advice = step("See who set the finalizer {finalizer} (managedFields)")
+const SET_BY: Advice = check("See who set the finalizer {finalizer} (managedFields)")
     .run("kubectl get {type} {name} -n {namespace} -o yaml --show-managed-fields")
     .typed()
     .if_known();
@@ -24,13 +24,14 @@ causes! {
             well, its role is not cut as that of a controller, or the finalizer has not the kind's domain or was set by \
             another program, it is probable.")
         .safe(&[
-            DECIDE,
+            READ_REPORTS,
             TAKE_OFF_FOR_NOTHING,
             step("Run the controller from another namespace, with an account and the rights of its own, until its \
                 objects are gone").when(&[PENDING]),
             step("Or find out what it would clean up, and clean that up by hand").when(&[PENDING]),
             LAST_RESORT_ANYWAY,
         ])
+        .note(RESUMES)
         .danger(BY_HAND)
         .sources(&["reference: ordered namespace deletion", "kubernetes#115070"])
         .event_reason("FinalizerOwnerInSameNamespace")
@@ -47,6 +48,7 @@ causes! {
             release, has a finalizer, and the workload that removes it belongs to the release as well and has a ready \
             pod. Where others may change the kind as well, it is probable.")
         .safe(&[
+            READ_REPORTS,
             step("Delete these objects first, while their controller runs, and wait until they are gone"),
             step("Then uninstall the release"),
         ])
@@ -66,11 +68,10 @@ causes! {
             uninstalled, or scaled to zero, before its objects were deleted.")
         .proof("The object is being deleted and has the finalizer; no role names its kind and no account outside of \
             kube-system may change everything, or no workload and no pod runs as the account that has such a role, or \
-            its workload is scaled to 0. Roles never prove that nobody may change an object (system:masters, a control \
-            plane that somebody manages), so it is probable, but for a workload scaled to 0 that set the finalizer \
+            its workload is scaled to 0. Roles never prove that no account can change an object (system:masters, a managed control \
+            plane), so it is probable, but for a workload scaled to 0 that set the finalizer \
             (managedFields) and may change the object.")
         .safe(&[
-            DECIDE,
             SET_BY,
             step("If it should go, and its controller was scaled down: start that again")
                 .run("kubectl -n {workload_namespace} scale {workload} --replicas=1").e2e("operator-scaled").if_known()
@@ -82,6 +83,7 @@ causes! {
             TAKE_OFF_FOR_NOTHING,
             LAST_RESORT,
         ])
+        .note(RESUMES)
         .danger(BY_HAND)
         .sources(&["kubernetes#60538", "kubernetes#119881"])
         .event_reason("FinalizerControllerGone")
@@ -98,11 +100,11 @@ causes! {
             controller, the finalizer has not the kind's domain or was set by another program, or it was found by its \
             name or through the kind's neighbours only, it is probable.")
         .safe(&[
-            DECIDE,
-            step("See why its pods are not ready").run("kubectl -n {workload_namespace} describe {workload}").typed()
+            check("See why its pods are not ready").run("kubectl -n {workload_namespace} describe {workload}").typed()
                 .if_known(),
             step("Repair that; the objects are then deleted automatically"),
         ])
+        .note(RESUMES)
         .danger(BY_HAND)
         .sources(&["reference: finalizer owners"])
         .event_reason("FinalizerControllerNotReady")
@@ -120,14 +122,14 @@ causes! {
             that this program set the finalizer (managedFields) and a role for the kind is left to its account; where \
             the workload was inferred, or only its name is that of the program, it is probable.")
         .safe(&[
-            DECIDE,
-            step("See who has which role").run("kubectl get clusterrolebindings,rolebindings -A -o wide"),
+            check("See who has which role").run("kubectl get clusterrolebindings,rolebindings -A -o wide"),
             step("Before it gets any right, make sure by its source or its log that it is the program that set the \
                 finalizer: others may be called so"),
             step("Give the service account of {workload} the right again. In a namespace that is being deleted nothing \
                 new can be created: bind a ClusterRole by a ClusterRoleBinding there, until its objects are gone")
                 .if_known(),
         ])
+        .note(RESUMES)
         .danger(BY_HAND)
         .sources(&["flux2#2595", "reference: adversary, a RoleBinding that was deleted first"])
         .event_reason("FinalizerControllerForbidden")
@@ -145,14 +147,14 @@ causes! {
             or the object's own words say that such an account was refused. Proven where the server recorded that this \
             program set the finalizer (managedFields), else probable.")
         .safe(&[
-            DECIDE,
-            step("See which account the controller runs as").run("kubectl -n {workload_namespace} describe {workload}")
+            check("See which account the controller runs as").run("kubectl -n {workload_namespace} describe {workload}")
                 .typed().if_known(),
             step("Create the ServiceAccount again, from where it came (Helm chart, manifests), with its bindings. In a \
                 namespace that is being deleted nothing can be created: have the object name another account"),
             step("Restart the controller: its pods then have tokens of the new account")
                 .run("kubectl -n {workload_namespace} rollout restart {workload}").if_known(),
         ])
+        .note(RESUMES)
         .danger(BY_HAND)
         .sources(&["fluxcd/helm-controller#554", "kubernetes: pkg/serviceaccount/claims.go"])
         .event_reason("FinalizerControllerAccountGone")
@@ -167,13 +169,13 @@ causes! {
             renewed for twice its duration. That this Lease is the one of this work is inferred from the name, so it \
             is probable; a controller that no longer elects a leader leaves such a Lease behind.")
         .safe(&[
-            DECIDE,
-            step("See who holds the Leases there, and since when")
+            check("See who holds the Leases there, and since when")
                 .run("kubectl -n {workload_namespace} get leases -o wide").typed().if_known(),
-            step("Read in its log why no pod becomes the leader (the API server does not answer, rights on leases)"),
+            check("Read in its log why no pod becomes the leader (the API server does not answer, rights on leases)"),
             step("If it hangs, restart it; the new pods elect a leader")
                 .run("kubectl -n {workload_namespace} rollout restart {workload}").if_known(),
         ])
+        .note(RESUMES)
         .danger(BY_HAND)
         .sources(&["reference: finalizer owners, leader Leases"])
         .event_reason("FinalizerControllerNotLeading")
@@ -187,12 +189,12 @@ causes! {
         .proof("The workload that runs as the account with rights on this kind has ready pods, and the finalizer is \
             left. That it is this workload's finalizer is inferred from its rights, so this is probable.")
         .safe(&[
-            DECIDE,
             READ_REPORTS,
             READ_LOG,
             step("Repair what it reports; it tries again"),
             TAKE_OFF_FOR_NOTHING,
         ])
+        .note(RESUMES)
         .danger(BY_HAND)
         .sources(&["reference: finalizer owners"])
         .event_reason("FinalizerControllerFailing")
@@ -208,7 +210,7 @@ causes! {
             of the kind could not be seen, or an account may change everything and may be the one, it is probable.")
         .safe(&[
             SET_BY,
-            step("Ask who set it what it waits for; the audit log names the user"),
+            check("Ask who set it what it waits for; the audit log names the user"),
             TAKE_OFF_FOR_NOTHING,
             LAST_RESORT,
         ])

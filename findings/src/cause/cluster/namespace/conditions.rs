@@ -1,7 +1,7 @@
 //! What the conditions point to.
 
 use crate::cause::cluster::shared::EMPTY_THE_NAMESPACE;
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
+use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
 
 causes! {
     /// Discovery fails as a whole for the namespace controller.
@@ -11,8 +11,8 @@ causes! {
             and deletes nothing.")
         .proof("NamespaceDeletionDiscoveryFailure is True and its message names no group.")
         .safe(&[
-            step("See whether the API server is healthy").run("kubectl get --raw '/readyz?verbose'").typed(),
-            step("Read the controller manager's log: it names the request that fails"),
+            check("See whether the API server is healthy").run("kubectl get --raw '/readyz?verbose'").typed(),
+            check("Read the controller manager's log: it names the request that fails"),
         ])
         .danger(EMPTY_THE_NAMESPACE)
         .sources(&["reference: namespace controller, total discovery failure"])
@@ -26,7 +26,7 @@ causes! {
             list of resources at all and deletes nothing in that pass, in no namespace.")
         .proof("NamespaceDeletionGroupVersionParsingFailure is True; its message has the name.")
         .safe(&[
-            step("Find who announces it").run("kubectl get --raw /apis").typed(),
+            check("Find who announces it").run("kubectl get --raw /apis").typed(),
             step("Repair that extension server or CRD"),
         ])
         .danger(EMPTY_THE_NAMESPACE)
@@ -41,12 +41,12 @@ causes! {
             shown as it was written; it names what to repair.")
         .proof("NamespaceDeletionContentFailure is True, and its message matches no other cause.")
         .safe(&[
-            step("Read the whole message").run("kubectl get namespace {namespace} -o yaml").typed(),
+            check("Read the whole message").run("kubectl get namespace {namespace} -o yaml").typed(),
             step("Repair what the message names"),
         ])
         .danger(Danger::new(
             "Emptying spec.finalizers (PUT /finalize)",
-            "The objects that could not be deleted stay in etcd, and nobody can remove them.",
+            "The objects that could not be deleted stay in etcd, and no client can remove them.",
         ))
         .sources(&["reference: NamespaceDeletionContentFailure"])
         .event_reason("NamespaceContentFailure")

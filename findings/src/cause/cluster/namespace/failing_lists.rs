@@ -1,7 +1,7 @@
 //! Stored objects that the API server cannot read, and of which kind they are.
 
 use crate::cause::circumstance::{Circumstance, Unread};
-use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, step};
+use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, check, step};
 
 const UNSAFE_DELETION: Advice = step(
     "Only where its content is lost for good: kube-apiserver from 1.32 on deletes an object that it cannot read, with the \
@@ -17,6 +17,8 @@ causes! {
             kind fails, and nothing of it can be deleted.")
         .proof("An error says: unable to transform key, and names the key.")
         .safe(&[
+            check("Find the API server's encryption configuration (--encryption-provider-config)")
+                .run("kubectl -n kube-system get pods -l component=kube-apiserver -o yaml"),
             step("Put the old encryption key back into the API server's encryption configuration as a read provider"),
             step("Then write every object of the kind anew, and drop the old key"),
             UNSAFE_DELETION,
@@ -36,17 +38,17 @@ causes! {
             list of that kind fails.")
         .proof("The namespace's NamespaceDeletionContentFailure holds a decoder's error.")
         .safe(&[
-            step("See the error of the list of this kind")
+            check("See the error of the list of this kind")
                 .run("kubectl get {type} -n {namespace} -o name").typed().if_known()
                 .when(&[Circumstance::Unread(Unread::Listed)]),
-            step("See whether the list of Secrets fails: every other kind can be listed")
+            check("See whether the list of Secrets fails: every other kind can be listed")
                 .run("kubectl get secrets -n {namespace} -o name").typed()
                 .when(&[Circumstance::Unread(Unread::Secrets)]),
-            step("Find the kind whose list fails")
+            check("Find the kind whose list fails")
                 .run("kubectl api-resources --verbs=list --namespaced -o name | xargs -n1 kubectl -n {namespace} get \
                     -o name")
                 .typed().when(&[Circumstance::Unread(Unread::Unknown)]),
-            step("Find the key in etcd that cannot be decoded, and restore the object from a backup of etcd"),
+            check("Find the key in etcd that cannot be decoded, and restore the object from a backup of etcd"),
             UNSAFE_DELETION,
         ])
         .danger(Danger::new(

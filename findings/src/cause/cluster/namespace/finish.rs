@@ -1,7 +1,7 @@
 //! What is left to say when objects and conditions have been looked at.
 
 use crate::cause::cluster::shared::FINALIZE;
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
+use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
 
 causes! {
     /// The namespace's condition names an API that answers again.
@@ -16,11 +16,11 @@ causes! {
             has a ready endpoint now. That the controller does not work on the namespace is inferred after five \
             minutes, so it is probable then.")
         .safe(&[
-            step("Wait for its next attempt, which comes within a minute")
+            check("Wait for its next attempt, which comes within a minute")
                 .run("kubectl why-terminating wait ns/{namespace} --timeout 90s"),
-            step("See what the condition says now, and when it was written")
+            check("See what the condition says now, and when it was written")
                 .run("kubectl get namespace {namespace} -o yaml").typed(),
-            step("If it has not changed for minutes, see whether the controller manager runs and what it logs about the \
+            check("If it has not changed for minutes, see whether the controller manager runs and what it logs about the \
                 namespace")
                 .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),
         ])
@@ -37,7 +37,7 @@ causes! {
         .proof("An object in it was created more than a minute after the namespace's deletion. A shorter time may be the \
             difference of two clocks.")
         .safe(&[
-            step("See who creates it (managedFields.manager), and stop that program")
+            check("See who creates it (managedFields.manager), and stop that program")
                 .run("kubectl -n {namespace} get {type} {name} -o yaml --show-managed-fields").typed(),
             step("Have the extension API server check the namespace's phase on create"),
         ])
@@ -49,19 +49,19 @@ causes! {
     /// A finalizer of somebody else in spec.finalizers.
     NAMESPACE_SPEC_FINALIZER = Cause::cluster(ClusterArea::Namespace, "NamespaceSpecFinalizer")
         .title("A finalizer in the namespace's spec is left")
-        .meaning("The namespace controller has emptied the namespace and removed its own entry. An entry of somebody \
-            else is left in spec.finalizers; only its owner may remove it, through /finalize. The conditions then all \
+        .meaning("The namespace controller has emptied the namespace and removed its own entry. Another \
+            entry is left in spec.finalizers; only its owner should remove it, through /finalize. The conditions then all \
             say that nothing is wrong.")
         .proof("spec.finalizers holds an entry other than kubernetes, and no longer kubernetes itself.")
         .safe(&[
-            step("Find the program that sets {finalizer}, and let it finish")
+            check("Find the program that sets {finalizer}, and let it finish")
                 .run("kubectl get namespace {namespace} -o yaml --show-managed-fields").typed(),
             step("If it is not installed any more, install it again until the namespace is gone"),
         ])
         .danger(Danger::new(
             "PUT /finalize with an empty list",
-            "Whatever the owner of the finalizer cleans up outside of this namespace stays behind, and nobody knows of \
-                it any more.",
+            "Whatever the owner of the finalizer cleans up outside of this namespace stays behind, \
+                unknown to every controller.",
         ))
         .sources(&["reference: openshift.io/origin and the like"])
         .event_reason("NamespaceSpecFinalizer")
@@ -69,7 +69,7 @@ causes! {
 
     /// Nobody works on the namespace.
     NAMESPACE_CONTROLLER_NOT_RUNNING = Cause::cluster(ClusterArea::ControlPlane, "NamespaceControllerNotRunning")
-        .title("Nobody works on namespaces that are being deleted")
+        .title("The namespace controller does not act on deleted namespaces")
         .meaning("The namespace controller writes its conditions a few seconds after a deletion was requested, and \
             deletes everything inside. Neither has happened: kube-controller-manager does not run, hangs, runs without \
             this controller, or cannot write. Where leader election is off no Lease shows it. An attempt that waits for the list of a kind that is \
@@ -78,11 +78,11 @@ causes! {
             in spec.finalizers is left, and nothing in it was deleted since. That it is not the write of the \
             conditions which fails is inferred, so it is probable.")
         .safe(&[
-            step("Wait for its next attempt: after a webhook or an API was repaired it comes within a minute")
+            check("Wait for its next attempt: after a webhook or an API was repaired it comes within a minute")
                 .run("kubectl why-terminating wait ns/{namespace} --timeout 90s"),
-            step("Check whether the controller manager runs, and since when")
+            check("Check whether the controller manager runs, and since when")
                 .run("kubectl -n kube-system get pods,leases -o wide").typed(),
-            step("Read its log on a control plane node. Restart it only if the log shows that the namespace controller \
+            check("Read its log on a control plane node. Restart it only if the log shows that the namespace controller \
                 does not run (--controllers)"),
         ])
         .danger(FINALIZE)
@@ -99,7 +99,8 @@ causes! {
         .proof("The deletion is younger than a minute, or younger than 15 minutes with objects that were not deleted yet and \
             no pod left; no condition names a failure. Or two counts of the kinds with 50 objects and more, some seconds apart, \
             are not the same: then the answer says how many are left, how many go in a second, and how long that takes.")
-        .safe(&[step("Wait a minute and look again")])
+        .safe(&[check("Wait a minute: the namespace controller is still deleting its objects")
+                .run("kubectl wait --for=delete {type} {name} -n {namespace} --timeout=2m").if_known()])
         .danger(Danger::new(
             "Emptying spec.finalizers (PUT /finalize)",
             "Objects that would have been removed a moment later stay in etcd for ever.",

@@ -1,7 +1,7 @@
 //! Objects of a namespace that could not be listed.
 
-use crate::cause::cluster::shared::{BY_HAND, DECIDE};
-use crate::cause::entry::{Cause, ClusterArea, Proven, step};
+use crate::cause::cluster::shared::{BY_HAND, RESUMES};
+use crate::cause::entry::{Cause, ClusterArea, Proven, check};
 
 causes! {
     /// The namespace's conditions name a finalizer of objects that could not be listed.
@@ -14,15 +14,15 @@ causes! {
             that could be listed has it. Where several kinds could not be listed, which of them has it is not known, \
             and it is probable.")
         .safe(&[
-            DECIDE,
-            step("See which of them has the finalizer, and nothing of their content; if that is refused, ask \
+            check("See which of them has the finalizer, and nothing of their content; if that is refused, ask \
                 a user with permission to list them")
                 .run("kubectl -n {namespace} get {type} -o custom-columns=NAME:.metadata.name,FINALIZERS:.metadata.finalizers")
                 .if_known(),
-            step("See whether the program that removes {finalizer} runs, and let it finish; its name mostly begins \
+            check("See whether the program that removes {finalizer} runs, and let it finish; its name mostly begins \
                 with that of the product"),
-            step("Ask about one of them by name: it shows who set the finalizer, and what its controller reports"),
+            check("Ask about one of them by name: it shows who set the finalizer, and what its controller reports"),
         ])
+        .note(RESUMES)
         .danger(BY_HAND)
         .sources(&["reference: NamespaceFinalizersRemaining"])
         .event_reason("FinalizerOfUnseenObjects")

@@ -1,7 +1,7 @@
 //! Why a node does not drain.
 
 use crate::cause::circumstance::{Budget, Circumstance};
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, step};
+use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
 
 const TOO_FEW_READY: Circumstance = Circumstance::Budget(Budget::TooFewReady);
 const TOO_FEW_READY_OF_ALL: Circumstance = Circumstance::Budget(Budget::TooFewReadyOfAll);
@@ -23,22 +23,22 @@ causes! {
         .holds_from_the_start()
         .title("A PodDisruptionBudget allows no eviction of pods on a node that is being drained")
         .meaning("An eviction is refused (429 Too Many Requests) while the budget of a pod allows 0 disruptions: too \
-            few of its pods are healthy, or nobody has counted them yet, or it wants as many healthy pods as there are, so \
+            few of its pods are healthy, or its status is not computed yet, or it wants as many healthy pods as there are, so \
             that it never allows one. Some programs (Longhorn, Rook) keep such a budget while an eviction would lose data, \
-            and take it away themselves. Whoever drains the node tries again and again. Karpenter deletes around it in time for the end of the \
+            and remove it themselves. The drain retries without end. Karpenter deletes around it in time for the end of the \
             NodeClaim's terminationGracePeriod, if it has one; until then the drain goes on.")
         .proof("The pod runs on a node that is cordoned, or that Karpenter or the cluster autoscaler is taking away; one \
             PodDisruptionBudget selects it and has status.disruptionsAllowed 0.")
         .safe(&[
-            step("See what the budget wants and what it has").run("kubectl describe {type} {name} -n {namespace}").typed(),
-            step("See whether the controller manager runs, which counts the pods of a budget")
+            check("See what the budget wants and what it has").run("kubectl describe {type} {name} -n {namespace}").typed(),
+            check("See whether the controller manager runs, which counts the pods of a budget")
                 .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed().when(&[NOT_COUNTED]),
             step("Make the pods ready that are not; the budget then allows an eviction").when(&[TOO_FEW_READY]),
             step("Set unhealthyPodEvictionPolicy: AlwaysAllow in the budget: pods that are not ready may then be evicted")
                 .when(&[TOO_FEW_READY, TOO_FEW_READY_OF_ALL]),
             step("Make the pods ready that are not. Then add a replica, or set maxUnavailable of the budget to 1: with all of \
                 them ready it still allows no eviction").when(&[TOO_FEW_READY_OF_ALL]),
-            step("Read what that program waits for (Longhorn, Rook), and leave the budget alone").when(&[OF_PROGRAM]),
+            check("Read what that program waits for (Longhorn, Rook), and leave the budget alone").when(&[OF_PROGRAM]),
             step("Set maxUnavailable of the budget to 1 while the node is drained: with 0 no replica more helps")
                 .when(&[NONE_UNAVAILABLE]),
             step("Add a replica (its pods are of {workload}), or set maxUnavailable: 1 in place of minAvailable")
@@ -63,7 +63,7 @@ causes! {
         .proof("The pod runs on a node that is being drained, and the selectors of two or more PodDisruptionBudgets of \
             its namespace match its labels.")
         .safe(&[
-            step("See which budgets there are, and what they select").run("kubectl get pdb -n {namespace} -o yaml"),
+            check("See which budgets there are, and what they select").run("kubectl get pdb -n {namespace} -o yaml"),
             step("Leave one budget for each pod; the evictions then continue"),
         ])
         .danger(AROUND)
@@ -77,12 +77,13 @@ causes! {
         .title("A pod's annotation keeps a node from being taken away")
         .meaning("Karpenter evicts no pod with karpenter.sh/do-not-disrupt, and the cluster autoscaler none with \
             cluster-autoscaler.kubernetes.io/safe-to-evict: \"false\". The node stays until the pod has ended, or until \
-            the node's terminationGracePeriod is over.")
+            the node's terminationGracePeriod has ended.")
         .proof("The node is being taken away by that program (its taint, or its finalizer on the Node), and the pod runs \
             there with the annotation.")
         .safe(&[
+            check("Find its owner").run("kubectl get pods -n {namespace} -o wide"),
             step("Let the pod end, if it is a job that will"),
-            step("Else ask its owner, and remove the annotation").run("kubectl get pods -n {namespace} -o wide"),
+            step("Otherwise ask its owner, and remove the annotation"),
         ])
         .danger(AROUND)
         .sources(&["karpenter: pkg/utils/pod/scheduling.go, IsEvictable", "cluster-autoscaler: safe-to-evict"])
@@ -100,7 +101,7 @@ causes! {
         .proof("The node is cordoned or is being taken away, the pod was created after the time at which the node got \
             the taint (timeAdded), runs there, and tolerates it.")
         .safe(&[
-            step("Take the toleration out of the pod template of its controller, or name the taints that it is for")
+            check("Take the toleration out of the pod template of its controller, or name the taints that it is for")
                 .run("kubectl get pods -n {namespace} -o wide"),
             step("Or let its controller have no pods while the node is drained, if it can be spared"),
         ])
@@ -116,9 +117,9 @@ causes! {
         .meaning("kubectl drain evicts nothing at all while the node has a pod without a controller (it would be gone \
             for good) or with an emptyDir (its data would be), unless flags say that this may be lost.")
         .proof("The node is cordoned, and the pod runs there without an owner that is a controller, or with a volume of \
-            kind emptyDir. Whether somebody drains the node, and with which flags, cannot be seen.")
+            kind emptyDir. Whether the node is being drained, and with which flags, cannot be seen.")
         .safe(&[
-            step("See what the pods are").run("kubectl get pods -A -o wide --field-selector spec.nodeName={node}").typed(),
+            check("See what the pods are").run("kubectl get pods -A -o wide --field-selector spec.nodeName={node}").typed(),
             step("Where the data in emptyDir is only a cache: drain with --delete-emptydir-data")
                 .run("kubectl drain {node} --ignore-daemonsets --delete-emptydir-data --dry-run=server"),
             step("A pod without a controller is not created again: save what it is for, or give it a controller first"),
@@ -130,19 +131,19 @@ causes! {
 
     /// Nobody has asked the pods to go.
     DRAIN_NOT_ISSUED = Cause::cluster(ClusterArea::Pod, "DrainNotIssued")
-        .title("Pods stay on a node that is being drained, and nobody has evicted them")
+        .title("Pods stay on a node that is being drained, without an eviction request")
         .meaning("Nothing forbids the eviction of these pods: no budget, no annotation, no missing controller, no \
             webhook that cannot be called. They \
-            have no deletionTimestamp, so nobody has evicted them: whoever drains the node has stopped, waits for \
-            other pods, or cordoned the node only.")
+            have no deletionTimestamp, so they were not evicted: the drain has stopped, waits for \
+            other pods, or the node was only cordoned.")
         .proof("The node is cordoned or is being taken away, the pod runs there without a deletionTimestamp, and no \
             PodDisruptionBudget that selects it allows 0 disruptions; no webhook without a backend is asked about its \
             eviction. That no eviction was requested is inferred.")
         .safe(&[
-            step("See who drains it, and what that says").run("kubectl describe node {node}").typed(),
+            check("See who drains it, and what that says").run("kubectl describe node {node}").typed(),
             step("If other pods are being deleted at this moment, wait: Karpenter evicts in groups, those of critical \
                 pods last"),
-            step("If nobody drains it any more: drain \
+            step("If the drain has ended: drain \
                 it").run("kubectl drain {node} --ignore-daemonsets --dry-run=server"),
         ])
         .danger(AROUND)

@@ -24,7 +24,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .on("Jobs, Pods and other objects that are hooks of a sync")
         .released_by("Argo CD")
         .when("the phase of the sync that the hook belongs to is complete")
-        .lost("The sync may not see that the hook has ended, and runs it again")
+        .lost("The sync can miss that the hook has ended, and runs it again")
         .source("argoproj/argo-cd: gitops-engine/pkg/sync/hook/hook.go"),
     KnownFinalizer::new(
         &[StartsWith("pre-delete-finalizer.argocd.argoproj.io"), StartsWith("post-delete-finalizer.argocd.argoproj.io")],

@@ -17,13 +17,13 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .in_controller_manager()
         .on("ResourceClaim")
         .when("the claim is no longer allocated nor reserved")
-        .lost("The device stays taken, and nobody can allocate it again")
+        .lost("The device stays taken and cannot be allocated again")
         .source("kubernetes/kubernetes: pkg/controller/resourceclaim/controller.go"),
     KnownFinalizer::new(&[Is("networking.k8s.io/service-cidr-finalizer")], &cause::IN_TREE_PROTECTION_FINALIZER)
         .in_controller_manager()
         .on("ServiceCIDR")
         .when("no IPAddress is left in its range, or another ServiceCIDR has them too")
-        .lost("Services keep addresses of a range that nobody manages")
+        .lost("Services keep addresses of an unmanaged range")
         .source("kubernetes/kubernetes: pkg/controller/servicecidrs/servicecidrs_controller.go"),
     KnownFinalizer::new(&[Is("kubernetes.io/vac-protection")], &cause::IN_TREE_PROTECTION_FINALIZER)
         .in_controller_manager()
