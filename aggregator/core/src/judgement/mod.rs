@@ -10,7 +10,7 @@ use findings::{Verdict, clean};
 use crate::diagnosis::{Found, RootCause, Step};
 use crate::engine::{build, to_ask};
 use crate::explanation_cache::ExplanationCache;
-use crate::graph::{Graph, Node};
+use crate::graph::{Graph, Marks, Node};
 use crate::lister::Changes;
 use crate::report::{ClusterReport, Counts, Held, TerminatingNormally};
 use crate::shares::Shares;
@@ -92,6 +92,7 @@ struct Answer<'g> {
     graph: &'g Graph,
     subject: &'g Subject,
     waiting: Waiting<'g>,
+    above: Marks<Vec<Node>>,
     verdict: Verdict,
     roots: Roots,
     normal: Vec<TerminatingNormally>,
@@ -105,7 +106,8 @@ impl<'g> Answer<'g> {
         gaps.add(&graph.about);
         graph.nodes().for_each(|node| gaps.add(graph.diagnosis(node)));
         let (waiting, verdict, roots) = (Waiting::new(graph), Verdict::default(), Roots::default());
-        Answer { graph, subject, waiting, verdict, roots, normal: Vec::new(), unexplained: Vec::new(), gaps }
+        let above = graph.above();
+        Answer { graph, subject, waiting, above, verdict, roots, normal: Vec::new(), unexplained: Vec::new(), gaps }
     }
 
     fn is_before(&self) -> bool {
@@ -182,7 +184,13 @@ impl<'g> Answer<'g> {
                 return Some(count);
             }
             let (nodes, way) = reach.way(at);
-            let bytes = self.roots.add(Found { cause, index, way: &way }, &nodes, &held);
+            let mut bytes = self.roots.add(Found { cause, index, way: &way }, &nodes, &held);
+            // Of a longer way only its ends are kept.
+            if way.gap.is_none() {
+                let others = reach.waiting_for(at, &self.above).into_iter();
+                let others = others.filter(|node| graph.diagnosis(*node).terminating);
+                bytes += self.roots.add_on_the_way(cause, others.map(|node| (node, graph.object(node))));
+            }
             shares.charge(graph.object(victim), bytes);
         }
         None

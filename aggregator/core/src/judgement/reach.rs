@@ -1,9 +1,9 @@
 //! Everything that an object waits for, and the way to each.
 
-use foldhash::HashSet;
+use foldhash::{HashMap, HashSet};
 
 use crate::diagnosis::Way;
-use crate::graph::{Graph, Node};
+use crate::graph::{Graph, Marks, Node};
 
 /// Of a longer way from an object to its root the middle is left out.
 const MAX_WAY: usize = 24;
@@ -40,5 +40,19 @@ impl<'g> Reach<'g> {
         }
         let objects = nodes.iter().map(|node| self.graph.explained(*node).as_ref()).collect();
         (nodes, Way { objects, gap })
+    }
+
+    /// Everything that waits for one of them, by whichever way: many pods of a namespace wait for one node.
+    pub(super) fn waiting_for(&self, to: usize, above: &Marks<Vec<Node>>) -> Vec<Node> {
+        let places: HashMap<Node, usize> = self.nodes.iter().enumerate().map(|(at, (node, _))| (*node, at)).collect();
+        let mut found = HashSet::from_iter([to]);
+        let mut open = vec![to];
+        while let Some(at) = open.pop() {
+            let next = above[self.nodes[at].0].iter().filter_map(|node| places.get(node).copied());
+            open.extend(next.filter(|next| found.insert(*next)));
+        }
+        let mut found: Vec<usize> = found.into_iter().collect();
+        found.sort_unstable();
+        found.into_iter().map(|at| self.nodes[at].0).collect()
     }
 }

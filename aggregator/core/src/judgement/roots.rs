@@ -6,6 +6,7 @@ use foldhash::{HashMap, HashSet};
 use crate::diagnosis::{Claim, Explained, Found, RootCause};
 use crate::graph::Node;
 use crate::report::{Held, Root, Victim};
+use crate::state::ObjectRef;
 
 /// More evidence for one explanation is not kept.
 const MAX_EVIDENCE: usize = 24;
@@ -14,6 +15,9 @@ const MAX_OTHER_EXPLANATIONS: usize = 4;
 
 /// More claims about one root are not kept.
 const MAX_CLAIMS: usize = 4;
+
+/// Of one link of a chain, or one object, as measured.
+const LINK_BYTES: usize = 250;
 
 /// Roots in the making.
 #[derive(Default)]
@@ -42,7 +46,6 @@ impl Roots {
     pub(super) fn add(&mut self, found: Found, nodes: &[Node], held: &Held) -> usize {
         /// As measured.
         const ROOT_BYTES: usize = 4096;
-        const LINK_BYTES: usize = 250;
         let Found { cause, way, .. } = found;
         let before = self.drafts.len();
         let index = self.index(cause);
@@ -101,6 +104,20 @@ impl Roots {
         let mut roots: Vec<Root> = self.drafts.into_iter().map(Draft::finish).collect();
         roots.sort_by_key(|root| std::cmp::Reverse((root.verdict, root.oldest(), root.victims.len())));
         roots
+    }
+
+    /// Adds more objects that wait for a root by other ways. Returns about how many bytes of the answer that takes.
+    pub(super) fn add_on_the_way<'o>(
+        &mut self,
+        cause: &RootCause,
+        objects: impl Iterator<Item = (Node, &'o ObjectRef)>,
+    ) -> usize {
+        let index = self.index(cause);
+        let Some(Draft { root, .. }) = self.drafts.get_mut(index) else { return 0 };
+        let before = root.on_the_way.len();
+        let new = objects.filter(|(node, _)| self.known.insert((index, *node)));
+        root.on_the_way.extend(new.map(|(_, object)| object.clone()));
+        (root.on_the_way.len() - before) * LINK_BYTES
     }
 
     fn index(&mut self, cause: &RootCause) -> usize {

@@ -129,6 +129,21 @@ fn two_nodes_with_one_finalizer_are_two_roots() {
     assert_eq!([looked.victims(0), looked.victims(1)].concat(), ["Node node-a", "Node node-z"]);
 }
 
+/// A namespace waits for all of its pods, and they for one node: each of them is counted.
+#[test]
+fn every_pod_between_a_namespace_and_its_silent_node_is_counted() {
+    let mut world = healthy().going("shop", all_false());
+    for number in 0..5 {
+        world = world.going_pod("shop", &format!("web-{number}"), "node-a", "Running");
+    }
+    let world = world.node_ready("node-a", "Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.");
+    let looked = look(world, everything());
+    assert_eq!(looked.causes(), ["NodeUnreachable"], "{:#?}", looked.report);
+    assert_eq!((looked.report.counts.stuck, looked.report.roots[0].on_the_way.len()), (6, 5), "{:#?}", looked.report);
+    let screen = plugin::report::screen(&looked.report, 100, Style::Plain);
+    assert!(screen.contains("5 pods, 1 ns"), "{screen}");
+}
+
 #[test]
 fn an_old_object_beside_a_young_one_is_stuck() {
     let world = widgets().held("example.com/v1", "Widget", "a", "w1", CLEANUP).held(
