@@ -1,4 +1,3 @@
-# syntax=docker/dockerfile:1
 # The images: one static program each. In a release its licences and bill of materials lie beside it.
 #
 #   docker build --target agent -t …/agent:0.1.0 .          (or aggregator, or plugin)
@@ -6,7 +5,7 @@
 # `make image` copies programs that are built already: BINARIES=prebuilt, and a context that holds a folder for each image.
 ARG BINARIES=build
 
-FROM rust:1.95-slim-bookworm AS build
+FROM rust:1.95-slim-bookworm@sha256:d7482085ff5b415f84dba5647ae71606650bdef00db7aeb69f4b3d170c3e4082 AS build
 RUN apt-get update -q && apt-get install -y -q --no-install-recommends jq
 WORKDIR /source
 COPY . .

@@ -20,6 +20,10 @@ mod cluster;
 pub use kube::config as kubeconfig;
 pub use kube::{Client, Config};
 
+/// For whom a token must be made that the service accepts. Such a token says nothing to the API server, so that a service
+/// that keeps it gains nothing.
+pub const SERVICE_AUDIENCE: &str = "why-terminating";
+
 pub use api_client::{ApiClient, Content, Limits};
 #[cfg(feature = "cluster")]
 pub use cluster::*;

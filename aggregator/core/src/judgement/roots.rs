@@ -99,10 +99,9 @@ impl Roots {
         root_bytes + 2 * links * LINK_BYTES
     }
 
-    /// The worst first, then the oldest, then the widest.
     pub(super) fn finish(self) -> Vec<Root> {
         let mut roots: Vec<Root> = self.drafts.into_iter().map(Draft::finish).collect();
-        roots.sort_by_key(|root| std::cmp::Reverse((root.verdict, root.oldest(), root.victims.len())));
+        Root::sort(&mut roots);
         roots
     }
 

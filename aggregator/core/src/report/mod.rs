@@ -201,6 +201,11 @@ fn is_zero(number: &usize) -> bool {
 }
 
 impl Root {
+    /// The worst first, then the oldest, then the widest.
+    pub fn sort(roots: &mut [Root]) {
+        roots.sort_by_key(|root| std::cmp::Reverse((root.verdict, root.oldest(), root.victims.len())));
+    }
+
     /// How many objects it holds.
     pub fn objects(&self) -> usize {
         self.victims.len() + self.on_the_way.len()

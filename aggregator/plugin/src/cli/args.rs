@@ -74,6 +74,8 @@ pub enum Command {
         #[command(flatten)]
         flags: Box<ConnectionFlags>,
     },
+    /// Open the service's page in a browser, with the permissions of a ServiceAccount
+    Ui(Box<UiFlags>),
     /// Explain a saved state, without a cluster
     Judge {
         /// A file that --save-state wrote
@@ -196,6 +198,23 @@ pub struct AnswerFlags {
     pub color: Colour,
 }
 
+/// Which page to open, and with whose permissions.
+#[derive(Debug, clap::Args)]
+pub struct UiFlags {
+    /// The account whose permissions decide what the page shows (needs your right to create serviceaccounts/token)
+    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = account)]
+    pub serviceaccount: (String, String),
+    /// The namespace of the service (needs your right to create pods/portforward there)
+    #[arg(short, long, default_value = "why-terminating")]
+    pub namespace: String,
+    /// Only print the address
+    #[arg(long)]
+    pub no_browser: bool,
+    /// How to reach the cluster
+    #[command(flatten)]
+    pub connection: ConnectionFlags,
+}
+
 /// How to say versions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum VersionOutput {
@@ -262,6 +281,17 @@ fn waiting(text: &str) -> Result<Duration, String> {
         return Err("give a time, for example 30s, 5m, or 0 to look once".to_owned());
     };
     Ok(if parsed.is_negative() { WEEK } else { Duration::try_from(parsed).unwrap_or(WEEK).min(WEEK) })
+}
+
+/// `shop/viewer`
+fn account(text: &str) -> Result<(String, String), String> {
+    let both = text.split_once('/').filter(|(namespace, name)| {
+        let is_part =
+            |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"-.".contains(&b));
+        is_part(namespace) && is_part(name)
+    });
+    let (namespace, name) = both.ok_or("give NAMESPACE/NAME, for example why-terminating/viewer")?;
+    Ok((namespace.to_owned(), name.to_owned()))
 }
 
 /// `https://host:6443`, or without the scheme.

@@ -5,6 +5,7 @@ mod args;
 mod complete;
 mod query;
 mod run;
+mod ui;
 mod version;
 mod watch;
 

@@ -12,7 +12,7 @@ use super::answer::{print, respond};
 use super::args::{Args, Command, Flags};
 use super::query::query;
 use super::version::version;
-use super::{complete, watch};
+use super::{complete, ui, watch};
 use aggregator_core::judgement::judge;
 use aggregator_core::state::{State, Subject};
 use client::{connect, words};
@@ -52,6 +52,7 @@ async fn run(args: Args) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Some(Command::Version { client, output, flags }) => version(&flags, client, output).await,
+        Some(Command::Ui(flags)) => ui::ui(&flags).await,
         Some(Command::Judge { file, answer }) => {
             let text = std::fs::read(&file).with_context(|| format!("reading {}", file.display()))?;
             let state: State =

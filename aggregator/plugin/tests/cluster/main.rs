@@ -85,6 +85,8 @@ mod storage;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
+mod ui;
+#[cfg(test)]
 mod unverified;
 #[cfg(test)]
 mod users;

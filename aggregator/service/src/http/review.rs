@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use aggregator_core::access::Access;
-use client::{ApiClient, Client, Content, Limits, Response};
+use client::{ApiClient, Client, Content, Limits, Response, SERVICE_AUDIENCE};
 use futures::StreamExt as _;
 use http::Method;
 use serde::{Deserialize, Serialize};
@@ -60,10 +60,6 @@ pub enum Right {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the API server does not say who may see what")]
 pub struct NotReviewed;
-
-/// For whom a token must be made that is shown here: such a token says nothing to the API server, so that a service that keeps
-/// what it is shown gains nothing.
-const AUDIENCE: &str = "why-terminating";
 
 /// Which tokens are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -127,7 +123,7 @@ impl Reviews {
         if let Some(known) = self.known(token, taken) {
             return Ok(known);
         }
-        let mut user = self.reviewed(json!({"token": token, "audiences": [AUDIENCE]})).await?;
+        let mut user = self.reviewed(json!({"token": token, "audiences": [SERVICE_AUDIENCE]})).await?;
         if user.is_none() && taken == Taken::ApiServers {
             user = self.reviewed(json!({"token": token})).await?;
         }

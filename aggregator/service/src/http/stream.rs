@@ -9,6 +9,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use tokio::sync::watch::Receiver;
+use tokio::time::Instant;
 
 use super::Shared;
 use super::api::{self, Refusal};
@@ -46,29 +47,42 @@ pub async fn stream(State(shared): State<Shared>, caller: Caller) -> Response {
 }
 
 impl Follower {
+    /// The roots as soon as they differ for this caller. When anything else has changed is not to be seen by when it writes.
     async fn next(&mut self) -> Option<String> {
-        if self.told.is_some() {
-            tokio::select! {
-                changed = self.published.changed() => changed.ok()?,
-                () = tokio::time::sleep(KEEP_ALIVE_INTERVAL) => {}
+        let alive_at = Instant::now() + KEEP_ALIVE_INTERVAL;
+        loop {
+            if self.told.is_some() {
+                tokio::select! {
+                    changed = self.published.changed() => {
+                        changed.ok()?;
+                        tokio::time::sleep_until(alive_at.min(Instant::now() + MIN_EVENT_INTERVAL)).await;
+                    }
+                    () = tokio::time::sleep_until(alive_at) => {}
+                }
             }
-            tokio::time::sleep(MIN_EVENT_INTERVAL).await;
+            let event = self.event().await?;
+            if self.told.as_ref() != Some(&event) {
+                self.told = Some(event.clone());
+                return Some(event);
+            }
+            if Instant::now() >= alive_at {
+                let at = self.published.borrow().report.as_ref().map(|report| report.at.clone());
+                return Some(format!(": checked {}\n\n", at.unwrap_or_default()));
+            }
         }
+    }
+
+    /// What is so now; none for a token that has ended.
+    async fn event(&mut self) -> Option<String> {
         self.published.mark_unchanged();
-        let event = match self.token.user(&self.shared.reviews).await {
+        Some(match self.token.user(&self.shared.reviews).await {
             Ok(None) => return None,
             Ok(Some(user)) => match api::roots_of(&self.shared, &user).await {
                 Ok(roots) => format!("event: roots\ndata: {}\n\n", serde_json::to_string(&roots).ok()?),
                 Err(refusal) => unknown(&refusal),
             },
             Err(_) => unknown(&Refusal::RightsUnknown),
-        };
-        if self.told.as_ref() == Some(&event) {
-            let at = self.published.borrow().report.as_ref().map(|report| report.at.clone());
-            return Some(format!(": checked {}\n\n", at.unwrap_or_default()));
-        }
-        self.told = Some(event.clone());
-        Some(event)
+        })
     }
 }
 

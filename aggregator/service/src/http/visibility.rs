@@ -103,7 +103,9 @@ impl Rights {
 
     /// What of the report may be seen.
     pub fn report(&self, report: &ClusterReport) -> ClusterReport {
-        let roots: Vec<Root> = report.roots.iter().filter_map(|root| self.root(root)).collect();
+        let mut roots: Vec<Root> = report.roots.iter().filter_map(|root| self.root(root)).collect();
+        // By what is seen of them: their place shows nothing of what is hidden.
+        Root::sort(&mut roots);
         let normal = report.terminating_normally.iter().filter(|one| self.have(&one.held.reads));
         let terminating_normally: Vec<TerminatingNormally> = normal.cloned().collect();
         let explained = report.unexplained.iter().filter(|held| self.have(&held.reads));

@@ -94,19 +94,22 @@ fn a_hundred_long_finalizers_on_each_of_many_pods() {
 #[test]
 fn a_chain_of_owners() {
     survives(|store| {
-        for pod in 0..1500_u32 {
-            let name = format!("p{pod}");
-            let mut object = stuck_pod_of("tenant", &name);
-            object["metadata"]["finalizers"] = json!(["foregroundDeletion", format!("own{pod}.example.com/hold")]);
-            if let Some(owner) = pod.checked_sub(1) {
-                object["metadata"]["ownerReferences"] = json!([{
-                    "apiVersion": "v1", "kind": "Pod", "name": format!("p{owner}"), "uid": format!("uid-of-tenant-p{owner}"),
-                    "blockOwnerDeletion": true
-                }]);
-            }
-            store.put_pod("tenant", &name, &object).unwrap();
-        }
+        (0..1500).for_each(|pod| put_owned_pod(store, pod));
     });
+}
+
+/// Owned by the one before it.
+fn put_owned_pod(store: &Store, number: u32) {
+    let name = format!("owned-{number}");
+    let mut object = stuck_pod_of("tenant", &name);
+    object["metadata"]["finalizers"] = json!(["foregroundDeletion", format!("own{number}.example.com/hold")]);
+    if let Some(owner) = number.checked_sub(1) {
+        object["metadata"]["ownerReferences"] = json!([{
+            "apiVersion": "v1", "kind": "Pod", "name": format!("owned-{owner}"),
+            "uid": format!("uid-of-tenant-owned-{owner}"), "blockOwnerDeletion": true
+        }]);
+    }
+    store.put_pod("tenant", &name, &object).unwrap();
 }
 
 /// Each asks for all there is and reads nothing. Another user is answered.
@@ -136,14 +139,16 @@ fn answers_that_nobody_reads() {
 #[test]
 fn many_fat_pods() {
     survives(|store| {
-        for pod in 0..1200 {
-            let name = format!("p{pod}");
-            let mut object = stuck_pod_of("tenant", &name);
-            let labels = (0..600).map(|number| (format!("label-{number}"), json!("x".repeat(63))));
-            object["metadata"]["labels"] = Value::Object(labels.collect());
-            store.put_pod("tenant", &name, &object).unwrap();
-        }
+        (0..1200).for_each(|pod| put_fat_pod(store, pod));
     });
+}
+
+fn put_fat_pod(store: &Store, number: u32) {
+    let name = format!("fat-{number}");
+    let mut object = stuck_pod_of("tenant", &name);
+    let labels = (0..600).map(|number| (format!("label-{number}"), json!("x".repeat(63))));
+    object["metadata"]["labels"] = Value::Object(labels.collect());
+    store.put_pod("tenant", &name, &object).unwrap();
 }
 
 /// What the service drops of them is what makes each page of the list too long.
@@ -165,11 +170,37 @@ fn forged_events_without_end() {
     survives(|store| {
         let long = json!({"finding": "x".repeat(15 << 10)}).to_string();
         for number in 0..6000 {
-            let name = format!("forged-{number}");
-            let mut forged = event(&format!("node-{number}"), &long);
-            forged["metadata"]["name"] = json!(name);
-            forged["metadata"]["uid"] = json!(name);
-            store.put("events", Some("default"), &name, &forged).unwrap();
+            put_forged_event(store, number, &long);
+        }
+    });
+}
+
+fn put_forged_event(store: &Store, number: usize, finding: &str) {
+    let name = format!("forged-{number}");
+    let mut forged = event(&format!("node-{number}"), finding);
+    forged["metadata"]["name"] = json!(name);
+    forged["metadata"]["uid"] = json!(name);
+    store.put("events", Some("default"), &name, &forged).unwrap();
+}
+
+/// Half of each, at the same time.
+#[test]
+fn several_attacks_at_once() {
+    survives(|store| {
+        let long = "x".repeat(60);
+        for pod in 0..2 {
+            let finalizers = (0..15_000).map(|number| format!("tenant{number}.example.com/hold-{pod}")).collect();
+            pod_with(store, &format!("many-{pod}"), finalizers);
+        }
+        for pod in 0..1000 {
+            let finalizers = (0..100).map(|number| format!("d{number}.{long}.example.com/{long}-{pod}")).collect();
+            pod_with(store, &format!("long-{pod}"), finalizers);
+        }
+        (0..700).for_each(|pod| put_owned_pod(store, pod));
+        (0..600).for_each(|pod| put_fat_pod(store, pod));
+        let finding = json!({"finding": "x".repeat(15 << 10)}).to_string();
+        for number in 0..3000 {
+            put_forged_event(store, number, &finding);
         }
     });
 }

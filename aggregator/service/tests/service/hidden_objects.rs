@@ -1,7 +1,7 @@
 //! What a tenant learns of objects that the API server does not show them, whatever they name in their own: nothing. Clusters
 //! that differ only in what is hidden give the same answer.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use apiserver::Store;
 use serde_json::{Value, json};
@@ -119,4 +119,72 @@ fn what_is_hidden_changes_no_answer() {
         assert_eq!(&nothing, other);
         assert!(!json!(other).to_string().contains(SECRET), "{other:#?}");
     }
+}
+
+/// The tag, the length and the time of an answer are of what the caller sees.
+#[test]
+fn no_tag_and_no_length_shows_what_is_hidden() {
+    let asked = |prepare: fn(&Store), known: Option<&str>| {
+        let running = Running::start_with("baseline", |store| {
+            still_alive(store);
+            prepare(store);
+        });
+        until(Duration::from_secs(30), || {
+            known.is_none_or(|known| running.get("/api/v1/roots", "admin").1.contains(known))
+        });
+        let head = |path: &str, headers: &[(&str, &str)]| {
+            let answer = running.ask(path, "bob", headers);
+            let header = |name: &str| answer.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
+            (answer.status().as_u16(), header("etag"), header("content-length"))
+        };
+        ["/api/v1/roots", "/api/v1/incidents", "/api/v1/objects/-/Pod/tenant/held", "/api/v1/nodes/node-x"].map(
+            |path| {
+                let plain = head(path, &[]);
+                let tag = plain.1.clone().unwrap_or_default();
+                (path, head(path, &[("if-none-match", &tag)]).0, plain)
+            },
+        )
+    };
+    let nothing = asked(|_| {}, None);
+    assert!(matches!(&nothing[0], (_, 304, (200, Some(_), Some(_)))), "{nothing:?}");
+    let full = asked(
+        |store| {
+            tenant(store);
+            program(store, 0);
+            node(store, "False");
+        },
+        Some("roots\":[{"),
+    );
+    assert_eq!(nothing, full);
+}
+
+/// Asked in turn, so that a busy machine slows both.
+#[test]
+fn an_answer_takes_as_long_for_what_is_hidden_as_for_what_is_absent() {
+    let running = Running::start_with("baseline", |store| {
+        for pod in 0..500 {
+            let mut held = stuck_pod_of("tenant", &format!("p{pod}"));
+            held["metadata"]["finalizers"] = json!([format!("own{pod}.example.com/hold")]);
+            store.put_pod("tenant", &format!("p{pod}"), &held).unwrap();
+        }
+    });
+    until(Duration::from_secs(60), || running.status("/api/v1/objects/-/Pod/tenant/p7", "admin") == 200);
+    let mut times = [Vec::new(), Vec::new()];
+    for _ in 0..41 {
+        for (times, name) in times.iter_mut().zip(["p7", "absent"]) {
+            let begin = Instant::now();
+            assert_eq!(running.status(&format!("/api/v1/objects/-/Pod/tenant/{name}"), "bob"), 404);
+            times.push(begin.elapsed());
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+    let [hidden, absent] = times.map(|mut times| {
+        times.sort();
+        times[times.len() / 2]
+    });
+    let (less, more) = (hidden.min(absent), hidden.max(absent));
+    assert!(
+        more <= less * 5 / 4 + Duration::from_millis(1),
+        "{hidden:?} for what is hidden, {absent:?} for what is absent"
+    );
 }

@@ -22,6 +22,8 @@ mod idle_watch;
 #[cfg(test)]
 mod metrics;
 #[cfg(test)]
+mod not_deleted;
+#[cfg(test)]
 mod page;
 #[cfg(test)]
 mod page_layout;

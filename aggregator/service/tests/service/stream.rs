@@ -26,6 +26,12 @@ impl Follower {
         Follower { client: client.clone(), body: answer.into_body(), read: String::new() }
     }
 
+    /// Whether nothing at all is written for so long.
+    pub fn is_silent_for(&mut self, time: Duration) -> bool {
+        let body = &mut self.body;
+        self.client.runtime.block_on(async { tokio::time::timeout(time, body.frame()).await.is_err() })
+    }
+
     /// The next event's name and data; none when the stream has ended.
     pub fn next(&mut self) -> Option<(String, Value)> {
         loop {
@@ -66,6 +72,21 @@ fn who_follows_hears_of_changes_for_as_long_as_they_may() {
     running.api.people.remove("alice");
     while alice.next().is_some() {}
     assert_eq!(running.status("/api/v1/stream", "alice"), 401);
+}
+
+/// Anything that is written shows when something has changed.
+#[test]
+fn changes_that_are_hidden_from_a_follower_write_nothing() {
+    let running = Running::start("volumes-busy");
+    let (mut admin, mut bob) = (Follower::new(&running, "admin"), Follower::new(&running, "bob"));
+    admin.next().unwrap();
+    assert_eq!(bob.next().unwrap().1["roots"], json!([]));
+    let (_, incidents) = running.json("/api/v1/incidents", "admin");
+    let pod = incidents["incidents"].as_array().unwrap().iter().find(|one| one["object"]["kind"] == "Pod").unwrap();
+    let (namespace, name) = (pod["object"]["namespace"].as_str().unwrap(), pod["object"]["name"].as_str().unwrap());
+    running.api.remove_pod(namespace, name);
+    admin.next().unwrap();
+    assert!(bob.is_silent_for(Duration::from_secs(4)));
 }
 
 #[test]
