@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn a_container_that_calls_its_process_a_shim_is_not_believed() {
         let dir = tempfile::tempdir().unwrap();
-        let bundle = dir.path().join("abc");
+        let bundle = dir.path().join("tenants");
         std::fs::create_dir_all(&bundle).unwrap();
         let program = dir.path().join("containerd-shim-runc-v2");
         std::fs::copy("/bin/sleep", &program).unwrap();
@@ -88,7 +88,7 @@ mod tests {
         let Ok(mut tenant) = tenant.spawn() else { return eprintln!("not tested here: there is no unshare") };
         std::thread::sleep(std::time::Duration::from_millis(300));
         let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", tenant.id())).unwrap_or_default();
-        let shims = sandbox_shims(&["abc".into()], &ProcessIndex::read());
+        let shims = sandbox_shims(&["tenants".into()], &ProcessIndex::read());
         tenant.kill().unwrap();
         tenant.wait().unwrap();
         if children.trim().is_empty() {

@@ -49,6 +49,7 @@ const THEIR_PATHS: &[(&str, &str)] = &[
     ("agent/src/host/api/kubelet_kubeconfig.rs", "files of root, as the kubelet's kubeconfig names them"),
     ("agent/src/host/block.rs", "/sys"),
     ("agent/src/host/block_stack.rs", "/sys"),
+    ("agent/src/host/broker/directories.rs", "the runtime's and the kubelet's directory, below the host's root"),
     ("agent/src/host/broker/serve.rs", "as sockets.rs, for the reader; 127.0.0.1"),
     ("agent/src/host/cgroups.rs", "the cgroup tree, in which there are no links"),
     ("agent/src/host/prober/file.rs", "the disposable child"),

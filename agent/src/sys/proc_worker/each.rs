@@ -87,7 +87,7 @@ impl Visit<'_> {
             numbers.iter().try_for_each(|number| {
                 let target = link_into(&dir, DecInt::new(*number), &mut room);
                 self.returned(());
-                each(*number, target.map(|target| &*target))
+                each(*number, target)
             })
         };
         numbered_links::walk(&dir, look, see)

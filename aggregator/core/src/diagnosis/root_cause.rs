@@ -245,15 +245,17 @@ impl RootCause {
         explanation(self) == explanation(other)
     }
 
-    /// The same for one more finalizer, with all that shows it.
+    /// The same for one more finalizer, with what shows it as long as it has a patch of its own: the words at the object
+    /// name them all.
     pub fn joined_with(self, other: &RootCause) -> Self {
+        if self.draft.others.len() >= MAX_OTHERS {
+            return self;
+        }
         let known = self.draft.evidence.clone();
         let new = other.draft.evidence.iter().filter(|one| !known.contains(one));
         let mut joined = self.with_evidence(new.map(|one| (&one.source, &one.says)));
         // The last in the list first: then the others stay where their patches find them.
-        if joined.draft.others.len() < MAX_OTHERS {
-            joined.draft.others.insert(0, other.draft.names.clone());
-        }
+        joined.draft.others.insert(0, other.draft.names.clone());
         other.draft.missing.iter().fold(joined, RootCause::probable)
     }
 

@@ -197,7 +197,9 @@ fn text_bytes(finding: &Finding) -> usize {
     let evidence = finding.evidence.iter().map(|one| one.source.len() + one.says.len() + OVERHEAD);
     let steps = finding.remedy.steps.iter();
     let steps = steps.map(|step| step.text.len() + step.command.as_ref().map_or(0, String::len) + OVERHEAD);
-    evidence.chain(steps).sum()
+    let remedy = &finding.remedy;
+    let warnings = remedy.note.as_ref().map_or(0, String::len) + remedy.dont.len() + remedy.breaks.len();
+    evidence.chain(steps).sum::<usize>() + warnings
 }
 
 /// What makes an explanation another one. Of what only the node knows each pod has a key of its own, and one cause.

@@ -357,7 +357,7 @@ fn of_many_pods_those_that_go_are_found_by_their_rows() {
     let rows: Vec<&&String> = lists.iter().filter(|path| path.contains("includeObject=None")).collect();
     // The page, and the way to each of three rows.
     assert_eq!(rows.len(), 4, "{lists:#?}");
-    assert!(rows[0].contains("limit=5000") && lists.iter().any(|path| path.contains("limit=1&")), "{lists:#?}");
+    assert!(rows[0].contains("limit=2000") && lists.iter().any(|path| path.contains("limit=1&")), "{lists:#?}");
     let named = all.iter().filter(|path| path.contains("/namespaces/crowd/pods?fieldSelector=metadata.name%3Dp"));
     assert_eq!(named.count(), 1, "{all:#?}");
 }

@@ -69,7 +69,7 @@ causes! {
             No error of it was counted since the kubelet's /metrics were read before, and the agent has not seen it \
             come back earlier.")
         .safe(&[
-            check("If it stays, read what the kubelet got from the driver")
+            check("Read what the kubelet got from the driver")
                 .read(log_of!("kubelet", "-15min", "{uid}")),
             check("Wait for the kubelet's next try (at most 2 min 2 s after the driver came back) and look again")
                 .lab("csi-driver-back"),

@@ -14,7 +14,7 @@ causes! {
         .proof("statx says the path is a mount root and mountinfo has it, while the search for holders was complete \
             and found none.")
         .safe(&[
-            check("If it stays, read why the kubelet's unmount fails")
+            check("Read why the kubelet's unmount fails")
                 .read(log_of!("kubelet", "-15min", "{uid}")),
             check("Wait for the kubelet's next try (at most 2 min 2 s) and look again"),
         ])

@@ -37,15 +37,15 @@ pub fn merge(target: &ObjectRef, causes: &mut Vec<RootCause>) {
     let mut merged: Vec<(RootCause, Vec<String>)> = Vec::new();
     for cause in std::mem::take(causes) {
         let finalizer = finalizer_at(target, &cause).map(str::to_owned);
-        let is_same = |known: &&mut (RootCause, Vec<String>)| {
-            let (first, finalizers) = &**known;
+        let is_same = |(first, finalizers): &(RootCause, Vec<String>)| {
             let pair = finalizers.first().zip(finalizer.as_ref());
             pair.is_some_and(|(one, other)| held_by(first, one) == held_by(&cause, other) && first.is_told_as(&cause))
         };
-        match merged.iter_mut().find(is_same) {
-            Some((first, finalizers)) => {
-                *first = first.clone().joined_with(&cause);
+        match merged.iter().position(is_same) {
+            Some(at) => {
+                let (first, mut finalizers) = merged.remove(at);
                 finalizers.extend(finalizer);
+                merged.insert(at, (first.joined_with(&cause), finalizers));
             }
             None => merged.push((cause, finalizer.into_iter().collect())),
         }

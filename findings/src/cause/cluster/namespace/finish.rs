@@ -99,8 +99,11 @@ causes! {
         .proof("The deletion is younger than a minute, or younger than 15 minutes with objects that were not deleted yet and \
             no pod left; no condition names a failure. Or two counts of the kinds with 50 objects and more, some seconds apart, \
             are not the same: then the answer says how many are left, how many go in a second, and how long that takes.")
-        .safe(&[check("Wait a minute: the namespace controller is still deleting its objects")
-                .run("kubectl wait --for=delete {type} {name} -n {namespace} --timeout=2m").if_known()])
+        .safe(&[
+            check("Wait for the namespace controller, which is still deleting its objects")
+                .run("kubectl wait --for=delete {type} {name} -n {namespace} --timeout=2m").if_known(),
+            check("If it stays, run this again: the answer then names what holds it"),
+        ])
         .danger(Danger::new(
             "Emptying spec.finalizers (PUT /finalize)",
             "Objects that would have been removed a moment later stay in etcd for ever.",
