@@ -15,7 +15,7 @@ const LINKS_AT_ONCE: usize = 64;
 pub(super) type Each<'a> = dyn FnMut(u32, io::Result<&[u8]>) -> ControlFlow<()> + 'a;
 
 /// Shows `see` every link, and where `look` says that it points, until `see` has enough. Those that go away meanwhile are
-/// left out; an error where the kernel tells of none.
+/// left out; an error where the kernel lists none.
 pub(super) fn walk(
     dir: &OwnedFd,
     mut look: impl FnMut(&[u32], &mut Each<'_>) -> ControlFlow<()>,

@@ -94,7 +94,7 @@ impl ProcDir {
         Ok(first)
     }
 
-    /// What the kernel tells of the descriptor `fd`, which leads to `link`, where that never waits.
+    /// What the kernel shows of the descriptor `fd`, which leads to `link`, where that never waits.
     pub fn fdinfo(&self, fd: u32, link: &[u8]) -> io::Result<Vec<u8>> {
         let file = format!("fdinfo/{fd}");
         if !has_safe_fdinfo(link) {

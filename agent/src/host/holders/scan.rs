@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(clear, [pids[0]].into());
         assert_eq!(elsewhere, pids.iter().copied().collect());
         assert!(late.is_empty());
-        assert!(asked(here, soon).is_empty(), "nobody is left to look at");
+        assert!(asked(here, soon).is_empty(), "no process is left to search");
     }
 
     #[test]

@@ -93,7 +93,7 @@ impl Visit<'_> {
         numbered_links::walk(&dir, look, see)
     }
 
-    /// What the kernel tells of a descriptor that leads to `link`, where that never waits.
+    /// What the kernel shows of a descriptor that leads to `link`, where that never waits.
     pub fn fdinfo(&self, fd: u32, link: &[u8]) -> io::Result<Vec<u8>> {
         match has_safe_fdinfo(link) {
             true => self.read(&format!("fdinfo/{fd}"), MAX_FDINFO_BYTES),

@@ -1,4 +1,4 @@
-//! What the kernel tells of a process only under that one's `exec_update_lock`: `stat`, `wchan`, `syscall`, `stack` and
+//! What the kernel shows of a process only under that one's `exec_update_lock`: `stat`, `wchan`, `syscall`, `stack` and
 //! `io`, and where its links lead (`ptrace_may_access`, kernel/ptrace.c, since "proc: protect ptrace_may_access() with
 //! exec_update_lock" of 2026, in all stable kernels; of `syscall`, `stack` and `io` always).
 //!

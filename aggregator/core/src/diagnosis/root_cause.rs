@@ -239,7 +239,7 @@ impl RootCause {
         self.draft.root.split_once(':').map_or(self.draft.root.as_str(), |(_, key)| key)
     }
 
-    /// Whether a reader is told the same of both, but for the finalizer.
+    /// Whether both answers read the same, but for the finalizer.
     pub fn is_told_as(&self, other: &RootCause) -> bool {
         let explanation = |cause: &RootCause| (cause.draft.cause.id, cause.verdict, cause.lost);
         explanation(self) == explanation(other)

@@ -32,7 +32,7 @@ pub struct Served {
     pub leader: Leader,
     /// Whether names of namespaces may stand in metrics.
     pub names_in_metrics: bool,
-    /// How people call the cluster; empty where nobody has named it.
+    /// The name of the cluster; empty where none was given.
     pub cluster_name: String,
     /// Whether tokens that are made for the API server are taken for all that is served.
     pub accepts_api_tokens: bool,

@@ -1,4 +1,4 @@
-//! What the service tells of what nobody deleted, and of what goes slowly.
+//! What the service shows of what was not deleted, and of what empties slowly.
 
 use std::time::Duration;
 

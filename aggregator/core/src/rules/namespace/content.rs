@@ -211,7 +211,7 @@ fn sort<'a>(
 }
 
 /// Nothing points anywhere: no condition fails, no object was met, and the controller's own entry is
-/// still there. Of a namespace that somebody asks about it is also counted what is left while it goes on slowly.
+/// still there. Of a namespace that was named, what is left is also counted while it slowly becomes less.
 pub fn needs_sweep(lister: &Lister, case: &TerminatingNamespace, diagnosis: &Diagnosis, left: &Left) -> bool {
     let nothing = left.terminating == 0 && left.not_asked.is_empty();
     let is_slow = !diagnosis.causes.is_empty()

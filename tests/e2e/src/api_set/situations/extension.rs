@@ -50,7 +50,7 @@ pub fn all() -> Vec<Situation> {
     ]
 }
 
-/// Serves a kind, and answers 403 to whoever empties a namespace of it.
+/// Serves a kind, and answers 403 to a client that deletes all of it in a namespace.
 async fn extension(request: Request) -> Response {
     let group = json!({
         "kind": "APIGroup", "apiVersion": "v1", "name": "ext.e2e.example.com",

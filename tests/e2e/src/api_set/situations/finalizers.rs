@@ -1,4 +1,4 @@
-//! Finalizers: whose they are, and what stands in the way of whoever takes them off.
+//! Finalizers: who sets them, and what stands in the way of removing them.
 
 use std::time::Duration;
 
