@@ -246,17 +246,16 @@ impl RootCause {
     }
 
     /// The same for one more finalizer, with what shows it as long as it has a patch of its own: the words at the object
-    /// name them all.
-    pub fn joined_with(self, other: &RootCause) -> Self {
-        if self.draft.others.len() >= MAX_OTHERS {
-            return self;
+    /// name them all. A doubt about one is a doubt about all.
+    pub fn joined_with(mut self, other: &RootCause) -> Self {
+        if self.draft.others.len() < MAX_OTHERS {
+            let known = self.draft.evidence.clone();
+            let new = other.draft.evidence.iter().filter(|one| !known.contains(one));
+            self = self.with_evidence(new.map(|one| (&one.source, &one.says)));
+            // The last in the list first: then the others stay where their patches find them.
+            self.draft.others.insert(0, other.draft.names.clone());
         }
-        let known = self.draft.evidence.clone();
-        let new = other.draft.evidence.iter().filter(|one| !known.contains(one));
-        let mut joined = self.with_evidence(new.map(|one| (&one.source, &one.says)));
-        // The last in the list first: then the others stay where their patches find them.
-        joined.draft.others.insert(0, other.draft.names.clone());
-        other.draft.missing.iter().fold(joined, RootCause::probable)
+        other.draft.missing.iter().fold(self, RootCause::probable)
     }
 
     /// What a root is, whatever is known of its cause and whatever it holds: the node, where only that node knows; the pod,

@@ -74,3 +74,27 @@ fn finalizer_at<'c>(target: &ObjectRef, cause: &'c RootCause) -> Option<&'c str>
     let [only] = cause.steps.as_slice() else { return None };
     (only.object.as_ref() == Some(target)).then(|| cause.value(Placeholder::Finalizer)).flatten()
 }
+
+#[cfg(test)]
+mod tests {
+    use findings::Confidence;
+
+    use super::*;
+    use crate::diagnosis::Step;
+
+    /// More finalizers than have steps of their own are joined.
+    #[test]
+    fn a_doubt_about_one_finalizer_is_a_doubt_about_all() {
+        let target = ObjectRef::pod("shop", "web-0");
+        let held = |number: usize| {
+            let finalizer = format!("f{number}.example.com/hold");
+            let cause = RootCause::below(&cause::FINALIZER_CONTROLLER_GONE, &target);
+            let cause = cause.step(Step::about(&target, "held")).name(Placeholder::Finalizer, &finalizer);
+            cause.same_as(format!("{finalizer}:pods"))
+        };
+        let mut causes: Vec<RootCause> = (0..7).map(held).chain([held(7).probable("who removes it")]).collect();
+        merge(&target, &mut causes);
+        let [only] = causes.as_slice() else { panic!("{}", causes.len()) };
+        assert_eq!(only.draft.confidence, Confidence::Probable);
+    }
+}
