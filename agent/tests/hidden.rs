@@ -1,5 +1,4 @@
-//! Whatever a tenant has named in whichever way, no answer holds a character that a reader does not see,
-//! and no line of it is somebody else's.
+//! Whatever names a tenant chooses, no answer holds an invisible character, and no name can forge a line of it.
 
 use std::{collections::BTreeMap, fs, path::Path};
 

@@ -10,9 +10,9 @@ use crate::{
     kill_guard, kubernetes_distribution, placeholder,
 };
 
-/// More roots of one chain are told by their number.
+/// More roots of one chain are reported by their number.
 const MAX_ROOTS: usize = 12;
-/// For more of them no steps are printed: whoever has taken these looks again.
+/// For more of them no steps are printed: the next scan shows the rest.
 const MAX_STEPS: usize = 4;
 
 /// A cause found at work, with its evidence and the way out.
@@ -65,7 +65,7 @@ impl Finding {
         self.chain.iter().filter(|link| link.root)
     }
 
-    /// This part of its proof is missing; of several the first is told.
+    /// This part of its proof is missing; of several the first is reported.
     pub fn doubt(&mut self, missing: &str) {
         self.confidence = Confidence::Probable;
         self.missing.get_or_insert_with(|| missing.to_owned());

@@ -104,7 +104,7 @@ impl FindingBuilder {
         self
     }
 
-    /// This part of the proof is missing; of several the first is told.
+    /// This part of the proof is missing; of several the first is reported.
     pub fn probable(mut self, missing: impl AsRef<str>) -> Self {
         self.confidence = Confidence::Probable;
         self.missing.get_or_insert_with(|| clean(missing.as_ref(), 300));

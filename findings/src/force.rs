@@ -175,7 +175,7 @@ impl ForceCost {
         parts.join("; ")
     }
 
-    /// Those that somebody can write to, in words.
+    /// Those that a process can write to, in words.
     fn written_volumes(&self) -> String {
         let mut names: Vec<&str> = self.writers.iter().map(|writer| writer.volume.as_str()).collect();
         names.sort_unstable();
@@ -195,7 +195,7 @@ impl ForceCost {
         details
     }
 
-    /// Whether somebody else does the pod's work already, as far as one node can tell.
+    /// Whether another pod does the work already, as far as one node can see.
     fn replacement(&self, controller: &str) -> String {
         let already = match self.others.as_slice() {
             [] => "No other pod of it was seen running on this node".to_owned(),

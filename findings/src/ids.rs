@@ -31,8 +31,7 @@ impl From<PodUid> for String {
 impl PodUid {
     /// Takes a text that has the shape of a uid; anything else is `None`.
     ///
-    /// Directory names and labels come through here, so that nobody can smuggle `..` or a
-    /// newline into a path or a report.
+    /// Directory names and labels come through here, so that no `..` or newline gets into a path or a report.
     pub fn parse(text: &str) -> Option<Self> {
         let hex = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_hexdigit());
         let uuid = text.len() == 36 && text.split('-').map(str::len).eq([8, 4, 4, 4, 12]) && text.split('-').all(hex);

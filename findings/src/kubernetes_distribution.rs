@@ -7,7 +7,7 @@
 pub struct Distribution {
     /// The processes that are or contain its kubelet.
     pub kubelets: &'static [Kubelet],
-    /// The kubelet's directory unless it is told otherwise.
+    /// The kubelet's directory by default.
     pub kubelet_root: &'static str,
     /// The runtime it brings along.
     pub runtime: Option<&'static Runtime>,
@@ -15,11 +15,11 @@ pub struct Distribution {
     pub rancher: Option<&'static Rancher>,
 }
 
-/// Where k3s and RKE2 keep what they tell their kubelet and crictl, and what the kubelet and the runtime say. None of it
+/// Where k3s and RKE2 keep the settings of their kubelet and crictl, and the logs of the kubelet and the runtime. None of it
 /// is where others have it, and k3s hides its command line (`proctitle.SetProcTitle` in its pkg/cli/agent).
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rancher {
-    /// `agent` in their data directory, unless they are told of another.
+    /// `agent` in their data directory, by default.
     pub agent: &'static str,
     /// Below it, the kubelet's log; that of k3s is in the journal of its unit.
     pub kubelet_log: Option<&'static str>,
@@ -43,7 +43,7 @@ pub struct Kubelet {
 /// A container runtime.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Runtime {
-    /// Where it listens unless it is told otherwise.
+    /// Where it listens by default.
     pub socket: &'static str,
     /// The systemd unit it runs in; `None` where the kubelet's unit contains it.
     pub unit: Option<&'static str>,
@@ -67,7 +67,7 @@ pub static RUNTIMES: [Runtime; 7] = [
     Runtime { socket: "/run/k3s/cri-dockerd/cri-dockerd.sock", unit: None },
 ];
 
-/// The runtime of a kubelet that is told of none, since Kubernetes 1.24.
+/// The runtime of a kubelet without a configured one, since Kubernetes 1.24.
 pub const DEFAULT_RUNTIME: &Runtime = &RUNTIMES[0];
 const CRIO: &Runtime = &RUNTIMES[1];
 const OF_K3S: &Runtime = &RUNTIMES[3];

@@ -1,9 +1,9 @@
 //! Commands that reach a path in the kubelet's mount namespace.
 //!
-//! A path that the agent tells is one of the kubelet's view, and a command is typed in the node's first mount
-//! namespace. Where these are two (OpenShift's kubens, a kubelet in a container), `umount PATH` finds no mount there, or
-//! only a copy. No entry needs to know: a finding that has a [`Placeholder::MountNamespacePid`](crate::Placeholder) has
-//! all commands of its steps like this.
+//! A path in an agent's report is one of the kubelet's view, and a command is typed in the node's first mount namespace.
+//! Where these are two (OpenShift's kubens, a kubelet in a container), `umount PATH` finds no mount there, or only a copy.
+//! No entry needs to know: a finding that has a [`Placeholder::MountNamespacePid`](crate::Placeholder) has all commands of
+//! its steps like this.
 
 /// How these programs get there. They are the host's own and enter by themselves: `nsenter -m umount` would run the
 /// `umount` that stands in the other namespace. It calls no helper (-i), keeps no table (-n), follows no path (-c).
@@ -30,12 +30,12 @@ mod tests {
         placeholder::holes,
     };
 
-    /// What is done to a directory or a file that no mount lies on is the same wherever it is typed, as far as both have
-    /// the same file system there. Whoever changes something is not led through another process's root, which may be a
-    /// tenant's by the time it is typed.
+    /// A directory or a file that no mount lies on is the same wherever the command is typed, as far as both have the same
+    /// file system there. A command that changes something is not led through another process's root, which a tenant may own
+    /// by the time it is typed.
     const PLAIN: [&str; 6] = ["chattr", "rmdir", "mkdir", "mv", "test", "printf"];
-    /// `grep` reads mount tables, fusectl is the host's, the path to thaw is told through a process by its finder, and that
-    /// of a swap only where both namespaces are one.
+    /// `grep` reads mount tables, fusectl is the host's, the finder gives the path to thaw through a process, and that of a
+    /// swap only where both namespaces are one.
     const NO_PATH_OF_THE_KUBELET: [&str; 4] = ["grep", "mount", "fsfreeze", "swapoff"];
     /// Nothing else in the registry asks for mounts.
     const OF_MOUNTS: [&str; 8] = ["umount", "findmnt", "mountpoint", "fuser", "lsof", "nsenter", "df", "stat"];

@@ -1,7 +1,7 @@
 //! The names in the registry's templates, and what may stand in their place.
 //!
-//! A value comes from a process, a mount table, an API object or an Event, so somebody else chose it. It
-//! takes its place in a command only when it has the shape that its placeholder asks for.
+//! A value comes from a process, a mount table, an API object or an Event, so it is untrusted. It takes its place in a
+//! command only when it has the shape that its placeholder asks for.
 
 mod shape;
 mod values;

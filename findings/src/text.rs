@@ -11,9 +11,8 @@ pub use visible::is_visible;
 /// Bounds `text` to `limit` characters and replaces what could steer a terminal, an event or a
 /// page, or makes it look other than it is: whatever is not [visible](is_visible).
 ///
-/// Process names, paths, volume names and API strings are under somebody else's control; all of
-/// them pass through here before they are shown. The middle is cut, because both ends of a path
-/// tell something.
+/// Process names, paths, volume names and API strings are untrusted; all of them pass through here before they are shown.
+/// The middle is cut, because both ends of a path are informative.
 pub fn clean(text: &str, limit: usize) -> String {
     // Nearly everything is short and plain.
     if text.len() <= limit && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {

@@ -21,7 +21,7 @@ const MAX_MESSAGE: usize = 16 << 20;
 /// Why a call to the runtime gave no answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum RpcError {
-    /// The socket does not exist or nobody listens on it.
+    /// The socket does not exist, or no process listens on it.
     Unreachable {
         /// The error number of the connect, when that is what failed.
         errno: Option<i32>,
@@ -52,7 +52,7 @@ impl std::fmt::Display for RpcError {
 
 impl std::error::Error for RpcError {}
 
-/// One call, for somebody else to make.
+/// One call, for a [`Carrier`] to make.
 #[derive(Clone, Debug)]
 pub struct Call {
     /// Whom to call.
@@ -67,10 +67,10 @@ pub struct Call {
     pub bound: Option<u32>,
 }
 
-/// The encoded answer of a call that somebody else makes.
+/// The encoded answer of a call that a [`Carrier`] makes.
 pub type FindingAnnotation<'a> = Pin<Box<dyn Future<Output = Result<Vec<u8>, RpcError>> + Send + 'a>>;
 
-/// Whoever makes the calls of a process that may not connect to anything itself.
+/// Makes the calls of a process that may not connect to anything itself.
 pub trait Carrier: std::fmt::Debug + Send + Sync {
     /// Makes the call.
     fn carry(&self, call: Call) -> FindingAnnotation<'_>;
@@ -111,7 +111,7 @@ impl Connection {
         Ok(Self { way, deadline, max_message })
     }
 
-    /// One whose calls are made by somebody else; `bound` as for [`Connection::bounded`].
+    /// A connection whose calls `carrier` makes; `bound` as for [`Connection::bounded`].
     pub fn carried(carrier: Arc<dyn Carrier>, socket: &Path, deadline: Duration, bound: Option<u32>) -> Self {
         let max_message = bound.map_or(MAX_MESSAGE, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
         Self { way: Way::FindingAnnotation { carrier, socket: socket.to_owned(), bound }, deadline, max_message }

@@ -23,7 +23,7 @@ pub struct Draft {
     pub name: EventName,
     /// The Node it regards.
     pub of: NodeRef,
-    /// Warning while it holds, Normal when it is over.
+    /// Warning while the finding holds, Normal when it has ended.
     pub warning: bool,
     /// `reason`.
     pub reason: String,

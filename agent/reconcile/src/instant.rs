@@ -40,8 +40,7 @@ impl Instant {
         jiff::Timestamp::from_microsecond(micros).unwrap_or_default().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
     }
 
-    /// The moment at which the wall showed `wall_s`, as far as today's clock can tell; never later
-    /// than now.
+    /// The moment at which the wall clock showed `wall_s`, by today's clock; never later than now.
     pub fn convert_wall(self, wall_s: i64) -> Instant {
         let ago = Duration::from_secs(u64::try_from(self.wall_s().saturating_sub(wall_s)).unwrap_or(0));
         let wall_ms = u64::try_from(wall_s).unwrap_or(0).saturating_mul(1000).min(self.wall_ms);

@@ -71,7 +71,7 @@ impl Schedule {
         }
     }
 
-    /// A pod is to go by `deadline`. One that needs drivers is also scanned at its deadline.
+    /// A pod must be gone by `deadline`. One that needs drivers is also scanned at its deadline.
     pub fn terminating(&mut self, uid: PodUid, deadline: Instant, needs_drivers: bool, now: Instant) {
         let first = self.intervals.first.mul_f64(1.0 + 0.1 * self.random.f64());
         // One whose deadline passed long ago is scanned with the next scan.
@@ -92,7 +92,7 @@ impl Schedule {
         }
     }
 
-    /// A pod is gone; whoever reported of it wants to know at once.
+    /// A pod is gone. If it was reported, the node is scanned at once, so that the end is written soon.
     pub fn deleted(&mut self, uid: &PodUid, was_reported: bool, now: Instant) {
         self.pods.remove(uid);
         if was_reported {

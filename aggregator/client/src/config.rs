@@ -1,4 +1,4 @@
-//! How a client is made, whoever's credentials it has.
+//! How a client is made, from any source of credentials.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use kube::config::AuthInfo;
 #[error("the kubeconfig's {0} holds a character that no header may hold")]
 pub struct TokenError(&'static str);
 
-/// Bounds what kube does by itself. By `user_agent` the API server's audit log and its fairness tell us from others.
+/// Bounds what kube does by itself. `user_agent` identifies the program in the API server's audit log and fairness.
 pub fn prepare(config: &mut Config, user_agent: &'static str, connect_timeout: Duration) -> Result<(), TokenError> {
     check_token(&config.auth_info)?;
     if !user_agent.is_empty() {

@@ -3,7 +3,7 @@
 use http::{Method, Request, Response, StatusCode};
 use kube::Client;
 
-/// The same client, each of whose requests is told to `count`: its verb, and the status of its answer, if one came.
+/// The same client, which passes each request to `count`: its verb, and the status of its answer, if one came.
 pub fn counted(
     client: Client,
     count: impl Fn(&'static str, Option<StatusCode>) + Clone + Send + Sync + 'static,

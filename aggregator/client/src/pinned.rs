@@ -1,6 +1,6 @@
 //! One who shows a known certificate, asked with the credentials that the API server is asked with.
 //!
-//! A token is sent to nobody else: the connection is made with one who has the key to such a certificate, or none is.
+//! Sends a token only to a server that has the key to such a certificate; otherwise no connection is made.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -21,8 +21,8 @@ use tower::{BoxError, ServiceBuilder};
 
 use crate::fault::Fault;
 
-/// The body of what whoever listens at `address` answers, if it has one of the `certificates` (DER in base64). Who reads
-/// it bounds it.
+/// The body of the answer at `address`, if the server has one of the `certificates` (DER in base64). The caller bounds what
+/// it reads.
 pub async fn read_pinned(
     config: &Config,
     address: SocketAddr,
@@ -38,7 +38,7 @@ fn pinned(mut config: Config, address: SocketAddr, certificates: &[String]) -> R
     config.cluster_url = format!("https://{address}").parse().map_err(|error| not_asked(&error))?;
     config.proxy_url = None;
     if config.root_cert_file.is_none() {
-        // Nobody's authority is asked, and else every certificate of the machine would be loaded.
+        // No certificate authority is needed, and by default every certificate of the host would be loaded.
         config.root_cert = Some(Vec::new());
     }
     let decoded = certificates.iter().map(|der| BASE64_STANDARD.decode(der).map(CertificateDer::from));
@@ -56,7 +56,7 @@ fn pinned(mut config: Config, address: SocketAddr, certificates: &[String]) -> R
     Ok(Client::new(service, config.default_namespace))
 }
 
-/// Believes these certificates, of whoever has the key to one.
+/// Trusts these certificates only, whatever name they carry.
 #[derive(Debug)]
 struct Exactly {
     certificates: Vec<CertificateDer<'static>>,

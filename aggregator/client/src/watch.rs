@@ -42,7 +42,7 @@ pub enum Change {
         /// The object as it was last, as JSON.
         object: Vec<u8>,
     },
-    /// All that there was when the watch began has been told.
+    /// The watch has sent all that existed when it began.
     Listed,
 }
 
@@ -53,8 +53,8 @@ pub struct Changes<'a> {
     pub path: &'a str,
     /// Which of its objects.
     pub selector: Selector<'a>,
-    /// What has changed since that version. Without one it begins with all there is, told one by one instead of as a list:
-    /// most servers before 1.32 refuse that.
+    /// What has changed since that version. Without one it begins with all there is, one object at a time instead of as a
+    /// list: most servers before 1.32 refuse that.
     pub since: Option<&'a str>,
     /// Whether of each object its metadata is enough.
     pub metadata_only: bool,
@@ -66,7 +66,7 @@ pub struct Changes<'a> {
 pub struct Watch {
     body: Body,
     read: Vec<u8>,
-    /// So much of that has been told.
+    /// How many bytes of `read` were passed on.
     told: usize,
     terminating_only: bool,
     version: String,
@@ -209,7 +209,7 @@ fn too_large() -> Fault {
     Fault::too_large("one object of a watch", MAX_LINE_BYTES)
 }
 
-/// Whether an object has come or changed that does not go, which is nearly everything that is told: found without reading
+/// Whether the object that was added or modified is not being deleted, which is nearly every event: found without parsing
 /// the object.
 fn is_of_living(line: &[u8]) -> bool {
     let is_there = [&b"{\"type\":\"ADDED\""[..], b"{\"type\":\"MODIFIED\""].iter().any(|head| line.starts_with(head));

@@ -54,7 +54,7 @@ pub enum Budget {
     TooFewReady,
     /// The same, and with all of them ready it would still allow none.
     TooFewReadyOfAll,
-    /// Nobody has counted its pods since it was made or changed.
+    /// The controller has not counted its pods since it was made or changed.
     NotCounted,
 }
 
@@ -72,9 +72,9 @@ pub enum Unread {
 /// Who uses an object that waits for the last of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Users {
-    /// Somebody does.
+    /// An object uses it.
     Some,
-    /// Nobody is left.
+    /// No user is left.
     None,
     /// Only objects of another namespace name one that is called so.
     Elsewhere,

@@ -64,12 +64,12 @@ impl ClusterArea {
     }
 }
 
-/// How long a state must last before it is told.
+/// How long a state must last before it is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
     /// As long as the kubelet, or the controller, takes for a try of its own.
     Retry,
-    /// So many seconds without a change: before that it comes and goes by itself.
+    /// So many seconds without a change: a shorter state comes and passes by itself.
     Seconds(u64),
     /// As long as it takes: nothing is known to be wrong, and the next try may well succeed. By itself it is
     /// never called stuck.
@@ -86,7 +86,7 @@ impl Patience {
         }
     }
 
-    /// Whether what has not changed for so long is told.
+    /// Whether a state that has not changed for so long is reported.
     pub fn has_passed(self, unchanged_ms: u64) -> bool {
         self.ms().is_some_and(|ms| unchanged_ms >= ms)
     }
@@ -119,7 +119,7 @@ pub struct Cause {
     pub event_reason: &'static str,
     /// How the diagnosis was proven.
     pub diagnosis: Proven,
-    /// How long it must last before it is told.
+    /// How long it must last before it is reported.
     pub patience: Patience,
     /// Whether it keeps a volume from being detached: other nodes then wait, even if no pod of this one does.
     pub keeps_attached: bool,
@@ -136,7 +136,7 @@ pub struct Cause {
     /// Whether it is known what follows when its roots end: the tasks that wait die, the volume is unmounted. Then it
     /// can be judged whether that is enough.
     pub followed: bool,
-    /// Beside one of these it is not told of the same pod: it would be their effect, or come after them.
+    /// Beside one of these it is not reported of the same pod: it would be their effect, or come after them.
     pub outranked_by: &'static [&'static Cause],
 }
 
@@ -292,7 +292,7 @@ pub struct Advice {
     pub if_known: bool,
     /// The facts without which it is left out: of each kind of fact one of those named here must be so.
     pub when: &'static [Circumstance],
-    /// Whether its command runs on the node, although the API tells the cause: with the agent's program.
+    /// Whether its command runs on the node, with the agent's program, although the API shows the cause.
     pub on_the_node: bool,
     /// Whether it changes nothing: it reads, or waits.
     pub is_check: bool,

@@ -7,10 +7,10 @@ use crate::{Finding, PodRef, Remedy, Values};
 /// No annotation of ours is longer, in bytes. Annotations of one object may have 256 KiB together,
 /// but thousands of Events live in etcd at the same time.
 pub const MAX_ANNOTATION_BYTES: usize = 8 << 10;
-/// Of so many pods the names are told; of others only the number.
+/// The names of so many pods are listed; of others only the number.
 const MAX_PODS: usize = 50;
 
-/// A finding on its way from an agent to whoever reads the Event.
+/// A finding on its way from an agent to the readers of the Event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FindingAnnotation {
     /// The version of this format, see [`FindingAnnotation::SCHEMA`].
@@ -43,7 +43,7 @@ pub enum Phase {
     Holds,
     /// It was not seen any more.
     Over,
-    /// It holds, and is told by the Event of the node that tells all pods with the same root.
+    /// It holds, and the Event of the node reports it for all pods with the same root.
     Merged,
 }
 
@@ -104,7 +104,7 @@ impl FindingAnnotation {
         json
     }
 
-    /// Reads an annotation. Whoever may write Events can write it, so nothing in it is more than a
+    /// Reads an annotation. Every account with the right to write Events can write it, so nothing in it is more than a
     /// claim.
     pub fn parse(text: &str) -> Result<Self, ReadError> {
         if text.len() > 2 * MAX_ANNOTATION_BYTES {
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!((read.pod_count, read.finding.chain.len()), (500, 2));
     }
 
-    /// Whoever writes the Event chooses values; every word around them is of this version's registry.
+    /// The writer of the Event chooses values; every word around them is of this version's registry.
     #[test]
     fn no_word_of_a_step_travels() {
         let sent = annotation(sample(), &[]).to_json();
@@ -249,7 +249,7 @@ mod tests {
         );
     }
 
-    /// An agent of an older version tells the pid alone, and whoever forges an Event may leave the start out.
+    /// An agent of an older version reports the pid alone, and a forged Event may leave the start out.
     #[test]
     fn a_pid_without_its_start_gives_no_kill() {
         let sent = annotation(sample(), &[]).to_json();
@@ -258,8 +258,8 @@ mod tests {
         assert_eq!(steps, ["echo 1 > /sys/fs/fuse/connections/40/abort"]);
     }
 
-    /// In which mount namespace a path is travels with it. Without it, as an older agent told, the step is that for the
-    /// host, where a plain umount finds nothing or refuses what is in use.
+    /// In which mount namespace a path is travels with it. An older agent leaves it out. The step is then that for the host,
+    /// where a plain umount finds nothing or refuses what is in use.
     #[test]
     fn where_a_mount_is_travels_with_its_path() {
         let path = "/k/pods/u/volume-subpaths/v/app/0";
@@ -275,7 +275,7 @@ mod tests {
         let older = sent.replace("\"mount_namespace_pid\":\"77\",", "");
         assert_ne!(older, sent);
         assert_eq!(unmounts(&older), [format!("umount {path}")]);
-        // So told one that had a step of its own for it.
+        // An older agent with a step of its own for it reported this.
         let older = sent.replace("SubPathBusy", "NestedMount").replace("\"path\":", "\"mount\":");
         assert_eq!(unmounts(&older), [""; 0]);
     }

@@ -20,7 +20,7 @@ pub enum Subjects<'a> {
     Node,
 }
 
-/// `metadata.name` of the Warning that tells a finding.
+/// `metadata.name` of the Warning that reports a finding.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventName(String);
 
@@ -42,8 +42,8 @@ impl EventName {
         EventName(format!("{}.{}", short(node), hex(&hash.finalize()[..HASH_BYTES])))
     }
 
-    /// Another name for the same Event, for when under the first stands what somebody else has put there.
-    /// Nobody who does not know `secret` can have taken this one too, whatever salts were seen before.
+    /// Another name for the same Event, for when another program has taken the first. Without `secret` this one cannot be
+    /// predicted, whatever salts were seen before.
     pub fn salted(&self, secret: u64, attempt: u32) -> EventName {
         let mut hash = Sha256::new();
         hash.update(secret.to_le_bytes());
@@ -63,8 +63,8 @@ impl EventName {
         EventName(name.to_owned())
     }
 
-    /// The name of the Normal event that ends it. It tells since when it held, because the same
-    /// finding may come back, and a second note cannot replace the first.
+    /// The name of the Normal event that ends it. It contains since when it held, because the same finding may come back,
+    /// and a second note cannot replace the first.
     pub fn end_name(&self, since_s: i64) -> EventName {
         EventName(format!("{}.{since_s:x}", self.0))
     }

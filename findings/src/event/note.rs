@@ -10,14 +10,14 @@ pub const MAX_NOTE_BYTES: usize = 1024;
 pub enum Affected<'a> {
     /// One pod.
     Pod(&'a PodRef),
-    /// Pods of the node, told once.
+    /// Pods of the node, reported once.
     Pods,
     /// No pod; the node itself is in this state.
     Node,
 }
 
 impl Affected<'_> {
-    /// `reason` of the Normal event that tells the end.
+    /// `reason` of the Normal event that reports the end.
     pub fn end_reason(self) -> &'static str {
         match self {
             Affected::Pod(_) | Affected::Pods => "PodNoLongerHeld",
@@ -52,7 +52,7 @@ pub fn opening_note(affected: Affected, finding: &Finding) -> String {
     bounded(note.trim_end().to_owned())
 }
 
-/// What the Normal event says when it is over.
+/// The note of the Normal event that ends it.
 pub fn end_note(affected: Affected, finding: &Finding, lasted_s: u64, ended_by: &str) -> String {
     let at = finding.gate.map(|gate| format!(" at {gate}")).unwrap_or_default();
     let root = roots(finding).map(|roots| format!(" ({roots})"));

@@ -12,14 +12,14 @@ const MAX_PATH: usize = 4095;
 const MAX_JSON: usize = 2048;
 /// More of a text is not shown.
 pub(super) const MAX_TEXT: usize = 200;
-/// In the `PATH`, and where RKE2 has it, which puts it into nobody's (docs.rke2.io/reference/logging).
+/// In the `PATH`, and where RKE2 has it, which puts it into no user's `PATH` (docs.rke2.io/reference/logging).
 const CRICTL: [&str; 2] = ["crictl", "/var/lib/rancher/rke2/bin/crictl"];
 
 /// What the values of a placeholder look like. None begins with `-`, `\` or `!`, and none has a second
 /// line; a [`Shape::Text`] may begin with any of them, as names of processes do, and stands in no command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// Decimal, above 1: nobody is told to signal init, a group or everybody.
+    /// Decimal, above 1: no step signals init, a group or every process.
     Pid,
     /// Such a pid, and when the process started ([`ProcessId`]). The pid alone may be read, never signalled.
     Process,
@@ -43,7 +43,7 @@ pub enum Shape {
     LogFile,
     /// `unix://` and the path of a socket.
     CriEndpoint,
-    /// One of the few names by which crictl is run: whoever may choose a program runs it.
+    /// One of the few names by which crictl is run: a free choice would run any program.
     Crictl,
     /// A path below `/dev`.
     Device,

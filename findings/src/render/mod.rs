@@ -20,7 +20,7 @@ pub use page::Page;
 pub use style::Style;
 pub use table::{Table, cut};
 
-/// How much to tell.
+/// How much to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
     /// What holds it and what to do.
@@ -38,9 +38,8 @@ pub fn json(report: &impl Serialize) -> serde_json::Result<String> {
     Ok(screen::escaped(&text, Style::Plain, escape))
 }
 
-/// Text that is about to be shown, with nothing in it that cannot be seen but newlines and the style's
-/// own marks. Each part of an answer has been cleaned by whoever knew its bound; this is for what was
-/// forgotten.
+/// Text that is about to be shown, with nothing in it that cannot be seen but newlines and the style's own marks. Each part
+/// of an answer has been cleaned where its bound was known; this is for what was forgotten.
 pub fn screened(text: &str, style: Style) -> String {
     screen::escaped(text, style, |c| c.escape_unicode().collect())
 }

@@ -12,7 +12,7 @@ use crate::{catalog::Resource, status::Status};
 type Path = Vec<String>;
 type Paths = BTreeSet<Path>;
 
-/// Fields of the metadata that nobody owns.
+/// Fields of the metadata without an owner.
 const SYSTEM: &[&str] = &[
     "name",
     "namespace",

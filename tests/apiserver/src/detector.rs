@@ -16,8 +16,8 @@ use nix::{
 /// Directories below the store's root: group, version, resource, namespace.
 const DEEPEST: usize = 4;
 
-/// Told by the kernel (inotify). A write is in its queue before the writer goes on, so whoever
-/// drains the queue before it answers never answers with an older state.
+/// Reports changes from the kernel (inotify). A write is in its queue before the writer goes on, so draining the queue
+/// before each answer never gives an older state.
 #[derive(Debug)]
 pub(crate) struct Detector {
     root: PathBuf,
@@ -90,7 +90,7 @@ impl Detector {
         }
     }
 
-    /// Watches first and lists then: what is written in between is told twice, and nothing is missed.
+    /// Watches first and lists then: what is written in between is reported twice, and nothing is missed.
     fn watch(&mut self, dir: PathBuf, depth: usize, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
         if depth > DEEPEST || dir == Path::new("recording") {
             return Ok(());

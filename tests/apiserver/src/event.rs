@@ -1,7 +1,7 @@
 //! The validation of events, in the order and the words of a 1.36 server.
 //!
-//! A real server validates its internal form, whose fields are called as in the core group: a note
-//! that is too long is told as `message`.
+//! A real server validates its internal form, whose fields are called as in the core group: a note that is too long is
+//! reported as `message`.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};

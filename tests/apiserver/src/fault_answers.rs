@@ -28,7 +28,7 @@ pub(crate) enum Effect {
     Never,
 }
 
-/// Who may not ask is told so first, then come the faults.
+/// A request without the right is refused first, then come the faults.
 pub(crate) fn effect(server: &Arc<Server>, asked: &Asked) -> Effect {
     let mut world = server.world();
     if let Err(error) = world.refresh() {

@@ -43,7 +43,7 @@ impl Kind {
     }
 }
 
-/// A change that a watcher is told of.
+/// A change that a watcher receives.
 #[derive(Clone, Debug)]
 pub(crate) struct Signal {
     pub(crate) kind: Kind,
@@ -112,7 +112,7 @@ impl Feed {
         later.filter_map(|change| change.seen_by(selection)).collect()
     }
 
-    /// Tells of every further change of the resource.
+    /// Signals every further change of the resource.
     pub(crate) fn watch(&mut self, home: usize, selection: Selection) -> (u64, mpsc::Receiver<Signal>) {
         let (sender, receiver) = mpsc::channel(PATIENCE);
         self.next_watcher += 1;

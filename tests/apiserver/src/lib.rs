@@ -1,13 +1,13 @@
 //! A fake Kubernetes API server, on plain HTTP at 127.0.0.1.
 //!
-//! The files of its [`Store`] are the truth: whoever writes one has changed the world, and a crashed
-//! fake loses nothing. What it holds in memory is only there to answer fast and to tell watchers
-//! what changed. Beneath the files may lie a recording of what a real API server answered.
+//! The files of its [`Store`] are the truth: writing one changes the world, and a crashed fake loses nothing. What it holds
+//! in memory is only there to answer fast and to notify watchers. Beneath the files may lie a recording of what a real API
+//! server answered.
 //!
-//! It speaks as a 1.36 server does, as far as an agent, an aggregator and kubectl listen: lists with
-//! pages and selectors, metadata only, watches with bookmarks and streaming lists, server-side apply,
-//! the validation of events, compressed answers, and the words and reasons of errors. [`Faults`] make it fail on purpose,
-//! and [`Store::requests`] tells what it was asked.
+//! It behaves as a 1.36 server does, as far as an agent, an aggregator and kubectl notice: lists with pages and selectors,
+//! metadata only, watches with bookmarks and streaming lists, server-side apply, the validation of events, compressed
+//! answers, and the words and reasons of errors. [`Faults`] make it fail on purpose, and [`Store::requests`] lists what it
+//! was asked.
 
 mod apply;
 mod attributes;

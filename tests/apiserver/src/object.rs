@@ -20,8 +20,8 @@ pub(crate) struct Object {
     json: OnceLock<String>,
 }
 
-/// The fields of an object. Of one that came as text they are read when somebody looks: of a hundred
-/// thousand pods they take a hundred times the memory of the text.
+/// The fields of an object. Text is parsed only when the fields are read: a hundred thousand parsed pods take a hundred
+/// times the memory of the text.
 #[derive(Debug)]
 pub(crate) struct Contents {
     text: Option<Arc<Prepared>>,
@@ -43,7 +43,7 @@ impl From<Value> for Contents {
 }
 
 impl Object {
-    /// Takes `value` as the object of `key`: what its place tells need not be written in it.
+    /// Takes `value` as the object of `key`: what its path shows need not be written in it.
     pub(crate) fn new(mut value: Value, key: &Key, version: u64) -> Self {
         if let Some(fields) = value.as_object_mut() {
             fields.remove("kind");

@@ -1,5 +1,5 @@
-//! Large answers are compressed for whoever accepts that, as a real server does
-//! (kubernetes: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/writers.go).
+//! Large answers are compressed for clients that accept that, as a real server does (kubernetes:
+//! staging/src/k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/writers.go).
 
 use std::io::Write as _;
 

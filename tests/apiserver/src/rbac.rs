@@ -1,8 +1,8 @@
 //! What the project's programs may do: no more than the chart grants them.
 //!
-//! `rights.json` is written by `tests/chart/run.sh --write` from what the chart renders. Who asks is known by its
-//! User-Agent; whoever else asks (kubectl, a test) may do everything. What was made use of goes to the file that
-//! `RIGHTS_USED` names, and [`unused`] tells what of the chart's rules was never needed.
+//! `rights.json` is written by `tests/chart/run.sh --write` from what the chart renders. The User-Agent identifies the
+//! component; any other client (kubectl, a test) may do everything. The rights in use go to the file that `RIGHTS_USED`
+//! names, and [`unused`] lists which of the chart's rules were never needed.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -23,7 +23,7 @@ use crate::{attributes::Attributes, status::Status};
 /// The file to which each right that was used, or refused, is added, once for each process.
 pub const USED: &str = "RIGHTS_USED";
 
-/// In the place of the groups of somebody's own kinds, which the chart wants to have named (`aggregator.rbac.groups`).
+/// Stands for the groups of a user's own kinds, which the chart wants to have named (`aggregator.rbac.groups`).
 const OWN_GROUPS: &str = "own-kinds.example.com";
 
 /// Groups of the API server that hold nothing to ask for.
@@ -152,7 +152,7 @@ impl Rule {
     }
 }
 
-/// Whether a group is one that somebody has made: no other rule names it.
+/// Whether a group is a user's own: no other rule names it.
 fn is_own(group: &str, all: &[Role]) -> bool {
     let is_named = |rule: &Rule| rule.api_groups.iter().any(|named| named == group);
     group.contains('.') && !INTERNAL.contains(&group) && !all.iter().flat_map(|role| &role.rules).any(is_named)

@@ -121,7 +121,7 @@ impl Recording {
         objects
     }
 
-    /// When it was taken: a recording has no time of its own, and somebody renewed a Lease just before.
+    /// When it was taken: a recording has no time of its own, and some component renewed a Lease just before.
     pub(crate) fn taken_at(&self) -> Option<jiff::Timestamp> {
         let leases = self.values().filter(|(path, _)| path.ends_with("/leases"));
         let renewed = |list: Value| -> Option<jiff::Timestamp> {

@@ -14,11 +14,11 @@ use std::{
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
-/// One request, as `requests.ndjson` tells it.
+/// One request, a line of `requests.ndjson`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Request {
-    /// Tells requests apart.
+    /// Identifies the request.
     pub id: u64,
     /// When it came, RFC 3339 with milliseconds.
     pub at: String,
@@ -67,7 +67,7 @@ impl RequestLog {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// One line, in one write: it is there for whoever has the answer.
+    /// One line, in one write: it is complete before the client has the answer.
     pub(crate) fn append(&self, request: &Request) {
         let Ok(mut line) = serde_json::to_vec(request) else { return };
         line.push(b'\n');

@@ -1,5 +1,5 @@
-//! Who somebody is, and what they may do: whoever has a token has its name, and may do everything. A
-//! token is made for whomever it is asked about.
+//! Authentication and authorization: a token has the name of its user, and every user may do everything. A token is made for
+//! any requested account.
 
 use axum::{Json, Router, routing::post};
 use serde_json::{Value, json};

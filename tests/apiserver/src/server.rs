@@ -82,7 +82,7 @@ pub async fn serve(listener: TcpListener, store: Store, version: String) -> anyh
     }
 }
 
-/// Watchers are told of a file that was written although nobody asks for it.
+/// Watchers also receive a file that was written while no request came in.
 async fn keep_fresh(server: &Server, descriptor: OwnedFd) -> anyhow::Result<()> {
     #[expect(deprecated, reason = "its successor is unsafe; an owned descriptor is what it asks for")]
     let descriptor = AsyncFd::with_interest(descriptor, Interest::READABLE).context("wait for inotify")?;

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{attributes::Attributes, catalog::Resource};
 
-/// Whoever is refused.
+/// The user in every refusal.
 const USER: &str = "system:serviceaccount:default:fake";
 
 /// An answer that is no object.

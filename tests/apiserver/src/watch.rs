@@ -28,7 +28,7 @@ const BOOKMARKS: Duration = Duration::from_secs(60);
 /// And so long before it ends the watch.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 
-/// As long as a real server lets a watch live when it is not told how long.
+/// How long a real server lets a watch live by default.
 const LONGEST: u64 = 1800;
 
 /// Signals that are sent in one piece.
@@ -108,7 +108,7 @@ impl Watch {
         Ok(watch)
     }
 
-    /// A watch that is told at once that it is too old.
+    /// A watch that ends at once as too old.
     pub(crate) fn expired(server: &Arc<Server>) -> Self {
         let mut watch = Self {
             server: Arc::clone(server),
@@ -125,7 +125,7 @@ impl Watch {
         self.backlog = format!("{}\n", json!({"type": "ERROR", "object": status.object()}));
     }
 
-    /// The answer's body; `open` is told how much was sent and that it ended.
+    /// The answer's body; `open` records how much was sent and that it ended.
     pub(crate) fn body(self, open: OpenRequest) -> impl Stream<Item = io::Result<Bytes>> {
         let Self { server, resource, form, backlog, then } = self;
         let following = match then {

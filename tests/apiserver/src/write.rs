@@ -123,7 +123,7 @@ impl Writer<'_> {
         let force = self.asked.is_set("force");
         let mut new = apply::apply(self.resource, &key.1, live_value, &patch, manager, force)?;
         match live {
-            // Whoever applies an object that is not there yet must be allowed to create it, too.
+            // An apply that creates the object needs the right to create it, too.
             None => self.asked.may(Some("create")).and_then(|()| self.store_new(key, new)),
             Some(live) => {
                 new["metadata"]["resourceVersion"] = patch["metadata"]["resourceVersion"].clone();

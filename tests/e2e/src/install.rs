@@ -49,7 +49,7 @@ pub fn install(cluster: &Cluster) -> anyhow::Result<Installed> {
     let subject = json!({"kind": "ServiceAccount", "name": READER, "namespace": NAMESPACE});
     let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": READER});
     cluster.apply(&[
-        // No right to change anything: whoever has it might be the one that removes a finalizer.
+        // No right to change anything: a holder of such a right might be the one that removes a finalizer.
         json!({
             "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": READER},
             "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]}]

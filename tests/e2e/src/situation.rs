@@ -23,7 +23,7 @@ pub type Stage = fn(&Cluster, &str) -> anyhow::Result<Staged>;
 pub enum Cure {
     /// The commands of the answer that contain these words, in this order.
     Typed(&'static [&'static str]),
-    /// What the answer tells somebody to do who is not here. What must live on is returned.
+    /// The answer leaves the step to a person; the test takes it. What must live on is returned.
     Done(Stage),
     /// Nothing: it is not stuck.
     None,
@@ -64,7 +64,7 @@ pub struct Situation {
     is_on_node: bool,
     /// Whether the agent may read the kubelet's counters.
     pub with_counters: bool,
-    /// Whether its step names what is not the pod's: of that no Event is believed, and the node alone tells it.
+    /// Whether its step names what is not the pod's: no Event is trusted for that, so only the node reports it.
     is_elsewhere: bool,
     /// Beside which others it may be tried.
     pub turn: Turn,
@@ -115,7 +115,7 @@ pub struct Seen {
     pub gone: Duration,
 }
 
-/// What is only probable is told after the kubelet's longest pause between two tries (2 min 2 s), and when it was seen
+/// What is only probable is reported after the kubelet's longest pause between two tries (2 min 2 s), and when it was seen
 /// three times.
 const PATIENCE: Duration = Duration::from_secs(360);
 /// Between two questions: several situations are tried at a time.
@@ -224,7 +224,7 @@ impl Situation {
         drop(lives_on);
         let over = ["Normal", "NamespaceNoLongerHeld", &format!("it was held by {}", self.cause)];
         let all = Self::announced(over, shown).context("when it is over")?;
-        // What the API alone shows is told until the agent has an answer, and not after.
+        // What the API alone shows is reported until the agent has an answer, and not after.
         let is_until_then = |other: &&Cause| other.only_the_node_knows || other.is_outranked_by(cause);
         let api_alone: Vec<&str> = cause::all().filter(is_until_then).map(|one| one.event_reason).collect();
         let is_its = |event: &[String; 3]| {
@@ -252,7 +252,7 @@ impl Situation {
         Ok(all)
     }
 
-    /// Waits until exactly this cause is told, in these words.
+    /// Waits until exactly this cause is reported, in these words.
     fn until(&self, who: &str, mut ask: impl FnMut() -> anyhow::Result<Value>) -> anyhow::Result<Value> {
         let expected = BTreeSet::from([self.cause.to_owned()]);
         let (mut last, mut lacks, mut text) = (BTreeSet::new(), "", String::new());

@@ -11,7 +11,7 @@ use agent::host::{
 use agent_core::observation::HostPath;
 use tokio::runtime::Runtime;
 
-/// A host of its own: of root's own files only is a kubeconfig believed, and `/tmp` is everybody's.
+/// A host of its own: a kubeconfig is trusted only where all files are root's own, and `/tmp` is world-writable.
 static HOST: LazyLock<PathBuf> = LazyLock::new(|| {
     let host = PathBuf::from(format!("/dev/shm/why-terminating-fuzz-{}", std::process::id()));
     fs::create_dir_all(&host).expect("/dev/shm can be written");

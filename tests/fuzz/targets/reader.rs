@@ -1,5 +1,4 @@
-//! What a reader tells its talker: whatever it is, it is taken in, and what is written of it keeps the bounds of an
-//! Event.
+//! What a reader sends to its talker: any message is accepted, and what is written of it keeps the bounds of an Event.
 // Fuzzes: findings/src/report.rs agent/reconcile/src agent/src/reader
 #![no_main]
 

@@ -12,8 +12,8 @@ use sha2::{Digest as _, Sha256};
 
 /// What containers run.
 pub const BUSYBOX: &str = "lab.invalid/busybox:1";
-/// The same for containers that only sleep: told to stop, they are killed, and nobody waits for their grace period. An
-/// init that handles no signal would sit it out.
+/// The same for containers that only sleep: a stop kills them at once, without their grace period. An init that handles no
+/// signal would sit it out.
 pub const SLEEPER: &str = "lab.invalid/sleeper:1";
 /// What sandboxes run.
 pub const PAUSE: &str = "lab.invalid/pause:1";

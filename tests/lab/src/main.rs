@@ -53,7 +53,7 @@ enum Command {
         #[arg(long)]
         run: String,
     },
-    /// Let the agent tell what it finds on the node, serve that as the page, and take a picture of it.
+    /// Run the agent on the node, serve its findings as the page, and take a picture of it.
     Page {
         /// Where the picture is written.
         #[arg(long)]

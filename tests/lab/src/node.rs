@@ -47,7 +47,7 @@ pub struct Node {
     keep: bool,
     /// What steps that are typed move out of the kubelet's way.
     moved: moved::Moved,
-    /// Nobody else makes or removes a node meanwhile; none for a node that is only looked at.
+    /// No other process makes or removes a node meanwhile; none for a node that is only inspected.
     _turn: Option<Turn>,
 }
 
@@ -90,7 +90,7 @@ impl Node {
         containerd::start_in(&self.layout, container, name, command)
     }
 
-    /// Unmounts fusectl, as on a node where nobody has mounted it.
+    /// Unmounts fusectl, as on a node where it was never mounted.
     pub fn withdraw_fusectl(&self) -> anyhow::Result<()> {
         fusectl::withdraw(&self.layout)
     }

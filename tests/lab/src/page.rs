@@ -15,7 +15,7 @@ use browser::{Browser, Format};
 use lab::{Launch, Layout, Node, wait_for};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-/// An agent waits between its looks and before it tells; here nobody else does.
+/// An agent waits between its scans and before it reports; here it need not.
 const QUICK: [&str; 7] = [
     "--listen=off",
     "--first-scan=1s",
@@ -25,13 +25,13 @@ const QUICK: [&str; 7] = [
     "--event-spread=0s",
     "--event-burst=100",
 ];
-/// The fake API server takes each token for a name, of somebody who may see everything.
+/// The fake API server takes each token for the name of a user with all rights.
 const TOKEN: &str = "demo";
 const LIMIT: Duration = Duration::from_secs(60);
-/// Whoever looks at the page may forget the terminal.
+/// The viewer of the page may forget the terminal.
 const LOOKING: Duration = Duration::from_secs(600);
 
-/// Starts both as services of the node, which end with it. Whoever sits at a terminal may look for a while.
+/// Starts both as services of the node, which end with it. At a terminal they stay up for a while.
 pub fn page(dir: &Path, picture: &Path) -> anyhow::Result<()> {
     let node = Node::open(dir)?;
     let layout = node.layout();
@@ -42,7 +42,7 @@ pub fn page(dir: &Path, picture: &Path) -> anyhow::Result<()> {
         .start(layout)?;
     wait_for("the agent tells of each pod", LIMIT, || Ok(is_told(&node)?.then_some(())))
         .with_context(|| said(layout, "agent"))?;
-    // After the Events, so that what it judges first is all that the agent has told.
+    // After the Events, so that its first judgement has everything that the agent has reported.
     let address = serve(&node).with_context(|| said(layout, "service"))?;
     println!("the page: {address}");
     println!("(its certificate was made at the start, so a browser warns of it; the token is {TOKEN:?})");
@@ -70,7 +70,7 @@ fn said(layout: &Layout, unit: &str) -> String {
     format!("the {unit} has said: {}", fs::read_to_string(layout.log(unit)).unwrap_or_default())
 }
 
-/// Whether an Event tells of each pod that is to go.
+/// Whether an Event names each pod that is being deleted.
 fn is_told(node: &Node) -> anyhow::Result<bool> {
     let told: BTreeSet<String> =
         node.store().events()?.iter().map(|event| event["related"]["uid"].to_string()).collect();
@@ -108,7 +108,7 @@ fn draw(program: &Path, layout: &Layout, address: &str) -> anyhow::Result<Vec<u8
     browser.picture(Format::Png)
 }
 
-/// In a terminal; elsewhere nobody is there who could look.
+/// Waits only at a terminal: elsewhere no viewer is there.
 fn wait_for_enter() -> anyhow::Result<()> {
     let stdin = std::io::stdin();
     if !stdin.is_terminal() || !std::io::stdout().is_terminal() {

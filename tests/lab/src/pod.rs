@@ -72,7 +72,7 @@ pub struct Record {
     pub pod: PodRef,
     /// Whether the API says that it shall go: then the kubelet runs its gates.
     pub terminating: bool,
-    /// What the runtime is told to wait between the stop signal and SIGKILL.
+    /// What the runtime has to wait between the stop signal and SIGKILL.
     pub grace_seconds: u64,
     /// How long the kubelet waits for the runtime on top of that.
     pub patience_seconds: u64,

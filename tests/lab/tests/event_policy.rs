@@ -14,7 +14,7 @@ const ONLY_THE_AGENT: &str = "only the why-terminating agent can write Events as
 const AS_ITS_NODE: &str = "an agent speaks only as its own node";
 const OF_ITS_NODE: &str = "an agent speaks only of its own node";
 
-/// Somebody's token, and the node that it was made for.
+/// A user's token, and the node that it was made for.
 fn user(name: &str, node: Option<&str>) -> Json {
     let extra = node.map_or(json!({}), |node| json!({"authentication.kubernetes.io/node-name": [node]}));
     json!({"username": name, "extra": extra})

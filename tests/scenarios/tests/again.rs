@@ -1,5 +1,5 @@
-//! A test that fails is tried once more: the machine may have stood still meanwhile. It is told all the same, last, where
-//! one reads it, and more than a few are a failure: a test that fails now and then has a race to be found.
+//! A test that fails is tried once more: the machine may have stood still meanwhile. The failure is still printed, last, and
+//! more than a few fail the run: a test that fails now and then has a race to be found.
 
 use std::sync::Mutex;
 

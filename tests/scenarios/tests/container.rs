@@ -42,8 +42,8 @@ pub fn sees_what_root_sees() -> anyhow::Result<()> {
     node.down().context("take the node down")
 }
 
-/// The DaemonSet's containers at work: their rights are those of the manifest and no others, they tell what
-/// holds three pods, hold nothing themselves, and each goes on without the other.
+/// The DaemonSet's containers at work: their rights are those of the manifest and no others. They report what holds three
+/// pods, hold nothing themselves, and each works without the other.
 pub fn runs_as_deployed() -> anyhow::Result<()> {
     let image = image()?;
     let node = Node::up(&lab::default_dir()).context("bring the node up")?;
@@ -296,7 +296,7 @@ fn cases(deployed: &Settings) -> Vec<Case> {
     ]
 }
 
-/// As the scenario `open-fd`, but the holder is not root: its descriptors are not shown to everybody.
+/// As the scenario `open-fd`, but the holder is not root: only a process with the right capability sees its descriptors.
 fn held_by_another_user(node: &Node) -> anyhow::Result<()> {
     let mut spec = PodSpec::sleeping("held-by-another-user");
     let file = node.empty_dir(&mut spec, "scratch", true)?.join("data");

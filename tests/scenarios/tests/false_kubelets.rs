@@ -31,9 +31,9 @@ impl Drop for False {
     }
 }
 
-/// A user's process, root's in a user namespace of its own, one whose program everybody may write, and
-/// one in a pod: all bring a kubeconfig that names a program. None is believed, nothing is run, each is
-/// told; and the kubelet is found among them.
+/// A user's process, root's in a user namespace of its own, one whose program is world-writable, and one in a pod: all bring
+/// a kubeconfig that names a program. None is trusted, nothing is run, each is reported; and the kubelet is found among
+/// them.
 pub fn are_not_believed() -> anyhow::Result<()> {
     let node = Node::up(&lab::default_dir()).context("bring the node up")?;
     let place = Path::new("/dev/shm/why-terminating-false-kubelets");
@@ -123,7 +123,7 @@ fn kubeconfig(marker: &Path) -> String {
     .to_string()
 }
 
-/// `check` as it runs on a node where nobody names a kubeconfig: with the kubelet's.
+/// `check` as it runs on a node without `--kubeconfig`: with the kubelet's.
 fn check(node: &Node) -> anyhow::Result<(NodeReport, String)> {
     let flags = node.agent_args().into_iter().filter(|flag| !flag.starts_with("--kubeconfig"));
     let mut check = Command::new(ask::binary()?);

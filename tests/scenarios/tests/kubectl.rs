@@ -11,7 +11,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// Named in the documents.
 const CONTROLLER: &str = "why-terminating/agent";
 
-/// kubectl shows the Events that the agent writes, while a pod is held and when it is over.
+/// kubectl shows the Events that the agent writes, while a pod is held and when it is released.
 pub fn shows_our_events() -> anyhow::Result<()> {
     let kubectl = binary()?;
     let node = Node::up(&lab::default_dir()).context("bring the node up")?;
@@ -90,8 +90,8 @@ fn type_in(kubectl: &PathBuf, node: &Node, args: &[&str]) -> anyhow::Result<Stri
     Ok(said)
 }
 
-/// What `kubectl why-terminating` says of something that is stuck: kubectl finds the plugin in the
-/// path, the plugin asks the API server, and goes on with what the agent has told there.
+/// The answer of `kubectl why-terminating` about something that is stuck: kubectl finds the plugin in the path, the plugin
+/// queries the API server and uses the agent's Events there.
 fn plugin(kubectl: &PathBuf, node: &Node, args: &[&str]) -> anyhow::Result<String> {
     let agent = ask::binary()?;
     let built = agent.parent().context("the agent stands in a directory")?;

@@ -7,7 +7,7 @@ use lab::{Node, scenario};
 
 use super::ask;
 
-/// The address is told, and a picture is taken where there is a browser.
+/// The address is printed, and a picture is taken where there is a browser.
 pub fn shows_what_the_agent_found() -> anyhow::Result<()> {
     let node = Node::up(&lab::default_dir()).context("bring the node up")?;
     let scenario = scenario::find("cwd").context("the lab has no scenario cwd")?;
@@ -22,7 +22,7 @@ pub fn shows_what_the_agent_found() -> anyhow::Result<()> {
     node.down().context("take the node down")
 }
 
-/// What `lab page` prints, with programs found there or as usual. Nobody is asked to press Enter: this is no terminal.
+/// What `lab page` prints, with programs found there or as usual. It does not wait for Enter: this is no terminal.
 fn page(picture: &Path, programs: Option<&Path>) -> anyhow::Result<String> {
     let mut command = Command::new(ask::binary()?.with_file_name("lab"));
     command.arg("page").arg("--picture").arg(picture);

@@ -83,7 +83,7 @@ pub fn without_api() -> anyhow::Result<()> {
     node.down().context("take the node down")
 }
 
-/// A pod that runs, in a volume of its own: nobody outside of it would hold that, until a process of the host does.
+/// A pod that runs, in a volume of its own: no process outside of it would hold that, until one of the host does.
 pub fn before_a_deletion() -> anyhow::Result<()> {
     let node = Node::up(&lab::default_dir()).context("bring the node up")?;
     let command = ["/bin/sh", "-c", "cd /scratch && exec /bin/sleep 2147483647"];

@@ -19,7 +19,7 @@ struct Stuck {
     volume: PathBuf,
 }
 
-/// Each pod is told of its own kubelet, with what holds it there; what ails one kubelet is not the other's.
+/// Each pod is reported for its own kubelet, with what holds it there; what ails one kubelet is not the other's.
 pub fn each_has_its_own_pods() -> anyhow::Result<()> {
     let node = Node::up(&lab::default_dir()).context("bring the node up")?;
     let second = node.second().context("start a second kubelet")?;
@@ -36,7 +36,7 @@ pub fn each_has_its_own_pods() -> anyhow::Result<()> {
     one_alone(&one)?;
     one_alone(&other)?;
 
-    // One in the unit where kubelets are looked for first, and one in none: nobody names it, and it is found all the same.
+    // One in the unit where kubelets are looked for first, and one in none: no flag names it, and it is found all the same.
     cgroup::leave_unit(other.kubelet)?;
     let (reports, code) = check(&[])?;
     ensure!(reports.len() == 2 && code == 2, "both are found, in a unit or not: {code}, {reports:#?}");
@@ -64,7 +64,7 @@ pub fn each_has_its_own_pods() -> anyhow::Result<()> {
     node.down().context("take the node down")
 }
 
-/// A pod that goes, and in whose volume somebody stands.
+/// A pod that is being deleted, and whose volume is a process's working directory.
 fn stage(node: &Node, pod: PodRef) -> anyhow::Result<Stuck> {
     let mut spec = PodSpec::sleeping(&pod.name);
     spec.pod = pod;
@@ -125,7 +125,7 @@ fn one_alone(stuck: &Stuck) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `check` where nobody names anything: what each kubelet tells is found through it. One answer for each.
+/// `check` without flags: each kubelet's settings are found through its process. One answer for each.
 fn check(flags: &[&str]) -> anyhow::Result<(Vec<NodeReport>, i32)> {
     let mut check = Command::new(ask::binary()?);
     let done = check.arg("check").args(flags).args(["-o", "json"]).env_remove("KUBECONFIG").output()?;

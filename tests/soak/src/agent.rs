@@ -19,7 +19,7 @@ use crate::{
 
 /// As much memory as the DaemonSet allows.
 pub const LIMIT: u64 = 64 << 20;
-/// Looks that follow one another as closely as the agent allows, and news that are told at once.
+/// Scans as close together as the agent allows, and findings that are reported at once.
 const QUICK: [&str; 9] = [
     "--log-format=json",
     "--listen=off",
@@ -113,7 +113,7 @@ impl Container {
     fn start(role: Role, node: &Node, state: &State, number: usize) -> anyhow::Result<Self> {
         let log = node.layout().dir().join("log").join(format!("agent-{number}.log"));
         let group = cgroup::with_memory_limit(&format!("{}/{role:?}", cgroup::PODS), LIMIT)?;
-        // A program of its own, so that what is left of each can be told.
+        // A program of its own, so that the leftovers of each can be distinguished.
         let binary = node.layout().dir().join("bin").join(format!("{role:?}"));
         if !binary.exists() {
             fs::copy(&state.agent, &binary).with_context(|| format!("copy {}", state.agent.display()))?;

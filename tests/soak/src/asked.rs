@@ -25,7 +25,7 @@ pub struct Answers {
     pub times: usize,
     /// How long the longest answer took.
     pub longest: Duration,
-    /// How many pods were stuck and told during all questions together.
+    /// How many pods were stuck and reported during all questions together.
     pub held: usize,
     /// Of how many of them it named the cause.
     pub explained: usize,

@@ -12,7 +12,7 @@ pub struct Incident {
     pub pod: String,
     /// The cause's id.
     pub cause: &'static str,
-    /// Whether it lasted until it was told. One that was resolved before may have been told or not.
+    /// Whether it lasted until it was reported. One that was resolved before may have been reported or not.
     pub waited_for: bool,
 }
 
@@ -23,7 +23,7 @@ pub struct Told {
     pub pod: Option<String>,
     /// The cause's id.
     pub cause: String,
-    /// What tells this finding from others of the pod.
+    /// What distinguishes this finding from others of the pod.
     pub root: String,
     /// Whether it is a Normal event.
     pub over: bool,
@@ -68,7 +68,7 @@ pub fn faults(told: &[Told], incidents: &[Incident], changes: fn(&str) -> bool) 
             faults.push(format!("{whose}: {root} was opened by {} Events and closed by {}", opened.len(), ends.len()));
             continue;
         };
-        // One that comes back is told by the same Warning, and each end by a Normal event of its own.
+        // One that comes back has the same Warning, and each end a Normal event of its own.
         let is_once = pod.as_deref().is_some_and(|uid| !changes(uid));
         if is_once && ends.len() != 1 {
             faults.push(format!("{whose}: {root} was closed by {} Events", ends.len()));
@@ -105,7 +105,7 @@ fn overlapping<'a>(ends: &[&'a Told]) -> Option<&'a Told> {
     ordered.windows(2).find(|pair| pair[1].since < pair[0].seen || pair[1].since == pair[0].since).map(|pair| pair[1])
 }
 
-/// The causes that were told of a pod or of the node although nobody staged them.
+/// The causes that were reported of a pod or of the node without having been staged.
 pub fn others<'a>(told: &'a [Told], incidents: &[Incident]) -> BTreeSet<&'a str> {
     let is_staged = |one: &&Told| {
         incidents.iter().any(|incident| one.pod.as_ref() == Some(&incident.pod) && one.cause == incident.cause)

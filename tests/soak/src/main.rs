@@ -89,7 +89,7 @@ fn soak(node: &Node, options: &Options, seed: u64) -> anyhow::Result<Vec<String>
         let lives = state.noted(agent::live(node, state, unharmed, kill));
         let churned: Vec<_> = churning.into_iter().map(ended).collect();
         let (flaps, restarts, answers) = (ended(flapping), ended(restarting), ended(asking));
-        // All have ended; whoever failed later may have failed because of the first.
+        // All have ended; a later failure may be an effect of the first.
         let failures = churned.iter().filter_map(|churned| churned.as_ref().err());
         failures.for_each(|error| eprintln!("{error:#}"));
         let lives = lives?;

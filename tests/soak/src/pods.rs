@@ -16,11 +16,11 @@ use crate::{
 
 /// So many stick at a time.
 pub const AT_ONCE: usize = 4;
-/// How long it may take until something is told, with the patience of all waits four times that: the agent may be killed
-/// several times, and the API be away.
+/// How long a report may take, with the patience of all waits four times that: the agent may be killed several times, and
+/// the API be away.
 const TOLD: Duration = Duration::from_secs(60);
 const GONE: Duration = Duration::from_secs(15);
-/// One in so many is resolved before anybody was told.
+/// One in so many is resolved before it is reported.
 const HASTY: u32 = 4;
 
 /// Makes one pod after another stick and resolve.
@@ -78,7 +78,7 @@ fn cure(node: &Node, state: &State, staged: &Staged, name: &str) -> anyhow::Resu
         ensure!(status.success(), "`{command}` failed: {status}");
     }
     staged.pods.iter().try_for_each(|pod| node.wait_gone(pod, GONE))?;
-    // Of a FUSE server that nobody asks any more; the pod had only a copy.
+    // Of a FUSE server without requests; the pod had only a copy.
     mounts::unmount_all(&node.layout().mnt(&format!("media-of-{name}")))
 }
 
@@ -95,7 +95,7 @@ fn wait_told(node: &Node, pod: &str, cause: &str, over: bool) -> anyhow::Result<
     })
 }
 
-/// Waits until whatever was told of a pod that is gone is told to be over.
+/// Waits until every finding that was reported of a deleted pod has its end reported.
 fn wait_quiet(node: &Node, pod: &str) -> anyhow::Result<()> {
     wait_for("all that was told of a pod that is gone is over", TOLD, || {
         thread::sleep(Duration::from_millis(300));

@@ -15,7 +15,7 @@ use lab::{Node, PodRef, wait_for};
 
 use crate::incidents::Incident;
 
-/// What the agent saw a moment ago is told within this time, or its end is.
+/// What the agent saw a moment ago is reported within this time, or its end is.
 const SETTLED: Duration = Duration::from_secs(20);
 
 /// After a restart.
@@ -28,13 +28,13 @@ pub struct State {
     pub agent: PathBuf,
     /// When the last pod is made.
     pub end: Instant,
-    /// Held by who needs the runtime; whoever ends it waits for them.
+    /// Held by users of the runtime; a thread that stops it waits for them.
     runtime: RwLock<()>,
     /// Held while the API server fails.
     pub api: Mutex<()>,
     /// What was staged.
     incidents: Mutex<Vec<Incident>>,
-    /// What is stuck and was told: the pod's uid and its cause.
+    /// What is stuck and was reported: the pod's uid and its cause.
     held: Mutex<BTreeMap<String, &'static str>>,
     /// How many threads have not ended.
     busy: AtomicUsize,
@@ -78,7 +78,7 @@ impl State {
         outcome
     }
 
-    /// Whether the last pod is gone, nothing fails any more, and all that has to be told of it is told.
+    /// Whether the last pod is gone, nothing fails any more, and every report about it is written.
     pub fn is_settled(&self) -> bool {
         self.busy.load(Ordering::SeqCst) == 0
     }
@@ -91,7 +91,7 @@ impl State {
         Ok(held)
     }
 
-    /// While this is held nobody needs the runtime.
+    /// While this is held no other thread needs the runtime.
     pub fn without_runtime(&self) -> RwLockWriteGuard<'_, ()> {
         self.runtime.write().unwrap_or_else(PoisonError::into_inner)
     }

@@ -37,7 +37,7 @@ struct World {
     wall_offset_ms: i64,
     /// The API server refuses the Event of the first pod, and only that.
     poison: bool,
-    /// Under these names stand Events that somebody else has put there.
+    /// Under these names stand Events that another program has written.
     is_taken: fn(&str) -> bool,
     /// How often the CSI driver has failed by this second, as the kubelet counts.
     failures: Option<fn(u64) -> u64>,
@@ -264,7 +264,7 @@ fn what_is_only_suspected_is_looked_at_again_before_its_turn() {
     let mut seen = sample::running();
     sample::block(&mut seen, sample::INIT, "request_wait_answer");
     sample::container_table(&mut seen, vec![sample::mount(9, "0:40", "/mnt/media", "fuse.s3fs")]);
-    // Nobody can count who waits for it.
+    // Without fusectl the waiting requests cannot be counted.
     let connection = sample::fuse_connection(40, 1, vec![sample::fuse_server(4111, 'S')]);
     let fault = Fault::new("/sys/fs/fuse/connections", (FaultKind::Gone, "the fusectl file system is not mounted"));
     seen.fuse = vec![FuseConnection { waiting: Seen::Failed(fault), ..connection }];
@@ -352,7 +352,7 @@ fn a_clock_that_jumps_makes_nothing_stuck_and_nothing_over() {
 fn a_pod_the_watch_has_missed_is_not_called_forgotten() {
     let mut world = World::new(sample::node(), Api::Up);
     world.run_until(10);
-    // It runs, and the watch is half open: it tells nothing and does not break.
+    // It runs, and the watch is half open: it sends nothing and does not break.
     world.seen = sample::running();
     world.seen.api.get_mut().unwrap().pods[0].deletion = None;
     world.run_until(3000);

@@ -89,7 +89,7 @@ pub enum WriteOutcome {
         /// `Retry-After`.
         after: Option<Duration>,
     },
-    /// Nobody knows whether it stands: there was no answer, or one of a server in trouble.
+    /// Its outcome is unknown: there was no answer, or one of a server in trouble.
     Unknown {
         /// `Retry-After`.
         after: Option<Duration>,

@@ -81,8 +81,7 @@ pub struct Written {
     pub at: Instant,
     /// `eventTime`, which cannot be changed.
     pub event_time: String,
-    /// How often it was written: `series.count` from the second time on. 0 when it was sent, and
-    /// nobody has said what became of it.
+    /// How often it was written: `series.count` from the second time on. 0 while the outcome of the first write is unknown.
     pub count: i32,
     /// The pods it names.
     pub pods: BTreeSet<PodUid>,

@@ -1,7 +1,7 @@
 //! What is known to hold which pods, and what the API server has been reported of it.
 //!
-//! Pure: scans go in, transitions (a finding opens, a finding is over) and writes come out. The latest
-//! state wins: what was not written yet is simply not written when it is over before its turn.
+//! Pure: scans go in, transitions (a finding opens, a finding ends) and writes come out. The latest state wins: a finding
+//! that ends before its turn is never written.
 
 mod entry;
 mod snapshot;
@@ -31,8 +31,7 @@ use super::Instant;
 const MIN_SCAN_DISTANCE: Duration = Duration::from_secs(10);
 /// Of what is proven and rests on no task in D: a holder of a moment is gone by then.
 const MIN_PROVEN_SCAN_DISTANCE: Duration = Duration::from_secs(3);
-/// What held a volume is over, and the kubelet tries again at most so much later: until then no other is blamed on
-/// suspicion.
+/// After a holder has gone, the kubelet tries again at most so much later: until then no other is blamed on suspicion.
 const NEXT_TRY: Duration = Duration::from_millis(UNMOUNT_RETRY_MS);
 
 /// How often something must be seen, and how often it is reported.
@@ -57,13 +56,13 @@ pub struct Rules {
 pub enum Transition {
     /// A finding was seen often enough.
     Opened(Entry),
-    /// It is over, for this reason.
+    /// It has ended, for this reason.
     Over(Entry, String),
     /// It is reported by the node's entry from now on.
     Merged(Entry),
 }
 
-/// A finding that is over and whose end is not written yet.
+/// A finding that has ended and whose end is not written yet.
 #[derive(Clone, Debug, PartialEq)]
 struct Ending {
     key: Key,
@@ -84,7 +83,7 @@ pub struct Tracker {
     seed: u64,
     entries: BTreeMap<Key, Entry>,
     endings: VecDeque<Ending>,
-    /// Since when what was told does not hold volumes of a pod any more.
+    /// Since when the reported holder does not hold volumes of a pod any more.
     freed: BTreeMap<PodUid, Instant>,
     dropped: u64,
 }
@@ -184,8 +183,8 @@ impl Tracker {
         }
     }
 
-    /// Goes on with an Event that an earlier run of the agent wrote under this name. A pod's is told apart
-    /// from the node's by the Event itself (`related`).
+    /// Continues an Event that an earlier run of the agent wrote under this name. The Event itself (`related`) distinguishes
+    /// a pod's from the node's.
     pub fn restore(
         &mut self,
         name: EventName,
@@ -262,7 +261,7 @@ impl Tracker {
     }
 }
 
-/// What does not pass by itself within moments is not waited for: nobody is helped by knowing it later.
+/// A finding that does not pass by itself within moments is reported without delay.
 fn is_known_soon(finding: &Finding) -> bool {
     finding.confidence == Confidence::Proven && RestsOn::new(finding) != RestsOn::Uninterruptible
 }

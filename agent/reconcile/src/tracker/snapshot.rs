@@ -28,7 +28,7 @@ pub type SeenFinding = (Finding, Vec<PodRef>);
 pub enum Outcome {
     /// It cannot be reported: it is kept as it is.
     Kept,
-    /// It is over, for this reason.
+    /// It has ended, for this reason.
     Over(String),
     /// It is reported by the node's entry from now on.
     Merged,
@@ -126,7 +126,7 @@ impl<'a> Snapshot<'a> {
                 other.map_or(Outcome::Kept, |other| {
                     Outcome::Over(match other.confidence {
                         Confidence::Proven => format!("it is held by {} now", other.cause.id),
-                        // It may be just this that is over, and the kubelet has not tried again.
+                        // The finding may really have ended, and the kubelet has not tried again.
                         Confidence::Probable => "it was not found any more".to_owned(),
                     })
                 })

@@ -357,7 +357,7 @@ fn unknown() -> Unknown {
     Unknown { source: "CRI".into(), kind: None, why: "did not answer".into(), hides: "containers".into() }
 }
 
-/// The pod is still stuck, and what was told of it is not seen any more.
+/// The pod is still stuck, and the reported finding is not seen any more.
 #[test]
 fn a_finding_is_over_when_its_gate_is_met_or_something_else_holds_it() {
     let first = judge(&stuck());

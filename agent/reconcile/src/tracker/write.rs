@@ -20,7 +20,7 @@ use findings::{
 /// guessed may do what it likes with Events.
 const MAX_TAKEN_NAMES: u32 = 3;
 
-/// `--request-timeout` of an API server, if nobody set it.
+/// `--request-timeout` of an API server by default.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Why something is written. In the order of importance.
@@ -28,7 +28,7 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 pub enum Kind {
     /// A finding is reported for the first time.
     Open,
-    /// It is over.
+    /// It has ended.
     Over,
     /// It is reported by the node's Event.
     Merge,
@@ -51,7 +51,7 @@ impl Kind {
     }
 }
 
-/// The Warning that an end tells of, where it was sent and no answer came.
+/// The Warning whose end is written, where it was sent and no answer came.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unanswered {
     /// What it would be called.
@@ -71,7 +71,7 @@ pub struct Write {
     pub key: Key,
     /// What is sent.
     pub draft: Draft,
-    /// What has to be read before: an end without a beginning is not told.
+    /// What has to be read before: an end is not written without its beginning.
     pub unanswered: Option<Unanswered>,
     count: i32,
     pods: BTreeSet<PodUid>,
@@ -87,7 +87,7 @@ impl Tracker {
             (Kind::Renew | Kind::Update, Some(written)) => written.at,
             _ => entry.since,
         };
-        // Of what nobody knows yet the proven is worth more.
+        // Among findings that are not written yet the proven ones come first.
         let waits = |kind: Kind, entry: &Entry| kind == Kind::Open && entry.finding.confidence != Confidence::Proven;
         let first = due.min_by_key(|(kind, _, entry)| (*kind, waits(*kind, entry), since(*kind, entry)));
         let ending = self.endings.iter().find(|ending| !is_postponed(ending.not_before, now));
@@ -189,7 +189,7 @@ impl Tracker {
         }
     }
 
-    /// What was sent without an answer stands there after all, so its end is to be told.
+    /// What was sent without an answer was stored after all, so its end must be written.
     pub fn stands(&mut self, write: &Write) {
         for ending in self.endings.iter_mut().filter(|ending| is_end(ending, write)) {
             if let Stage::Holds { written: Some(written) } = &mut ending.entry.stage {
@@ -238,9 +238,8 @@ impl Tracker {
         }
     }
 
-    /// The API server has an Event of this name that says something else in the parts that cannot
-    /// be changed: go on with those. Since when it holds is not among them: what is told of an earlier time that is not
-    /// over was gone on with when the agent began.
+    /// The API server has an Event of this name whose immutable parts differ: continue with those of the server. The start
+    /// of the finding is not among them: earlier findings that still hold were restored when the agent began.
     pub fn adopt(&mut self, write: &Write, existing: ExistingEvent, now: Instant) {
         let Some(entry) = self.entries.get_mut(&write.key).filter(|entry| entry.holds()) else { return };
         let ExistingEvent { event_time, note, count, identity: _ } = existing;

@@ -47,7 +47,7 @@ pub struct Connection {
     pub disable_compression: bool,
     /// How long one request may take.
     pub request_timeout: Duration,
-    /// By this the API server's audit log and its fairness tell us from others.
+    /// Identifies this program in the API server's audit log and to its priority and fairness.
     pub user_agent: &'static str,
 }
 

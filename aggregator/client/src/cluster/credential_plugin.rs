@@ -10,13 +10,13 @@ use kube::config::{AuthInfo, ExecConfig, ExecInteractiveMode};
 use serde::Deserialize;
 use serde_json::json;
 
-/// The plugin gave no credentials. Its arguments and its output are not told: they may hold secrets.
+/// The plugin gave no credentials. Its arguments and its output are left out: they may hold secrets.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecError {
     /// The kubeconfig names no program.
     #[error("the kubeconfig's user has a credential plugin without a command")]
     NoCommand,
-    /// There is nobody it could ask.
+    /// There is no terminal on which it could ask.
     #[error("the credential plugin {0} must ask for something, and there is no terminal: log in with it first")]
     NoTerminal(String),
     /// It is not there.

@@ -14,7 +14,7 @@ use super::server::Bounds;
 use super::watch::{version, watch};
 use crate::Change;
 
-/// More watches are not kept: what they would tell is seen at the next look.
+/// More watches are not kept: the next scan sees what they would report.
 const MOST: usize = 12;
 /// What is listed whole for other rules as well; of it only what is being deleted is followed.
 const LISTED_WHOLE: [ApiResource; 3] = [known::VOLUMES, known::ATTACHMENTS, known::CRDS];

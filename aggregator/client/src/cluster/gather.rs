@@ -75,8 +75,8 @@ pub enum Unreachable {
     NotLoggedIn(String),
 }
 
-/// Asks the one question that needs no right, so that a server that is away is told once. The state
-/// takes the server's time: by a clock that is minutes off, a living controller would seem silent.
+/// Asks the one question that needs no right, so that an unreachable server is reported once. The state takes the server's
+/// time: by a clock that is minutes off, a living controller would seem silent.
 pub async fn reach(client: &Client, state: &mut State, bounds: Bounds) -> Result<(), Unreachable> {
     let asked = ask(client, "/version", "application/json", bounds).await;
     if let Some(time) = asked.as_ref().seen().and_then(|answered| server_time(&answered.headers)) {

@@ -10,7 +10,7 @@ use crate::path::part;
 /// More lines are not asked for, and fewer of them kept.
 const LINES: (usize, usize) = (50, 20);
 
-/// The kubelet's routes name no type that they produce, and go-restful then answers nobody who wants a certain one.
+/// The kubelet's routes name no type that they produce, and go-restful then refuses a request that wants a certain one.
 const ANYTHING: &str = "*/*";
 
 /// The last lines that name the pod.

@@ -36,8 +36,8 @@ pub async fn ask(server: &Server<'_>, agent: (&str, &str), pod: (&str, &str), be
     })
 }
 
-/// Whoever can make a pod look like an agent's writes what it likes: it is read as what it should be or not at all, and
-/// of that only what an Event could carry is kept.
+/// Another program may pose as an agent's pod and write anything: the report is parsed strictly, and only what an Event
+/// could carry is kept.
 fn read(said: &[u8], pod: (&str, &str), before: bool) -> Answer<Facts> {
     let report: NodeReport = match serde_json::from_slice(said) {
         Ok(report) => report,
@@ -48,7 +48,7 @@ fn read(said: &[u8], pod: (&str, &str), before: bool) -> Answer<Facts> {
     }
     let is_it = |named: &PodRef| named.namespace.as_deref() == Some(pod.0) && named.name.as_deref() == Some(pod.1);
     let its = || report.pods.iter().filter(|one| is_it(&one.pod));
-    // Nobody may be called absent who could not be looked for.
+    // An object that could not be queried is not reported as absent.
     if before && report.verdict == Verdict::CannotTell && its().all(|one| one.findings.is_empty()) {
         let hidden = report.unknown.iter().chain(its().flat_map(|one| &one.unknown)).next();
         let why = hidden.map(|unknown| format!("{}: {}", unknown.source, unknown.why)).or(report.notes.last().cloned());

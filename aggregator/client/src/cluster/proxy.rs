@@ -8,7 +8,7 @@ use hyper_util::client::proxy::matcher::Matcher;
 #[derive(Debug, thiserror::Error)]
 #[error("{from} is no address of a proxy, for example http://proxy:3128")]
 pub struct ProxyError {
-    /// Where it stands. The address may hold a password and is not told.
+    /// Where it stands. The address may hold a password and is not shown.
     from: &'static str,
 }
 

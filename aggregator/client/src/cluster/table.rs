@@ -12,7 +12,7 @@ use aggregator_core::state::{ListMeta, or_default};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// Pods whose row tells whether they go.
+/// Pods whose row shows whether they are being deleted.
 pub const NOT_ENDED: &str = "status.phase!=Succeeded,status.phase!=Failed";
 /// The others.
 pub const ENDED: &str = "status.phase!=Running,status.phase!=Pending,status.phase!=Unknown";

@@ -202,7 +202,7 @@ async fn names(pages: &mut Pages<'_>) -> Answer<(Vec<Name>, bool)> {
     }
 }
 
-/// Asks for each by its name, as a list: whoever may list them may not always get them.
+/// Asks for each by its name, as a list: the right to list does not include the right to get.
 async fn each(server: &Server<'_>, question: &Question, names: Vec<Name>, found: &mut Gathered) -> Answer<()> {
     let mut answers =
         futures::stream::iter(names).map(|name| one(server, question, name)).buffer_unordered(server.bounds.in_flight);

@@ -24,7 +24,7 @@ pub async fn watch(client: &Client, question: &Question, since: Option<&str>, bo
     Watch::begin(client, changes, bounds.request_timeout).await
 }
 
-/// The version a watch may begin at: what is listed later has all that the watch does not tell.
+/// The version a watch may begin at: what is listed later has all that the watch leaves out.
 pub async fn version(client: &Client, question: &Question, bounds: Bounds) -> Answer<String> {
     #[derive(Deserialize)]
     struct List {

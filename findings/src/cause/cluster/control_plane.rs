@@ -24,7 +24,6 @@ causes! {
         .event_reason("ControllerManagerSilent")
         .diagnosis(Proven::Observation);
 
-    /// Nobody renews a Lease.
     ALL_LEASES_EXPIRED = Cause::cluster(ClusterArea::ControlPlane, "AllLeasesExpired")
         .holds_from_the_start()
         .title("The Leases of all nodes have run out")

@@ -4,7 +4,7 @@ use crate::cause::cluster::shared::{NOT_READY, READY, UNKNOWN};
 use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
 
 causes! {
-    /// The volume is bound to a claim that nobody deletes.
+    /// The volume is bound to a claim that is not being deleted.
     PV_BOUND_TO_CLAIM = Cause::cluster(ClusterArea::Storage, "PvBoundToClaim")
         .holds_from_the_start()
         .title("The volume is bound to a claim that is not being deleted")

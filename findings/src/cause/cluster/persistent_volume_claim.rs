@@ -9,7 +9,7 @@ const PATCH_CLAIM: Danger = Danger::new(
 );
 
 causes! {
-    /// A pod that nobody deletes uses the claim.
+    /// A pod that is not being deleted uses the claim.
     PVC_USED_BY_POD = Cause::cluster(ClusterArea::Storage, "PvcUsedByPod")
         .holds_from_the_start()
         .title("A pod that is not being deleted uses the claim")

@@ -1,4 +1,4 @@
-//! What would hold a deletion that nobody has asked for yet, beside what holds others.
+//! What would hold a deletion that is not requested yet, beside what holds others.
 
 use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
 

@@ -183,7 +183,7 @@ pub(in crate::cause) const FORCE: Danger = Danger::new(
 )
 .right_when("after the node's instance is confirmed terminated, or its process and mounts are confirmed gone");
 
-/// What a kubelet says, on whatever machine: the API does not tell its unit.
+/// The kubelet's log on any node: the API does not show its unit.
 pub(in crate::cause) const KUBELET_JOURNAL: &str =
     "journalctl -u kubelet -u 'k3s*' -u 'k0s*' -u '*kubelite*' -u microshift -u edgecore --since -1h --no-pager";
 

@@ -46,7 +46,7 @@ causes! {
         .event_reason("VolumeDetachFails")
         .diagnosis(Proven::Observation);
 
-    /// Nobody detaches.
+    /// No controller detaches the volume.
     VOLUME_ATTACHER_GONE = Cause::cluster(ClusterArea::Storage, "VolumeAttacherGone")
         .title("No controller detaches the volume")
         .meaning("The attachment is being deleted, and its driver has not said anything: the controller part of the \
@@ -90,7 +90,7 @@ causes! {
         .event_reason("VolumeStillMounted")
         .diagnosis(Proven::Observation);
 
-    /// It was never attached, and nobody deletes the attachment.
+    /// It was never attached, and no controller deletes the attachment.
     VOLUME_ATTACHMENT_NOT_DELETED = Cause::cluster(ClusterArea::Storage, "VolumeAttachmentNotDeleted")
         .title("A VolumeAttachment that was never attached is left, and no controller deletes it")
         .meaning("An attach failed, and the attach/detach controller does not remember it: it detaches only what it \

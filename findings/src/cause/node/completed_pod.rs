@@ -1,4 +1,4 @@
-//! A pod that has ended, and whose volume stays mounted because somebody uses it.
+//! A pod that has ended, and whose volume stays mounted because a process uses it.
 
 use crate::Gate;
 use crate::cause::entry::{Cause, Danger, Proven, check, step};

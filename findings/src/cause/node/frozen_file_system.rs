@@ -1,4 +1,4 @@
-//! A file system that somebody has frozen: whoever writes waits until it is thawed.
+//! A frozen file system: every writer waits until it is thawed.
 
 use crate::Gate;
 use crate::cause::entry::{Cause, Danger, Proven, check, step};

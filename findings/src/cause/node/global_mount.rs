@@ -1,5 +1,5 @@
-//! A volume is staged before it is mounted into a pod, and unstaged after: what is staged for nobody keeps its
-//! device attached. While pods come and go, that is nothing to speak of.
+//! A volume is staged before it is mounted into a pod, and unstaged after. One that is staged for no pod keeps its device
+//! attached. While pods come and go, that is normal.
 
 use crate::Gate;
 use crate::cause::entry::{Cause, Danger, Patience, Proven, check, step};

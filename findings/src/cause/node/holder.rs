@@ -1,4 +1,4 @@
-//! Somebody holds a mount, so that the kubelet's `umount` says busy.
+//! A process holds a mount, so that the kubelet's `umount` fails with "target is busy".
 
 use crate::Gate;
 use crate::cause::entry::{Cause, Danger, Proven, check, step};

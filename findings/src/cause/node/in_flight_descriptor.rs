@@ -1,4 +1,4 @@
-//! A volume that nobody holds, and descriptors that are on their way between processes: one of them may hold it.
+//! A volume without a visible holder, and descriptors that are on their way between processes: one of them may hold it.
 
 use crate::Gate;
 use crate::cause::entry::{Cause, Danger, Proven, check, step};

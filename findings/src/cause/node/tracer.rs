@@ -1,4 +1,4 @@
-//! A zombie that is traced: until its tracer has looked at it or let it go, nobody else can reap it.
+//! A zombie that is traced: only its tracer can reap or release it.
 
 use crate::Gate;
 use crate::cause::entry::{Cause, Danger, Proven, check, step};

@@ -145,7 +145,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// The next event, bookmarks too; `None` when the watch is over.
+    /// The next event, bookmarks too; `None` when the watch has ended.
     pub fn next_of_all(&mut self) -> Option<Value> {
         let mut line = String::new();
         self.lines.read_line(&mut line).unwrap();

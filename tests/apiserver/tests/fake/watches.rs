@@ -22,7 +22,7 @@ fn every_change_is_told_once_and_in_order() {
     assert_eq!(deleted["object"]["spec"]["nodeName"], "m");
     let number = |value: &serde_json::Value| value.as_str().unwrap().parse::<u64>().unwrap();
     assert!(number(&deleted["object"]["metadata"]["resourceVersion"]) > version.parse().unwrap());
-    // What happened between the list and the watch is told too.
+    // What happened between the list and the watch is reported too.
     let mut late = server.watch(&format!("/api/v1/pods?watch=true&resourceVersion={version}"));
     assert_eq!(
         [late.next(), late.next(), late.next()],
@@ -151,7 +151,7 @@ mod through_kube {
         Client::try_from(config).unwrap()
     }
 
-    /// The names in the order in which the watcher told them, with what happened.
+    /// The names in the order in which the watcher reported them, with what happened.
     async fn follow<K>(server: &Server, config: watcher::Config)
     where
         K: Resource<Scope = k8s_openapi::NamespaceResourceScope, DynamicType = ()>

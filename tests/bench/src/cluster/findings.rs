@@ -14,7 +14,7 @@ use super::{
     text::{object, uid},
 };
 
-/// Pods that one server holds: one Event tells no more.
+/// Pods that one server holds: one Event reports no more.
 const PODS: usize = 50;
 /// The first nodes have other troubles.
 const FIRST: usize = 20;

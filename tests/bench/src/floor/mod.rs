@@ -25,7 +25,7 @@ pub struct Floor {
     pub cpu_us: Vec<u64>,
 }
 
-/// The calls that read files of the node, and those that tell which process made them.
+/// The calls that read files of the node, and those that show which process made them.
 const TRACED: &str =
     "trace=openat,openat2,readlinkat,readlink,read,getdents64,newfstatat,fstat,statx,close,clone,clone3";
 

@@ -44,7 +44,7 @@ pub struct Bench {
 const FULL: [usize; 4] = [5000, 150_000, 10_000, 38];
 /// How often Prometheus asks.
 const SCRAPE: Duration = Duration::from_secs(15);
-/// Between two looks at a metric: nobody may ask more than ten times a second for long.
+/// Between two reads of a metric: more than ten a second for long are refused.
 const LOOK: Duration = Duration::from_millis(110);
 
 /// What was measured of one size.

@@ -51,7 +51,7 @@ impl Service {
             let address = line.contains("listening").then(|| line.rsplit("address=").next().map(str::trim))??;
             Some(address.to_owned())
         });
-        // Whoever does not read it stops the service.
+        // A log that is not read stops the service.
         std::thread::spawn(move || log.map_while(Result::ok).for_each(|line| eprintln!("service: {line}")));
         Ok(Self { child, address: address.context("the service does not listen")?, begun })
     }

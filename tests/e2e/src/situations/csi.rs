@@ -81,7 +81,7 @@ impl Drop for Sockets {
 }
 
 impl Driver {
-    /// Starts one, and waits until the kubelet has told the API server of it.
+    /// Starts one, and waits until the kubelet has reported it to the API server.
     fn start(cluster: &Cluster, namespace: &str, manner: &str) -> anyhow::Result<Self> {
         let name = driver_of(namespace);
         let sockets = Sockets::of(&name);
@@ -166,7 +166,7 @@ fn loses_note(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
     Ok(Staged::until_the_end(driver).and(object).and(volume))
 }
 
-/// What the driver has published is a FUSE mount, and nobody serves it any more.
+/// What the driver has published is a FUSE mount, and its server is gone.
 fn dead_fuse(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
     let staged = staged(cluster, namespace, "proper")?;
     let target = published(cluster, namespace, "mount")?;

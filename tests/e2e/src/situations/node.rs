@@ -97,7 +97,7 @@ fn fuse(cluster: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
     Ok(Staged::until_the_end(mounted))
 }
 
-/// A file system of the host that somebody has frozen and that the container writes to; taken away at the end.
+/// A frozen file system of the host that the container writes to; taken away at the end.
 struct Frozen {
     disk: tempfile::NamedTempFile,
     at: PathBuf,

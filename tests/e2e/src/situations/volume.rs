@@ -46,7 +46,7 @@ fn hold(cluster: &Cluster, namespace: &str, path: &str, flags: &[&str]) -> anyho
     Ok(Staged::until_the_end(holder(&path, flags)?))
 }
 
-/// Nobody is told to kill on suspicion; a person knows who it was.
+/// No step kills on suspicion; the test knows who the sender was.
 fn end_senders() -> anyhow::Result<()> {
     for entry in fs::read_dir("/proc").context("list the processes")?.flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };

@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(applied, manifests);
     }
 
-    /// A selector that matches no pod would protect nothing, and one without a peer everybody.
+    /// A selector that matches no pod would protect nothing, and one without a peer would admit all traffic.
     #[test]
     fn one_namespace_may_scrape_the_agent_and_nobody_else_reaches_it() {
         let policy = one("network-policy.yaml");

@@ -40,7 +40,7 @@ impl Log {
             name = pod.name,
             uid = pod.uid,
         );
-        // A stand-in that cannot log has nobody to tell.
+        // A stand-in that cannot log has no other place to report that.
         if let Ok(mut file) = self.file.lock() {
             let _ = file.write_all(line.as_bytes());
         }

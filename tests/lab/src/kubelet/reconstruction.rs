@@ -1,7 +1,7 @@
 //! What a kubelet finds of volumes when it starts, and how it gets rid of them.
 //!
-//! Of each CSI volume whose `vol_data.json` it can read it believes that it is mounted, also of a pod that nobody
-//! knows any more, until its driver has unpublished it.
+//! Of each CSI volume whose `vol_data.json` it can read it assumes that it is mounted, until its driver has unpublished it.
+//! That holds for deleted pods, too.
 
 use std::{
     collections::BTreeMap,
@@ -31,7 +31,7 @@ struct Try {
 }
 
 impl Remembered {
-    /// What stands in the directories of pods that nobody is about to end.
+    /// What stands in the directories of pods that are not being deleted.
     pub fn read(layout: &Layout) -> Self {
         let pods = fs::read_dir(layout.kubelet_root().join("pods")).into_iter().flatten().flatten();
         let orphans = pods.filter(|pod| !layout.record(&pod.file_name().to_string_lossy()).exists());

@@ -11,7 +11,7 @@ use crate::{Launch, Pod, PodSpec, agent_pod, wait_for};
 /// The kubelet's version unless a test of an older one says otherwise.
 const KUBELET_VERSION: &str = "v1.36.2";
 
-/// The kubelet's version that the Node object tells.
+/// The kubelet's version that the Node object shows.
 pub fn kubelet_version() -> String {
     std::env::var(VERSION_VARIABLE).unwrap_or_else(|_| KUBELET_VERSION.to_owned())
 }

@@ -10,7 +10,7 @@ use nix::mount::{MsFlags, mount};
 use super::Layout;
 use crate::mounts;
 
-/// Whether somebody has mounted it.
+/// Whether fusectl is mounted.
 pub fn is_mounted() -> bool {
     mounts::is_mounted(Path::new(PLACE)).unwrap_or(false)
 }
@@ -40,7 +40,7 @@ pub fn withdraw(layout: &Layout) -> anyhow::Result<()> {
 /// Ends every wait for the server of one connection.
 pub fn abort(connection: &str) {
     let file = Path::new(PLACE).join(connection).join("abort");
-    // Absent when the server is gone: then nobody waits either.
+    // Absent when the server is gone: then no process waits either.
     let _ = fs::write(file, "1");
 }
 

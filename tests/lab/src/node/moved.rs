@@ -1,12 +1,12 @@
-//! What printed steps move out of the kubelet's way (`mv … "$(mktemp -d /var/tmp/moved.XXXXXX)"`). Whoever types them may
-//! want it back; after a test nobody does.
+//! What printed steps move out of the kubelet's way (`mv … "$(mktemp -d /var/tmp/moved.XXXXXX)"`). A user may want it back;
+//! a test removes it.
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
 const DIR: &str = "/var/tmp";
 const PREFIX: &str = "moved.";
 
-/// What was there before is somebody else's.
+/// What was there before belongs to another process.
 pub struct Moved(BTreeSet<PathBuf>);
 
 impl Moved {

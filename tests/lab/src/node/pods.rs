@@ -46,7 +46,7 @@ impl Node {
         Ok(dir)
     }
 
-    /// Tells the kubelet stand-in and the API of a pod that has been made.
+    /// Announces a new pod to the kubelet stand-in and the API.
     pub(crate) fn announce(&self, spec: &PodSpec, pod: &Pod) -> anyhow::Result<()> {
         self.write_record(&record(spec, false))?;
         // A pod whose namespace does not exist is another trouble.
@@ -86,8 +86,8 @@ impl Node {
         self.write_record(&record(spec, true))
     }
 
-    /// Lets a pod end by itself, as far as the API goes: its containers ended long ago. The kubelet stand-in sees it
-    /// and clears away what it leaves; nobody has deleted it.
+    /// Lets a pod end by itself, as far as the API shows: its containers ended long ago. The kubelet stand-in sees it and
+    /// clears away what it leaves; the pod is not deleted.
     pub fn complete(&self, spec: &PodSpec) -> anyhow::Result<()> {
         let (pod, store) = (&spec.pod, self.store());
         let object = store.pod(&pod.namespace, &pod.name)?;
@@ -124,7 +124,7 @@ impl Node {
         Ok(())
     }
 
-    /// Removes a pod's object, as `kubectl delete --force` does, and tells the kubelet nothing.
+    /// Removes a pod's object, as `kubectl delete --force` does, without a signal to the kubelet.
     pub fn force_delete(&self, pod: &PodRef) -> anyhow::Result<()> {
         self.store().remove_pod(&pod.namespace, &pod.name)?;
         fs::remove_file(self.layout.record(&pod.uid)).context("forget the pod")

@@ -6,8 +6,8 @@ use anyhow::Context as _;
 
 use crate::cgroup;
 
-/// The right to make and remove nodes, until it goes out of scope. It ends with the process, so a
-/// crashed lab blocks nobody.
+/// The right to make and remove nodes, until it goes out of scope. It ends with the process, so a crashed lab blocks no
+/// other.
 pub struct Turn {
     _lock: File,
 }

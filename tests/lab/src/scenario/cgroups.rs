@@ -12,7 +12,7 @@ pub const CGROUP_DSTATE: Scenario = Scenario {
     stage: cgroup_dstate,
 };
 
-/// The same, and its call tells no descriptor: it sees two servers for which somebody waits.
+/// The same, and its call shows no descriptor: it sees two servers with waiting requests.
 pub const CGROUP_DSTATE_BY_PATH: Scenario = Scenario {
     name: "cgroup-dstate-by-path",
     about: "a process in the pod's cgroup looks for a file on one of two FUSE servers that do not answer",

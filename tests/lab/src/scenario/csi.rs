@@ -53,7 +53,7 @@ pub const CSI_LEFT_MOUNTED: Scenario = Scenario {
     stage: csi_left_mounted,
 };
 
-/// The driver has just come, so nobody can tell whether it was asked.
+/// The driver has just started, so it is unknown whether it was called.
 pub const CSI_DRIVER_BACK: Scenario = Scenario {
     name: "csi-driver-back",
     about: "a volume is still mounted, and its CSI driver is there since a moment ago",

@@ -56,7 +56,7 @@ pub const EXEC_FLUSH: Scenario = Scenario {
     },
 };
 
-/// The same, and nobody but the runtime kills it.
+/// The same, and only the runtime kills it.
 pub const EXEC_UNKILLED: Scenario = Scenario {
     name: "exec-unkilled",
     about: "runc cannot kill the container's process, which runs another program and waits for a FUSE server",
@@ -77,7 +77,7 @@ pub const FUSE_LOOKUP: Scenario = Scenario {
     stage: fuse_lookup,
 };
 
-/// Nobody has mounted fusectl, so the kernel's counters of requests cannot be read.
+/// fusectl is not mounted, so the kernel's counters of requests cannot be read.
 pub const FUSE_WITHOUT_FUSECTL: Scenario = Scenario {
     name: "fuse-without-fusectl",
     about: "the container's process waits for a FUSE server on a node where fusectl is not mounted",

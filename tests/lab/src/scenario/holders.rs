@@ -48,7 +48,7 @@ pub const FD_IN_FLIGHT: Scenario = Scenario {
     },
 };
 
-/// A job is done, and somebody stands in its volume.
+/// A job is done, and a process has its volume as working directory.
 pub const COMPLETED_POD: Scenario = Scenario {
     name: "completed-pod",
     about: "a pod has ended by itself, and a process of the host has its working directory in its emptyDir",

@@ -29,7 +29,7 @@ pub const LOOP_LEFT: Scenario = Scenario {
     stage: loop_left,
 };
 
-/// The directory of a pod that nobody knows.
+/// The directory of a pod that neither the API nor the runtime knows.
 pub const ORPHAN_DIR: Scenario = Scenario {
     name: "orphan-dir",
     about: "the directory of a pod that is long gone stays, because a file is left in it",
@@ -158,7 +158,7 @@ fn orphan_dir(node: &Node) -> anyhow::Result<Staged> {
     Ok(orphaned(pod, "OrphanedPodDirectory", vec![path]).cured_by(cure))
 }
 
-/// A pod directory that nobody knows, with this `vol_data.json` beside an empty target.
+/// Such an orphaned pod directory, with this `vol_data.json` beside an empty target.
 fn orphan_with(node: &Node, name: &str, vol_data: &[u8]) -> anyhow::Result<(PodRef, PathBuf)> {
     let pod = PodRef::new(name);
     node.begin(&pod.uid)?;

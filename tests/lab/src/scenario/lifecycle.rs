@@ -1,4 +1,4 @@
-//! Pods that are not stuck, and one that nobody counts any more.
+//! Pods that are not stuck, and one that was deleted by force.
 
 use std::time::Duration;
 

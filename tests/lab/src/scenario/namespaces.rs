@@ -23,7 +23,7 @@ pub const HELD_TWICE: Scenario = Scenario {
     stage: held_twice,
 };
 
-/// A copy that does not follow the host: nobody's fault.
+/// A copy that does not follow the host: not a fault.
 pub const PRIVATE_COPY: Scenario = Scenario {
     name: "private-copy",
     about: "a private mount namespace has a copy of the volume, also with an open file: holds up nobody",

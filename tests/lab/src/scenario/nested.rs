@@ -86,7 +86,7 @@ fn kubelet_namespace(node: &Node) -> anyhow::Result<Staged> {
     let kubelet = node.restart_kubelet(Restart::in_own_mount_namespace())?;
     let path = nested.display().to_string();
     let inside = format!("nsenter --mount=/proc/{kubelet}/ns/mnt");
-    // Whoever can mount there decides which program `umount` is. The remedy is typed by root and must not run it.
+    // Any process that can mount there decides which program `umount` is. The remedy is typed by root and must not run it.
     let trap = node.layout().dir().join("umount-of-the-namespace");
     fs::write(&trap, "#!/bin/sh\necho \"a program of the other namespace ran as root\" >&2\nexit 1\n")?;
     fs::set_permissions(&trap, fs::Permissions::from_mode(0o755))?;

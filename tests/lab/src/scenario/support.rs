@@ -64,7 +64,7 @@ pub fn wait_fuse_wait(pid: i32) -> anyhow::Result<()> {
     })
 }
 
-/// Waits until somebody waits for a FUSE server. Who waits in the middle of running another program says so nowhere.
+/// Waits until a request to a FUSE server is pending. A process in the middle of `exec` shows that nowhere.
 pub fn wait_requests(fuse: &FuseMount) -> anyhow::Result<()> {
     let waiting = format!("/sys/fs/fuse/connections/{}/waiting", fuse.connection);
     wait_for("a request waits for the FUSE server", LIMIT, || {
@@ -88,7 +88,7 @@ pub fn wait_open(pid: i32, file: &Path) -> anyhow::Result<()> {
     })
 }
 
-/// Waits until a socket of a process has descriptors that nobody has received.
+/// Waits until a socket of a process has descriptors that were not received.
 pub fn wait_in_flight(pid: i32) -> anyhow::Result<()> {
     wait_for(&format!("descriptors are on their way to process {pid}"), LIMIT, || {
         let infos = fs::read_dir(format!("/proc/{pid}/fdinfo")).into_iter().flatten().flatten();
@@ -152,8 +152,7 @@ pub fn shell(command: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Makes something look as if nobody had touched it for a day: a directory that was left a moment
-/// ago is one that the kubelet has not come round to yet.
+/// Makes something look untouched for a day: the kubelet may not have come to a directory that was left a moment ago.
 pub fn age(path: &Path) -> anyhow::Result<()> {
     // A socket cannot be opened.
     shell(&format!("touch --no-create --no-dereference --date='1 day ago' '{}'", path.display()))

@@ -1,7 +1,7 @@
 //! A parent outside of a pid namespace that does not reap its child inside.
 //!
-//! `runc exec`, `nsenter` and debuggers are such parents. When the namespace's init dies, the
-//! kernel kills the child and then waits until somebody reaps it: only this process can.
+//! `runc exec`, `nsenter` and debuggers are such parents. When the namespace's init dies, the kernel kills the child and
+//! then waits until its parent reaps it: only this process can.
 
 use std::{
     fs::File,

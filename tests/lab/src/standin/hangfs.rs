@@ -29,8 +29,8 @@ use protocol::{Inode, Operation, Request, attributes, entry, init, opened, range
 /// Larger than the largest request.
 const BUFFER: usize = 1 << 20;
 
-/// Serves the files `ok`, which can be read, `hang`, whose readers wait forever, and `flush`, which nobody can close.
-/// Whoever looks for `lost` waits forever too.
+/// Serves the files `ok`, which can be read, `hang`, whose readers wait forever, and `flush`, whose close hangs. A lookup of
+/// `lost` hangs too.
 #[derive(Debug, clap::Args)]
 pub struct HangFs {
     /// Where to mount.

@@ -17,7 +17,7 @@ use nix::{
 
 use crate::mounts;
 
-/// Holds what it is told to, until it is killed.
+/// Holds what its arguments name, until it is killed.
 #[derive(Debug, clap::Args)]
 pub struct Hold {
     /// First enter a mount namespace of its own, with this propagation.

@@ -18,7 +18,7 @@ use serde_json::Value;
 use super::metrics::Metrics;
 use crate::ask;
 
-/// Looks that follow one another as closely as the agent allows, and news that are told at once.
+/// Scans as close together as the agent allows, and findings that are reported at once.
 const QUICK: &[&str] =
     &["--first-scan=1s", "--scan-interval=2s", "--scan-interval-max=2s", "--sweep-interval=3s", "--event-spread=0s"];
 /// How long it may take to begin or to end. The machine may be busy, so this is no measure.

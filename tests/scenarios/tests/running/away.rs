@@ -7,7 +7,7 @@ use apiserver::{Fault, Faults, Rule};
 
 use super::ground::{CAUSE, Staged};
 
-/// Nobody listens when the agent starts.
+/// No API server listens when the agent starts.
 pub fn at_start(staged: &Staged) -> anyhow::Result<()> {
     let mut cluster = staged.cluster("at-start")?;
     cluster.stop()?;
@@ -21,7 +21,7 @@ pub fn at_start(staged: &Staged) -> anyhow::Result<()> {
     agent.wait_line("the API server answers again", |_| true)?;
     agent.wait_scans(3)?;
     ensure!(staged.told(&cluster)? == (1, 0), "{:#?}", cluster.events()?);
-    // One that is already told survives the same.
+    // A finding that is already reported survives the same.
     cluster.stop()?;
     agent.wait_scans(3)?;
     cluster.start()?;

@@ -24,7 +24,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts one; `name` tells tests apart.
+    /// Starts one; `name` distinguishes the tests.
     pub fn beside(node: &Node, name: &str) -> anyhow::Result<Self> {
         let dir = node.layout().dir().join("clusters").join(name);
         let store = Store::new(dir.join("api"));
@@ -52,7 +52,7 @@ impl Cluster {
         self.dir.join("kubeconfig")
     }
 
-    /// Nobody listens any more.
+    /// Stops the API server, so that its port refuses connections.
     pub fn stop(&mut self) -> anyhow::Result<()> {
         self.fake.take().map_or(Ok(()), FakeApiServer::stop)
     }

@@ -116,7 +116,7 @@ pub fn restarted(staged: &Staged) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What ended while no agent ran is told by the next one, and only by that.
+/// What ended while no agent ran is reported by the next one, and only by that.
 pub fn over_meanwhile(staged: &Staged) -> anyhow::Result<()> {
     let cluster = staged.cluster("over-meanwhile")?;
     let pod = PodRef::new("kept-by-a-finalizer");

@@ -24,7 +24,7 @@ impl Events {
         Events(self.0.into_iter().filter(|event| event["related"]["uid"] == pod_uid).collect())
     }
 
-    /// Those of this cause; a Normal event tells the cause that is over.
+    /// Those of this cause; a Normal event carries the cause that ended.
     pub fn of_cause(self, cause: &str) -> Self {
         let is_of = |event: &Value| carried(event).is_ok_and(|carried| carried.finding.cause.id == cause);
         Events(self.0.into_iter().filter(is_of).collect())
@@ -52,7 +52,7 @@ impl Events {
         self.0.iter().filter(|event| event["type"] == "Warning")
     }
 
-    /// Normal events: something is over.
+    /// Normal events: something has ended.
     pub fn normals(&self) -> impl Iterator<Item = &Value> {
         self.0.iter().filter(|event| event["type"] == "Normal")
     }
@@ -69,7 +69,7 @@ pub fn carried(event: &Value) -> anyhow::Result<FindingAnnotation> {
     Ok(FindingAnnotation::parse(text)?)
 }
 
-/// How often it was told.
+/// How often it was written.
 pub fn series(event: &Value) -> i64 {
     event["series"]["count"].as_i64().unwrap_or(1)
 }

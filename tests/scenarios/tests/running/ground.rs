@@ -58,12 +58,12 @@ impl Staged {
         Agent::start(&self.node, &logs, &cluster.kubeconfig(), flags)
     }
 
-    /// How many Warnings and Normal events tell of the stuck pod.
+    /// How many Warnings and Normal events name the stuck pod.
     pub fn told(&self, cluster: &Cluster) -> anyhow::Result<(usize, usize)> {
         Ok(cluster.events()?.about(&self.pod.uid).count())
     }
 
-    /// Waits until a Warning tells of the stuck pod.
+    /// Waits until a Warning names the stuck pod.
     pub fn wait_told(&self, cluster: &Cluster, agent: &Agent) -> anyhow::Result<()> {
         agent.wait("the API server is told of the stuck pod", || Ok((self.told(cluster)?.0 > 0).then_some(())))
     }

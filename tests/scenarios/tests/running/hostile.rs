@@ -1,5 +1,5 @@
-//! Tenants, and whoever else may write what the agent reads, want it to run out of memory. It has half of what
-//! the DaemonSet allows, is not killed, and tells what it has to tell.
+//! Tenants and other writers of what the agent reads try to exhaust its memory. It has half of what the DaemonSet allows, is
+//! not killed, and reports what it has to report.
 
 use std::{
     fs,

@@ -12,7 +12,7 @@ const PODS: u32 = 500;
 const BURST: usize = 10;
 const REFILL: Duration = Duration::from_secs(30);
 
-/// All are counted at once, and told a few at a time, also at the agent's end.
+/// All are counted at once, and reported a few at a time, also at the agent's end.
 pub fn pods(staged: &Staged) -> anyhow::Result<()> {
     let cluster = staged.cluster("many")?;
     let agent = staged.agent(&cluster, &[])?;

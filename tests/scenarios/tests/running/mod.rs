@@ -1,7 +1,7 @@
 //! `run` as a process, while something goes wrong around it.
 //!
-//! What takes hours is tested in virtual time, with the agent's reconciler alone. Here the real agent
-//! looks at really stuck pods and tells a fake API server.
+//! What takes hours is tested in virtual time, with the agent's reconciler alone. Here the real agent scans really stuck
+//! pods and reports to a fake API server.
 
 mod agent;
 mod away;

@@ -9,12 +9,12 @@ use nix::sys::signal::Signal;
 
 use super::{agent::Agent, events::Events, ground::CAUSE};
 
-/// containerd is stopped, killed and started again, then the kubelet is gone and comes back: each
-/// is told and ends, and what was stuck before stays told.
+/// containerd is stopped, killed and started again, then the kubelet is gone and comes back: each fault is reported and
+/// ends, and earlier findings stay.
 pub fn faults() -> anyhow::Result<()> {
     let node = Node::up(&lab::default_dir()).context("bring the node up")?;
     let pod = stage(&node, "vol-data-missing")?;
-    // Below the --cgroup-root of a kubelet that is gone nobody can look.
+    // No process can be seen below the --cgroup-root of a kubelet that is gone.
     let frozen = stage(&node, "nested-cgroup")?;
     let log = node.layout().dir().join("log-run");
     let agent = Agent::start(&node, &log, &node.layout().kubeconfig(), &["--event-refill=1s", "--scans=1"])?;
@@ -50,7 +50,7 @@ pub fn faults() -> anyhow::Result<()> {
         ensure!(told == (1, 1), "{cause}: {told:?} in {events:#?}");
     }
     ensure!(events.clone().about(&pod.uid).count() == (1, 0), "{events:#?}");
-    // While the runtime is silent, the same process is told to keep its containers.
+    // While the runtime is silent, the same process is reported as holding its containers.
     let told = events.clone().about(&frozen.uid).at(Gate::CgroupRemoved).count();
     ensure!(told == (1, 0), "{told:?} in {events:#?}");
     node.down().context("take the node down")

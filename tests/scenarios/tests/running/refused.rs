@@ -36,7 +36,7 @@ pub fn busy(staged: &Staged) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Somebody deletes the Event; the finding still holds.
+/// The Event is deleted; the finding still holds.
 pub fn vanished(staged: &Staged) -> anyhow::Result<()> {
     let cluster = staged.cluster("vanished")?;
     let agent = staged.agent(&cluster, &["--event-renewal=6s", "--event-refill=1s"])?;

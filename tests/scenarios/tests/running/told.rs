@@ -1,4 +1,4 @@
-//! From the first sight of a finding to its end, each told once.
+//! From the first sight of a finding to its end, each reported once.
 
 use std::{process::Command, time::Duration};
 
@@ -14,12 +14,12 @@ use super::{
 
 /// A cause that does not pass by itself, a holder, and a task in D.
 const SCENARIOS: &[&str] = &["vol-data-missing", "cwd", "dstate-fuse"];
-/// What they cause, and after how many seconds it may be told at the earliest: a proven holder needs two scans that
-/// are three seconds apart, a task in D whose wait is proven to stay two that are four seconds apart.
+/// What they cause, and after how many seconds it may be reported at the earliest: a proven holder needs two scans that are
+/// three seconds apart, a task in D whose wait is proven to stay two that are four seconds apart.
 const CAUSES: &[(&str, u64)] = &[("VolDataMissing", 0), ("VolumeHeldByProcess", 3), ("FuseServerNotResponding", 4)];
 
-/// They are told when they have been seen often enough, renewed, and their ends are told: of one
-/// by the agent that told it, of the others by its successor.
+/// Findings are reported when they were seen often enough, and renewed. One end is reported by the agent that reported the
+/// finding, the others by its successor.
 pub fn told() -> anyhow::Result<()> {
     let node = Node::up(&lab::default_dir()).context("bring the node up")?;
     let staged = SCENARIOS.iter().map(|name| stage(&node, name)).collect::<anyhow::Result<Vec<_>>>()?;

@@ -54,7 +54,7 @@ pub struct Files {
     pod: PodRef,
     dir: PathBuf,
     holder: i32,
-    /// Sees whoever opens the secret.
+    /// Sees every open of the secret.
     watch: Inotify,
     swapping: Arc<AtomicBool>,
     swapper: JoinHandle<std::io::Result<()>>,
@@ -118,7 +118,7 @@ impl Files {
     }
 }
 
-/// Now it is a file, now a link to the secret, now a FIFO: whoever looks first and opens then is caught.
+/// Now it is a file, now a link to the secret, now a FIFO: a check before the open is caught.
 fn swap(file: &Path, secret: &Path, go_on: &AtomicBool) -> std::io::Result<()> {
     let aside = file.with_extension("aside");
     while go_on.load(Ordering::SeqCst) {

@@ -49,7 +49,7 @@ pub fn beside(state: &State, from: Instant, until: Instant) -> anyhow::Result<An
     Ok(answers)
 }
 
-/// Returns early, and says so, when the soak is over.
+/// Returns early, and returns `true`, when the soak has ended.
 fn wait_until(state: &State, moment: Instant) -> bool {
     while Instant::now() < moment {
         if state.is_over() {
@@ -60,7 +60,7 @@ fn wait_until(state: &State, moment: Instant) -> bool {
     false
 }
 
-/// As the kubelet limits a pod with `podPidsLimit`: the node keeps pids for everybody else.
+/// As the kubelet limits a pod with `podPidsLimit`: the node keeps pids for all others.
 fn limit_threads(pod: &PodRef) -> anyhow::Result<()> {
     let most = |file: &str| -> anyhow::Result<usize> {
         Ok(fs::read_to_string(format!("/proc/sys/kernel/{file}"))?.trim().parse()?)

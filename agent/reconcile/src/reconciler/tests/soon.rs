@@ -1,4 +1,4 @@
-//! How long it takes until somebody knows.
+//! How long it takes until a finding is reported.
 
 use agent_core::observation::{
     BlockDevice, BlockKind, BlockStack, Dev, Holder, HostPath, How, OpenFile, PathMount, Syscall, VolData,

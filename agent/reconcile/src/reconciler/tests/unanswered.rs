@@ -1,4 +1,4 @@
-//! Writes of which nobody knows whether they stand.
+//! Writes whose outcome is unknown: the API server may have stored them.
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn a_sent_write_without_an_answer_may_stand_whatever_is_answered_later() {
     assert_eq!(world.stored.iter().filter(|draft| !draft.warning).count(), 1);
 }
 
-/// A Warning was sent to an API server that is away, and what it told of was over before that came back.
+/// The API server went away while a Warning was sent, and the finding ended before the server came back.
 fn ended_unanswered() -> World {
     let mut world = World::new(held(), Api::Up);
     world.run_until(70);
@@ -31,7 +31,7 @@ fn ended_unanswered() -> World {
     world
 }
 
-/// Nobody knows whether it came; whoever reads an end without a beginning is told of something that nobody said.
+/// It is unknown whether the Warning was stored. An end without a beginning would report something that no Event announced.
 #[test]
 fn a_warning_that_never_came_is_not_ended() {
     let mut world = ended_unanswered();
@@ -40,7 +40,7 @@ fn a_warning_that_never_came_is_not_ended() {
     assert_eq!(world.reconciler.unwritten(), 0);
 }
 
-/// The API server may work at a request for a minute after nobody waits for its answer.
+/// The API server may work at a request for a minute after the client has stopped waiting.
 #[test]
 fn a_warning_that_came_late_is_ended() {
     let mut world = ended_unanswered();

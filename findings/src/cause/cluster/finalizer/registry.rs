@@ -12,7 +12,7 @@ use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, check, ste
 const NOT_RUNNING: &[Circumstance] = &[NOT_READY, SCALED_DOWN, ABSENT, HIDDEN, UNSEEN, UNKNOWN];
 
 causes! {
-    /// A finalizer of somebody else in the namespace's metadata.
+    /// A finalizer of another program in the namespace's metadata.
     NAMESPACE_METADATA_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "NamespaceMetadataFinalizer")
         .holds_from_the_start()
         .title("A finalizer in the namespace's metadata is left")

@@ -1,4 +1,4 @@
-//! Finalizers of programs that somebody installed: which program, and whether it lives.
+//! Finalizers of installed programs: which program, and whether it lives.
 
 use crate::cause::cluster::shared::{
     ABSENT, BY_HAND, LAST_RESORT, LAST_RESORT_ANYWAY, PENDING, READ_LOG, READ_REPORTS, RESUMES, SCALED_DOWN,
@@ -200,7 +200,7 @@ causes! {
         .event_reason("FinalizerControllerFailing")
         .diagnosis(Proven::Observation);
 
-    /// Nobody knows whose finalizer it is.
+    /// The owner of the finalizer is unknown.
     FINALIZER_OWNER_UNKNOWN = Cause::cluster(ClusterArea::Finalizer, "FinalizerOwnerUnknown")
         .holds_from_the_start()
         .title("No known controller removes this finalizer")

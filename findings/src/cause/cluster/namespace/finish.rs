@@ -46,7 +46,7 @@ causes! {
         .event_reason("ObjectsRecreated")
         .diagnosis(Proven::Observation);
 
-    /// A finalizer of somebody else in spec.finalizers.
+    /// A finalizer of another program in spec.finalizers.
     NAMESPACE_SPEC_FINALIZER = Cause::cluster(ClusterArea::Namespace, "NamespaceSpecFinalizer")
         .title("A finalizer in the namespace's spec is left")
         .meaning("The namespace controller has emptied the namespace and removed its own entry. Another \
@@ -67,7 +67,7 @@ causes! {
         .event_reason("NamespaceSpecFinalizer")
         .diagnosis(Proven::Observation);
 
-    /// Nobody works on the namespace.
+    /// No controller works on the namespace.
     NAMESPACE_CONTROLLER_NOT_RUNNING = Cause::cluster(ClusterArea::ControlPlane, "NamespaceControllerNotRunning")
         .title("The namespace controller does not act on deleted namespaces")
         .meaning("The namespace controller writes its conditions a few seconds after a deletion was requested, and \

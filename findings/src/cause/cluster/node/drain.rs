@@ -110,7 +110,7 @@ causes! {
         .event_reason("DrainPodReturns")
         .diagnosis(Proven::Observation);
 
-    /// kubectl drain needs to be told.
+    /// kubectl drain needs a flag.
     DRAIN_NEEDS_CONSENT = Cause::cluster(ClusterArea::Pod, "DrainNeedsConsent")
         .holds_from_the_start()
         .title("kubectl drain stops at pods that would lose something")
@@ -129,7 +129,7 @@ causes! {
         .event_reason("DrainNeedsConsent")
         .diagnosis(Proven::Observation);
 
-    /// Nobody has asked the pods to go.
+    /// The pods have no eviction request.
     DRAIN_NOT_ISSUED = Cause::cluster(ClusterArea::Pod, "DrainNotIssued")
         .title("Pods stay on a node that is being drained, without an eviction request")
         .meaning("Nothing forbids the eviction of these pods: no budget, no annotation, no missing controller, no \

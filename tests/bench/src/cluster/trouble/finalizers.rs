@@ -1,4 +1,4 @@
-//! Finalizers that nobody takes off.
+//! Finalizers that no controller removes.
 
 use apiserver::Prepared;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{Conditions, Stage, deployment};
 use crate::cluster::text::object;
 
-/// Custom resources of an operator that somebody scaled to 0.
+/// Custom resources of an operator that was scaled to 0.
 pub fn gone(stage: &Stage, add: &mut dyn FnMut(Prepared)) -> anyhow::Result<()> {
     add(stage.crowd.namespace.fill("", "backup-system", &[]));
     add(object("deployments", deployment("backup-system", "operator", 0, 0)));
@@ -88,7 +88,7 @@ pub fn nobody(stage: &Stage, add: &mut dyn FnMut(Prepared)) -> anyhow::Result<()
     Ok(())
 }
 
-/// The namespace's own entry of somebody else; the controller has taken off its own.
+/// An entry of another program in the namespace's spec; the controller has removed its own.
 pub fn spec(stage: &Stage, add: &mut dyn FnMut(Prepared)) -> anyhow::Result<()> {
     let finalizer = ["controller.example.com/namespace-auth"];
     stage.namespaces_with(&Conditions::default(), &finalizer, add, |_, _| {});

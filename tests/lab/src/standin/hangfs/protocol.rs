@@ -22,7 +22,7 @@ pub enum Operation {
     Room,
     /// A directory is read.
     ReadDirectory,
-    /// A descriptor of a file is closed; whoever closes it waits.
+    /// A descriptor of a file is closed; the closing process waits.
     Flush,
     /// Closing, and writing back.
     Close,
@@ -139,7 +139,7 @@ pub fn range(request: &Request<'_>) -> Option<(u64, usize)> {
 /// `fuse_entry_out`.
 pub fn entry(inode: Inode, size: u64) -> Vec<u8> {
     let mut data = Words::default();
-    // Names are valid for long, so that walking to them later asks nobody.
+    // Names are valid for long, so that walking to them later sends no request.
     data.u64(inode.0).u64(0).u64(1000).u64(1000).u32(0).u32(0);
     data.bytes(&attribute_bytes(inode, size));
     data.pad_to(128)
