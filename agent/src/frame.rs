@@ -9,7 +9,7 @@ use crate::observation::{FaultKind, Reason};
 /// Why there is no value.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
-    /// Nobody is at the other end.
+    /// The other end is closed.
     #[error("the other end is closed")]
     Closed,
     /// It is longer than agreed.

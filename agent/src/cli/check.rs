@@ -23,10 +23,10 @@ use crate::{
     report,
 };
 
-/// After this long the person at the terminal is told what is going on.
+/// After this long the terminal shows what the program is waiting for.
 const NOTICE_DELAY: Duration = Duration::from_secs(1);
-/// Every source has a deadline of its own; this one only guards against what nobody thought of,
-/// such as a local disk that does not answer.
+/// Every source has a deadline of its own; this one only guards against the unforeseen, such as a local disk that does not
+/// answer.
 const SCAN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Runs one command, and says what the process is to end with.
@@ -118,7 +118,7 @@ fn node_scan(options: scan::Options) -> NodeScan {
     Box::new(move |runtime| Ok(runtime.block_on(scan::scan(&options, &Prober::new()))))
 }
 
-/// Whether nothing is told of one kubelet that would be wrong of another.
+/// Whether no flag is set that would be wrong for another kubelet.
 fn judges_each_kubelet(args: &CheckArgs) -> bool {
     let CheckArgs { kubelet_pid, kubelet_root, cri_endpoint, node_name, save_observation, .. } = args;
     let is_configured = [kubelet_root, cri_endpoint, save_observation].into_iter().any(Option::is_some);

@@ -31,7 +31,7 @@ pub fn read(args: ReaderArgs) -> anyhow::Result<()> {
     reader::run(reader::Options { socket: args.socket, look })
 }
 
-/// Runs until it is told to end.
+/// Runs until SIGTERM or SIGINT.
 pub fn run(args: &RunArgs) -> anyhow::Result<()> {
     let node = match &args.node_name {
         Some(name) => name.clone(),
@@ -42,7 +42,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<()> {
     }
     logs::start(args.log_format);
     let credentials = credentials(args.api, args.kubeconfig.as_ref())?;
-    // A kubeconfig may name files and a program that nobody here knows.
+    // A kubeconfig may name files and a program that are unknown here.
     if args.reader.is_some() && !matches!(credentials, Some(Credentials::Kubeconfig(_))) {
         sandbox::confine_talker()?;
     }

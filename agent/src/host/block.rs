@@ -1,5 +1,5 @@
-//! Loop devices, from `/sys/block`: the kubelet makes one per raw block volume, and whoever made
-//! one on a file in a volume holds that volume through the kernel.
+//! Loop devices, from `/sys/block`: the kubelet makes one per raw block volume. One on a file in a volume holds that volume
+//! through the kernel.
 
 use std::{io, path::Path};
 

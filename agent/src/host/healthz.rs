@@ -14,7 +14,7 @@ pub const DEFAULT_PORT: u16 = 10248;
 const DEADLINE: Duration = Duration::from_millis(800);
 const MAX_ANSWER_BYTES: u64 = 4096;
 
-/// Asks; a port nobody listens on is `Missing`.
+/// Asks; a port without a listener is `Missing`.
 pub async fn answer(port: u16) -> Seen<Healthz> {
     let source = format!("http://127.0.0.1:{port}/healthz");
     match tokio::time::timeout(DEADLINE, ask(port)).await {

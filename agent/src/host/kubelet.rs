@@ -50,8 +50,8 @@ pub struct Search {
 }
 
 impl Search {
-    /// The pid of the kubelet, or of what may be it where the kernel does not let us look: through it
-    /// nothing can be read either, and that tells more than the agent's own files in its stead.
+    /// The pid of the kubelet, or of a process that may be it where permission is missing. Nothing can be read through that
+    /// one, and such a failure is more honest than the agent's own files.
     pub fn pid(&self) -> Option<u32> {
         let untold = || self.refused.iter().find(|refused| matches!(refused.why, Disbelief::Untold(_)));
         self.kubelet.get().map(|found| found.pid).or_else(|| Some(untold()?.pid))
@@ -63,7 +63,7 @@ impl Search {
 pub struct Which {
     /// The one that a person names. It must be believed as any other.
     pub wanted: Option<u32>,
-    /// All others are told of too, not only those in the units.
+    /// Reports all others too, not only those in the units.
     pub every: bool,
 }
 
@@ -99,8 +99,8 @@ fn unit_kubelets(cgroup_mounts: &[CgroupMount], host: &HostRoot, every: bool) ->
     named
 }
 
-/// The first that is believed, or the one that is wanted. Others that could be are told of: their pods are not those of
-/// this one.
+/// The first that is trusted, or the one that is wanted. Other candidates are reported: their pods are not those of this
+/// one.
 fn first_of(
     pids: &[u32],
     prober: &Prober,
@@ -128,7 +128,7 @@ fn choose(
     Some(first)
 }
 
-/// A process of a pod is never the node's kubelet; of any other that is not believed it cannot be told.
+/// A process of a pod is never the node's kubelet; of any other untrusted one that is unknown.
 fn absence(refused: &[FalseKubelet], wanted: Option<u32>) -> Seen<KubeletProcess> {
     if let Some(pid) = wanted {
         let says = format!("pid {pid}, which --kubelet-pid names, is not believed to be a kubelet of this node");
@@ -203,7 +203,7 @@ pub struct Settings {
     pub flags: KubeletFlags,
     /// Its configuration file.
     pub config: KubeletConfig,
-    /// Whether nothing else was told: it runs in a process of its own, and its command line and its files were read.
+    /// Whether its settings are complete: it runs in a process of its own, and its command line and its files were read.
     pub is_whole: bool,
     /// Where k3s and RKE2 keep what belongs to the node.
     pub rancher_agent: Option<HostPath>,
@@ -223,7 +223,7 @@ impl Settings {
         HostPath::from(self.flags.root_dir.as_deref().unwrap_or(self.distribution.kubelet_root))
     }
 
-    /// Where its runtime is, as it was told.
+    /// Where its runtime is, by its settings.
     fn endpoint(&self) -> Option<&str> {
         let endpoint = self.flags.runtime_endpoint.as_deref().or(self.config.container_runtime_endpoint.as_deref());
         // A configuration that a program has written has every field.
@@ -241,7 +241,7 @@ impl Settings {
         path.starts_with('/').then(|| HostPath::from(path))
     }
 
-    /// The runtime of its distribution, and the default of a kubelet that is known to be told of none.
+    /// The runtime of its distribution, and the default of a kubelet that is known to have none configured.
     pub fn own_runtime(&self) -> Option<&'static Runtime> {
         let default = || (self.is_whole && self.endpoint().is_none()).then_some(DEFAULT_RUNTIME);
         self.distribution.runtime.or_else(default)
@@ -326,10 +326,10 @@ fn read_config(host: &HostRoot, path: HostPath, faults: &mut Vec<Fault>) -> Kube
     })
 }
 
-/// A file that the kubelet, or who runs it, was told of.
+/// A file that the settings of the kubelet, or of the program that runs it, name.
 fn read_own(host: &HostRoot, path: &HostPath, cap: usize) -> io::Result<String> {
     let real = host.without_links(path.clone());
-    // Whoever made a link chose where it leads: a file that is root's alone is no trap.
+    // The maker of a link chose where it leads: a file that only root can write is no trap.
     let read = if real == *path { sys::read_text } else { sys::read_text_of_root };
     read(&host.at(&real), cap)
 }
@@ -418,7 +418,7 @@ mod tests {
         put(other, "a.slice/second-kubelet.service");
         let mounts = [CgroupMount { mount_point: HostPath::from(dir.path().to_owned()), v1: None }];
         let kubelets = |every: bool| unit_kubelets(&mounts, &HostRoot::default(), every);
-        // Nobody is in the units: then all processes are looked at.
+        // No kubelet is in the units: then all processes are checked.
         assert!(kubelets(true).is_empty());
         put(usual, "system.slice/kubelet.service");
         assert_eq!((kubelets(false), kubelets(true)), (vec![usual], vec![usual, other]));
@@ -467,7 +467,7 @@ mod tests {
         let read = config(&flags, &HostRoot::new(dir.path()), &mut faults);
         assert!(faults.is_empty(), "{faults:?}");
         assert_eq!((read.cgroup_driver.as_deref(), read.cgroup_root.as_deref()), (Some("cgroupfs"), Some("/b")));
-        // A link of somebody else to a file of his own.
+        // A link that another user made to a file of his own.
         std::os::unix::fs::chown(real.join("config.yaml"), Some(65534), None).unwrap();
         config(&flags, &HostRoot::new(dir.path()), &mut faults);
         assert!(faults.len() == 1 && faults[0].says.contains("does not belong to root"), "{faults:?}");

@@ -8,8 +8,8 @@ use crate::{
     sys,
 };
 
-/// Looks at a pinned network namespace. Kernels before 5.8 do not tell of a path whether it is a
-/// mount; then `table`, the mount table of the host, does.
+/// Reads a pinned network namespace. Kernels before 5.8 do not show of a path whether it is a mount; then `table`, the mount
+/// table of the host, does.
 pub(super) fn facts(
     host: &HostRoot,
     path: HostPath,

@@ -72,8 +72,8 @@ impl ProcessIndex {
         })
     }
 
-    /// The members of these pid namespaces, zombies included: the only way to find, on cgroup v1,
-    /// the children that somebody outside put into a container. One link per process.
+    /// The members of these pid namespaces, zombies included: the only way to find, on cgroup v1, the children that an
+    /// outside process put into a container. One link per process.
     pub fn members(&self, pid_namespaces: &BTreeSet<u64>) -> impl Iterator<Item = u32> {
         let all = self.pid_ns.get_or_init(|| {
             let mut members = Vec::new();

@@ -99,8 +99,8 @@ pub fn process_of(tid: u32) -> Option<u32> {
     parse::status(&ProcDir::open(tid).ok()?.read("status", MAX_LINES_BYTES).ok()?).process
 }
 
-/// The children of a process, where the kernel tells them (`CONFIG_PROC_CHILDREN`), those of each thread in the
-/// order in which it got them.
+/// The children of a process, where the kernel shows them (`CONFIG_PROC_CHILDREN`), those of each thread in the order in
+/// which it got them.
 pub fn children(pid: u32) -> Vec<u32> {
     let Ok(dir) = ProcDir::open(pid) else { return Vec::new() };
     let threads = dir.list("task").unwrap_or_default();
@@ -110,13 +110,13 @@ pub fn children(pid: u32) -> Vec<u32> {
     numbers.flat_map(|text| text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>()).collect()
 }
 
-/// The same, or `None` where the kernel does not tell: then nobody can be said to have none.
+/// The same, or `None` where the kernel does not show them: then no process is known to have none.
 pub fn known_children(pid: u32) -> Option<Vec<u32>> {
     tells_children().then(|| children(pid))
 }
 
-/// The descendants of these processes. `None` where the kernel does not tell, and of more than are
-/// worth the walk: then all processes must be asked where they belong.
+/// The descendants of these processes. `None` where the kernel does not show them, and of more than are worth the walk: then
+/// all processes must be asked where they belong.
 pub fn descendants(roots: &BTreeSet<u32>) -> Option<BTreeSet<u32>> {
     if !tells_children() {
         return None;

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
     use crate::sys::linux;
 
-    /// The same bits as `capget(2)` tells; the tests may run with any rights.
+    /// The same bits as from `capget(2)`; the tests may run with any rights.
     #[test]
     fn agrees_with_the_kernel() {
         let own = linux::capabilities(None).unwrap().effective;

@@ -5,7 +5,7 @@ use findings::FaultKind;
 
 use crate::observation::Reason;
 
-/// A socket that is not there is one at which nobody listens.
+/// A missing socket is one without a listener.
 pub(super) fn reason(error: &RpcError) -> Reason {
     let kind = match error {
         RpcError::Unreachable { errno, .. } => {

@@ -219,7 +219,7 @@ impl Runtime {
             ask_each(containers, |id| self.reader.container_status(id), &mut of_containers),
             ask_each(sandboxes, |id| self.reader.sandbox_status(id), &mut of_sandboxes),
         );
-        // What has not come by then is told as late, one by one.
+        // What has not come by then is reported as late, one by one.
         let _ = tokio::time::timeout(deadline, asked).await;
         (of_containers, of_sandboxes)
     }

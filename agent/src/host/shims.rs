@@ -1,5 +1,5 @@
-//! The shims of given sandboxes. A command line would name the sandbox, and is never read: it may
-//! block for ever. The working directory tells the same.
+//! The shims of given sandboxes. A command line would name the sandbox, and is never read: it may block for ever. The
+//! working directory shows the same.
 
 use super::{
     process_index::ProcessIndex,

@@ -21,14 +21,14 @@ pub fn inode(link: &[u8]) -> Option<u64> {
 /// The sockets with an absolute name, by their inodes:
 /// `000000000ed58eb2: 00000002 00000000 00010000 0001 01 17266 /run/x.sock`
 ///
-/// Nothing in a name is escaped, and whoever shares the network may choose one. So a name begins where the kernel begins it
-/// (`unix_seq_show`, net/unix/af_unix.c), and of an inode that is there twice, which a name with a line break can do, nothing
-/// is said. In the 108 bytes of a name a whole line leaves 46 for a path: too few for that of a pod's volume.
+/// Nothing in a name is escaped, and every process in the network namespace may choose one. So a name begins where the
+/// kernel begins it (`unix_seq_show`, net/unix/af_unix.c), and an inode that is there twice, which a name with a line break
+/// can do, is left out. In the 108 bytes of a name a whole line leaves 46 for a path: too few for that of a pod's volume.
 pub fn bound(list: &[u8]) -> BTreeMap<u64, HostPath> {
     named(list, |name| name.starts_with(b"/"))
 }
 
-/// The sockets with a relative name: where that begins was known to whoever bound them only.
+/// The sockets with a relative name: only the process that bound one knew where that begins.
 pub fn relative(list: &[u8]) -> BTreeMap<u64, HostPath> {
     named(list, |name| !name.starts_with(b"/") && !name.starts_with(b"@"))
 }
@@ -81,7 +81,7 @@ mod tests {
         assert_eq!(inode(b"pipe:[17266]"), None);
     }
 
-    /// By real sockets: one that anybody may bind is not to name the socket of somebody else.
+    /// By real sockets: a name that any process may bind must not claim another's socket.
     #[test]
     fn a_name_says_nothing_of_another_socket() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! File systems on block devices that live on without a mount in the kubelet's namespace: somebody
-//! else has one mounted, and the device stays claimed.
+//! File systems on block devices that live on without a mount in the kubelet's namespace: another process has one mounted,
+//! and the device stays claimed.
 
 use super::{HostRoot, mounts::Table};
 use crate::{observation::Dev, sys};

@@ -1,5 +1,5 @@
-//! The kubelet's directories into which tenants and CSI drivers may write: a pod's volumes, the plugins, their
-//! sockets. Whoever writes there may put a link where a directory is expected, to a file system that never answers.
+//! The kubelet's directories into which tenants and CSI drivers may write: a pod's volumes, the plugins, their sockets. They
+//! may put a link where a directory is expected, to a file system that never answers.
 
 use std::{io, path::Path};
 
@@ -42,12 +42,12 @@ impl<'a> Tree<'a> {
         self.ask(path, |root, below| root.read_capped(below, cap))
     }
 
-    /// Whether something is mounted right there; none where the kernel does not tell.
+    /// Whether something is mounted right there; none where the kernel does not show it.
     pub(super) fn is_mount_root(&self, path: &HostPath) -> Seen<Option<bool>> {
         self.ask(path, Beneath::is_mount_root)
     }
 
-    /// The number that the mount right there has for good; none where the kernel does not tell.
+    /// The number that the mount right there has for good; none where the kernel does not show it.
     pub(super) fn unique_mount_id(&self, path: &HostPath) -> Option<u64> {
         self.root.unique_mount_id(path.as_path().strip_prefix(self.at.as_path()).ok()?).ok()
     }

@@ -93,7 +93,7 @@ fn opened_for_writing(dir: &ProcDir, fd: u32, link: &[u8]) -> Option<u32> {
     info.mount_id
 }
 
-/// A mapping tells no mount, so its path must decide.
+/// A mapping shows no mount, so its path must decide.
 fn mapping(pid: u32, dev: Dev, path: &HostPath, reader: &mut MountReader) -> Option<WritableFile> {
     let table = reader.table(pid).ok()?;
     let mounts = table.mounts(|_| true).mounts;
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(writable, [WritableFiles { pid: child.id(), files: Vec::new(), fault: None }]);
     }
 
-    /// Nobody is looked at for longer than there is time.
+    /// The search ends when its time is up.
     #[test]
     fn time_that_is_up_is_told() {
         let (devs, mut reader) = devices(std::process::id());

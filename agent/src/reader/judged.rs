@@ -30,7 +30,7 @@ pub struct Judged {
     pub forgotten: BTreeSet<PodUid>,
     /// Which of [`SOURCES`] did not answer.
     pub failed: Vec<String>,
-    /// The PersistentVolumes that were asked for, to be told with the next scan.
+    /// The PersistentVolumes that were requested, to be sent with the next scan.
     pub volumes: Vec<PersistentVolume>,
     /// Processor time it took.
     pub cpu_ms: u64,
@@ -121,7 +121,7 @@ mod tests {
         assert!(!failed(&sample::deleted()).contains(&"cri"));
     }
 
-    /// It writes them into Events: without them nobody elsewhere is told a step with a name in it.
+    /// It writes them into Events: without them a reader of the Event gets no step with a name in it.
     #[test]
     fn what_the_steps_are_filled_with_reaches_the_talker() {
         let mut seen = sample::running();

@@ -13,7 +13,7 @@ use crate::{
 
 /// What the talker says, in bytes: the API server's word of a node of several thousand pods.
 pub(super) const MAX_TO_READER_BYTES: usize = 4 << 20;
-/// What the reader says: the findings of some thousand pods. Only a person's `check` is told more.
+/// What the reader sends: the findings of some thousand pods. Only `check` gets more.
 pub(super) const MAX_TO_TALKER_BYTES: usize = 4 << 20;
 /// A whole observation.
 pub(super) const MAX_OBSERVATION_BYTES: usize = 64 << 20;
@@ -46,7 +46,7 @@ pub struct Scan {
     pub probe_fuse: bool,
     /// As [`scan::Options::list_all`](crate::host::scan::Options::list_all).
     pub list_all: bool,
-    /// What is to be told.
+    /// What the answer must contain.
     pub wanted: Wanted,
 }
 
@@ -62,7 +62,7 @@ pub enum Api {
     Known(Seen<ApiFacts>),
 }
 
-/// What is to be told of a scan.
+/// What the answer to a scan contains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Wanted {
     /// What follows from it.
@@ -81,6 +81,6 @@ pub enum ToTalker {
     Judged(Box<Judged>),
     /// All that was seen.
     Observation(Box<Observation>),
-    /// Why nothing is told.
+    /// Why there is no answer.
     Failed(Fault),
 }

@@ -1,4 +1,4 @@
-//! The reader's side: scans, one after another, for whoever connects.
+//! The reader's side: scans, one after another, for each connection.
 
 use std::path::PathBuf;
 
@@ -28,7 +28,7 @@ use crate::{
     },
 };
 
-/// The talker has another uid, and nobody else gets into the directory they share.
+/// The talker has another uid, and only these two can enter the directory they share.
 const SOCKET_MODE: u32 = 0o666;
 
 /// What the reader needs to know.

@@ -31,7 +31,7 @@ use crate::{
     observation::{Fault, FaultKind, Source},
 };
 
-/// Inputs that wait to be handled. The list of a full node is longer; whoever sends waits then.
+/// Inputs that wait to be handled. The list of a full node is longer; its sender waits then.
 const MAX_QUEUED_INPUTS: usize = 64;
 /// Even if the reconciler wants to be woken at once: a mistake in it is not to cost a processor.
 const MIN_WAKE_INTERVAL: Duration = Duration::from_millis(50);
@@ -107,8 +107,8 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Agents that start together are to spread, and one that starts again is not to fall into step. Names of
-/// Events that nobody is to guess rest on it too: the standard library's hashers have keys of the system's randomness.
+/// Agents that start together must spread, and one that starts again must not fall into step. Unpredictable names of Events
+/// rest on it too: the standard library's hashers have keys of the system's randomness.
 fn seed(node: &str) -> u64 {
     RandomState::new().hash_one(node)
 }
@@ -201,7 +201,7 @@ impl Controller {
                 Command::Write(draft) => Input::Wrote(cluster.write(&draft).await),
                 Command::ReadExisting(name) => Input::Existing(cluster.existing(&name).await),
             };
-            // Nobody listens any more when the agent ends.
+            // The receiver is closed when the agent ends.
             let _ = inputs.send(input).await;
         });
         Ok(())

@@ -38,8 +38,7 @@ pub struct Metrics {
     pub requests: Arc<Requests>,
 }
 
-/// What is so at this moment; rendered anew for each scrape, so that a finding that is over leaves
-/// no series behind.
+/// What holds at this moment; rendered anew for each scrape, so that an ended finding leaves no series behind.
 #[derive(Debug, Default)]
 struct Now(Mutex<Values>);
 

@@ -1,4 +1,4 @@
-//! `/metrics`, `/healthz` and `/readyz`, for whoever can reach the address that was asked for.
+//! `/metrics`, `/healthz` and `/readyz`, for every client that can reach the configured address.
 
 mod places;
 
@@ -55,8 +55,8 @@ pub async fn bind(address: SocketAddr) -> std::io::Result<(TcpListener, SocketAd
     Ok((listener, address))
 }
 
-/// Serves until the agent ends. Whoever can reach the port may ask, so a connection lives for a few
-/// seconds and answers one short question without a body, and there are never many.
+/// Serves until the agent ends. Every client that reaches the port may ask, so a connection lives for a few seconds and
+/// answers one short question without a body, and there are never many.
 pub async fn serve(listener: TcpListener, metrics: Arc<Metrics>, health: Receiver<Health>) {
     let router = Router::new()
         .route("/metrics", get(render))
@@ -76,7 +76,7 @@ pub async fn serve(listener: TcpListener, metrics: Arc<Metrics>, health: Receive
         let Some(place) = places.take(from.ip()) else { continue };
         let router = router.clone();
         tokio::spawn(async move {
-            // Whoever asks wrongly or slowly is no concern of ours.
+            // A malformed or slow request is not an error of the agent.
             let _ = tokio::time::timeout(CONNECTION_TIMEOUT, answer(connection, router)).await;
             drop(place);
         });

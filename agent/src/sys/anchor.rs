@@ -52,8 +52,8 @@ impl SocketPath {
     }
 }
 
-/// Who listens on the unix socket at `path`, `None` when nobody does; never waits. The pid is that
-/// of the process that called `listen`, 0 when its queue is full and the kernel does not say.
+/// Which process listens on the unix socket at `path`, `None` without one; never waits. The pid is that of the process that
+/// called `listen`, 0 when its queue is full and the kernel does not report it.
 pub fn listener(path: &Path) -> io::Result<Option<u32>> {
     let short = SocketPath::new(path)?;
     let error = |error: Errno| named(path, error.into());
@@ -72,7 +72,7 @@ pub fn listener(path: &Path) -> io::Result<Option<u32>> {
     }
 }
 
-/// Listens at `path` for everybody whom `mode` lets; a socket that stands there is taken away first.
+/// Listens at `path` for every process that `mode` admits; a socket that stands there is taken away first.
 pub fn bind(path: &Path, mode: u32) -> io::Result<UnixListener> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(named(path, error)),

@@ -124,8 +124,8 @@ impl Beneath {
         read().map_err(|error| self.named(below, error))
     }
 
-    /// Whether something is mounted right at `below`, which is not entered to see it. `None` on a kernel that would
-    /// not tell a kubelet either (< 5.8).
+    /// Whether something is mounted right at `below`, which is not entered to see it. `None` on a kernel that would not show
+    /// it to a kubelet either (< 5.8).
     pub fn is_mount_root(&self, below: &Path) -> io::Result<Option<bool>> {
         let look = || {
             let (Some(parent), Some(name)) = (below.parent(), below.file_name()) else { return Ok(None) };

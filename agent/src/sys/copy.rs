@@ -54,7 +54,7 @@ const KILL_TIMEOUT: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct Running(Pid);
 
-/// How a child ended; without a status it was somebody else who waited for it.
+/// How a child ended; without a status another thread has waited for it.
 pub type Ended = Option<WaitStatus>;
 
 impl Running {

@@ -1,4 +1,4 @@
-//! Letting go of descriptors that nobody here will use.
+//! Letting go of unused descriptors.
 
 use std::os::fd::RawFd;
 

@@ -36,7 +36,7 @@ pub enum EntryKind {
     Link,
     /// Anything else.
     Other,
-    /// The file system does not tell.
+    /// The file system does not show it.
     Unknown,
 }
 

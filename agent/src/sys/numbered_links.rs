@@ -11,7 +11,7 @@ const MAX_GAPS: usize = 8;
 /// So many links are looked at together.
 const LINKS_AT_ONCE: usize = 64;
 
-/// Told of a number where its link points.
+/// Receives each number and where its link points.
 pub(super) type Each<'a> = dyn FnMut(u32, io::Result<&[u8]>) -> ControlFlow<()> + 'a;
 
 /// Shows `see` every link, and where `look` says that it points, until `see` has enough. Those that go away meanwhile are

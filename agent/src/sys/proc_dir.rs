@@ -163,7 +163,7 @@ pub fn namespaces_of(pids: &[u32], kind: &str) -> Vec<io::Result<u64>> {
     let number = |link: &[u8]| namespace_number(link).and_then(|number| u32::try_from(number).ok());
     let read = |visit: &Visit<'_>| number(&visit.link(&link)?).ok_or_else(odd_namespace);
     match proc_worker::read_each(pids, Instant::now() + NAMESPACES_TIMEOUT, read) {
-        // The bare error: most that fail are gone, and nobody reads a path of them.
+        // The bare error: most that fail are gone, and no caller reads a path of them.
         Ok(numbers) => {
             let numbers = numbers.into_iter().map(|number| number.unwrap_or_else(|| Err(silence())));
             pids.iter().zip(numbers).map(|(pid, number)| number_or_own(*pid, kind, number.map(u64::from))).collect()
@@ -240,7 +240,7 @@ fn may_be_read(file: &str) -> bool {
     SAFE.contains(&of_thread().unwrap_or(file))
 }
 
-/// Whether the kernel lets nobody read it while the process runs another program.
+/// Whether the kernel refuses every read of it while the process runs another program.
 fn waits_for_exec(file: &str) -> bool {
     ["stat", "wchan", "stack", "syscall", "io"].contains(&file.rsplit('/').next().unwrap_or(file))
 }

@@ -32,8 +32,8 @@ pub fn read_text(path: &Path, cap: usize) -> io::Result<String> {
     read_capped(path, cap).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Like [`read_text`], but only of a regular file that belongs to root and that nobody else may write. It is
-/// looked at before it is opened: opening a device or a pipe may do something.
+/// Like [`read_text`], but only of a regular file that belongs to root and that only root may write. It is checked before it
+/// is opened: opening a device or a pipe may do something.
 pub fn read_text_of_root(path: &Path, cap: usize) -> io::Result<String> {
     let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let file = open(path, flags, Mode::empty()).map_err(|error| named(path, error.into()))?;

@@ -9,8 +9,8 @@ use super::{
     read::named,
 };
 
-/// Whether the kernel says that `path` is the root of a mount (`STATX_ATTR_MOUNT_ROOT`, Linux
-/// ≥ 5.8). `None` when this kernel does not tell.
+/// Whether the kernel says that `path` is the root of a mount (`STATX_ATTR_MOUNT_ROOT`, Linux ≥ 5.8). `None` when this
+/// kernel does not show it.
 ///
 /// Answers at once on a hung FUSE mount and succeeds on a dead one. Not to be used on NFS or 9p,
 /// whose path walk may ask the server.
@@ -24,8 +24,8 @@ pub fn is_mount_root(path: &Path) -> io::Result<Option<bool>> {
     Ok(Some(answer.stx_attributes.contains(StatxAttributes::MOUNT_ROOT)))
 }
 
-/// Whether the directory at `path` may have others in it: the count of its links tells of most file
-/// systems, cgroups among them, that it has none.
+/// Whether the directory at `path` may have others in it: the count of its links shows for most file systems, cgroups among
+/// them, that it has none.
 pub fn may_have_subdirectories(path: &Path) -> bool {
     let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT | AtFlags::SYMLINK_NOFOLLOW;
     // Its own name and its `.`; each directory in it adds a `..`.

@@ -38,7 +38,7 @@ impl Conversation {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             match runtime {
                 Ok(runtime) => runtime.block_on(answer(credentials, asked)),
-                // The questions are dropped, and whoever asks is told so.
+                // The questions are dropped, and each caller gets that as its answer.
                 Err(error) => tracing::debug!(%error, "no runtime for the API server"),
             }
         });
@@ -59,12 +59,12 @@ impl Conversation {
                     Ok(server) => talk(server).await,
                     Err(fault) => Err(fault),
                 };
-                // Nobody listens any more when it took too long.
+                // The caller has given up when it took too long.
                 let _ = sender.send(answer);
             })
         };
         let failed = |kind: FaultKind, says: String| Seen::Failed(Fault::new(Source::ApiServer, (kind, says)));
-        // If the thread has ended the question is dropped, which the answer tells.
+        // If the thread has ended the question is dropped, and the answer fails.
         let _ = self.questions.send(Box::new(question));
         match tokio::time::timeout(CHECK.request_timeout, answer).await {
             Ok(Ok(Ok(facts))) => Seen::Seen(facts),

@@ -11,7 +11,7 @@ use client::{
 use super::kubelet_kubeconfig;
 use crate::{host::HostRoot, observation::HostPath};
 
-/// By this the API server's audit log and its fairness tell us from others.
+/// Identifies this program in the API server's audit log and to its priority and fairness.
 const USER_AGENT: &str = concat!("why-terminating-agent/", env!("CARGO_PKG_VERSION"));
 
 /// With which credentials to ask.

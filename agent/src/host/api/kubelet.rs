@@ -1,7 +1,7 @@
 //! The kubelet's own counters, of its `/metrics`, with the credentials that the API server is asked with.
 //!
-//! A token is sent to nobody but the kubelet: the connection is made with one who has the key to the very certificate
-//! that lies in the kubelet's directory, or none is.
+//! A token is sent only to the kubelet: its server must have the key to the very certificate in the kubelet's directory,
+//! otherwise there is no connection.
 
 use std::{
     collections::VecDeque,
@@ -94,7 +94,7 @@ async fn read(config: &Config, address: IpAddr, listener: &KubeletListener) -> a
     Ok(CounterRead { at_ms: sys::now_ms(), counters })
 }
 
-/// What was read before, to tell what grows. Clones share it.
+/// Earlier readings, to see which counters grow. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct CounterHistory(Arc<Mutex<Readings>>);
 
@@ -259,14 +259,14 @@ mod tests {
         assert_eq!((read.counters.len(), read.counters[0].count), (1, 14));
     }
 
-    /// Whoever takes the port while the kubelet is down.
+    /// Another process takes the port while the kubelet is down.
     #[tokio::test]
     async fn a_false_listener_is_told_nothing() {
         let (own, key) = certificate();
         let (other, others_key) = certificate();
         let (sent, read) = asked(&other, &others_key, &own).await;
         assert!(sent.is_empty() && read.is_err(), "{sent}");
-        // The certificate is no secret: everybody is shown it.
+        // The certificate is no secret: every client gets it.
         let (sent, read) = asked(&own, &others_key, &own).await;
         assert!(sent.is_empty() && read.is_err(), "{sent}");
         drop(key);

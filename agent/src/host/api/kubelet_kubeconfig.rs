@@ -1,7 +1,7 @@
 //! The kubelet's own kubeconfig, cut down to who the server is and who the kubelet is.
 //!
-//! A kubeconfig can name programs to be run and files to be sent. The kubelet was only found, nobody
-//! named its file: of it, nothing is run and nothing but its certificate and its token is used.
+//! A kubeconfig can name programs to be run and files to be sent. The kubelet was found, its file was not configured:
+//! nothing of it is run, and only its certificate and its token are used.
 
 use std::io;
 

@@ -28,9 +28,9 @@ use crate::observation::{ApiFacts, CounterRead, Fault, Heard, PersistentVolume, 
 
 /// No answer and no page is read further, in bytes.
 pub const MAX_ANSWER_BYTES: usize = 4 << 20;
-/// While somebody waits at a terminal. Retries run inside it.
+/// While a user waits at a terminal. Retries run inside it.
 pub const CHECK: Limits = Limits::new(Duration::from_millis(1500), MAX_ANSWER_BYTES);
-/// While nobody does.
+/// For the agent in the background.
 pub const RUN: Limits =
     Limits { list_timeout: Duration::from_secs(45), ..Limits::new(Duration::from_secs(10), MAX_ANSWER_BYTES) };
 

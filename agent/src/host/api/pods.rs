@@ -130,7 +130,7 @@ mod tests {
         ApiClient::new(client::Client::try_from(config).unwrap(), RUN)
     }
 
-    /// Whoever makes a pod that is too long cannot make the node's other pods unknown, nor itself forgotten.
+    /// A pod that is too long cannot make the node's other pods unknown, nor itself forgotten.
     #[tokio::test]
     async fn one_pod_that_is_too_long_is_known_by_its_metadata() {
         let api = client(&serve());

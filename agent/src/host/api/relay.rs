@@ -1,4 +1,4 @@
-//! The API server, asked by somebody else: this process has no credentials.
+//! The API server, through another process: this one has no credentials.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::{
     observation::{ApiFacts, Fault, FaultKind, KubeletCounters, PersistentVolume, Seen, Source},
 };
 
-/// A question to the API server, of whoever looks at a node.
+/// A question to the API server, from the half that scans the node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ApiQuestion {
     /// The pods of this node, or only that one.
@@ -41,7 +41,7 @@ pub enum ApiAnswer {
 /// A question on its way, and where its answer goes.
 pub type Relayed = (ApiQuestion, oneshot::Sender<ApiAnswer>);
 
-/// Whoever asks has its own deadline; this is for one that is gone.
+/// Each caller has a deadline of its own; this is for one that is gone.
 const PATIENCE: Duration = CHECK.request_timeout.saturating_mul(2);
 
 /// Hands questions on.
@@ -55,7 +55,7 @@ impl Relay {
         (Relay(sender), questions)
     }
 
-    /// As [`Conversation::facts`](super::Conversation::facts), for the node of whoever asks.
+    /// As [`Conversation::facts`](super::Conversation::facts), for the caller's node.
     pub async fn pods(&self, only: Option<&PodFilter>) -> Seen<ApiFacts> {
         match self.ask(ApiQuestion::Pods(only.cloned())).await {
             Ok(ApiAnswer::Pods(answer)) => answer,

@@ -488,8 +488,8 @@ mod tests {
         assert_eq!((info(&json).ready_since_ms, info(&json).server_ahead_ms), (None, None));
     }
 
-    /// As seen on a real node (1.36): the kubelet has written the driver's name for the node into the same entry, 49 s
-    /// after its last report, and nobody's clock was wrong.
+    /// As seen on a real node (1.36): the kubelet has written the driver's name for the node into the same entry, 49 s after
+    /// its last report, and both clocks were right.
     #[test]
     fn a_csi_driver_that_registers_sets_no_clock() {
         let ahead = |noted: &str| {

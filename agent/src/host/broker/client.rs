@@ -60,7 +60,7 @@ impl Broker {
     /// Ends the broker where these are not the places that it has opened.
     pub async fn verify(&self, runtime: Option<&HostPath>, kubelet: &HostPath) {
         let places = Question::Places { runtime: runtime.cloned(), kubelet: kubelet.clone() };
-        // Whoever serves notices its end.
+        // The user of `ended` notices the broker's end.
         let _ = self.ask(places).await;
     }
 
@@ -115,10 +115,10 @@ impl Carrier for Broker {
     }
 }
 
-/// Hands out answers until the broker ends; whoever waits then is told so.
+/// Hands out answers until the broker ends; waiting callers then get an error.
 async fn listen(mut reader: OwnedReadHalf, waiting: Arc<Mutex<Waiting>>, alive: watch::Sender<bool>) {
     while let Ok(Response { id, answer }) = frame::receive(&mut reader, MAX_ANSWER_BYTES).await {
-        // Nobody waits any more when it came too late.
+        // The caller has given up when it came too late.
         let sender = lock(&waiting).answers.remove(&id);
         let _ = sender.map(|sender| sender.send(answer));
     }

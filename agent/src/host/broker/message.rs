@@ -49,7 +49,7 @@ pub(super) struct Response {
 pub(super) enum Answer {
     /// To a call: the encoded message.
     Call(Result<Bytes, RpcError>),
-    /// The pid, 0 where the kernel does not say, none when nobody does.
+    /// The pid, 0 where the kernel does not report it, none without a listener.
     Listener(Result<Option<u32>, IoError>),
     /// What the kubelet said.
     Healthz(Seen<Healthz>),

@@ -33,7 +33,7 @@ const MAX_FOLDERS: usize = 64;
 /// The kubelet's directory: as a driver may call it, and without links.
 #[derive(Clone, Copy)]
 pub struct Root<'a> {
-    /// As the kubelet was told of it.
+    /// As the kubelet's configuration names it.
     pub configured: &'a HostPath,
     /// Where that is.
     pub real: &'a HostPath,

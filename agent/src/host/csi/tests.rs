@@ -190,7 +190,7 @@ async fn asks_all_registration_sockets_at_once() {
     assert!(at("e.sock").fault().unwrap().says.contains("cannot be reached"));
 }
 
-/// Like the kubelet, which goes by what is a socket and not by its name, and into every folder.
+/// Like the kubelet, which checks for a socket, whatever its name, in every folder.
 #[tokio::test]
 async fn a_driver_is_found_where_the_kubelet_finds_it() {
     let (_dir, root) = root();

@@ -24,20 +24,19 @@ const WALK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// All servers of the node.
 pub(super) struct Servers {
-    /// A server and the connection of one of its descriptors; `None` when the kernel does not
-    /// tell.
+    /// A server and the connection of one of its descriptors; `None` when the kernel does not show it.
     found: Vec<(Option<u32>, FuseServer)>,
     /// How many processes could not be looked at.
     unreadable: usize,
 }
 
 impl Servers {
-    /// Whether every process was looked at and the kernel told the connection of every descriptor.
+    /// Whether every process could be read and the kernel showed the connection of every descriptor.
     pub(super) fn exact(&self) -> bool {
         self.unreadable == 0 && self.found.iter().all(|(number, _)| number.is_some())
     }
 
-    /// The servers of one connection; when the kernel does not tell, all that could be.
+    /// The servers of one connection; when the kernel does not show it, all that could be.
     pub(super) fn candidates(&self, number: u32) -> Vec<FuseServer> {
         let could_be = |known: &Option<u32>| known.is_none_or(|known| known == number);
         let mut servers: Vec<FuseServer> = Vec::new();
@@ -73,8 +72,8 @@ impl Servers {
     }
 }
 
-/// Looks at the processes, the likely ones first, until every wanted connection has a server that
-/// the kernel ties to it; where it does not tell, at all of them.
+/// Scans the processes, the likely ones first, until every wanted connection has a server that the kernel ties to it. Where
+/// the kernel does not show that, it scans them all.
 pub(super) fn search(wanted: &[u32], hints: &Hints<'_>) -> Servers {
     let mut servers = Servers { found: Vec::new(), unreadable: 0 };
     // A service and what has put itself into the background are children of init. The latest first: most
@@ -88,7 +87,7 @@ pub(super) fn search(wanted: &[u32], hints: &Hints<'_>) -> Servers {
         Some(cell) => Cow::Borrowed(cell.get_or_init(ProcessIndex::read)),
         None => Cow::Owned(ProcessIndex::read()),
     };
-    // Whoever could not be looked at may be the server.
+    // A process that could not be read may be the server.
     servers.unreadable =
         process_index.group_by_mount_ns().unreadable as usize + usize::from(process_index.fault.is_some());
     let (named, others) = rank(&process_index, hints);

@@ -77,7 +77,7 @@ fn names_the_server_and_what_waits() {
     let server = seen.servers.iter().find(|server| server.pid == served.server).unwrap();
     assert!(server.comm.starts_with("python3") && server.state == 'S', "{server:?}");
     assert!(server.wchan.get().is_some_and(|wchan| wchan.contains("fuse")), "{server:?}");
-    // Only a kernel that tells can say that nobody else serves it.
+    // Only a kernel that shows the connection can prove that it is the only server.
     assert!(!seen.exact || seen.servers.len() == 1);
 
     let prober = Prober::new();
@@ -203,7 +203,7 @@ fn no_number_costs_nothing_and_an_unknown_one_is_missing() {
     }
 }
 
-/// By what the kernel calls the file system, which older ones tell too.
+/// By what the kernel calls the file system, which older ones show too.
 #[test]
 fn fusectl_is_known_by_its_magic_number() {
     assert!(!is_fusectl(Path::new("/sys")).unwrap() && is_fusectl(Path::new("/nothing-here")).is_err());

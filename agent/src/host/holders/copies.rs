@@ -35,7 +35,7 @@ pub(super) fn spaces(targets: &[Mount], kubelet_ns: u64, tables: &[Namespace]) -
     tables.iter().filter_map(|namespace| space(namespace, &wanted)).collect()
 }
 
-/// Which peer group is a slave of which, as far as one namespace tells.
+/// Which peer group is a slave of which, as far as one namespace shows.
 fn edges(namespace: &Namespace) -> BTreeSet<(u32, u32)> {
     let mut edges = BTreeSet::new();
     namespace.table.mounts_with(b"master:", |mount| {

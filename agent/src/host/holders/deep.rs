@@ -105,9 +105,8 @@ fn mappings(target: usize, spaces: &[Space], prober: &Prober, options: &Options<
     found.mappings(target, u32::try_from(seen.looked_at.len()).unwrap_or(u32::MAX), seen.fault);
 }
 
-/// Mounts of the same file system that stand in no table any more (`umount -l`): the links of
-/// their holders have lost their beginning, so only the child, which asks the kernel where a
-/// link leads, can tell.
+/// Mounts of the same file system that stand in no table any more (`umount -l`): the links of their holders have lost their
+/// beginning, so only the child can identify them: it asks the kernel where a link leads.
 fn detached(
     target: usize,
     spaces: &[Space],

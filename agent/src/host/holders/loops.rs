@@ -11,8 +11,8 @@ use crate::{
     sys::{self, limits::MAX_LINE_BYTES},
 };
 
-/// Notes the loop devices and the swap. The kernel tells the path of the backing file in the namespace it was
-/// opened in, but not which one that is; the kubelet's is taken for it.
+/// Notes the loop devices and the swap. The kernel shows the path of the backing file in the namespace it was opened in, but
+/// not which one that is; the kubelet's is assumed.
 pub(super) fn backing_files(spaces: &[Space], kubelet_ns: u64, found: &mut Searches) {
     let Some(space) = spaces.iter().find(|space| space.ns == kubelet_ns) else { return };
     for (name, file, _) in loop_files().unwrap_or_default() {

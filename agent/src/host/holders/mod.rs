@@ -4,9 +4,8 @@
 //! ties to it*: the kernel's `propagate_mount_busy` goes through the peers and slaves of the
 //! mount it stands on, in every mount namespace. The submodule `copies` finds them by the same rule.
 //!
-//! All is passive: mountinfo, links and fdinfo resolve no path, so the holders of a dead NFS or
-//! FUSE mount can be found too. Only what is left when nobody was found (mapped files, detached
-//! mounts) needs the disposable child.
+//! All is passive: mountinfo, links and fdinfo resolve no path, so the holders of a dead NFS or FUSE mount can be found too.
+//! Only what is left without a found holder (mapped files, detached mounts) needs the disposable child.
 //!
 //! Cost: one link per process, each namespace's table once, and 3.2 µs per descriptor of the
 //! processes in namespaces that have a copy; `fdinfo` (6 µs) only where the link fits.
@@ -79,8 +78,8 @@ pub fn search(
     let (mut tables, mut unread) = (Vec::new(), 0);
     let mut spaces = Vec::new();
     let mut searches = Searches::new(targets, Instant::now() + options.walk, options.at_most);
-    // First only namespaces that have a mount as young as a target: a copy is made with its
-    // original or later. What has an older original elsewhere is found when nobody else is.
+    // First only namespaces that have a mount as young as a target: a copy is made with its original or later. What has an
+    // older original elsewhere is searched when no other holder is found.
     for floor in [space::floor(targets, kubelet, all.group_by_mount_ns().pids.len()), None] {
         let known: Vec<u64> = spaces.iter().map(|space: &space::Space| space.ns).collect();
         (tables, unread) = space::tables(&all.group_by_mount_ns().pids, kubelet, floor, reader);
@@ -126,7 +125,7 @@ fn kept_namespaces(tables: &[space::Namespace], by_descriptor: &BTreeSet<u64>, a
     u32::try_from(kept.len()).unwrap_or(u32::MAX)
 }
 
-/// A search in which nobody was found yet.
+/// A search without a holder so far.
 fn empty(target: &Mount) -> HolderSearch {
     HolderSearch {
         mount_point: target.mount_point.clone(),

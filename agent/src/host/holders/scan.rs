@@ -90,7 +90,7 @@ fn begins_with_one(link: &[u8], places: &[&[u8]]) -> bool {
     after.checked_sub(1).and_then(|last| places.get(last)).is_some_and(|place| link.starts_with(place))
 }
 
-/// By `cwd`, `root` and `exe`. They tell no mount id, so the path must decide.
+/// By `cwd`, `root` and `exe`. They show no mount id, so the path must decide.
 pub(super) fn directories(who: &Who<'_>, space: &Space, found: &mut Searches) {
     let names = ["cwd", "root", "exe"];
     for (link, path) in names.into_iter().zip(who.dir.links(names)) {

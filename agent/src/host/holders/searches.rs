@@ -79,7 +79,7 @@ impl Searches {
         }
     }
 
-    /// Whether somebody was found who makes `umount` of this target fail.
+    /// Whether a holder was found that makes `umount` of this target fail.
     pub(super) fn explains(&self, target: usize) -> bool {
         self.searches.get(target).is_some_and(|search| search.holders.iter().any(|holder| blocks(holder.copy)))
     }

@@ -35,7 +35,7 @@ pub(super) fn bound_in(space: &Space, found: &mut Searches) {
                     socket_list::bound(&list).into_iter().filter(|(_, path)| space.could_hold(path.as_bytes())),
                 ),
                 Err(error) if sys::is_gone(&error) => {}
-                // Longer than is read, or not to be seen: whoever is in there may have one.
+                // Longer than is read, or not readable: any process in there may have one.
                 Err(_) => found.walked(*pid, Walk::CutOff),
             }
         }

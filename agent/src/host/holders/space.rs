@@ -67,8 +67,8 @@ const MAX_CONCURRENT_MOUNTS: u64 = 64;
 /// It is asked for so long whether namespaces have a younger mount.
 const LISTMOUNT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The unique number from which on mounts may be copies of one of `targets`; `None` where this
-/// kernel does not tell, or where asking could wait for a server.
+/// The unique number from which on mounts may be copies of one of `targets`; `None` where this kernel does not show it, or
+/// where the call could wait for a server.
 ///
 /// Copies that a mount propagates to are numbered with it, one of them in each of at most `namespaces`. Those of a
 /// target that is a copy itself may have been made before it, and so was what it was propagated from.
@@ -101,7 +101,7 @@ pub(super) fn tables(
     let others = || by_namespace.iter().filter(|(ns, _)| **ns != kubelet.ns).map(|(_, pids)| pids);
     let firsts: Vec<u32> = others().filter_map(|pids| pids.first().copied()).collect();
     let end = Instant::now() + LISTMOUNT_TIMEOUT;
-    // A failure to tell is no reason to leave it out.
+    // A namespace whose age is unknown is not left out.
     let older = floor.map(|floor| sys::pids_where(&firsts, end, |first| Ok(!first.has_mount_after(floor)?)));
     for pids in others() {
         if older.as_ref().is_some_and(|older| pids.first().is_some_and(|first| older.contains(first))) {

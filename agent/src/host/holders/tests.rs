@@ -222,7 +222,7 @@ fn a_namespace_that_a_bind_mount_keeps_is_not_searched() {
     assert_eq!(unsearched_namespaces(&mut stage), before.map(|before| before + 1));
 }
 
-/// Whoever made it has ended, and another process has it open.
+/// Its maker has ended, and another process has it open.
 #[test]
 fn a_namespace_that_a_descriptor_keeps_is_not_searched() {
     let _alone = KEPT_NAMESPACES.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! What a kubelet was told by the program that it runs in, whose command line has none of its flags.
+//! The settings that a kubelet has from the program it runs in, whose command line has none of its flags.
 
 use crate::{
     host::HostRoot,
@@ -10,7 +10,7 @@ use crate::{
 
 use super::{MAX_CONFIG_BYTES, read_own};
 
-/// The flags in the file that the command line of kubelite names, and what k3s always tells.
+/// The flags in the file that the command line of kubelite names, and what k3s always sets.
 pub(super) fn flags(
     flags: KubeletFlags,
     distribution: &Distribution,

@@ -1,7 +1,7 @@
-//! Where the kubelet serves its metrics, and with which certificate: only it may be told who asks.
+//! Where the kubelet serves its metrics, and with which certificate: only that server may see the token.
 //!
-//! Whoever takes its port while it is down is not it. So the port must be one that the kubelet itself listens on, and
-//! whoever answers there must have the key to the certificate that lies in the kubelet's own directory.
+//! Another process may take its port while it is down. So the port must be one that the kubelet itself listens on, and the
+//! server there must have the key to the certificate in the kubelet's own directory.
 
 use std::{
     collections::BTreeSet,
@@ -37,7 +37,7 @@ pub struct KubeletListener {
     pub kubelet: (u32, u64),
     /// The port that it listens on.
     pub port: u16,
-    /// Its serving certificates (DER, in base64): whoever answers with none of these is told nothing.
+    /// Its serving certificates (DER, in base64): a server with none of these gets no token.
     pub certificates: Vec<String>,
 }
 

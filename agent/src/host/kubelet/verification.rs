@@ -17,7 +17,7 @@ use crate::{
 /// Why the process at `dir` is not believed, `Missing` when it has gone meanwhile.
 pub(super) fn disbelief(pid: u32, dir: &ProcDir, prober: &Prober) -> Seen<Option<Disbelief>> {
     match judge(pid, dir, prober) {
-        // If the process that was opened still lives, nobody else had its pid meanwhile.
+        // If the opened process still lives, no other had its pid meanwhile.
         Ok(why) => match dir.read("stat", MAX_LINE_BYTES) {
             Ok(_) => Seen::Seen(why),
             Err(_) => Seen::Missing,
@@ -72,7 +72,7 @@ mod tests {
 
     use super::*;
 
-    /// A process called `kubelet` that sleeps, its program in a directory everybody may enter.
+    /// A process called `kubelet` that sleeps, its program in a world-accessible directory.
     struct False {
         child: Child,
         _dir: tempfile::TempDir,

@@ -1,9 +1,9 @@
-//! How much of mount tables is kept, and how much is read. Tenants decide how long theirs get: three thousand mounts at
-//! deep paths are 21 MB, and whoever may make one user namespace may make many.
+//! How much of mount tables is kept, and how much is read. Tenants decide how long theirs get: three thousand mounts at deep
+//! paths are 21 MB, and one user namespace is enough to make many.
 
 use std::sync::{Arc, atomic::AtomicUsize};
 
-/// What is kept of all mount tables together, in one look, in bytes; it is kept until the look is over.
+/// What is kept of all mount tables together, in bytes; it is kept until the scan has ended.
 const MAX_KEPT_BYTES: usize = 16 << 20;
 /// The host's own, before anything else is read: 30,000 mounts and more.
 pub(super) const MAX_FIRST_BYTES: usize = MAX_KEPT_BYTES / 2;

@@ -5,7 +5,7 @@ use std::{
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
 
-/// A shell in a private mount namespace, which does what a test tells it.
+/// A shell in a private mount namespace, which runs a test's commands.
 pub(crate) struct Namespace {
     shell: Child,
     stdin: ChildStdin,

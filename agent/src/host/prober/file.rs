@@ -19,7 +19,7 @@ use crate::sys::linux::{AtFlags, StatxFlags, statx};
 pub struct Executable {
     /// The user it belongs to.
     pub owner: u32,
-    /// Whether its group or everybody may write it.
+    /// Whether its group or the world may write it.
     pub others_write: bool,
     /// The `f_type` of its file system (statfs(2)).
     pub file_system: u32,
@@ -135,7 +135,7 @@ mod tests {
         assert!(answer(|writer| write_facts(c"/nothing-here", writer)).is_err());
     }
 
-    /// Whoever opens a FIFO that nobody writes to waits.
+    /// Opening a FIFO without a writer waits.
     #[test]
     fn one_that_hangs_is_killed_at_the_deadline() {
         let dir = tempfile::tempdir().unwrap();

@@ -73,7 +73,7 @@ impl Standing {
     }
 }
 
-/// What is known of a process of which the kernel tells only that: not when it started.
+/// What `status` shows of a process without a readable `stat`: not when it started.
 fn stat_from_status(pid: u32, status: &Status) -> Stat {
     let Status { comm, state, parent, threads, .. } = status.clone();
     Stat { pid, comm, state, parent, flags: 0, threads, start_ticks: 0 }
@@ -131,7 +131,7 @@ fn compare(before: &mut Thread, now: &Standing, dir: &ProcDir) {
     before.kill_pending |= now.kill_pending();
 }
 
-/// The kernel function the task sleeps in; empty when nobody tells.
+/// The kernel function the task sleeps in; empty where the kernel does not show it.
 pub(in crate::host) fn wchan(dir: &ProcDir) -> Seen<String> {
     let words = dir.read("wchan", MAX_LINE_BYTES).map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned());
     // "0" is what a reader without the right to see it gets, what a running task shows, and what x86

@@ -29,7 +29,7 @@ const MAX_UNMOUNTS: usize = 64;
 const MAX_FUSE_WAITERS: usize = 64;
 /// Between two looks at a task that waits.
 const RECHECK_INTERVAL: Duration = Duration::from_millis(250);
-/// Between two readings of the kubelet's counters that tell a person whether calls of drivers fail just now.
+/// Between two readings of the kubelet's counters that show whether calls of drivers fail just now.
 const COUNTING_INTERVAL: Duration = Duration::from_secs(4);
 /// `dra_manager_state` of a node with many claims.
 const MAX_DRA_STATE_BYTES: usize = 16 << 20;
@@ -275,8 +275,8 @@ impl Scan<'_> {
     /// The members of a pid namespace that are not known yet.
     fn members(&self, ns: u64, seen: &Observation) -> BTreeSet<u32> {
         let known = || seen.processes.iter().filter(|process| process.pid_ns == Some(ns));
-        // Whom somebody outside has put into a namespace is waited for only when its init is on its
-        // way out. Before that, members are below their init, or below the shim that started them.
+        // A process that joined a namespace from outside is waited for only when its init is exiting. Before that, members
+        // are below their init, or below the shim that started them.
         let has_init = known().any(|process| process.ns_pids.last() == Some(&1));
         let has_shim = known().all(|process| process.parent > 1);
         let is_whole = has_init && has_shim && !known().any(Process::is_exiting);
@@ -293,7 +293,7 @@ impl Scan<'_> {
         members
     }
 
-    /// Looks once more at the tasks that wait, to tell those that do not move.
+    /// Reads the waiting tasks once more, to find those that do not move.
     async fn waiting_threads(&self, pids: &[u32], seen: &mut Observation) {
         if let Some(since) = self.waiting_since {
             tokio::time::sleep_until(since + RECHECK_INTERVAL).await;
@@ -460,7 +460,7 @@ mod tests {
     use super::*;
     use crate::host::{api, prober::Prober, scan::Options};
 
-    /// Whoever started it is about to reap it, as every shim is.
+    /// Its parent is about to reap it, as every shim is.
     #[tokio::test]
     async fn a_zombie_that_is_reaped_a_moment_later_is_not_steady() {
         let mut child = Command::new("true").spawn().unwrap();

@@ -22,7 +22,7 @@ impl<'a> Scan<'a> {
             self.pods(None, seen);
         }
         seen.api = self.api(&seen.node.name, only).await;
-        // Without the boot id it takes the other pods to tell whether the answer is about this node.
+        // Without the boot id only the other pods show whether the answer is about this node.
         if only.is_some() && seen.api.get().is_some_and(|api| api.boot_id.is_none()) {
             seen.runtime = self.runtime(&seen.node.cri_socket, None).await;
             // When there is no second answer the first one cannot be believed either.
@@ -31,7 +31,7 @@ impl<'a> Scan<'a> {
         let boot_id = sys::read_text("/proc/sys/kernel/random/boot_id".as_ref(), 64).ok();
         seen.api = locations::reject_other_node(std::mem::take(&mut seen.api), &seen.runtime, boot_id);
         if only.is_some() {
-            // The runtime was asked before the API server, so whoever it knows cannot have appeared in between.
+            // The runtime was queried before the API server, so none of its pods can have appeared in between.
             self.pods(self.uids(&seen.runtime, &seen.api).as_ref(), seen);
         }
         seen.node.kubelet = match &self.kubelet {

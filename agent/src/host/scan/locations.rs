@@ -1,5 +1,4 @@
-//! Where things are on this node: what the user said, else what the kubelet was told, else the
-//! usual places.
+//! Where things are on this node: by the user's flags, else by the kubelet's settings, else the usual places.
 
 use std::io::ErrorKind;
 
@@ -21,8 +20,8 @@ pub fn host(options: &Options, kubelet: Option<u32>) -> HostRoot {
     let own = namespace(std::process::id()).ok();
     let is_other = |pid: &u32| match namespace(*pid) {
         Ok(theirs) => Some(theirs) != own,
-        // Where we may not look, every read is to be refused: a container's own files would tell that
-        // the node has no pods and no runtime.
+        // Without permission every read must fail: a container's own files would suggest that the node has no pods and no
+        // runtime.
         Err(error) => kubelet.is_some() && error.kind() == ErrorKind::PermissionDenied,
     };
     let through = kubelet.or(Some(1)).filter(is_other);
@@ -44,7 +43,7 @@ pub fn configured_root(options: &Options, settings: Option<&kubelet::Settings>, 
     }
 }
 
-/// Why it cannot be told which directory a kubelet that is gone has had.
+/// Why the directory of a kubelet that is gone is unknown.
 pub fn doubt_of_root(options: &Options, settings: Option<&kubelet::Settings>, host: &HostRoot) -> Option<Fault> {
     let roots = usual_roots(host);
     let is_unsure = options.kubelet_root.is_none() && settings.is_none() && roots.len() > 1;
@@ -94,7 +93,7 @@ pub fn cri_socket(options: &Options, settings: &kubelet::Settings, host: &HostRo
                     return refused;
                 }
             }
-            // It is the kubelet's all the same, and the kubelet, too, finds nobody there.
+            // It is the kubelet's all the same, and the kubelet's calls fail there, too.
             Err(_) if own == Some(runtime) && settings.is_whole => return Seen::Seen(socket),
             Err(_) => {}
         }
@@ -137,7 +136,7 @@ pub fn verify_by_pods(
     Seen::Failed(Fault::new(format!("CRI {}", socket.show()), (FaultKind::NotAsked, why)))
 }
 
-/// That nobody listens on a socket that is not there is so only where the kubelet, too, finds none.
+/// A missing socket proves that no runtime listens only where the kubelet, too, finds none.
 pub fn verify_refusal(runtime: Seen<RuntimeFacts>, socket: &HostPath, of_kubelet: &HostRoot) -> Seen<RuntimeFacts> {
     match runtime {
         Seen::Failed(fault) if fault.kind == FaultKind::Refused && is_of_nothing(&fault) => {

@@ -1,7 +1,7 @@
 //! One scan of the node: first the lists, then what the judgement asks for.
 //!
-//! Only pods that should be gone are looked into, and only what their first open gate needs: nobody
-//! searches for the holders of a volume whose container still runs.
+//! Only pods that should be gone are examined, and only what their first open gate needs: no scan searches for the holders
+//! of a volume whose container still runs.
 
 mod answer;
 mod lists;

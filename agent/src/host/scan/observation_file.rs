@@ -17,7 +17,7 @@ pub fn load(path: &Path) -> anyhow::Result<Observation> {
 /// Writes an observation where the user wants it.
 pub fn save(seen: &Observation, path: &Path) -> anyhow::Result<()> {
     let json = serde_json::to_vec(seen).context("saving the observation")?;
-    // Names of processes and files are nobody else's business.
+    // Names of processes and files are for root alone.
     let mut options = std::fs::OpenOptions::new();
     let file = options.write(true).create(true).truncate(true).mode(0o600).open(path);
     let written = file.and_then(|mut file| file.write_all(&json));

@@ -43,7 +43,7 @@ pub struct Options {
     pub only: Option<PodFilter>,
     /// Assume that what runs is deleted, to learn who would hold its volumes.
     pub before: bool,
-    /// List the whole node even so, for whoever judges another pod by it later.
+    /// List the whole node even so, for a later judgement of another pod.
     pub list_all: bool,
 }
 
@@ -55,6 +55,6 @@ pub enum ApiSource {
     Off,
     /// From the API server, asked during the scan.
     Ask,
-    /// From whoever watches it.
+    /// From the agent's watch.
     Known(Seen<ApiFacts>),
 }

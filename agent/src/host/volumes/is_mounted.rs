@@ -21,7 +21,7 @@ impl PodDirReader<'_> {
         if touchable(self.mounts, path).is_err() {
             return Seen::Seen(self.is_in_table(path));
         }
-        // A kernel that does not tell (< 5.8): the kubelet compares devices then.
+        // A kernel that does not show it (< 5.8): the kubelet compares devices then.
         let root = self.tree.is_mount_root(path);
         root.map(|root| root.unwrap_or_else(|| self.is_other_device(path)))
     }

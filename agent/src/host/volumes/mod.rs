@@ -95,8 +95,8 @@ pub fn changed_ms(host: &HostRoot, kubelet_root: &HostPath, table: &MountTable) 
 /// Looks into one pod's directory: its volumes, what is left of its subPaths and its devices; and which raw block
 /// volumes are published for it.
 ///
-/// `kubelet_minor` decides how the kubelet tells a mount point (up to 1.29 by comparing devices); 0 when its
-/// version is not known.
+/// `kubelet_minor` decides how the kubelet detects a mount point (up to 1.29 by comparing devices); 0 when its version is
+/// not known.
 pub fn read_into(dir: &mut PodDir, host: &HostRoot, kubelet_root: &HostPath, table: &MountTable, kubelet_minor: u32) {
     let pods = kubelet_root.join("pods");
     let path = pods.join(dir.uid.as_str());

@@ -1,5 +1,5 @@
-//! The Events of an earlier run. Whoever else may write Events in that namespace can make large ones that bear our
-//! name, so no more is kept of each than an agent writes.
+//! The Events of an earlier run. Other writers of Events in that namespace can make large ones with our name, so no more is
+//! kept of each than an agent writes.
 
 use std::ops::ControlFlow;
 

@@ -1,6 +1,6 @@
 //! The one watch: the pods of this node, into small types.
 //!
-//! kube's own watcher reads a list and a line of any length: whoever makes pods here could end the agent.
+//! kube's own watcher reads a list and a line of any length: a creator of pods here could end the agent.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ const APART: Duration = Duration::from_secs(1);
 
 /// What ends a step before its time.
 enum Interrupted {
-    /// Nobody listens any more.
+    /// The receiver has ended.
     Closed,
     /// It is begun again.
     Failed(Fault),
@@ -37,7 +37,7 @@ impl From<client::Fault> for Interrupted {
     }
 }
 
-/// Watches for ever; ends when nobody listens any more.
+/// Watches for ever; ends with the receiver.
 pub async fn watch(cluster: Cluster, inputs: Sender<Input>) {
     Watcher { cluster, inputs, version: None, next: Instant::now() }.run().await;
 }
@@ -68,7 +68,7 @@ impl Watcher {
                 Err(Interrupted::Closed) => return,
                 Ok(()) => backoff.succeeded(),
                 Err(Interrupted::Failed(fault)) => {
-                    // Of what was not understood nobody knows what it has changed.
+                    // What an unreadable event changed is unknown.
                     if is_version_lost(fault.kind) {
                         self.version = None;
                     }

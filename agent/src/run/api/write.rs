@@ -44,8 +44,8 @@ fn outcome(code: StatusCode, after: Option<Duration>, name: impl Display) -> Wri
     match code {
         // What cannot be changed differs.
         StatusCode::UNPROCESSABLE_ENTITY => WriteOutcome::Differs,
-        // An expired token is renewed within a minute; a conflict is over when it is told; no rule of a cluster answers that
-        // a request took too long or that what it asks for is gone.
+        // An expired token is renewed within a minute; a conflict has passed when it is reported; no rule of a cluster
+        // refuses a request as too slow or its object as gone.
         StatusCode::TOO_MANY_REQUESTS
         | StatusCode::UNAUTHORIZED
         | StatusCode::CONFLICT

@@ -8,8 +8,8 @@ use std::{
 
 /// At the same time, from everywhere.
 pub const MAX_CONNECTIONS: usize = 64;
-/// At the same time from one address: whoever takes all that it can get leaves places for the kubelet's
-/// probes, which come from another.
+/// At the same time from one address: a client that takes all it can get leaves places for the kubelet's probes, which come
+/// from another.
 pub const MAX_CONNECTIONS_PER_ADDRESS: usize = 8;
 
 /// The places that are taken.

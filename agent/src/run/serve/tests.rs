@@ -127,7 +127,7 @@ async fn nobody_takes_the_places_of_the_others() {
     let mut answer = String::new();
     probe.read_to_string(&mut answer).await.unwrap();
     assert!(answer.ends_with("ok\n"), "{answer:?}");
-    // What is over its share is closed at once, and the rest soon.
+    // What exceeds its share is closed at once, and the rest soon.
     assert!(closed_after(held.last_mut().unwrap()).await < Duration::from_millis(500));
     assert!(closed_after(&mut held[0]).await < HEADER_TIMEOUT + Duration::from_secs(1));
 }

@@ -2,9 +2,9 @@
 //! `io`, and where its links lead (`ptrace_may_access`, kernel/ptrace.c, since "proc: protect ptrace_may_access() with
 //! exec_update_lock" of 2026, in all stable kernels; of `syscall`, `stack` and `io` always).
 //!
-//! A process that runs another program holds that lock while it closes its files (`begin_new_exec`, fs/exec.c), and so
-//! for ever where the FUSE server of one is silent. Whoever asks meanwhile waits, and only SIGKILL ends that. So a copy
-//! of this process asks, and is killed when it does not answer.
+//! A process that runs another program holds that lock while it closes its files (`begin_new_exec`, fs/exec.c), and so for
+//! ever where the FUSE server of one is silent. A reader waits meanwhile, and only SIGKILL ends that. So a copy of this
+//! process reads, and is killed when it does not answer.
 
 mod each;
 mod numbers;
@@ -175,7 +175,7 @@ mod tests {
         Question { kind: Kind::File { cap: 4096 }, name: name.into() }
     }
 
-    /// Whoever opens a FIFO that nobody writes to waits, as for the lock; the next one is asked all the same.
+    /// Opening a FIFO without a writer waits, as for the lock; the next one is asked all the same.
     #[test]
     fn one_that_is_silent_is_left_and_the_others_are_asked() {
         let dir = tempfile::tempdir().unwrap();

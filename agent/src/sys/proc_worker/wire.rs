@@ -66,7 +66,7 @@ fn answer(stream: &mut impl Read) -> io::Result<Answer> {
     })
 }
 
-/// The copy's whole life: it answers until nobody asks any more.
+/// The copy's whole life: it answers until the other end closes.
 pub(super) fn serve(stream: &UnixStream) -> Result<(), Errno> {
     loop {
         let Some((count, length, dir)) = head(stream)? else { return Ok(()) };

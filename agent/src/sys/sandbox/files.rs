@@ -6,8 +6,8 @@ use landlock::{
     ABI, Access, AccessFs, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope, path_beneath_rules,
 };
 
-/// From now on this thread, and those that it starts, only read, and only below `readable`; they signal nobody
-/// outside, and write nothing. Whether the kernel does all of it, a part or nothing.
+/// From now on this thread, and those that it starts, only read, and only below `readable`; they signal no process outside,
+/// and write nothing. Whether the kernel does all of it, a part or nothing.
 pub fn files(readable: &[&Path]) -> anyhow::Result<RulesetStatus> {
     let newest = ABI::V6;
     let rules = path_beneath_rules(readable, AccessFs::from_read(newest) & !AccessFs::Execute);

@@ -1,4 +1,4 @@
-//! What each half of the agent gives up once it has begun: what it never does, nobody who takes it over can do.
+//! What each half of the agent gives up once it has begun: an attacker who takes it over cannot do what it never does.
 
 mod files;
 mod filter;

@@ -24,6 +24,7 @@ causes! {
         .event_reason("ControllerManagerSilent")
         .diagnosis(Proven::Observation);
 
+    /// No node renews its Lease.
     ALL_LEASES_EXPIRED = Cause::cluster(ClusterArea::ControlPlane, "AllLeasesExpired")
         .holds_from_the_start()
         .title("The Leases of all nodes have run out")

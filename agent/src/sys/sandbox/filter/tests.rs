@@ -209,7 +209,7 @@ fn what_cannot_be_inspected_is_unknown() {
     assert!(inside(Role::Reader, &tried).iter().all(|(_, errno)| *errno == libc::ENOSYS));
 }
 
-/// What the reader does is still there: files are read, children are forked, whoever connects is heard.
+/// The reader's work still succeeds: files are read, children are forked, connections are served.
 #[test]
 fn what_it_does_still_works() {
     let path = CString::new(std::env::temp_dir().join(format!("filter-{}", std::process::id())).to_str().unwrap());
