@@ -1,8 +1,8 @@
 //! Whether the end of one root would be enough: the pod is judged again without what that root does.
 //!
 //! What follows from an end by itself is followed too: a task that was killed dies when nothing holds it any more, a
-//! container without tasks ends, a volume that nobody holds is unmounted. What nobody has looked at yet, such as the
-//! volumes of a pod whose containers still run, is not claimed: the answer is about the gate that the pod is at.
+//! container without tasks ends, a volume without a holder is unmounted. What was not examined yet, such as the volumes of a
+//! pod whose containers still run, is not claimed: the answer is about the gate that the pod is at.
 
 use std::collections::BTreeSet;
 
@@ -42,7 +42,7 @@ pub fn weigh(
     }
 }
 
-/// What holds the same gate when this root has ended; none when that cannot be told.
+/// What holds the same gate when this root has ended; none when that is unknown.
 fn besides(
     alone: &Observation,
     candidate: &Candidate,

@@ -48,8 +48,8 @@ pub fn is_fuse(fs_type: &[u8]) -> bool {
     matches!(kind, Some(b"fuse" | b"fuseblk"))
 }
 
-/// Whether a file system of this type mounts one of that type below itself as somebody walks there. The kernel takes
-/// such a mount along when its parent is unmounted (`MNT_SHRINKABLE`, which mountinfo does not show).
+/// Whether a file system of this type mounts one of that type below itself when a process walks there. The kernel takes such
+/// a mount along when its parent is unmounted (`MNT_SHRINKABLE`, which mountinfo does not show).
 pub fn automounts(parent: &[u8], child: &[u8]) -> bool {
     match parent {
         // fs/nfs/namespace.c (crossmnt, referrals), fs/smb/client/namespace.c (DFS), fs/afs/mntpt.c

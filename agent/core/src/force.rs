@@ -10,7 +10,7 @@ use crate::{
     view::{PodView, RETRY_WINDOW_MS, Why},
 };
 
-/// More of them are told by their number.
+/// More of them are reported by their number.
 const MAX_NAMED: usize = 5;
 /// Of so many processes it is read what they have open.
 const MAX_PROCESSES_READ: usize = 64;
@@ -124,7 +124,7 @@ fn volume<'a>(view: &PodView<'a>, volume: &VolumeDir) -> Option<(ForcedVolume, &
     })
 }
 
-/// Of one that a claim of the pod is bound to. Nobody is asked before it is late.
+/// Of one that a claim of the pod is bound to. The API server is not queried before the pod is late.
 fn access_modes(view: &PodView, volume: &VolumeDir) -> Vec<String> {
     let is_claimed = view.api.is_some_and(|pod| !pod.volume_claims.is_empty()) && view.is_overdue_by(RETRY_WINDOW_MS);
     let known = is_claimed.then(|| csi::persistent_volume(view, volume)).flatten();
@@ -192,7 +192,7 @@ mod tests {
         assert!(cost.writers_not_seen.is_some_and(|why| why.contains("may not be listed")));
     }
 
-    /// Nobody is asked what he has open when no volume would be left to him.
+    /// Open files are not read when no volume could be written to.
     #[test]
     fn descriptors_are_read_for_volumes_only() {
         let asks = |seen: &Observation| {
@@ -236,7 +236,7 @@ mod tests {
             ApiPod { volume_claims: Vec::new(), ..other(2, "u1") },
             ApiPod { ready: false, ..other(3, "u1") },
             ApiPod { deletion: api.pods[0].deletion, ..other(4, "u1") },
-            // One of the same name that was made anew, and one of nobody.
+            // One of the same name that was made anew, and one without a controller.
             other(5, "u2"),
             ApiPod { controller: None, ..other(6, "u1") },
         ];

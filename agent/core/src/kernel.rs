@@ -1,8 +1,8 @@
 //! Which part of the kernel a function belongs to: from the place where a task sleeps to what it waits for.
 //!
-//! `wchan` names the innermost function that is not the scheduler's (and not marked `__sched`), so a lock is told by
-//! the function that takes it. Static functions come and go with the compiler's inlining: a name that is not here
-//! says nothing.
+//! `wchan` names the innermost function that is not the scheduler's (and not marked `__sched`), so a lock is recognised by
+//! the function that takes it. Static functions come and go with the compiler's inlining: a name that is not here says
+//! nothing.
 
 use crate::observation::{Mount, Thread};
 
@@ -180,8 +180,8 @@ pub struct WaitSite<'a> {
 
 /// What is known of the place where a thread sleeps: of `wchan`, and of the stack where it may be read.
 ///
-/// A client of a file system or a driver may stand anywhere in the stack. Whoever looks up a name or touches a page
-/// has called everything else, so those only count where the task sleeps.
+/// A client of a file system or a driver may stand anywhere in the stack. A lookup of a name or a page fault calls
+/// everything else, so those only count where the task sleeps.
 pub fn wait_site(thread: &Thread) -> Option<WaitSite<'_>> {
     let wchan = thread.wchan.get().map(String::as_str).filter(|wchan| !wchan.is_empty());
     let stack = || thread.stack.get().into_iter().flatten().map(String::as_str);
@@ -193,7 +193,7 @@ pub fn wait_site(thread: &Thread) -> Option<WaitSite<'_>> {
     })
 }
 
-/// The clients of FUSE and NFS: what a task there waits for is told by `causes::fuse` and `causes::nfs`, and whatever
+/// The clients of FUSE and NFS: what a task there waits for is reported by `causes::fuse` and `causes::nfs`, and whatever
 /// has called them waits for the same.
 fn is_told_elsewhere(function: &str) -> bool {
     ["request_wait_answer", "fuse_", "__fuse_", "nfs", "rpc_", "__rpc_"].iter().any(|name| function.starts_with(name))

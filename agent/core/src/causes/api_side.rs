@@ -61,7 +61,7 @@ pub fn is_before_volumes(view: &PodView) -> bool {
     is_before && view.is_overdue_by(RETRY_WINDOW_MS)
 }
 
-/// Pending in the API, where a phase tells anything.
+/// Pending in the API, where a phase is informative.
 fn is_pending(view: &PodView) -> bool {
     may_be_starting(view) && !view.is_stale() && !view.kubelet.tests_together()
 }

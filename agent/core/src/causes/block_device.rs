@@ -12,7 +12,7 @@ use crate::{
     view::PodView,
 };
 
-/// The devices below a mount, where it stands on one whose number tells.
+/// The devices below a mount, where it stands on one whose number identifies it.
 pub fn stack<'a>(view: &PodView<'a>, mount: &Mount) -> Option<&'a BlockStack> {
     if mount.dev.major == 0 || !view.seen.is_settled(Question::BlockStack(mount.dev)) {
         return None;
@@ -30,7 +30,7 @@ pub fn only_waited_for<'a>(view: &PodView<'a>, mounts: &[&'a Mount]) -> Option<&
     mounts.get(at).copied()
 }
 
-/// A task waits for a device-mapper device that somebody has suspended.
+/// A task waits for a suspended device-mapper device.
 pub fn suspended(view: &PodView, waiting: &BlockedTask, mount: &Mount, sure: Sure) -> Option<Finding> {
     let stack = stack(view, mount)?;
     let (device, name) = stack.suspended()?;
@@ -247,10 +247,10 @@ mod tests {
             let says: Vec<&str> = finding.evidence.iter().map(|one| one.says.as_str()).collect();
             assert!(says.iter().any(|says| says.starts_with("offline, ")), "{says:?}");
             assert!(says.contains(&"running, 2 requests in flight, it finishes some"), "{says:?}");
-            // The same where the paths were told without what is built on what.
+            // The same where the paths were reported without what is built on what.
             seen.block_stacks[0].devices[0].below.clear();
             assert_eq!(judge(&seen).pods[0].findings[0].root, finding.root);
-            // Which file its call is on is not told of a task that exits.
+            // Which file its call is on is unknown of a task that exits.
             sample::exit_blocked(&mut seen, INIT, 'D', "xlog_wait_on_iclog");
             let finding = judge(&seen).pods[0].findings[0].clone();
             assert_eq!(finding.confidence, Confidence::Probable);

@@ -16,8 +16,8 @@ use crate::{
 
 /// Loop devices on block volumes of pods that are gone.
 pub fn find(seen: &Observation) -> Result<Vec<Finding>, NotLookedFor> {
-    // The kubelet names the bind mount after the pod: …/volumeDevices/<volume>/dev/<pod uid>. Only
-    // of a pod that nobody knows any more is it certain that the device is left.
+    // The kubelet names the bind mount after the pod: …/volumeDevices/<volume>/dev/<pod uid>. Only of a pod that neither the
+    // API nor the runtime knows is it certain that the device is left.
     let (Some(api), Some(runtime)) = (seen.api.get().filter(|api| api.stale.is_none()), seen.runtime.get()) else {
         return Err(NotLookedFor(CauseRef(&cause::LOOP_DEVICE_LEFT)));
     };

@@ -14,8 +14,8 @@ use crate::{
     view::PodView,
 };
 
-/// What a task waits for. None when its function and its descriptor tell too little, and for FUSE and NFS, whose
-/// clients tell more.
+/// What a task waits for. None when its function and its descriptor show too little, and for FUSE and NFS, whose clients
+/// show more.
 pub fn find(view: &PodView, process: &Process, thread: &Thread, head: &[Link], gate: Option<Gate>) -> Option<Finding> {
     let known = kernel::wait_site(thread);
     let mounts: Vec<&Mount> = view.table(process, thread)?.mounts.iter().collect();
@@ -41,7 +41,7 @@ fn among(view: &PodView, waiting: &BlockedTask, known: Option<WaitSite>, mounts:
         Subsystem::Served(_) if candidates.is_empty() => None,
         Subsystem::Served(_) => Some(file_server::not_responding(view, waiting, &candidates)),
         Subsystem::Directory => {
-            // Whoever has the lock waits for the server; so this file system has a request that waits.
+            // The owner of the lock waits for the server; so this file system has a request that waits.
             let waits = |mount: &&Mount| {
                 let connection = mount.fuse_connection().and_then(|number| view.fuse(number));
                 connection.is_some_and(|connection| connection.waiting.get().is_some_and(|waiting| *waiting > 0))
@@ -133,8 +133,7 @@ fn device_finding(
     })
 }
 
-/// Whoever has the lock of the memory that this thread waits for: another thread of its process that waits for
-/// something else.
+/// The owner of the memory lock that this thread waits for: another thread of its process that waits for something else.
 pub fn memory_holder<'a>(process: &'a Process, thread: &Thread) -> Option<&'a Thread> {
     let waits_for_memory =
         |thread: &Thread| kernel::wait_site(thread).is_some_and(|known| known.subsystem == Subsystem::Memory);

@@ -30,12 +30,12 @@ impl BlockedTask<'_> {
         describe::system_call(self.thread).unwrap_or_else(|| "its system call".to_owned())
     }
 
-    /// The file that tells the function.
+    /// The file that shows the function.
     pub fn wchan(&self) -> String {
         format!("/proc/{}/task/{}/{{wchan,stack}}", self.process.pid, self.thread.tid)
     }
 
-    /// The file that tells the call.
+    /// The file that shows the call.
     pub fn syscall(&self) -> String {
         format!("/proc/{}/task/{}/syscall", self.process.pid, self.thread.tid)
     }
@@ -50,8 +50,8 @@ pub enum Sure {
     Perhaps,
 }
 
-/// The mount that the descriptor of its system call is on, where the function it sleeps in does not tell of another:
-/// a `write` may wait for the memory that it copies from.
+/// The mount that the descriptor of its system call is on, where the function it sleeps in does not point to another: a
+/// `write` may wait for the memory that it copies from.
 pub fn file_system<'a>(view: &PodView<'a>, process: &Process, thread: &Thread) -> Option<&'a Mount> {
     // What a task closes on its way out is another file.
     let file = thread.works_on.as_ref().filter(|_| !process.exits(thread))?;
@@ -67,7 +67,7 @@ pub fn distinct<'a>(mounts: &[&'a Mount]) -> Vec<&'a Mount> {
     mounts
 }
 
-/// Of one of these, which cannot be told: tasks that see the same ones may wait for the same.
+/// One of these, and it is unknown which: tasks that see the same ones may wait for the same.
 pub fn root_of(distinct: &[&Mount]) -> String {
     format!("one-of:{}", distinct.iter().map(|mount| mount.dev.to_string()).collect::<Vec<_>>().join(","))
 }

@@ -67,7 +67,7 @@ pub(super) fn frozen_by<'a>(
     view.cgroup_nodes().find(is_above).unwrap_or((dir, node))
 }
 
-/// A frozen cgroup, told by its freezer's file.
+/// A frozen cgroup, by its freezer's file.
 pub(super) fn frozen(view: &PodView, dir: &CgroupDir, node: &CgroupNode, gate: Option<Gate>, head: &[Link]) -> Finding {
     let path = path(dir, node);
     let is_v2 = dir.hierarchy == "v2";
@@ -155,8 +155,7 @@ fn held(
         .root(format!("{}:{}", process.pid, process.start_ticks))
 }
 
-/// Left only in hierarchies that runc does not know: nobody will ever remove it, and the pod does
-/// not wait for it.
+/// Left only in hierarchies that runc does not know: no runtime will ever remove it, and the pod does not wait for it.
 pub fn unknown_hierarchy(view: &PodView) -> Option<Finding> {
     let dirs = &view.cgroup?.dirs;
     let dir = dirs.first().filter(|_| dirs.iter().all(|dir| !dir.known_to_runtime))?;
@@ -170,7 +169,7 @@ pub fn unknown_hierarchy(view: &PodView) -> Option<Finding> {
     Some(draft.finish())
 }
 
-/// No process, but child cgroups. runc removes empty ones with their parent (libcontainer's `RemovePath`), so somebody
+/// No process, but child cgroups. runc removes empty ones with their parent (libcontainer's `RemovePath`), so a program
 /// makes them again; CRI-O's own of a sandbox stays until that is removed, and holds nothing.
 fn children(view: &PodView) -> Option<Finding> {
     let is_child = |node: &CgroupNode| !node.below.as_bytes().is_empty() && !is_of_crio(&node.below);
@@ -194,8 +193,8 @@ fn is_of_crio(below: &HostPath) -> bool {
     id.is_some_and(|id| id.len() == 64 && id.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// Empty, without children, and still there: systemd has not removed it, or the kubelet is not
-/// that far because it remembers a volume that nobody else can see.
+/// Empty, without children, and still there: systemd has not removed it, or the kubelet is not that far because it still
+/// tracks a volume that no file shows.
 fn empty(view: &PodView) -> Option<Finding> {
     let dir = view.cgroup?.dirs.iter().find(|dir| dir.known_to_runtime)?;
     let unit = dir.path.as_path().file_name().and_then(|name| name.to_str()).filter(|name| name.ends_with(".slice"));
@@ -251,7 +250,7 @@ mod tests {
         assert!(root.state.ends_with(&format!("1 process in it or below: pid {INIT} sh")), "{root:?}");
         let steps = |seen: &Observation| serde_json::to_string(&finding(seen).remedy.steps).unwrap();
         assert!(steps(&seen).contains("echo THAWED > /sys/fs/cgroup/kubepods/pod/freezer.state"), "{}", steps(&seen));
-        // Who thaws it where nobody froze it changes nothing.
+        // A thaw of a cgroup that is not frozen itself changes nothing.
         seen.cgroups.get_mut().unwrap()[0].dirs[0].tree = Seen::Seen(vec![node("c", &[INIT], Freezer::FrozenAbove)]);
         assert!(finding(&seen).chain.pop().unwrap().state.starts_with("frozen, because a cgroup above it is"));
         assert!(!steps(&seen).contains("echo "), "{}", steps(&seen));
@@ -354,7 +353,7 @@ mod tests {
         }
     }
 
-    /// `exit_mmap` of a big one takes its time, and whoever writes back is in D for a moment again and again.
+    /// `exit_mmap` of a big one takes its time, and a task in writeback is in D for a moment again and again.
     #[test]
     fn one_that_ends_is_told_neither_as_alive_nor_to_be_killed() {
         let seen = |change: fn(&mut Process)| {

@@ -1,11 +1,11 @@
-//! A pod that has ended, and whose volume stays mounted because somebody uses it. Nobody has deleted the pod, so
-//! nothing is called Terminating; whoever waits for the volume waits for it.
+//! A pod that has ended, and whose volume stays mounted because a process uses it. The pod is not being deleted, so nothing
+//! is called Terminating; a pod that waits for the volume waits for it.
 
 use findings::{Cause, cause};
 
 use crate::view::{PodView, Why};
 
-/// What it is called that somebody uses a volume of a pod which has ended and which nobody has deleted.
+/// The cause when a process uses a volume of a pod that has ended and is not being deleted.
 pub fn volume_busy(view: &PodView) -> Option<&'static Cause> {
     matches!(view.why, Why::Completed { .. }).then_some(&cause::COMPLETED_POD_VOLUME_BUSY)
 }
@@ -14,7 +14,7 @@ pub fn volume_busy(view: &PodView) -> Option<&'static Cause> {
 mod tests {
     use crate::test_prelude::*;
 
-    /// A job that ended an hour ago, with a volume in which somebody stands.
+    /// A job that ended an hour ago, with a volume that is a process's working directory.
     fn job() -> Observation {
         let mut seen = sample::mounted("ext4");
         let api = seen.api.get_mut().unwrap();

@@ -22,7 +22,7 @@ pub fn running<'a>(view: &PodView<'a>) -> Vec<&'a Container> {
 pub fn find(view: &PodView) -> Vec<Finding> {
     let mut findings: Vec<Finding> =
         running(view).into_iter().flat_map(|container| container_findings(view, container)).collect();
-    // A sidecar is stopped only when the other containers have ended, so while one of them is held nobody kills it.
+    // A sidecar is stopped only when the other containers have ended, so while one of them is held it is not killed.
     let is_unkilled = |finding: &Finding| finding.cause.id == cause::KILL_NOT_ATTEMPTED.id;
     if findings.iter().any(|finding| !is_unkilled(finding) && !slow_exit::is_slow(finding)) {
         findings.retain(|finding| !is_unkilled(finding));
@@ -59,7 +59,7 @@ fn container_findings(view: &PodView, container: &Container) -> Vec<Finding> {
     if findings.is_empty() {
         findings.extend(lost_exit(view, container, init, &processes, &head));
     }
-    // Of a pod that was deleted by force nobody may know when its grace period ends.
+    // The end of the grace period may be unknown of a pod that was deleted by force.
     let is_due = view.why != Why::NotInApi || view.overdue_ms().is_some();
     if findings.is_empty() && is_due && view.is_overdue_by(RETRY_WINDOW_MS) {
         let known = kill_not_attempted(view, container, &processes, &head);
@@ -129,7 +129,7 @@ fn lost_exit(
     Some(draft.finish())
 }
 
-/// What could still be there of a container whose init is gone, because nobody could look.
+/// What could still be there of a container whose init is gone, because permission to read it is missing.
 fn unseen_of(view: &PodView, container: &Container) -> Option<&'static str> {
     let is_read = |dir: &CgroupDir| dir.tree.get().is_some();
     if view.seen.cgroups.fault().is_some() || !view.cgroup.is_none_or(|cgroup| cgroup.dirs.iter().all(is_read)) {
@@ -166,7 +166,7 @@ fn runc_init(view: &PodView, processes: &[&Process], head: &[Link]) -> Option<Fi
     Some(draft.finish())
 }
 
-/// It runs, nothing hinders it, and nobody has sent it a SIGKILL.
+/// It runs, nothing hinders it, and the runtime has not sent it a SIGKILL.
 fn kill_not_attempted(view: &PodView, container: &Container, processes: &[&Process], head: &[Link]) -> Option<Finding> {
     let init = view.init(container);
     let killed = processes.iter().any(|process| process.has_been_told_to_end());
@@ -288,8 +288,8 @@ fn grace(view: &PodView) -> Option<Finding> {
 /// More are not named.
 const MAX_HOOKS: usize = 3;
 
-/// What was put into the container from outside since the pod's deletion: its preStop hook, or what somebody has
-/// executed in it meanwhile. The runtime starts it beside the container's init.
+/// What was put into the container from outside since the pod's deletion: its preStop hook, or a `kubectl exec`. The runtime
+/// starts it beside the container's init.
 fn hooks<'a>(view: &PodView<'a>, container: &Container) -> Vec<&'a Process> {
     let crate::view::Why::DeletionRequested(deletion) = view.why else { return Vec::new() };
     let asked_ms = deletion.deadline_ms.saturating_sub(deletion.grace_s * 1000);
@@ -395,7 +395,7 @@ mod tests {
         assert_eq!(causes(&seen), ["KillNotAttempted"]);
     }
 
-    /// Where nobody knows when it was deleted by force, the kubelet may still be waiting for its end.
+    /// Where the time of a deletion by force is unknown, the kubelet may still be waiting for its end.
     #[test]
     fn a_pod_that_was_deleted_by_force_is_to_be_killed_once_its_time_is_known_to_be_over() {
         let mut seen = sample::running();
@@ -451,7 +451,7 @@ mod tests {
         assert_eq!(causes(&seen), Vec::<&str>::new());
     }
 
-    /// The runtime tells the pid of before until it has handled the exit.
+    /// The runtime reports the old pid until it has handled the exit.
     #[test]
     fn another_process_that_has_the_pid_by_now_is_not_the_containers() {
         let mut seen = sample::running();
@@ -465,7 +465,7 @@ mod tests {
         assert_eq!(causes(&seen), ["RuntimeLostExit", "ForceDeletedStillRunning"]);
         let text = serde_json::to_string(&judge(&seen)).unwrap();
         assert!(!text.contains("kill -9"), "{text}");
-        // It is not called younger by a clock that has been set since, nor where nobody told the time.
+        // A clock that has been set since does not make it younger, nor does an unknown time.
         let mut seen = sample::running();
         seen.processes[0].age_ms = 60_000;
         assert_eq!(causes(&seen), ["KillNotAttempted"]);
@@ -535,7 +535,7 @@ mod tests {
         assert_eq!(causes(&seen), ["RuncInitStuck"]);
     }
 
-    /// What nobody has looked at is not absent.
+    /// What was not read is not absent.
     #[test]
     fn an_exit_is_lost_for_sure_only_where_all_was_looked_at() {
         let confidence = |seen: &Observation| {

@@ -12,7 +12,7 @@ use crate::{
     view::{PodView, UNMOUNT_RETRY_MS, Why},
 };
 
-/// Whether the kubelet does not even try to unmount this volume: then nobody needs to hold it.
+/// Whether the kubelet does not even try to unmount this volume: then it needs no holder.
 pub fn is_not_tried(view: &PodView, volume: &VolumeDir) -> bool {
     match &volume.vol_data {
         VolData::Missing | VolData::Unusable(_) => true,
@@ -24,7 +24,7 @@ pub fn is_not_tried(view: &PodView, volume: &VolumeDir) -> bool {
     }
 }
 
-/// Whether its name is not known. A socket at which nobody listens is one that a driver has left, and no driver.
+/// Whether its name is not known. A socket without a listener is left by a driver, and no driver.
 fn is_silent(driver: &CsiDriver) -> bool {
     driver.info.fault().is_some_and(|fault| fault.kind != FaultKind::Refused)
 }
@@ -161,11 +161,11 @@ fn registered(view: &PodView) -> String {
 
 /// For how long a volume's driver is there.
 pub enum Presence {
-    /// Long enough for the kubelet to have tried since. Also what an observation of an older agent does not tell.
+    /// Long enough for the kubelet to have tried since. Also what an observation of an older agent leaves out.
     Lasting,
     /// Not so long: since then, in milliseconds since the epoch.
     Recent(u64),
-    /// It cannot be told, for this reason.
+    /// It is unknown, for this reason.
     Untold(String),
 }
 
@@ -187,8 +187,8 @@ pub fn presence(view: &PodView, volume: &VolumeDir) -> Presence {
     }
 }
 
-/// The driver is there since a moment ago: whatever the kubelet tried before that, its next try is due. Not of one
-/// that comes back again and again: whoever crashes on each call has always just come back.
+/// The driver is there since a moment ago: whatever the kubelet tried before that, its next try is due. Not of one that
+/// comes back again and again: a driver that crashes on each call has always just come back.
 pub fn is_back(view: &PodView, volume: &VolumeDir, since_ms: u64, head: &[Link]) -> Option<Finding> {
     let VolData::Read(data) = &volume.vol_data else { return None };
     let tries = kubelet_operations::unpublish(view, &data.driver);
@@ -263,8 +263,8 @@ pub fn answer<'a>(view: &PodView<'a>, volume: &VolumeDir) -> Option<(Option<Stri
     Some((says, tries))
 }
 
-/// Registered and alive, nothing holds the mount, and it is still there: the driver answered OK
-/// and left it (then nobody will ever try again), or it keeps failing, which only the kubelet's counters tell.
+/// Registered and alive, nothing holds the mount, and it is still there: the driver answered OK and left it (then the
+/// kubelet never tries again), or it keeps failing, which only the kubelet's counters show.
 pub fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]) -> Option<Finding> {
     let VolData::Read(data) = &volume.vol_data else { return None };
     let failing = answers_errors(view, volume, mount, head);
@@ -436,7 +436,7 @@ mod tests {
         assert!(writes(&seen));
     }
 
-    /// The API server does not tell its PersistentVolume; where the volume is staged, it is written what it is.
+    /// The API server does not show its PersistentVolume; where the volume is staged, its type is recorded.
     #[test]
     fn a_volume_is_written_down_again_from_what_its_staging_directory_says() {
         let mut seen = sample::mounted("ext4");
@@ -462,7 +462,8 @@ mod tests {
         seen.csi.get_mut().unwrap()[0].info.get_mut().unwrap().since_ms = since_ms;
     }
 
-    /// As on a real node: the driver was gone for a while, and `umount` was told although the kubelet's next try did it.
+    /// As on a real node: the driver was gone for a while, and the answer was `umount` although the kubelet's next try did
+    /// it.
     #[test]
     fn a_driver_that_is_just_back_is_waited_for() {
         let mut seen = sample::mounted("ext4");

@@ -91,7 +91,7 @@ pub fn mount(mount: &Mount) -> Subject {
     Subject::new(words, Entity::mount(&mount.mount_point.show(), mount.dev, &mount.fs_type))
 }
 
-/// What is to be said of a mount of which no holder was found, and of the search: whoever could not be looked at may be one.
+/// What to report of a mount without a found holder, and of the search: an unreadable process may be one.
 pub fn missing_holder(search: Option<&HolderSearch>) -> (&'static str, String) {
     match search {
         Some(search) if search.unreadable > 0 || search.unsearched_namespaces > 0 => {

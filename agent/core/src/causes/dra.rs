@@ -110,7 +110,7 @@ fn counted(view: &PodView, driver: &str, draft: FindingBuilder) -> FindingBuilde
     }
 }
 
-/// The kubelet's file does not tell which driver it is.
+/// The kubelet's file does not show which driver it is.
 fn unnamed(view: &PodView) -> Finding {
     let claims = view.api.map(|pod| pod.claims.join(", ")).unwrap_or_default();
     let draft = pod_finding(view, &cause::DRA_DRIVER_GONE, GATE, &[])

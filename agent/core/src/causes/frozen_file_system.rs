@@ -1,4 +1,4 @@
-//! A file system that somebody has frozen: whoever writes waits until it is thawed.
+//! A frozen file system: every writer waits until it is thawed.
 
 use findings::{Finding, Placeholder, Values, cause};
 
@@ -66,7 +66,7 @@ fn is_known(view: &PodView, mount: &Mount) -> bool {
         })
 }
 
-/// Nothing tells which of these is frozen but the file systems themselves.
+/// Only the file systems themselves show which of these is frozen.
 fn one_of(view: &PodView, waiting: &BlockedTask, several: &[&Mount]) -> Finding {
     let BlockedTask { process, thread, function, head, gate } = waiting;
     let one_of = format!("one of these {} file systems is frozen", several.len());
@@ -93,7 +93,7 @@ fn one_of(view: &PodView, waiting: &BlockedTask, several: &[&Mount]) -> Finding 
     finding
 }
 
-/// The device of an ext4, which tells by itself whether it is frozen.
+/// The device of an ext4, which shows by itself whether it is frozen.
 fn device(view: &PodView, mount: &Mount) -> Option<String> {
     let stack = if mount.fs_type == "ext4" { block_device::stack(view, mount)? } else { return None };
     Some(format!("/dev/{}", stack.top()?.name))

@@ -15,7 +15,7 @@ use crate::{
     view::PodView,
 };
 
-/// Where the kernel counts and ends the requests of each connection, once somebody has mounted it.
+/// Where the kernel counts and ends the requests of each connection, once fusectl is mounted.
 const FUSECTL: &str = "/sys/fs/fuse/connections";
 
 /// Functions of the kernel's FUSE client in which a task waits for the server.
@@ -69,7 +69,7 @@ pub fn silent_volume(view: &PodView, mount: &Mount, head: &[Link], gate: Option<
     Some(describe_connection(view, draft, mount, number).finish())
 }
 
-/// A volume is a FUSE mount that nobody serves any more.
+/// A volume is a FUSE mount whose server is gone.
 pub fn gone(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate>) -> Option<Finding> {
     let number = mount.fuse_connection()?;
     let connection = view.fuse(number)?;
@@ -80,12 +80,12 @@ pub fn gone(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate>) ->
     }
     let proof = if dead { "stat says ENOTCONN" } else { "no process has /dev/fuse open for this connection" };
     let draft = server_gone(view, mount, number, proof, head, gate);
-    // Without the file system's own word a search that found nobody only makes it likely.
+    // Without the file system's own answer a search that found no server only makes it likely.
     let draft = if dead { draft } else { draft.probable(NOT_ASKED) };
     Some(draft.finish())
 }
 
-/// Nothing else explains the mount, and its server was not found, although not everybody could be looked at.
+/// Nothing else explains the mount, and its server was not found, although not every process could be read.
 pub fn not_found(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate>) -> Option<Finding> {
     let number = mount.fuse_connection()?;
     let connection = view.fuse(number)?;
@@ -163,7 +163,7 @@ fn describe_connection(view: &PodView, draft: FindingBuilder, mount: &Mount, num
         Some(Servers::One(server)) => draft
             .blame(describe::pid(server.pid, &server.comm, server.state), server_state(server))
             .evidence(format!("/proc/{}/fdinfo", server.pid), format!("holds /dev/fuse for connection {number}"))
-            // Only a stopped server is told to go on.
+            // Only a stopped server gets a SIGCONT.
             .name_if(Placeholder::ServerPid, server.id().filter(|_| matches!(server.state, 'T' | 't')))
             .name(Placeholder::Server, &server.comm)
             .name_if(Placeholder::Owner, describe::stoppable_owner(&server.owner)),
@@ -191,13 +191,13 @@ fn other_mounts(view: &PodView, mount: &Mount) -> String {
 enum Servers<'a> {
     None,
     One(&'a FuseServer),
-    /// The kernel does not tell, and no other fits.
+    /// The kernel does not show the connection, and no other fits.
     Likely(&'a FuseServer),
     Several(Vec<&'a FuseServer>),
 }
 
-/// The server's processes: forked helpers share the descriptor, so the oldest stands for them
-/// when the kernel tells the connection.
+/// The server's processes: forked helpers share the descriptor, so the oldest stands for them when the kernel shows the
+/// connection.
 fn servers<'a>(connection: &'a FuseConnection, mount: &Mount) -> Servers<'a> {
     match connection.servers.as_slice() {
         [] => Servers::None,
@@ -351,7 +351,7 @@ mod tests {
         assert_eq!(causes(&seen), ["FuseServerGone"]);
     }
 
-    /// Who looks up a name in a directory waits for whoever looks up the same, and that one for the server.
+    /// A lookup of a name in a directory waits for another lookup of the same name, and that one for the server.
     #[test]
     fn a_task_behind_another_ones_lookup_shares_the_server() {
         let mut seen = sample::running();
@@ -422,7 +422,7 @@ mod tests {
         }
     }
 
-    /// Whoever reads the last line of a chain as its root would have named one of them.
+    /// The last line of a chain reads as its root, and would have named one of them.
     #[test]
     fn without_fusectl_one_of_several_servers_is_not_picked() {
         let mut seen = sample::running();
@@ -491,8 +491,8 @@ mod tests {
         assert_eq!(judge(&seen).pods[0].findings[0].confidence, Confidence::Proven);
     }
 
-    /// Seen on a real node: the agent does not ask by itself, one process could not be looked at, and somebody else's
-    /// descriptor on its way was blamed.
+    /// Seen on a real node: the agent does not ask by itself, one process could not be read, and an unrelated descriptor on
+    /// its way was blamed.
     #[test]
     fn a_server_that_is_nowhere_to_be_found_is_named_before_a_stranger() {
         let mut seen = sample::mounted("fuse.s3fs");

@@ -1,5 +1,5 @@
-//! A volume is staged before it is mounted into a pod, and unstaged after: what is staged for nobody keeps its
-//! device attached. While pods come and go, that is nothing to speak of.
+//! A volume is staged before it is mounted into a pod, and unstaged after. One that is staged for no pod keeps its device
+//! attached. While pods come and go, that is normal.
 
 use findings::{CauseRef, Finding, Patience, Placeholder, cause};
 
@@ -22,7 +22,7 @@ pub fn find(seen: &Facts<'_>) -> Result<Vec<Finding>, NotLookedFor> {
             _ => None,
         })
         .collect();
-    // Pods that were not looked into may use it; their mounts tell.
+    // Pods that were not examined may use it; their mounts show that.
     let is_left = |staging: &&StagingMount| {
         let by_data = match &staging.vol_data {
             VolData::Read(data) => used.contains(&(data.driver.as_str(), data.handle.as_str())),
@@ -50,8 +50,8 @@ pub fn find(seen: &Facts<'_>) -> Result<Vec<Finding>, NotLookedFor> {
     Ok(left.into_iter().map(finding).collect())
 }
 
-/// Whether nothing tells that one of these has just been staged for a pod, or is just being unstaged after one: the
-/// kubelet unstages what the last pod has let go, and the directory of that pod is often gone before the driver answers.
+/// Whether nothing shows that one of these has just been staged for a pod, or is just being unstaged after one: the kubelet
+/// unstages a volume after its last pod, and the directory of that pod is often gone before the driver answers.
 fn is_quiet(seen: &Facts<'_>, left: &[&StagingMount], patience: Patience) -> bool {
     let has_passed = |time_ms: u64| patience.has_passed(seen.at_ms.saturating_sub(time_ms));
     // Asked last, as it looks into the directories of all pods.
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(node_causes(&seen), [""; 0], "pods come and go");
     }
 
-    /// Staged a day ago, as far as anything tells, for nobody.
+    /// Staged a day ago, by all that is visible, for no pod.
     fn left() -> Observation {
         let mut seen = sample::node();
         seen.staging.push(StagingMount { staged_ms: Some(NOW - 86_400_000), ..sample::staging_mount() });
@@ -132,7 +132,7 @@ mod tests {
         let mut seen = left();
         seen.staging[0].staged_ms = Some(sample::NOW - 5_000);
         assert!(!is_told(&seen));
-        // It took the driver long, and only the pod that waits tells of it.
+        // It took the driver long, and only the pod that waits shows that.
         let mut seen = left();
         let Seen::Seen(other) = sample::deleted().api else { unreachable!() };
         let pod = ApiPod {

@@ -1,4 +1,4 @@
-//! Somebody holds a mount, so that the kubelet's `umount` says busy.
+//! A process holds a mount, so that the kubelet's `umount` fails with "target is busy".
 
 use findings::{Cause, Finding, Link, Placeholder, cause};
 
@@ -26,7 +26,7 @@ pub fn find(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]) ->
     for (at, holder) in blockers(view, mount).enumerate() {
         let waiting = if at < MAX_WAITING { waiting(view, mount, holder, head) } else { None };
         is_waited_for |= waiting.is_some();
-        // The others may wait for the same; whoever does not is told when the server has answered.
+        // The others may wait for the same; one that does not is reported when the server has answered.
         if at >= MAX_WAITING && is_waited_for {
             break;
         }
@@ -105,7 +105,7 @@ fn blockers<'a>(view: &PodView<'a>, mount: &Mount) -> impl Iterator<Item = &'a H
     holders.filter(move |holder| blocks(holder) && Some(holder.pid) != kubelet && !ends(holder))
 }
 
-/// Tells the processes that end before the volumes of a pod whose deletion is assumed are unmounted.
+/// Identifies the processes that end before the volumes of a pod whose deletion is assumed are unmounted.
 fn ends_first(view: &PodView) -> impl Fn(&Holder) -> bool + use<> {
     let own = (view.why == Why::Assumed).then(|| view.uid().clone());
     move |holder| matches!((&holder.owner, &own), (Owner::Pod { uid, .. }, Some(own)) if uid == own)
@@ -115,7 +115,7 @@ fn blocks(holder: &Holder) -> bool {
     matches!(holder.copy, CopyKind::Original | CopyKind::Propagated)
 }
 
-/// Why the search for holders of a mount proves nobody's absence, if it does not.
+/// Why the search for holders of a mount does not prove that there is no other.
 pub fn not_searched(view: &PodView, mount: &Mount) -> Option<String> {
     let search = view.holders(&mount.mount_point)?;
     let ends = ends_first(view);
@@ -195,7 +195,7 @@ fn busy_state(view: &PodView) -> &'static str {
     if view.why == Why::Assumed { "could not be unmounted: in use" } else { "cannot be unmounted: in use" }
 }
 
-/// In words, the file that tells, and the path it tells.
+/// In words, the file that shows it, and the path in it.
 fn holder_path(holder: &Holder) -> (String, String, &HostPath) {
     let pid = holder.pid;
     match &holder.how {
@@ -341,7 +341,7 @@ mod tests {
         assert!(causes(&seen).contains(&"SubPathBusy"), "{:?}", causes(&seen));
     }
 
-    /// The runtime cannot unmount it, and so never tells that the container has ended.
+    /// The runtime cannot unmount it, and so never reports that the container has ended.
     #[test]
     fn the_root_file_system_of_a_container_that_has_ended_is_held() {
         let mut seen = sample::running();
@@ -354,7 +354,7 @@ mod tests {
         assert_eq!(causes(&seen), ["RootfsBusy"]);
     }
 
-    /// It cannot let go before the server answers, so that ending it helps nobody.
+    /// It cannot let go before the server answers, so that ending it does not help.
     #[test]
     fn a_holder_that_waits_for_the_server_of_the_volume_is_not_to_blame() {
         let mut seen = sample::mounted("fuse.s3fs");
@@ -363,7 +363,7 @@ mod tests {
         seen.holders[0].holders.push(Holder { start_ticks: 1000, comm: "du".into(), state: 'D', ..sample::holder() });
         seen.fuse = vec![fuse_connection(41, 1, vec![fuse_server(4111, 'S')])];
         assert_eq!(causes(&seen), ["FuseServerNotResponding"]);
-        // Of those that nobody looked at the same may hold.
+        // Of those that were not examined the same may hold.
         let mut many = seen.clone();
         for pid in 701..750 {
             if pid < 720 {

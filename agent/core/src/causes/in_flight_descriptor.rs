@@ -1,4 +1,4 @@
-//! A volume that nobody holds, and descriptors that are on their way between processes: one of them may hold it.
+//! A volume without a visible holder, and descriptors that are on their way between processes: one of them may hold it.
 
 use findings::{Evidence, Finding, Link, Placeholder, cause};
 
@@ -11,11 +11,11 @@ use crate::{
     view::PodView,
 };
 
-/// More are not told beside another cause.
+/// More are not shown beside another cause.
 const MAX_EVIDENCE: usize = 3;
 
-/// Who was sent descriptors and has not received them, where it has the mount in sight: a process of another pod
-/// that has not is led here by nothing. Only when nobody else holds the mount.
+/// Processes with sent descriptors that they have not received, where they have the mount in sight: nothing connects a
+/// process of another pod that has not. Only when no other process holds the mount.
 pub fn find(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
     together(view, mount, head, owners(view).filter(|owner| sees(view, owner, mount)).collect())
 }
@@ -31,7 +31,7 @@ fn together(view: &PodView, mount: &Mount, head: &[Link], owners: Vec<&InFlight>
     Finding::together(owners.into_iter().map(|owner| finding(view, mount, owner, count, head)).collect())
 }
 
-/// Tells them beside another cause, which may be an effect of such a descriptor: a driver whose `umount` says busy.
+/// Adds them to another cause, which may be an effect of such a descriptor: a driver whose `umount` says busy.
 pub fn add_evidence(view: &PodView, mut finding: Finding) -> Finding {
     let evidence = owners(view).take(MAX_EVIDENCE).map(|owner| {
         let says = format!("scm_fds: {}; {} was sent files that no source names", owner.count, owner.comm);
@@ -47,8 +47,8 @@ fn owners<'a>(view: &PodView<'a>) -> impl Iterator<Item = &'a InFlight> {
     seen.in_flight.iter()
 }
 
-/// Whether the file system is seen mounted where it lives; of one that is on no device and no server its table tells
-/// nothing. Whoever is in no other pod may have been sent it by anybody.
+/// Whether the file system is seen mounted where it lives; of one that is on no device and no server its table shows
+/// nothing. A process in no other pod may have been sent it by any process.
 fn sees(view: &PodView, owner: &InFlight, mount: &Mount) -> bool {
     if !matches!(&owner.owner, Owner::Pod { uid, .. } if uid != view.uid()) {
         return true;
@@ -67,7 +67,7 @@ fn finding(view: &PodView, mount: &Mount, owner: &InFlight, count: usize, head: 
     let sent = describe::count(owner.count as usize, "descriptor", "descriptors");
     let whose = describe::owner(&owner.owner);
     pod_finding(view, &cause::VOLUME_HELD_IN_FLIGHT, VOLUMES, head)
-        // Which files they are, nobody tells.
+        // Which files they are is not visible.
         .probable("which files the descriptors on their way are")
         .link(describe::mount(mount), "mounted, and no process holds it")
         .blame(

@@ -1,4 +1,4 @@
-//! Whom a person may be told to kill.
+//! Which processes a step may kill.
 
 use findings::{ProcessId, kubernetes_distribution};
 

@@ -60,7 +60,7 @@ fn refusal(refused: &FalseKubelet) -> String {
     findings::clean(&format!("pid {pid} is called {comm}, but {why}: nothing of it was believed or used"), 300)
 }
 
-/// Somebody has stopped it.
+/// It was stopped by a signal.
 pub fn stopped(seen: &Observation) -> Option<Finding> {
     let kubelet = seen.node.kubelet.get().filter(|kubelet| matches!(kubelet.state, 'T' | 't'))?;
     let says = describe::state_name(kubelet.state);

@@ -1,4 +1,4 @@
-//! What the kubelet's own counters tell of its tries to get rid of a volume: what no file shows.
+//! What the kubelet's own counters show of its tries to get rid of a volume: what no file shows.
 //!
 //! They name a driver or a plugin and no pod. So one that grows proves something of a volume only while no other
 //! volume of that driver is to be unmounted on the node.
@@ -16,7 +16,7 @@ use crate::{
 };
 
 const METRICS: &str = "/metrics of the kubelet";
-/// Between two looks that tell whether it still tries: more than its longest pause.
+/// Between two scans that show whether it still tries: more than its longest pause.
 pub const WINDOW_MS: u64 = UNMOUNT_RETRY_MS + 28_000;
 
 /// How the kubelet's tries of one kind ended, by its counters.
@@ -56,7 +56,7 @@ pub fn unpublish<'a>(view: &PodView<'a>, driver: &str) -> Option<Tries<'a>> {
     let is_its_call = |of: &Operation| matches!(of, Operation::Csi { driver: of, method } if of == driver && method.ends_with("/NodeUnpublishVolume"));
     // `UnmapPodDevice` makes the same call.
     let blocks = |dir: &PodDir| {
-        // Which driver a raw block volume is of, its link does not tell.
+        // The link of a raw block volume does not show its driver.
         let is_published = |link: &HostPath| dir.published.iter().any(|one| link.as_path().ends_with(&one.name));
         let linked = dir.devices.iter().filter(|link| is_block_of_csi(link) && !is_published(link));
         linked.count() + dir.published.iter().filter(|one| is_its(one)).count()
@@ -312,7 +312,7 @@ mod tests {
         assert!(says(&seen).ends_with("in the last 3m20s none"), "{}", says(&seen));
         let answered = |seen: &Observation| finding(seen).chain.iter().any(|link| link.state.contains("answered OK"));
         assert!(answered(&seen), "{:?}", finding(&seen).chain);
-        // Which of them was this volume's is not told.
+        // Which of them was this volume's is unknown.
         assert_eq!(finding(&seen).confidence, Confidence::Probable);
         counted(&mut seen, &[("OK", 9), ("Internal", 1)], &[("OK", 9), ("Internal", 1)]);
         assert!(!answered(&seen));
@@ -374,7 +374,7 @@ mod tests {
         seen.pod_dirs.get_mut().unwrap()[1].volumes.get_mut().unwrap()[0].vol_data =
             VolData::Read(CsiVolume { driver: "other.csi".into(), ..Default::default() });
         assert_eq!(finding(&seen).confidence, Confidence::Proven);
-        // Somebody else's has succeeded meanwhile.
+        // Another volume's has succeeded meanwhile.
         counted(&mut seen, &[("Internal", 12)], &[("Internal", 14), ("OK", 1)]);
         assert_eq!((causes(&seen), finding(&seen).confidence), (vec!["CsiUnpublishLeftMount"], Confidence::Probable));
     }

@@ -54,8 +54,8 @@ pub fn find(view: &PodView, container: &Container, processes: &[&Process], head:
     )
 }
 
-/// The container is the guest of a virtual machine or of a kernel of its own: what runs on the node is its monitor, which
-/// nobody kills, and whose signals say nothing of the guest's processes.
+/// The container is the guest of a virtual machine or of a kernel of its own: what runs on the node is its monitor, which is
+/// not to be killed, and whose signals say nothing of the guest's processes.
 pub fn guest(view: &PodView, container: &Container, head: &[Link]) -> Option<Finding> {
     view.seen.is_settled(Question::Shims(container.sandbox.clone()));
     let shim = view.seen.shims.iter().find(|shim| shim.sandbox == container.sandbox)?;
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(causes(&lost("/usr/local/bin/containerd-shim-runsc-v1")), ["SandboxedGuestGone"]);
     }
 
-    /// Its monitor lives, and nobody has killed it: that is how it should be.
+    /// Its monitor lives without a SIGKILL: that is how it should be.
     #[test]
     fn a_guest_that_runs_on() {
         let guest = |program: &str| {

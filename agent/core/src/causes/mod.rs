@@ -50,5 +50,5 @@ pub mod volume;
 
 use findings::CauseRef;
 
-/// Whether this cause is at work cannot be told just now, so what was told of it before still counts.
+/// Whether this cause is at work is unknown just now, so its last report still counts.
 pub struct NotLookedFor(pub CauseRef);

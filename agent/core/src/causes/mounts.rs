@@ -47,7 +47,7 @@ fn nested_mount(view: &PodView, mount: &Mount, head: &[Link], state: &str) -> Fi
     }
 }
 
-/// Whoever looks for it on the host does not see it.
+/// Whether the mount table of the host lacks it.
 fn is_only_in_kubelets(view: &PodView, mount: &Mount) -> bool {
     let is_it = |other: &Mount| other.mount_point == mount.mount_point;
     view.seen.mounts.init.get().is_some_and(|init| !init.mounts.iter().any(is_it))
@@ -99,7 +99,7 @@ pub fn directory_left(view: &PodView, volume: &VolumeDir, target: &HostPath, hea
     Some(kubelet_operations::add_evidence(view, tries.as_ref(), draft).finish())
 }
 
-/// Two mounts on the very same path: whoever unmounts one meets the other.
+/// Two mounts on the very same path: after one `umount` the other is still there.
 pub fn twice(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link]) -> Option<Finding> {
     let mounts = stacked(view, target);
     let [first, .., last] = mounts.as_slice() else { return None };
@@ -361,7 +361,7 @@ mod tests {
         assert!(text.contains("CSI driver exam.csi") && !text.contains("--root-dir"), "{text}");
     }
 
-    /// It was propagated to below the bind, where nobody sees it: `umount` takes both away.
+    /// It was propagated to below the bind, where it is hidden: `umount` takes both away.
     #[test]
     fn a_directory_that_is_bound_over_itself_is_no_second_mount() {
         let mut seen = sample::mounted("tmpfs");
@@ -443,7 +443,7 @@ mod tests {
         assert!(!causes(&seen).contains(&"SubPathTargetMissing"), "{:?}", causes(&seen));
     }
 
-    /// Whoever walks into a directory of the server that is a file system of its own gets it mounted there.
+    /// Walking into a directory of the server that is a file system of its own mounts it there.
     #[test]
     fn what_an_unmount_takes_along_is_no_proof() {
         let mut seen = sample::mounted("nfs4");

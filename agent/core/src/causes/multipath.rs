@@ -22,7 +22,7 @@ pub fn stale(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
         Entity::device(&format!("/dev/mapper/{}", map.name)),
     );
     let draft = pod_finding(view, &cause::MULTIPATH_STALE, VOLUMES, head)
-        // Whether the map queues, and whether anything waits in it, only its table would tell.
+        // Whether the map queues, and whether anything waits in it, only its table would show.
         .probable("whether the map queues I/O: only its table shows it")
         .link(describe::mount(mount), "mounted, and its device has no path to the storage")
         .blame(subject, paths(map))

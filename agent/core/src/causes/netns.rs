@@ -27,7 +27,8 @@ pub fn find(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Option<Finding>
     if let Some((network, copy)) = busy(view, sandbox) {
         return Some(is_busy(view, sandbox, network, copy, head));
     }
-    // A runtime that refuses comes to no plugin (`Remove` of go-cni asks for the `Status` first): the node is told.
+    // A runtime that refuses comes to no plugin (`Remove` of go-cni asks for the `Status` first): the node's cause is
+    // reported.
     let stopped = stopped_without(view, sandbox).filter(|_| !network::refuses(view.seen));
     let (network, why) = stopped.or_else(|| ready_without(view, sandbox))?;
     Some(missing(view, sandbox, network, why, head))

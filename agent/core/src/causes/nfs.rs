@@ -111,7 +111,7 @@ mod tests {
         container_table(&mut seen, vec![mount(9, "0:55", "/a", "nfs4"), mount(10, "0:56", "/b", "nfs4")]);
         let finding = judge(&seen).pods[0].findings[0].clone();
         assert_eq!((finding.cause.id, finding.confidence), ("NfsServerNotResponding", Confidence::Probable));
-        // The descriptor of its call tells.
+        // The descriptor of its call decides.
         seen.mounts.others[0].mounts[1].source = HostPath::from("other:/export");
         seen.processes[0].threads[0].works_on =
             Some(OpenFile { fd: 5, path: HostPath::from("/b/x"), mount_id: Some(10) });

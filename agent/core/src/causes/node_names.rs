@@ -46,7 +46,7 @@ fn kubelet_unit<'a>(node: &'a NodeFacts, distribution: &Distribution) -> Option<
     let usual = |comm| distribution.kubelet_unit(comm);
     match node.kubelet.get() {
         None => usual(None),
-        // An observation of an older version tells neither when it started nor its unit.
+        // An observation of an older version shows neither when it started nor its unit.
         Some(kubelet) if kubelet.start_ticks.is_none() => kubelet.unit.as_deref().or(usual(Some(&kubelet.comm))),
         Some(kubelet) => kubelet.unit.as_deref(),
     }

@@ -24,7 +24,7 @@ pub fn still_running(view: &PodView) -> Option<Finding> {
         .name(Placeholder::Sandbox, &container.sandbox)
         .name(Placeholder::GraceSeconds, container.grace_s.unwrap_or(30))
         .root(view.uid());
-    // Nobody is told to cut the grace period of a database short.
+    // No step cuts the grace period of a database short.
     let is_over = view.overdue_ms().is_some() && view.is_overdue_by(RETRY_WINDOW_MS);
     let draft =
         if is_over { draft.name_if(Placeholder::Pid, init) } else { draft.probable("that its grace period has ended") };
@@ -87,7 +87,7 @@ fn is_in_use(volume: &&VolumeDir) -> bool {
     volume.mounted.get() == Some(&true) || volume.entries.unwrap_or(0) > 0
 }
 
-/// What the kubelet has in mind of an orphan's volumes, as far as that can be told from outside.
+/// What the kubelet still tracks of an orphan's volumes, as far as that is visible from outside.
 enum Memory<'a> {
     /// This volume, because of that.
     Remembers(&'a VolumeDir, &'static str),
@@ -266,7 +266,7 @@ mod tests {
         };
         pod_dir(&mut seen).volumes.get_mut().unwrap().push(beside);
         assert!(moves(&seen), "its driver would have been asked by now");
-        // It was found again at the start, and there is nobody to ask.
+        // It was found again at the start, and no driver is there.
         seen.node.kubelet.get_mut().unwrap().age_ms = 60_000;
         seen.csi = Seen::Seen(Vec::new());
         assert!(!moves(&seen));
@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(answer(&seen), (Stuck, Proven, true, long_ago));
     }
 
-    /// The file may be moved only when nobody will ask for it again.
+    /// The file may be moved only when the kubelet will not ask for it again.
     #[test]
     fn what_the_kubelet_remembers_is_left_to_it() {
         let cause_and_move = |seen: &Observation| {
@@ -330,7 +330,7 @@ mod tests {
         assert_eq!(cause_and_move(&seen), (kept, false, false, false), "it was found again at the start");
         kubelet_ms(&mut seen, 900_000_000);
         assert_eq!(cause_and_move(&seen), (gone, false, false, false), "it may be remembered from before");
-        // Unless its counters tell.
+        // Unless its counters show it.
         let read = |at_ms: u64, count: u64| {
             let of = Operation::Storage { plugin: "kubernetes.io/csi:exam.csi".into(), name: "volume_unmount".into() };
             CounterRead { at_ms, counters: vec![Counter { of, outcome: "fail-unknown".into(), count }] }
@@ -373,7 +373,7 @@ mod tests {
         assert_eq!(sample::verdict(&seen), findings::Verdict::Progressing);
     }
 
-    /// Nobody is told to move a file out of a volume that has data in it, or is mounted.
+    /// No step moves a file out of a volume that has data in it, or is mounted.
     #[test]
     fn a_directory_with_data_in_it_is_left_as_it_is() {
         let answer = |seen: &Observation| {

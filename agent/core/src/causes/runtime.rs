@@ -5,8 +5,8 @@ use findings::{FaultKind, Finding, Placeholder, cause};
 use super::{describe, finding_builder::node_finding};
 use crate::{facts::Facts, observation::Question};
 
-/// The runtime does not answer, or nobody listens on its socket: every pod of the node waits. Any
-/// other failure is only a source that said nothing.
+/// The runtime does not answer, or no process listens on its socket: every pod of the node waits. Any other failure is only
+/// a source without an answer.
 pub fn find(seen: &Facts<'_>) -> Option<Finding> {
     let fault = seen.runtime.fault().filter(|_| seen.node.cri_socket_is_kubelets)?;
     if fault.kind == FaultKind::Refused {

@@ -114,8 +114,8 @@ fn other_processes<'a>(view: &PodView<'a>, pause: Option<&Process>) -> Option<Ve
     (!others.is_empty() || (is_read && unknown(view).next().is_none())).then_some(others)
 }
 
-/// The runtime removes a network namespace only after CNI DEL has succeeded. What the node's network
-/// holds is told once, of the node.
+/// The runtime removes a network namespace only after CNI DEL has succeeded. What the node's network holds is reported once,
+/// of the node.
 fn tear_down(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Option<Finding> {
     let may_be_first = network::may_be_first(view.seen, sandbox);
     let is_left = may_be_first || (network::is_left(sandbox) && !network::holds(view.seen, sandbox));

@@ -34,7 +34,7 @@ pub fn find(
             Some(traced)
         }
         Some(shim) if is_shim(shim) && is_left(view, init) => Some(unreaped(view, init, shim, head, gate)),
-        // A virtual machine's monitor is nobody's child either, but lives in no pid namespace of its own.
+        // A virtual machine's monitor has no parent either, but lives in no pid namespace of its own.
         _ if init.parent == 1 && is_containerd(view) && init.ns_pids.len() > 1 => {
             Some(gone(view, init, sandbox, head, gate))
         }

@@ -38,7 +38,7 @@ pub fn exit_not_finished(
     Some(draft.finish())
 }
 
-/// Whether all of it has been told to end.
+/// Whether all of it has been killed or is exiting.
 fn ends(process: &Process) -> bool {
     process.kill_pending || process.threads.iter().all(|thread| thread.state == 'Z' || process.is_ending(thread))
 }
@@ -52,7 +52,7 @@ fn goes_on(view: &PodView, process: &Process, thread: &Thread) -> Option<&'stati
     }
 }
 
-/// Whether it tells of a container that is most likely only slow.
+/// Whether it reports a container that is most likely only slow.
 pub fn is_slow(finding: &Finding) -> bool {
     finding.cause.id == cause::EXIT_NOT_FINISHED.id
 }
@@ -70,7 +70,7 @@ mod tests {
         let pod = judge(&seen).pods.remove(0);
         assert_eq!(pod.verdict, findings::Verdict::CannotTell);
         assert!(pod.findings[0].chain.last().unwrap().state.ends_with("and it runs"), "{pod:?}");
-        // Nobody has looked at it twice.
+        // It was not seen twice.
         sample::exit_blocked(&mut seen, INIT, 'S', "pipe_read");
         seen.processes[0].threads[0].steady = false;
         assert_eq!(causes(&seen), Vec::<&str>::new());
@@ -80,7 +80,7 @@ mod tests {
         assert!(judge(&seen).pods[0].findings[0].chain.last().unwrap().state.ends_with("between two looks"));
     }
 
-    /// A shell goes through its loop, and nobody has killed the container.
+    /// A shell goes through its loop, and the container has no SIGKILL.
     #[test]
     fn a_child_that_ends_is_nothing() {
         let mut seen = sample::running();

@@ -1,12 +1,12 @@
-//! A zombie that is traced: until its tracer has looked at it or let it go, nobody else can reap it.
+//! A zombie that is traced: only its tracer can reap or release it.
 
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
 use super::{describe, finding_builder::pod_finding, kill};
 use crate::{observation::Process, view::PodView};
 
-/// Who keeps `zombie`, or a thread of it that has ended, from being reaped by its parent. A tracer in the pid namespace
-/// that ends with `ending` is killed with it and lets go by that.
+/// Who keeps `zombie`, or a thread of it that has ended, from being reaped by its parent. A tracer in the pid namespace that
+/// ends with `ending` is killed with it, which releases the zombie.
 pub fn find(
     view: &PodView,
     zombie: &Process,

@@ -9,8 +9,8 @@ use crate::{
     view::{PodView, UNMOUNT_RETRY_MS},
 };
 
-/// The causes behind the tasks among `processes` that should end and wait; tasks that wait for the same thing
-/// give one finding, told by the first of them.
+/// The causes behind the tasks among `processes` that should end and wait; tasks that wait for the same thing give one
+/// finding, which names the first of them.
 pub fn find(view: &PodView, processes: &[&Process], head: &[Link], gate: Option<Gate>) -> Vec<Finding> {
     let blocked = processes.iter().flat_map(|process| process.threads.iter().map(move |thread| (*process, thread)));
     let ending = blocked.filter(|(process, thread)| hangs(view, process, thread));
@@ -22,7 +22,7 @@ pub fn find(view: &PodView, processes: &[&Process], head: &[Link], gate: Option<
         }
         let finding = explain(view, process, thread, head, gate);
         match findings.iter_mut().find(|known| known.root == finding.root) {
-            // The one that proves it tells it.
+            // The one that proves it is reported.
             Some(known) if finding.confidence == Confidence::Proven && known.confidence != finding.confidence => {
                 *known = finding;
             }
@@ -48,7 +48,7 @@ pub fn is_at_pipe(thread: &Thread) -> bool {
     thread.state == 'D' && thread.wchan.get().is_some_and(is_pipe)
 }
 
-/// Said of a stack that alone would tell what a task waits for.
+/// The state of a stack that alone would show what a task waits for.
 fn untold(thread: &Thread) -> &'static str {
     match thread.in_exec {
         true => "gave no answer, as while a process runs another program and closes files",
@@ -67,7 +67,7 @@ pub fn explain(view: &PodView, process: &Process, thread: &Thread, head: &[Link]
     }
     head.push(Link::new(
         describe::task(process, thread),
-        // /proc does not tell since when a task waits.
+        // /proc does not show since when a task waits.
         match thread.in_exec {
             true => {
                 format!(
@@ -111,9 +111,9 @@ pub fn explain(view: &PodView, process: &Process, thread: &Thread, head: &[Link]
     }
 }
 
-/// The init of a container in the middle of running another program, which nobody has killed: runc reads its `stat`
-/// before it kills (`hasInit`, libcontainer/container_linux.go), and waits for the same lock. Told only where the
-/// process sees a FUSE mount with unanswered requests.
+/// The init of a container in the middle of running another program, without a SIGKILL: runc reads its `stat` before it
+/// kills (`hasInit`, libcontainer/container_linux.go), and waits for the same lock. Reported only where the process sees a
+/// FUSE mount with unanswered requests.
 pub fn unkilled(view: &PodView, init: Option<&Process>, head: &[Link], gate: Option<Gate>) -> Option<Finding> {
     let process = init?;
     let thread = silent(view, process)?;
@@ -134,7 +134,7 @@ pub const RUNC_WAITS: &str = "runc asks for its stat before it kills it, and get
 /// The first thread of a process that gives no answer, stays where it is, and is not about to end.
 pub fn silent<'a>(view: &PodView, process: &'a Process) -> Option<&'a Thread> {
     let thread = process.threads.iter().find(|thread| thread.tid == process.pid && thread.in_exec)?;
-    // On a machine that is too busy nobody answers in time.
+    // On a machine that is too busy no process answers in time.
     let others_answer = view.seen.processes.iter().any(|other| other.responsive_id().is_some());
     (others_answer && view.is_steady(process, thread) && !process.is_ending(thread)).then_some(thread)
 }
@@ -143,11 +143,11 @@ pub fn silent<'a>(view: &PodView, process: &'a Process) -> Option<&'a Thread> {
 enum WaitsOn<'a> {
     /// On one of these FUSE mounts; exactly one when it is known which.
     Fuse(Vec<&'a Mount>),
-    /// Its mounts show one of these FUSE mounts with unanswered requests; what it waits for is not told.
+    /// Its mounts show one of these FUSE mounts with unanswered requests; what it waits for is unknown.
     PerhapsFuse(Vec<&'a Mount>),
     /// On one of these NFS mounts.
     Nfs(Vec<&'a Mount>),
-    /// On something else, or it cannot be told.
+    /// On something else, or unknown.
     Unknown,
 }
 
@@ -262,7 +262,7 @@ pub fn unknown(view: &PodView, process: &Process, thread: &Thread, head: &[Link]
         .name(Placeholder::Comm, &thread.comm)
         .root(format!("{function}:{}", process.mount_ns.unwrap_or(0)));
     // A command to a disk may take 30 s, and is tried again (`SD_TIMEOUT` and `SD_MAX_RETRIES`, drivers/scsi/sd.h): two
-    // looks that show the same do not tell that it never ends.
+    // scans that show the same do not prove that it never ends.
     let draft = if view.is_overdue_by(UNMOUNT_RETRY_MS) {
         draft
     } else {
@@ -351,7 +351,7 @@ mod tests {
         seen
     }
 
-    /// As long as nobody else kills it: runc asks it for its `stat` first.
+    /// As long as no other process kills it: runc asks it for its `stat` first.
     #[test]
     fn an_init_that_gives_no_answer_is_not_killed_by_runc_either() {
         for state in ['S', 'D'] {
@@ -397,7 +397,7 @@ mod tests {
         let finding = judge(&seen).pods[0].findings[0].clone();
         let link = finding.chain.iter().find(|link| link.subject.contains("pid 326 sh")).unwrap();
         assert!(link.state.contains("runc asks for its stat before it kills it"), "{link:?}");
-        // What another process of the container does keeps nobody from killing its init.
+        // The state of another process of the container does not keep its init from being killed.
         let mut seen = executing('S');
         let mut other = seen.processes[0].clone();
         (other.pid, other.parent, other.threads[0].tid) = (INIT + 1, INIT, INIT + 1);

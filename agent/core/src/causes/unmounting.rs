@@ -58,7 +58,7 @@ pub fn nfs_server(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gat
     Some(finding)
 }
 
-/// A volume that is no mount point any more, while whoever unmounts it still waits: the kernel takes a mount out of the table
+/// A volume that is no mount point any more, while its `umount` still waits: the kernel takes a mount out of the table
 /// first, and then writes back what its file system holds (`cleanup_mnt`, fs/namespace.c).
 pub fn detached(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<Finding> {
     // What the kubelet deletes itself it mounts in memory at most, and files in the place were written after the unmount.
@@ -122,7 +122,7 @@ mod tests {
             assert!(finding.chain.iter().any(|link| link.subject.contains("pid 801 umount")), "{finding:?}");
             assert_eq!(finding.confidence, Confidence::Probable);
             assert!(!commands(&seen).iter().any(|command| command.contains("rmdir")), "{:?}", commands(&seen));
-            // Whoever unmounts another kind of volume, or has gone on meanwhile.
+            // This process unmounts another kind of volume, or has continued meanwhile.
             let other = if parent == kubelet { 810 } else { kubelet };
             let mut of_other = seen.clone();
             of_other.processes.iter_mut().filter(|one| one.pid == 801).for_each(|one| one.parent = other);

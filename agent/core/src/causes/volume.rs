@@ -102,7 +102,7 @@ pub fn would_be_busy(view: &PodView) -> Vec<Finding> {
     volumes.chain(mounted_sub_paths(view).filter_map(of_sub_path)).collect()
 }
 
-/// The mounts of which nobody's absence is proven, and why.
+/// The mounts whose search does not prove that there is no holder, and why.
 pub fn not_searched(view: &PodView) -> Vec<(String, String)> {
     let all = mounted(view).map(|(_, mount)| mount).chain(mounted_sub_paths(view).map(|(_, mount)| mount));
     all.filter_map(|mount| Some((describe::mount(mount).text, holder::not_searched(view, mount)?))).collect()

@@ -4,7 +4,7 @@ use super::Facts;
 use crate::observation::{Depth, Question, Seen};
 
 impl Question {
-    /// Whether it was asked, or the answer is there: observations of older agents do not tell what was asked.
+    /// Whether it was asked, or the answer is there: observations of older agents do not list what was asked.
     pub(super) fn is_answered(&self, seen: &Facts<'_>) -> bool {
         use Question::*;
         if seen.asked.contains(self) {

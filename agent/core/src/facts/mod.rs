@@ -1,7 +1,7 @@
 //! What the judgement knows, and what it lacks.
 //!
-//! The causes and the gates ask [`Facts`]. What nobody has asked of the node yet becomes a
-//! [`Question`], and the judgement goes on without the answer.
+//! The causes and the gates ask [`Facts`]. What the node was not asked yet becomes a [`Question`], and the judgement goes on
+//! without the answer.
 
 mod answered;
 
@@ -13,7 +13,7 @@ use std::{
 
 use crate::observation::{Observation, Process, Question};
 
-/// What was seen, and what came up that nobody has asked yet.
+/// What was seen, and the questions that came up without an answer.
 pub struct Facts<'a> {
     seen: &'a Observation,
     /// Where each process stands in the observation.

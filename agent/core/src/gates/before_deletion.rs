@@ -1,4 +1,4 @@
-//! One pod that nobody has deleted: who outside of it would hold its volumes if somebody did.
+//! One pod that is not being deleted: who outside of it would hold its volumes if it were.
 //!
 //! Its own processes end with it, so they are blamed for nothing; and what happens at the gates before and behind its
 //! volumes is known only once it ends.
@@ -48,7 +48,7 @@ mod tests {
         Holder { copy, owner, ..sample::holder() }
     }
 
-    /// A pod that runs, with a volume in which somebody stands.
+    /// A pod that runs, with a volume that is a process's working directory.
     fn running(holders: Vec<Holder>) -> Observation {
         let mut seen = sample::mounted("ext4");
         let api = seen.api.get_mut().unwrap();

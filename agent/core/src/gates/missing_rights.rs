@@ -1,4 +1,4 @@
-//! Rights that the agent lacks: each is told once, with the checks it takes away and how to grant it.
+//! Rights that the agent lacks: each is reported once, with the checks it takes away and how to grant it.
 
 use findings::{FaultKind, Unknown};
 
@@ -85,7 +85,7 @@ fn unknown(source: &str, why: &str, hides: &str) -> Unknown {
 }
 
 impl Lacking {
-    /// Whether a failure only says again, of one file, what is told here.
+    /// Whether a failure only repeats, of one file, what is reported here.
     pub fn explains(&self, fault: &Fault) -> bool {
         let is_denied = fault.kind == FaultKind::Denied;
         !self.unknown.is_empty() && fault.source != Source::ApiServer && (is_denied || self.blind)
@@ -173,7 +173,7 @@ mod tests {
         assert!(judge(&seen).unknown[0].why.contains("appArmorProfile"));
     }
 
-    /// Observations that were saved before rights were told.
+    /// Observations that were saved before rights were recorded.
     #[test]
     fn an_older_observation_lacks_nothing() {
         let seen = sample::node();

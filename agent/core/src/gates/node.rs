@@ -1,4 +1,4 @@
-//! States of the node that hold many pods, each told once.
+//! States of the node that hold many pods, each reported once.
 
 use findings::{CauseRef, Confidence, Finding, Gate, GateState, NodeFinding, PodReport, Verdict};
 
@@ -72,7 +72,7 @@ fn hold(finding: Finding, pods: &mut [PodReport], holds: impl Fn(&PodReport) -> 
         if pod.overdue_seconds.is_none_or(|overdue| overdue * 1000 >= RETRY_WINDOW) {
             pod.verdict = Verdict::Stuck;
         }
-        // What only says that the kubelet has not done something yet is told once, of the node.
+        // A mere consequence of what the kubelet has not done yet is reported once, of the node.
         pod.findings.retain(|found| !found.cause.is_outranked_by(&finding.cause));
         held.push(pod.pod.clone());
     }

@@ -205,7 +205,7 @@ fn containers<'a>(view: &'a PodView<'a>) -> GateCheck<'a> {
     })
 }
 
-/// The runtime is silent; /proc and the cgroups still tell of tasks that cannot die.
+/// The runtime is silent; /proc and the cgroups still show tasks that cannot die.
 fn judge_processes<'a>(view: &'a PodView<'a>) -> GateCheck<'a> {
     let (gate, processes) = (Some(Gate::ContainersStopped), view.processes());
     let findings = match cgroup::find_frozen(view, gate) {

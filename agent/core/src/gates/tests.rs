@@ -197,7 +197,7 @@ fn inside_the_grace_period_it_progresses() {
     sample::set_deadline(&mut seen, NOW + 20_000, 30);
     seen.cgroups = Seen::Failed(Fault::new("cgroups", (FaultKind::Failed, "no kubepods cgroup was found")));
     assert_eq!(sample::verdict(&seen), Verdict::Progressing);
-    // With the deadline its time is over.
+    // With the deadline its time has passed.
     sample::set_deadline(&mut seen, NOW, 30);
     assert_eq!(sample::verdict(&seen), Verdict::CannotTell);
 }
@@ -256,7 +256,8 @@ fn a_silent_runtime_holds_the_pod_and_is_told_once() {
     assert_eq!(report.pods[0].verdict, Verdict::Stuck);
 }
 
-/// Seen in the soak: containerd was being started again, and what was frozen was told as a task that hangs in the kernel.
+/// Seen in the soak: containerd was being started again, and what was frozen was reported as a task that hangs in the
+/// kernel.
 #[test]
 fn what_is_frozen_is_told_while_the_runtime_is_silent() {
     let mut seen = sample::running();

@@ -1,4 +1,4 @@
-//! The block devices below a mounted one, as far as sysfs tells.
+//! The block devices below a mounted one, as far as sysfs shows.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ pub struct BlockStack {
 pub struct BlockDevice {
     /// `dm-3`, `sdb`, `loop0`.
     pub name: String,
-    /// What the kernel tells by its kind.
+    /// What the kernel shows, by its kind.
     pub kind: BlockKind,
     /// How many requests it has taken and not finished.
     pub in_flight: Option<u64>,
@@ -56,7 +56,7 @@ pub enum BlockKind {
     },
     /// A disk, a partition or another driver's device.
     Disk {
-        /// `running`, `offline`, `blocked`; `live` for NVMe. None when sysfs does not tell.
+        /// `running`, `offline`, `blocked`; `live` for NVMe. None when sysfs does not show it.
         state: Option<String>,
     },
 }
@@ -101,7 +101,7 @@ impl BlockStack {
         self.devices.first()
     }
 
-    /// Whether a task that waits for a device may wait for this one; none where that was not told.
+    /// Whether a task that waits for a device may wait for this one; none where that is unknown.
     pub fn may_be_waited_for(&self) -> Option<bool> {
         let top = self.top()?;
         if self.suspended().is_some() || self.is_gone() || top.stands_still() {
@@ -131,7 +131,7 @@ impl BlockStack {
     /// Where those stand that a device is built on, none for one that was not looked at: always after it.
     fn legs(&self, at: usize) -> Vec<Option<usize>> {
         if self.devices.iter().all(|device| device.below.is_empty()) {
-            // An older agent does not tell what is built on what.
+            // An older agent does not report what is built on what.
             return if at == 0 { (1..self.devices.len()).map(Some).collect() } else { Vec::new() };
         }
         let find = |name: &String| (at + 1..self.devices.len()).find(|leg| self.devices[*leg].name == *name);

@@ -28,8 +28,8 @@ pub struct CgroupDir {
     ///
     /// [`ApiPod::asks_for_cpu`]: super::ApiPod::asks_for_cpu
     pub cpu_at_minimum: Option<bool>,
-    /// What its tasks have written to files and is not on disk yet (`file_dirty`; `total_dirty` of v1), where this
-    /// hierarchy tells.
+    /// What its tasks have written to files and is not on disk yet (`file_dirty`; `total_dirty` of v1), where this hierarchy
+    /// shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dirty_bytes: Option<u64>,
     /// Itself and everything below it.

@@ -56,7 +56,7 @@ impl Fault {
         Fault { source: source.into(), kind, errno, says }
     }
 
-    /// As a report tells it; `hides` says what it keeps from being known.
+    /// As a report shows it; `hides` says what it keeps from being known.
     pub fn unknown(&self, hides: impl Into<String>) -> Unknown {
         Unknown {
             source: clean(&self.source.to_string(), 200),

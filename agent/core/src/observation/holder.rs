@@ -18,14 +18,13 @@ pub struct HolderSearch {
     pub looked_at: u32,
     /// How many could not be looked at (no right, or gone in between).
     pub unreadable: u32,
-    /// How many of those live in a mount namespace whose table was not read: whoever made it so long may
-    /// hide a holder there.
+    /// How many of those live in a mount namespace whose table was too long to be read: it may hide a holder there.
     #[serde(default)]
     pub behind_unread_tables: u32,
     /// How many mount namespaces live on without a process, by a bind mount: nothing looks into those.
     #[serde(default)]
     pub unsearched_namespaces: u32,
-    /// Sockets that may be bound in it: their names are relative, and to what is not told.
+    /// Sockets that may be bound in it: their names are relative, and to what is unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub relative_sockets: Vec<RelativeSocket>,
     /// Whether mappings were searched too (in the disposable child); `Failed` when the child did
@@ -80,8 +79,8 @@ impl Holder {
     }
 }
 
-/// A process with a unix socket to which descriptors were sent that it has not received. They keep their files open
-/// and stand in no descriptor table; what they are nobody tells.
+/// A process with a unix socket to which descriptors were sent that it has not received. They keep their files open and
+/// stand in no descriptor table; which files is not visible.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InFlight {
     /// Its pid.
@@ -96,7 +95,7 @@ pub struct InFlight {
     pub fd: u32,
     /// How many wait there.
     pub count: u32,
-    /// Inode of its mount namespace, where that could be told.
+    /// Inode of its mount namespace, where that could be read.
     #[serde(default)]
     pub mount_ns: Option<u64>,
     /// Whom it belongs to.
@@ -158,7 +157,7 @@ pub enum CopyKind {
 pub struct FuseConnection {
     /// Its number, the name in `/sys/fs/fuse/connections`: see [`Mount::fuse_connection`](super::Mount).
     pub number: u32,
-    /// Requests nobody has answered yet.
+    /// Requests without an answer yet.
     pub waiting: Seen<u32>,
     /// The processes that hold `/dev/fuse` open for this connection.
     pub servers: Vec<FuseServer>,
@@ -170,7 +169,7 @@ pub struct FuseConnection {
 }
 
 impl FuseConnection {
-    /// Whether somebody waits for its server, or nobody can count who does: fusectl is not mounted everywhere.
+    /// Whether a request to its server is pending, or that cannot be counted: fusectl is not mounted everywhere.
     pub fn may_have_requests(&self) -> bool {
         self.waiting.get().map_or(self.waiting.fault().is_some(), |waiting| *waiting > 0)
     }

@@ -108,7 +108,7 @@ pub struct Observation {
     /// Files that may not be removed; looked for only where the kubelet has not removed a volume's files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protected_files: Vec<ProtectedFiles>,
-    /// Descriptors on their way between processes; looked for only where a volume is held by nobody.
+    /// Descriptors on their way between processes; searched only where no process holds a volume.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub in_flight: Vec<InFlight>,
     /// What processes could go on writing to; looked for only where a forced deletion would leave them a volume.

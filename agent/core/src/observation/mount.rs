@@ -1,4 +1,4 @@
-//! Mounts, as `/proc/<pid>/mountinfo` tells them.
+//! Mounts, as `/proc/<pid>/mountinfo` shows them.
 
 use serde::{Deserialize, Serialize};
 
@@ -46,7 +46,7 @@ pub struct Mount {
     pub mount_point: HostPath,
     /// `ext4`, `fuse.s3fs`.
     pub fs_type: String,
-    /// What the file system is made of, under somebody else's control.
+    /// What the file system is made of; untrusted.
     pub source: HostPath,
     /// Peer group, when it is shared.
     pub shared: Option<u32>,
@@ -64,7 +64,7 @@ pub struct Mount {
     pub layers: Layers,
 }
 
-/// The directories that an overlay is made of, as whoever mounted it called them: a relative one cannot be found.
+/// The directories that an overlay is made of, as the mounting process called them: a relative one cannot be found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layers {
     /// Those it writes to.

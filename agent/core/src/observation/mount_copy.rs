@@ -22,8 +22,8 @@ pub struct MountCopy {
 }
 
 impl MountCopy {
-    /// Whether it is a copy of what is, or was, mounted at `path`: somebody else sees the directory
-    /// `above` at another place, and what lies below it at the same place.
+    /// Whether it is a copy of what is, or was, mounted at `path`: another namespace has the directory `above` at another
+    /// place, and what lies below it at the same place.
     pub fn is_copy_of(&self, path: &HostPath, above: &HostPath) -> bool {
         path.as_path()
             .strip_prefix(above.as_path())

@@ -1,4 +1,4 @@
-//! Multipath maps, as far as sysfs tells.
+//! Multipath maps, as far as sysfs shows.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,8 +22,7 @@ pub struct MultipathMap {
 pub struct MultipathPath {
     /// `sdb`.
     pub device: String,
-    /// `running`, `offline`, `transport-offline`, `blocked`; `live` for NVMe. None when sysfs does
-    /// not tell.
+    /// `running`, `offline`, `transport-offline`, `blocked`; `live` for NVMe. None when sysfs does not show it.
     pub state: Option<String>,
 }
 

@@ -81,7 +81,7 @@ pub struct KubeletFacts {
     /// The systemd service it runs in, from its cgroup.
     #[serde(default)]
     pub unit: Option<String>,
-    /// Its state letter, `T` when somebody stopped it.
+    /// Its state letter, `T` when it was stopped by a signal.
     pub state: char,
     /// Milliseconds since it started.
     pub age_ms: u64,
@@ -132,7 +132,7 @@ pub enum Disbelief {
     ExecutableServed,
     /// It may well be one, but the pods of another one, with this pid, were judged.
     AnotherIsJudged(u32),
-    /// The kernel did not tell enough.
+    /// The kernel did not show enough.
     Untold(Fault),
 }
 

@@ -89,8 +89,8 @@ impl Process {
         self.is_exiting() || self.kill_pending || self.threads.iter().any(|thread| self.is_ending(thread))
     }
 
-    /// Whether somebody has killed it, or it exits by itself, and it is not over: of a zombie nothing can be told, as
-    /// processes end all the time.
+    /// Whether it has been killed, or exits by itself, and has not ended: a zombie shows nothing, as processes end all the
+    /// time.
     pub fn has_been_told_to_end(&self) -> bool {
         let is_ending = |thread: &Thread| thread.state != 'Z' && self.is_ending(thread);
         self.kill_pending || self.is_in_zap() || self.threads.iter().any(is_ending)
@@ -102,7 +102,7 @@ impl Process {
         thread.kill_pending || self.exits(thread)
     }
 
-    /// Whether this thread of it is exiting. An older agent told it of the leader only, as of the process.
+    /// Whether this thread of it is exiting. An older agent reported it of the leader only, as of the process.
     pub fn exits(&self, thread: &Thread) -> bool {
         thread.exiting || (thread.tid == self.pid && self.exiting)
     }
@@ -123,7 +123,7 @@ impl Process {
 
     /// Whether it lives outside of the pid namespace of `init`, if it is the parent or the tracer of one in it or in a
     /// namespace nested there. Such a one lives in the same namespace or in one above (`pidns_install`), so the depth
-    /// tells.
+    /// decides.
     pub fn is_outside_of(&self, init: &Process) -> bool {
         self.ns_pids.len() < init.ns_pids.len()
     }
@@ -135,7 +135,7 @@ impl Process {
 }
 
 impl Thread {
-    /// Whether only a second look tells that it stays as it is: it waits, or has ended and is not reaped yet, or gave no
+    /// Whether only a second scan shows that it stays as it is: it waits, or has ended and is not reaped yet, or gave no
     /// answer.
     pub fn may_pass(&self) -> bool {
         self.waits() || self.state == 'Z' || self.in_exec
@@ -147,8 +147,8 @@ impl Thread {
         self.state == 'D' || (self.state == 'S' && self.wchan.get().is_some_and(|wchan| is_wait_for_server(wchan)))
     }
 
-    /// Whether the kernel does not tell what it waits for: in the middle of running another program it tells nobody, and
-    /// x86 kernels before 5.16 tell it in the stack only, which may not be read.
+    /// Whether the kernel does not show what it waits for: in the middle of running another program it shows nothing, and
+    /// x86 kernels before 5.16 show it in the stack only, which may not be read.
     pub fn is_untold(&self) -> bool {
         self.in_exec || self.wchan.get().is_some_and(String::is_empty) && matches!(self.stack, Seen::Failed(_))
     }
@@ -189,7 +189,7 @@ pub enum Owner {
     Pod {
         /// The pod.
         uid: PodUid,
-        /// The runtime's container id, when the cgroup tells.
+        /// The runtime's container id, when the cgroup shows it.
         container: Option<String>,
     },
     /// A systemd unit.

@@ -36,7 +36,7 @@ pub enum Question {
         /// Which of its threads.
         depth: Depth,
     },
-    /// The processes of this pid namespace, which somebody outside may have put there.
+    /// The processes of this pid namespace, which an outside process may have put there.
     PidNamespace(u64),
     /// Which processes of the node unmount something, by their names, and are in D.
     Unmounts,
@@ -110,7 +110,7 @@ pub enum Cost {
     Read,
     /// Something of every process or every mount namespace of the node.
     Search,
-    /// Thousands of lines of somebody else's, for what no search has explained.
+    /// Thousands of lines about unrelated objects, for what no search has explained.
     Rest,
     /// A moment has to pass first.
     Wait,
@@ -121,7 +121,7 @@ pub enum Cost {
 pub enum Hazard {
     /// Files of the kernel or of a local file system: they answer at once.
     Direct,
-    /// A conversation over a socket: whoever is behind it may never answer, and gets so long.
+    /// A conversation over a socket: the other end may never answer, and gets so long.
     Conversation(Duration),
     /// What could hang in the kernel is done in the disposable child, which gets so long.
     Child(Duration),
@@ -210,7 +210,7 @@ impl Question {
         }
     }
 
-    /// How long the answer may take where somebody else has to give it; `None` for the kernel's own files.
+    /// How long the answer may take where another process has to give it; `None` for the kernel's own files.
     pub fn deadline(&self) -> Option<Duration> {
         match self.hazard() {
             Hazard::Direct => None,

@@ -12,7 +12,7 @@ pub struct RuntimeFacts {
     pub name: String,
     /// Its version.
     pub version: String,
-    /// Which cgroup driver it uses, when it tells.
+    /// Which cgroup driver it uses, when it reports that.
     pub cgroup_driver: Option<CgroupDriver>,
     /// Conditions that do not hold (`NetworkReady`), with their message.
     pub unready: Vec<(String, String)>,
@@ -23,8 +23,8 @@ pub struct RuntimeFacts {
 }
 
 impl RuntimeFacts {
-    /// Whether it is a static pod's uid, which the API server need not know. A manifest may set a `metadata.uid`, which
-    /// the kubelet keeps (`applyDefaults` in its `config/common.go`): then only the sandbox tells.
+    /// Whether it is a static pod's uid, which the API server need not know. A manifest may set a `metadata.uid`, which the
+    /// kubelet keeps (`applyDefaults` in its `config/common.go`): then only the sandbox shows that.
     pub fn is_static(&self, uid: &PodUid) -> bool {
         uid.is_static() || self.sandboxes.iter().any(|sandbox| sandbox.is_static && sandbox.pod.uid == *uid)
     }

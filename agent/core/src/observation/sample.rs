@@ -279,7 +279,7 @@ pub fn holder() -> Holder {
     }
 }
 
-/// A search that has found nobody.
+/// A search without a holder.
 pub fn holder_search(mount_point: &HostPath, dev: Dev) -> HolderSearch {
     HolderSearch {
         mount_point: mount_point.clone(),
@@ -326,7 +326,7 @@ pub fn fuse_server(pid: u32, state: char) -> FuseServer {
     }
 }
 
-/// A volume that is staged for nobody.
+/// A volume that is staged for no pod.
 pub fn staging_mount() -> StagingMount {
     StagingMount {
         path: HostPath::from("/var/lib/kubelet/plugins/kubernetes.io/csi/exam.csi/d2e8/globalmount"),

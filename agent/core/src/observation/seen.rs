@@ -14,7 +14,7 @@ pub enum Seen<T> {
     Missing,
     /// It failed, refused or did not answer in time.
     Failed(Fault),
-    /// Nobody has asked: it is neither there nor not there.
+    /// It was not asked for: it is neither there nor not there.
     NotAsked,
 }
 

@@ -15,13 +15,13 @@ pub struct Shim {
     pub pid: u32,
     /// Clock ticks after boot; with the pid it names the process for good.
     pub start_ticks: u64,
-    /// Its name, cut to 15 bytes: it does not tell one runtime's shim from another's.
+    /// Its name, cut to 15 bytes: it does not distinguish one runtime's shim from another's.
     pub comm: String,
     /// Its state letter.
     pub state: char,
     /// The program it runs: `/usr/bin/containerd-shim-runc-v2`.
     pub program: Seen<HostPath>,
-    /// How many children it has; `Missing` where the kernel does not tell.
+    /// How many children it has; `Missing` where the kernel does not show them.
     pub children: Seen<u32>,
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Fault, HostPath, Seen};
 
-/// One pod's directory, as far as it can tell something.
+/// One pod's directory, as far as it is informative.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PodDir {
     /// Its name is the pod's uid.
@@ -74,7 +74,7 @@ impl VolumeDir {
         self.vol_data == VolData::Missing && self.target == Seen::Missing
     }
 
-    /// Whether it is made for the pod alone: nobody else writes it, and the kubelet deletes it with all that is in it.
+    /// Whether it is made for the pod alone: no other pod writes it, and the kubelet deletes it with all that is in it.
     pub fn is_made_for_the_pod(&self) -> bool {
         matches!(
             self.plugin.trim_start_matches("kubernetes.io/"),

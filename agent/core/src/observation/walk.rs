@@ -36,8 +36,8 @@ pub fn covering<'a>(mounts: &'a [Mount], path: &HostPath) -> Option<&'a Mount> {
 
 /// The mount at exactly this path, which is what `umount` of the path takes away: of several that which the walk ends on.
 ///
-/// The last of the table may be another: where a directory was bound over itself, a volume mounted in there is propagated
-/// to the same place below that bind, where nobody comes to it.
+/// The last of the table may be another: where a directory was bound over itself, a volume mounted in there is propagated to
+/// the same place below that bind, where no path leads to it.
 pub fn mounted_at<'a>(mounts: &'a [Mount], path: &HostPath) -> Option<&'a Mount> {
     let last = mounts.iter().rfind(|mount| mount.mount_point == *path)?;
     let is_only = mounts.iter().filter(|mount| mount.mount_point == *path).count() == 1;

@@ -37,7 +37,7 @@ pub fn counter(line: &[u8]) -> Option<Counter> {
     is_count.then_some(Counter { of, outcome, count: value as u64 })
 }
 
-/// The value of one label. Those that are used hold no quote and no backslash; one that does is nobody's.
+/// The value of one label. Those that are used hold no quote and no backslash; one that does is not the kubelet's.
 fn label(labels: &str, name: &str) -> Option<String> {
     let mut rest = labels;
     loop {

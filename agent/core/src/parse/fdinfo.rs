@@ -10,8 +10,7 @@ pub struct Fdinfo {
     pub flags: Option<u32>,
     /// The mount it was opened through; unique in the system (Linux ≥ 3.15).
     pub mount_id: Option<u32>,
-    /// On a descriptor of `/dev/fuse`: the connection it serves. Seen on Linux 6.18; older
-    /// kernels do not tell.
+    /// On a descriptor of `/dev/fuse`: the connection it serves. Seen on Linux 6.18; older kernels do not show it.
     pub fuse_connection: Option<u32>,
     /// On a unix socket: how many descriptors were sent to it and not yet received (Linux ≥ 5.12).
     pub scm_fds: Option<u32>,
@@ -35,7 +34,7 @@ pub fn fdinfo(bytes: &[u8]) -> Fdinfo {
 }
 
 /// The files that are registered with an io_uring, by their paths: those whose descriptors may be closed. Kernels before
-/// Linux 6.12 tell their names only, which say nothing of where they are (`io_uring_show_fdinfo`).
+/// Linux 6.12 show their names only, which say nothing of where they are (`io_uring_show_fdinfo`).
 pub fn registered_files(bytes: &[u8]) -> Vec<HostPath> {
     let mut lines = bytes.split(|b| *b == b'\n').skip_while(|line| !line.starts_with(b"UserFiles:")).skip(1);
     let path = |line: &[u8]| -> Option<Option<HostPath>> {

@@ -1,7 +1,7 @@
 //! The questions that the judgement asks next.
 //!
-//! [`plan`] gathers those of one round; whoever can read the node answers them, until none comes up. So what
-//! is read and what is judged cannot drift apart.
+//! [`plan`] gathers those of one round, the host answers them, until none comes up. So what is read and what is judged
+//! cannot drift apart.
 
 #[cfg(test)]
 pub(crate) mod tests;

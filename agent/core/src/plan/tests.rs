@@ -1,4 +1,4 @@
-//! A host that knows one whole observation and tells of it only what it is asked.
+//! A host that knows one whole observation and reveals of it only what it is asked.
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
@@ -9,7 +9,7 @@ use crate::{
     view::candidates,
 };
 
-/// What the lists alone tell of a node.
+/// What the lists alone show of a node.
 fn lists(whole: &Observation) -> Observation {
     let mut seen = whole.clone();
     seen.node.runtime_process = Seen::NotAsked;
@@ -200,8 +200,8 @@ fn complete(seen: &mut Observation, whole: &Observation) -> usize {
     panic!("{:?} is still lacking", plan(seen));
 }
 
-/// Whoever starts from the lists and asks ends with the same report; whoever knows all asks for nothing
-/// that would change a thing.
+/// Starting from the lists and asking gives the same report as the whole observation; with all of that known, no question
+/// would change a thing.
 pub(crate) fn check(whole: &Observation) {
     let mut seen = lists(whole);
     let rounds = complete(&mut seen, whole);
@@ -255,7 +255,7 @@ fn what_was_asked_and_gave_nothing_is_not_asked_again() {
     assert!(!seen.asked.is_empty());
 }
 
-/// While a container runs nobody holds its volumes but itself.
+/// While a container runs its volumes have no other holder.
 #[test]
 fn the_dear_searches_are_for_what_is_to_be_unmounted_now() {
     let mut whole = sample::mounted("fuse.s3fs");

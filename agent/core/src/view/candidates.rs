@@ -24,8 +24,8 @@ pub struct Candidate {
 pub enum Why {
     /// The API server has a deletion request.
     DeletionRequested(Deletion),
-    /// Its containers ended then, nobody has deleted it, and it still has a volume mounted here: whoever waits for
-    /// that volume waits for it.
+    /// Its containers ended then, it is not being deleted, and it still has a volume mounted here: a pod that waits for that
+    /// volume waits for it.
     Completed {
         /// When the last container ended.
         finished_ms: u64,
@@ -33,7 +33,7 @@ pub enum Why {
     /// The API server does not know it any more, and it still has something here: it was deleted
     /// by force, or the kubelet could not clean up after it.
     NotInApi,
-    /// It should not be gone. Somebody wants to know what would hold it if it were deleted now.
+    /// It should not be gone. The question is what would hold it if it were deleted now.
     Assumed,
     /// The API server was not asked. A process of it has a SIGKILL pending, or hangs on its way out.
     BeingKilled,

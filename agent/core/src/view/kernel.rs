@@ -2,9 +2,9 @@
 
 use crate::observation::{Observation, Seen};
 
-/// Whether a mere copy of a mount in another mount namespace keeps its directory or file from being
-/// removed. Since 3.18 the kernel detaches such copies; RHEL and CentOS 7 can be told to
-/// (`fs.may_detach_mounts`). A kernel of unknown version is taken for one of today.
+/// Whether a mere copy of a mount in another mount namespace keeps its directory or file from being removed. Since 3.18 the
+/// kernel detaches such copies; RHEL and CentOS 7 can be configured to (`fs.may_detach_mounts`). A kernel of unknown version
+/// is taken for one of today.
 pub fn copies_block(seen: &Observation) -> bool {
     let is_old = version(&seen.node.kernel).is_some_and(|version| version < (3, 18));
     is_old && matches!(seen.node.may_detach_mounts, Seen::Missing | Seen::Seen(false))

@@ -68,7 +68,7 @@ impl<'a> PodView<'a> {
         view
     }
 
-    /// Without these it cannot be told which gate is the first that is not met.
+    /// Without these the first open gate is unknown.
     fn ask_for_all_gates(&self) {
         // Of a container that has ended everything stands in the list.
         let living = self.containers.iter().filter(|container| container.state != ContainerState::Exited);
@@ -100,10 +100,10 @@ impl<'a> PodView<'a> {
         self.api.is_some() && self.seen.api.get().is_some_and(|api| api.stale.is_some())
     }
 
-    /// Whether its phase in the API is terminal, where that tells how far the kubelet has come: since 1.27 it reports
-    /// such a phase only when no container may run any more and no device is held (`mergePodStatus`). From then on it is
-    /// never Running. But while a container of it never ran it is Pending, and stays so until its cgroup is removed
-    /// (`getPhase`, `TerminatePod`): that tells nothing.
+    /// Whether its phase in the API is terminal, where that shows how far the kubelet has come: since 1.27 it reports such a
+    /// phase only when no container may run any more and no device is held (`mergePodStatus`). From then on it is never
+    /// Running. But while a container of it never ran it is Pending, and stays so until its cgroup is removed (`getPhase`,
+    /// `TerminatePod`): that shows nothing.
     pub fn is_reported_ended(&self) -> Option<bool> {
         let pod = self.api.filter(|pod| !pod.mirror && !self.is_stale() && !self.kubelet.tests_together())?;
         match pod.phase.as_str() {
@@ -143,7 +143,7 @@ impl<'a> PodView<'a> {
         &self.pod.uid
     }
 
-    /// Milliseconds since its deadline; negative before it, `None` when nobody told it.
+    /// Milliseconds since its deadline; negative before it, `None` when it is unknown.
     pub fn overdue_ms(&self) -> Option<i64> {
         let since =
             |ms: u64| i64::try_from(self.seen.at_ms).unwrap_or(i64::MAX) - i64::try_from(ms).unwrap_or(i64::MAX);
@@ -169,9 +169,9 @@ impl<'a> PodView<'a> {
         self.containers.iter().filter_map(|container| container.grace_s).max().unwrap_or(30)
     }
 
-    /// Whether its deadline passed at least `ms` milliseconds ago. Where nobody told the deadline,
-    /// the pod has shown by itself that it is late, unless its directory has just changed: the
-    /// kubelet removes what is left of a pod within seconds after its object is gone.
+    /// Whether its deadline passed at least `ms` milliseconds ago. Where the deadline is unknown, the pod has shown by
+    /// itself that it is late, unless its directory has just changed: the kubelet removes what is left of a pod within
+    /// seconds after its object is gone.
     pub fn is_overdue_by(&self, ms: u64) -> bool {
         let age = |dir: &PodDir| self.seen.at_ms.saturating_sub(dir.changed_ms);
         let runs = self.containers.iter().any(|container| container.state == ContainerState::Running);
@@ -247,9 +247,9 @@ impl<'a> PodView<'a> {
         (!self.is_stranger(process, sandbox.created_ms + RUN_SANDBOX_MS)).then_some(process)
     }
 
-    /// Whether a process has its pid by chance, because the one that began until then is gone: the runtime tells the pid
-    /// of that until it has handled its exit. What is in the pod's cgroup is the pod's, whatever the clock says, which
-    /// may have been set since.
+    /// Whether a process has its pid by chance, because the one that began until then is gone: the runtime reports the pid
+    /// of that until it has handled its exit. What is in the pod's cgroup is the pod's, whatever the clock says, which may
+    /// have been set since.
     fn is_stranger(&self, process: &Process, since_ms: u64) -> bool {
         let may_be_its = match &process.owner {
             Owner::Pod { uid, .. } => uid == self.uid(),
@@ -272,7 +272,7 @@ impl<'a> PodView<'a> {
         self.seen.process(pid)
     }
 
-    /// Of nobody's child, and of what the runtime has no pid of, there is nothing to read.
+    /// There is nothing to read of a process without a parent, and of what the runtime has no pid of.
     fn is_read(&self, pid: u32, depth: Depth) -> bool {
         let least = if depth == Depth::Blocked { 1 } else { 0 };
         pid <= least || self.seen.is_settled(Question::Process { pid, depth })
@@ -350,7 +350,7 @@ impl<'a> PodView<'a> {
         self.seen.fuse.iter().find(|connection| connection.number == number)
     }
 
-    /// Whether a search can find every holder there is: with fewer rights nobody's absence is proven.
+    /// Whether a search can find every holder there is: with fewer rights it does not prove that there is none.
     pub fn sees_every_holder(&self) -> bool {
         self.seen.rights.get().is_none_or(Rights::sees_every_holder)
     }

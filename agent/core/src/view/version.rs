@@ -18,14 +18,14 @@ impl KubeletMinor {
     }
 
     /// Up to 1.26 `PodResourcesAreReclaimed` tests everything together before the object goes; since 1.27 the pod worker
-    /// tells of each gate that it has passed (kubernetes#115331). What happens at the gates has one order in both.
+    /// reports each gate that it has passed (kubernetes#115331). What happens at the gates has one order in both.
     pub fn tests_together(self) -> bool {
         self.0 <= 26
     }
 }
 
-/// The kubelet's version, which only the API server tells. The kubelet's program would print it, and
-/// no program of the node is ever run.
+/// The kubelet's version, which only the API server reports. The kubelet's program would print it, and no program of the
+/// node is ever run.
 pub fn reported_minor(seen: &Observation) -> Option<KubeletMinor> {
     KubeletMinor::parse(seen.api.get()?.kubelet_version.as_deref()?)
 }
