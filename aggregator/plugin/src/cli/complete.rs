@@ -80,7 +80,7 @@ pub async fn main(words: &[String]) -> ExitCode {
             print(&names.map(|name| (name, String::new())).collect(), word)
         }
     };
-    // Whoever asked may have gone.
+    // The reader may have closed the pipe.
     let _ = std::io::stdout().write_all(lines.as_bytes());
     ExitCode::SUCCESS
 }

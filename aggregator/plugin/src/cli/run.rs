@@ -132,7 +132,7 @@ fn narrow(state: &State, subject: &mut Subject, own: &str) -> bool {
     is_refused
 }
 
-/// Only who asked may read it: it tells names and messages that others may not see.
+/// Readable by its owner only: it holds names and messages that others have no permission to see.
 fn save(state: &State, file: &Path) -> Result<()> {
     let text = serde_json::to_vec_pretty(state).context("writing the state as JSON")?;
     let write = || {

@@ -51,7 +51,7 @@ enum Observed<T> {
     NotSeen(String),
 }
 
-/// The pods of one image. A digest tells no version, so the image is told as it is named.
+/// The pods of one image. A digest shows no version, so the image is shown as it is named.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Installed {
     component: String,

@@ -19,8 +19,8 @@ use client::{Bounds, Client, changed, followed, versions};
 
 /// Between two looks where nothing can be followed.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
-/// Between two looks at most, for time tells too (what goes on may be stuck by now); and at least, however much
-/// changes. One object is few requests.
+/// The longest pause between two scans, since progress may have turned into a stall; and the shortest, however much changes.
+/// One object is few requests.
 const OF_ONE: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(1));
 const OF_MANY: (Duration, Duration) = (Duration::from_secs(60), POLL_INTERVAL);
 
@@ -130,7 +130,7 @@ pub async fn wait(client: &Client, subject: &Subject, flags: &Flags, most: Durat
             },
         };
         if report.refused.is_some() {
-            // Of a type that nobody knows nothing is gone.
+            // An unknown type does not prove that the object is gone.
             if last.is_none() && !is_gone(&report) {
                 return respond(&report, flags.answer);
             }
@@ -162,7 +162,7 @@ fn timed_out(report: &ClusterReport, word: &str, name: &str, flags: &Flags) -> R
     };
     eprintln!("error: timed out waiting for {word}/{name} to be deleted; {answer}:");
     let code = respond(report, flags.answer)?;
-    // It is still there, so whoever waits must not go on.
+    // It is still there, so a script that waits must not go on.
     Ok(match report.verdict {
         Verdict::Clear => ExitCode::FAILURE,
         Verdict::Progressing => ExitCode::from(2),

@@ -165,7 +165,7 @@ fn part(page: &mut Page, head: &str, text: &str) {
 /// What proves it: the words of the root itself, which quote the server where it says anything.
 fn proof(root: &Root) -> String {
     let said = match root.finding.chain.as_slice() {
-        // `does not exist` tells little by itself.
+        // `does not exist` means little by itself.
         [.., above, last] if last.state.chars().count() < MIN_STATE_CHARS => {
             format!("{}; {} {}", above.state, last.subject, last.state)
         }

@@ -312,8 +312,8 @@ fn scope_and_match_policy_exclude() {
     assert!(finalize("Namespaced").is_empty());
 }
 
-/// Names of webhooks are unique within one configuration only: those of kubebuilder (`vpod.kb.io`) and of Istio's
-/// revisions repeat from one to the other. The address in an error tells which was called.
+/// Names of webhooks are unique within one configuration only: those of kubebuilder (`vpod.kb.io`) and of Istio's revisions
+/// repeat from one to the other. The address in an error shows which was called.
 #[test]
 fn of_two_webhooks_of_one_name_the_one_that_was_called_is_told() {
     let second = |world: World, service: &str| {
@@ -334,7 +334,7 @@ fn of_two_webhooks_of_one_name_the_one_that_was_called_is_told() {
         ))
     };
     let both = || second(healthy().webhook("DELETE", "", "configmaps"), "second");
-    // Neither Service exists; that of the one that was called is told.
+    // Neither Service exists; the report names that of the called one.
     let looked = look(both().going("stuck", called("second", "service \"second\" not found")), everything());
     assert_eq!(looked.causes(), ["WebhookUnavailable"], "{:#?}", looked.report);
     looked.assert_chain(

@@ -29,7 +29,7 @@ fn joined(says: AgentEventFixture) -> Looked {
     look(dstate().policy(86_400).told(says), everything())
 }
 
-/// Whoever may write Events can have said it.
+/// Every account with the right to write Events can have written it.
 fn told_by_anybody(says: AgentEventFixture) -> Looked {
     look(dstate().told_by_anybody(says), everything())
 }
@@ -150,7 +150,7 @@ fn what_holds_one_pod_alone_is_one_root() {
     // Whichever process it is, the id stays.
     let alone = look(dstate().told(other), everything());
     assert_eq!(alone.report.roots[0].id, root.id);
-    // Two of one cause are told apart.
+    // The report distinguishes two of one cause.
     let mut second = AgentEventFixture::fuse(&[POD]).named("node-a.3");
     let last = second.carried.finding.chain.last_mut().unwrap();
     last.subject = "pid 4242 s3fs".to_owned();
@@ -566,7 +566,7 @@ fn no_foreign_command_is_told() {
     let values = json!({"vol_data": format!("{own}/vol_data.json"), "json": "{}"});
     let told = joined(AgentEventFixture::forged(&[POD], "VolDataMissing", values)).commands();
     assert_eq!(told, [ASK.to_owned(), format!("printf '%s' '{{}}' > '{own}/vol_data.json'")]);
-    // A mount is told where it is; nothing is written through another process's root.
+    // A mount is reported where it is; nothing is written through another process's root.
     let told = |cause: &str, mut values: Value| {
         values["mount_namespace_pid"] = "77".into();
         joined(AgentEventFixture::forged(&[POD], cause, values)).commands()

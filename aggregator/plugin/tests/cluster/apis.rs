@@ -77,7 +77,7 @@ fn a_missing_route_is_never_proven() {
     assert!(looked.chain(0).last().unwrap().contains("10.1.0.0/24"), "{:?}", looked.chain(0));
 }
 
-/// Whether the way is cut or the pod is too slow, a time-out does not tell; that a connection was refused does.
+/// A time-out does not show whether the way is cut or the pod is too slow; a refused connection does.
 #[test]
 fn a_time_out_never_proves_that_the_way_is_cut() {
     let get = "failing or missing response from https://10.1.0.7:443/apis/gone.example.com/v1: Get \
@@ -202,7 +202,7 @@ fn a_silent_controller_manager_is_the_cause_and_not_the_namespace() {
     let looked = look(world, everything());
     assert_eq!(looked.causes(), ["ControllerManagerSilent"], "{:#?}", looked.report);
     assert!(looked.chain(0).last().unwrap().contains("10m"), "{:?}", looked.chain(0));
-    // Nothing is swept to find that out; one list tells whether the nodes are silent as well.
+    // No sweep is needed for that; one list shows whether the nodes are silent as well.
     assert!(looked.requests.len() < 17, "{:#?}", looked.requests);
 }
 

@@ -105,7 +105,7 @@ fn what_would_hold_a_namespace_is_what_holds_one() {
     }
 }
 
-/// Its load balancer controller and its Karpenter run where nobody sees them.
+/// Its load balancer controller and its Karpenter run outside the cluster.
 #[test]
 fn what_eks_auto_mode_takes_off_holds_nothing() {
     let world = || {
@@ -409,7 +409,7 @@ fn a_release_that_takes_its_operator_with_it_would_not_go() {
     let elsewhere = released(shop()).change("/apis/apps/v1/deployments", "op", |one| of_release(one, "ops", "shop"));
     let looked = before(elsewhere, "helm", "web");
     assert_eq!((looked.causes(), looked.report.verdict), (vec![], Verdict::Clear), "{:#?}", looked.report);
-    // Helm goes by the kind alone: an Ingress is deleted before Deployments, and nothing is waited for.
+    // Helm decides by the kind alone: an Ingress is deleted before Deployments, and nothing is waited for.
     let mut ingress = json!({
         "apiVersion": "example.com/v1", "kind": "Ingress",
         "metadata": {"name": "front", "namespace": "shop", "uid": "f", "finalizers": ["example.com/cleanup"]}

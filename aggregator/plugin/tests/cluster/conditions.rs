@@ -1,4 +1,4 @@
-//! What the conditions of a namespace tell where the objects cannot, and where they are older than the truth.
+//! What the conditions of a namespace show where the objects cannot, and where they are older than the truth.
 
 use findings::{Confidence, Verdict};
 use serde_json::{Value, json};
@@ -113,7 +113,7 @@ fn an_api_that_answers_again_is_not_what_holds() {
     assert_eq!(looked.report.verdict, Verdict::Progressing);
     let last = looked.chain(0).pop().unwrap();
     assert!(last.contains("metrics.k8s.io/v1, which answers again for 30s"), "{last}");
-    // An hour later somebody should have come.
+    // After an hour the controller should have come.
     let looked = look(recovered(3600), everything());
     assert_eq!(looked.causes(), ["NamespaceConditionOutdated"], "{:#?}", looked.report);
     let root = &looked.report.roots[0];

@@ -257,7 +257,7 @@ fn a_proxy_is_asked_for_the_server_unless_it_is_this_machine() {
         through(&kubeconfig("https://10.255.0.1:6443", json!({})), &[(name, &proxy), ("NO_PROXY", "127.0.0.1,.svc")]);
         assert!(heard.join().unwrap().starts_with(b"CONNECT 10.255.0.1:6443 "), "{name}");
     }
-    // This machine is never reached through a proxy, nor is what NO_PROXY names: nobody listens at these.
+    // This machine is never reached through a proxy, nor is what NO_PROXY names: these proxies do not exist.
     let cluster = Cluster::start();
     let nobody = "http://127.0.0.1:9";
     for environment in [
@@ -278,7 +278,7 @@ pub fn kubectl() -> PathBuf {
     found.expect("no kubectl: run tests/kubectl.sh")
 }
 
-/// What tells the server who asks, and where.
+/// What identifies the client to the server, and the place.
 fn told(
     program: &Path,
     last: &[&str],

@@ -7,7 +7,7 @@ use crate::support::*;
 
 const LEASES: &str = "/apis/coordination.k8s.io/v1/leases";
 
-/// Somebody switched leader election off long ago, and the Lease of that time was left.
+/// Leader election was switched off long ago, and the Lease of that time was left.
 fn left_behind(days: i64) -> World {
     let world = healthy();
     let then = world.ago(days * 86_400);

@@ -251,8 +251,8 @@ fn a_dependent_that_does_not_block_hides_no_other() {
     assert!(looked.chain(0)[1].starts_with("Widget shop/w: "), "{:?}", looked.chain(0));
 }
 
-/// Of an object that somebody else owns too the collector takes the owner off its list, which is no deletion
-/// (kubernetes: pkg/controller/garbagecollector/garbagecollector.go, `attemptToDeleteItem`).
+/// From an object with another owner the collector only removes the owner from its list, which is no deletion (kubernetes:
+/// pkg/controller/garbagecollector/garbagecollector.go, `attemptToDeleteItem`).
 #[test]
 fn a_dependent_with_another_owner_is_released_and_not_deleted() {
     let shared = |version: &str, kind: &str| {

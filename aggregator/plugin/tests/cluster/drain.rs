@@ -124,7 +124,7 @@ fn a_budget_that_allows_none_says_why() {
     let starts = |pod: &mut Value| pod["status"]["phase"] = "Pending".into();
     let both = cordoned(shop()).with(budget("web", 0, 0, 2, 3)).with(budget("all", 0, 0, 2, 3));
     assert_eq!(asked(both.with(pod("web-0", "False", starts))).causes(), ["DrainNotIssued"]);
-    // What may not be seen is not told as its lack.
+    // A budget without permission to see it is not reported as absent.
     let hidden = world(budget("web", 0, 1, 2, 3)).refuse("/apis/policy/v1", 403, "poddisruptionbudgets is forbidden");
     assert_eq!(asked(hidden).report.verdict, Verdict::CannotTell);
 }
@@ -319,11 +319,11 @@ fn what_a_drain_passes_over_is_no_reason() {
         .with(pod("etcd", "True", |pod| pod["metadata"]["ownerReferences"] = of("Node")))
         .with(pod("done", "False", |pod| pod["status"]["phase"] = "Succeeded".into()));
     assert!(asked(world).causes().is_empty());
-    // A node that nobody empties holds nothing.
+    // A node that is not being drained holds nothing.
     assert!(asked(shop().with(pod("web-0", "True", |_| {}))).causes().is_empty());
 }
 
-/// Whoever cordons sets the field, and the node controller the taint: either may be seen first.
+/// `kubectl cordon` sets the field, and the node controller the taint: either may be seen first.
 #[test]
 fn a_cordoned_node_is_known_by_its_field_or_its_taint() {
     let world = || shop().with(pod("web-0", "True", |_| {}));
@@ -445,7 +445,8 @@ fn a_machine_of_another_cluster_is_not_the_node_of_the_same_name() {
     assert!(!is_here(&machine("", json!({"name": "node-a", "uid": ""}), json!({"providerID": ""}))));
 }
 
-/// Cluster API asks for a pod whatever it has in an emptyDir; who is down is nearer than that nobody has asked.
+/// Cluster API evicts a pod whatever it has in an emptyDir; a controller that is down is a nearer cause than a missing
+/// eviction request.
 #[test]
 fn a_machine_does_not_stop_at_an_empty_dir() {
     let causes = |change: fn(&mut Value), ready: i64| {

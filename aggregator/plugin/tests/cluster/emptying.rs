@@ -1,4 +1,4 @@
-//! Namespaces that become empty, slowly: two counts tell.
+//! Namespaces that become empty, slowly: two counts show it.
 
 use aggregator_core::state::{Answer, Answered, Counts, Facts, Question, Resource, Subject};
 use findings::Verdict;

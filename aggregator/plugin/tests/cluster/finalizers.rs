@@ -87,14 +87,14 @@ fn an_object_whose_update_is_refused() {
     let finding = &looked.report.roots[0].finding;
     assert_eq!(finding.confidence, Confidence::Probable);
     assert!(finding.evidence.iter().any(|one| one.says.contains("spec.size: Required value")), "{finding:#?}");
-    // Of an object of another name it tells nothing, nor of a child that is called as its parent.
+    // It means nothing for an object of another name, nor for a child that is called as its parent.
     for other in
         ["Widget.example.com \"other\"", "StatefulSet.apps \"w\"", "SubWidget.example.com \"w\"", "Widget \"w\""]
     {
         let looked = look(served().with(warning("Widget", "w", other)), everything());
         assert_eq!(looked.causes(), ["FinalizerControllerFailing"], "{other}");
     }
-    // A built-in kind, of which nobody known takes the finalizer off.
+    // A built-in kind, whose finalizer no known program removes.
     let config = healthy().with(json!({"kind": "Namespace", "metadata": {"name": "team"}}));
     let config = config.held("v1", "ConfigMap", "team", "c", &["example.com/hold"]);
     let config = config.with(warning("ConfigMap", "c", "ConfigMap \"c\""));
@@ -469,7 +469,7 @@ fn a_finalizer_that_stands_twice_in_the_list() {
     let finding = &looked.report.roots[0].finding;
     assert_eq!(finding.confidence, Confidence::Probable);
     assert!(finding.evidence.iter().any(|one| one.says.contains("cleanup 2 times")), "{finding:#?}");
-    // Nobody is there to take off even one.
+    // No controller is there to remove even one.
     assert_eq!(look(twice(0), everything()).causes(), ["FinalizerControllerNotReady"]);
 }
 
@@ -502,7 +502,7 @@ fn a_finalizer_that_a_webhook_puts_back() {
     assert_eq!(finding.confidence, Confidence::Probable);
     let says = |words: &str| finding.evidence.iter().any(|one| one.says.contains(words));
     assert!(says("written by op at") && says("kyverno-resource-mutating-webhook-cfg"), "{finding:#?}");
-    // Written before the deletion, or by nobody who could change it: its controller does not finish.
+    // Written before the deletion, or by a webhook that cannot change it: its controller does not finish.
     for other in [world(900, "MutatingWebhookConfiguration"), world(30, "ValidatingWebhookConfiguration")] {
         assert_eq!(look(other, everything()).causes(), ["FinalizerControllerFailing"]);
     }

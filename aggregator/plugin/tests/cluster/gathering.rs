@@ -1,4 +1,4 @@
-//! How the cluster is asked: little, bounded, and every failure told.
+//! How the cluster is queried: little, bounded, and every failure reported.
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -1,5 +1,4 @@
-//! Whatever an API answers, no form of the answer holds a character that a reader does not see, and no
-//! line of it is somebody else's.
+//! Whatever an API answers, no form of the answer holds an invisible character, and no text of it can forge a line.
 
 use std::collections::BTreeMap;
 

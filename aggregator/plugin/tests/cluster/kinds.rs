@@ -218,7 +218,7 @@ fn a_word_that_two_groups_share_means_the_object_that_exists() {
     assert_eq!(looked.victims(0), ["Cluster db/pg"]);
     let none = look(world(), object("cluster", "db", "nope")).report.refused.unwrap();
     assert!(none.contains("clusters.cluster.x-k8s.io, clusters.postgresql.cnpg.io"), "{none}");
-    // Both exist: both are told, and how to name one.
+    // Both exist: both are shown, and how to name one.
     let both = world().with(json!({
         "apiVersion": "cluster.x-k8s.io/v1", "kind": "Cluster", "metadata": {"name": "pg", "namespace": "db", "uid": "other"}
     }));

@@ -47,7 +47,7 @@ fn a_webhook_that_its_controller_runs_into_is_the_root() {
     assert!(looked.commands().iter().any(|it| it == "kubectl delete validatingwebhookconfiguration/guard"));
 }
 
-/// The words are those of whoever may write the status.
+/// The words are untrusted: every writer of the status can choose them.
 #[test]
 fn what_is_only_said_and_not_seen_to_be_broken_is_no_root() {
     let not_found = format!("{CALL}service \"guard\" not found");

@@ -43,7 +43,7 @@ fn answered(question: Question, written: Vec<Vec<u8>>, bounds: Bounds) -> (Answe
             stream.write_all(accepts.as_bytes()).await.unwrap();
             let mut socket = WebSocketStream::from_raw_socket(stream, Role::Server, None).await;
             for message in written {
-                // Whoever has read enough goes.
+                // A client that has read enough closes the connection.
                 let _ = socket.send(Message::binary(message)).await;
             }
             let _ = socket.close(None).await;
@@ -159,7 +159,7 @@ fn without_the_right_it_is_what_was_said_before() {
     let says = format!("{:?}", looked.report.notes);
     assert!(says.contains("was not asked now") && says.contains("create pods/exec in why-terminating"), "{says}");
     assert!(!looked.commands().iter().any(|command| command.contains("exec")), "nobody is told to take it");
-    // Nobody asks who has not been told to.
+    // Without the flag no agent is queried.
     let quiet = look(stuck().told(AgentEventFixture::fuse(&[POD])), object("pod", "exam-dstate", "p"));
     assert!(!quiet.requests.iter().any(|path| path.contains("/exec")), "{:?}", quiet.requests);
 }
@@ -256,7 +256,7 @@ fn before_a_deletion_it_is_asked_who_holds_the_volumes_of_what_runs() {
         assert!(chain.iter().any(|link| link.starts_with("Pod shop/db-00: Running on node-a")), "{chain:#?}");
         let root = &looked.report.roots[at];
         assert_eq!((root.verdict, root.told_by.as_ref().unwrap().seconds_ago), (Verdict::Stuck, 0));
-        // It may let go by itself before anything is unmounted.
+        // It may pass by itself before anything is unmounted.
         assert_eq!(root.finding.confidence, Confidence::Probable);
         assert!(root.finding.missing.as_ref().unwrap().contains("seen once"), "{:?}", root.finding.missing);
     }
@@ -269,7 +269,7 @@ fn who_holds_nothing_is_said_and_who_was_not_asked_about_too() {
     assert_eq!((none.causes(), none.report.verdict), (vec![], Verdict::Clear), "{:#?}", none.report);
     assert!(notes(&none).contains("Queried now, the agents name no process outside of these pods"), "{}", notes(&none));
     assert!(notes(&none).contains("shop/db-00, shop/db-01."), "{}", notes(&none));
-    // An agent that could not look at all of it says nobody, and that is no answer.
+    // An agent that could not check all of it reports no holder, and that is no answer.
     let cannot = |report: &mut NodeReport| {
         nobody(report);
         report.verdict = Verdict::CannotTell;
@@ -300,7 +300,7 @@ fn before_a_deletion_the_right_may_be_missing_as_well() {
     let (old, _) = answered(asks("shop", "db-00", true), Vec::new(), Bounds::default());
     let looked = look_before(shop(1), before("ns", "shop"), vec![old]);
     assert!(format!("{:?}", looked.report.notes).contains("an older agent knows no --before"), "{:#?}", looked.report);
-    // Nobody asks who has not been told to.
+    // Without the flag no agent is queried.
     let quiet = look(shop(1), before("ns", "shop"));
     assert!(!quiet.requests.iter().any(|path| path.contains("/exec")), "{:?}", quiet.requests);
 }

@@ -126,7 +126,7 @@ fn bare(seconds: i64) -> World {
 
 #[test]
 fn a_namespace_without_any_condition_after_five_minutes_has_no_controller() {
-    // Leader election may be off: then no Lease tells.
+    // Leader election may be off: then no Lease shows it.
     let without_lease = |world: World| world.without("/apis/coordination.k8s.io/v1/leases", "kube-controller-manager");
     for world in [bare(400), without_lease(bare(400))] {
         let looked = look(world, everything());

@@ -108,7 +108,7 @@ fn an_owner_of_a_kind_that_is_not_served() {
     // The kind is served, and not in this version.
     let looked = look(owned(owner("apps/v1beta1", "Deployment")), object("cm", "a", "x"));
     looks_like(&looked, "OwnerKindUnknown", Confidence::Proven);
-    // Its API does not answer: nobody knows what it serves.
+    // Its API does not answer: what it serves is unknown.
     let stale = owned(owner("gone.example.com/v1", "Widget")).change_groups(|groups| {
         groups.push(
             json!({"metadata": {"name": "gone.example.com"}, "versions": [{"version": "v1", "freshness": "Stale"}]}),

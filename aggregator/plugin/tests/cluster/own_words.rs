@@ -198,7 +198,7 @@ fn the_kubelet_says_why_it_cannot_kill_a_pod() {
     let words =
         "CNI plugin on node-a: DEL fails: \"plugin type='calico' failed (delete): error getting ClusterInformation";
     assert!(root(&looked).starts_with(words), "{:?}", looked.chain(0));
-    // Who may not see nodes reads it as well.
+    // It reads the same without permission to see nodes.
     let blind = killed(healthy(), "web-0").refuse("/api/v1/nodes", 403, "nodes is forbidden");
     assert_eq!(look(blind, object("pod", "shop", "web-0")).causes(), ["PodKillFails"]);
     // The agent looks at the node itself.

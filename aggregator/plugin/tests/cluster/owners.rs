@@ -1,5 +1,5 @@
-//! Who takes a finalizer off when neither its name nor anybody's rights tell: the neighbours of the
-//! kind; and whether a controller that runs also leads.
+//! Who removes a finalizer when neither its name nor RBAC shows it: the neighbours of the kind; and whether a controller
+//! that runs also leads.
 
 use findings::{Confidence, Verdict};
 use serde_json::{Value, json};
@@ -155,13 +155,13 @@ fn the_api_server_of_a_kind_without_a_crd_is_its_neighbour() {
 
 #[test]
 fn gone_and_cannot_tell_stay_apart() {
-    // Nobody has rights on the kind, and nobody has all rights.
+    // No account has rights on the kind, and none has all rights.
     let gone = asked(widget());
     assert_eq!(gone.causes(), ["FinalizerControllerGone"]);
-    // Roles never prove that nobody may.
+    // Roles never prove that no account may.
     assert_eq!(gone.report.roots[0].finding.confidence, Confidence::Probable);
     assert!(evidence(&gone).contains("system:masters"), "{}", evidence(&gone));
-    // A role that nobody has is told, and one of the controllers of kube-controller-manager makes nobody an owner.
+    // A role without a binding is reported, and a controller of kube-controller-manager is no owner.
     let unbound = |world: World| {
         world.with(json!({
             "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "widgets"},
@@ -175,7 +175,7 @@ fn gone_and_cannot_tell_stay_apart() {
     let built_in = widget().grants("system:controller:widgets", &["example.com"], &["widgets"], &["update"], account);
     let words = asked(built_in).chain(0).join("\n");
     assert!(!words.contains("widget-controller"), "{words}");
-    // Somebody may change everything: it may be the one.
+    // An account that may change everything may be the one.
     let open = asked(all_powerful(widget()).deployment("ops", "op", 1, 1));
     assert_eq!(open.causes(), ["FinalizerOwnerUnknown"], "{:#?}", open.report);
     assert_eq!(open.report.roots[0].finding.confidence, Confidence::Probable);
@@ -210,7 +210,7 @@ fn neighbours_are_asked_for_only_when_needed_and_cost_little() {
     let settled = asked(operator(widget(), 1, 0).may_change("ops", "op", "example.com", "widgets"));
     assert!(!settled.requests.contains(&path), "{:#?}", settled.requests);
     let rights = asked(widget());
-    // The CRD, the roles of other namespaces and the object's own words, and nothing else, when it names nobody.
+    // The CRD, the roles of other namespaces and the object's own words, and nothing else, when it names no owner.
     let beside = ["/apis/rbac.authorization.k8s.io/v1/roles", "/api/v1/namespaces/team/events"];
     let new = |one: &&String| !settled.requests.contains(one) && !beside.iter().any(|path| one.starts_with(path));
     let extra: Vec<_> = rights.requests.iter().filter(new).collect();

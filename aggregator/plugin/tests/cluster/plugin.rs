@@ -95,7 +95,7 @@ fn a_mistake_is_told_in_words() {
         );
     }
     assert!(said(&["--before"]).contains("for example ns/shop"));
-    // Nobody listens there any more.
+    // The server has stopped.
     let away = said(&[]);
     assert!(away.starts_with("error: the API server cannot be reached"), "{away}");
     assert_eq!(away.matches("refused").count(), 1, "{away}");

@@ -143,7 +143,7 @@ fn a_forced_pod_with_a_finalizer_may_run() {
     assert_eq!(causes_of(forced), ["PodForceDeleted", "FinalizerOwnerUnknown"]);
 }
 
-/// The garbage collector writes Failed when the Node is gone, and has asked nobody there.
+/// The garbage collector writes Failed when the Node is gone, without having queried its kubelet.
 #[test]
 fn a_phase_that_the_collector_wrote_says_nothing_of_the_containers() {
     let marked = |state: serde_json::Value| {
@@ -234,7 +234,7 @@ fn a_collector_that_is_refused() {
         })
     };
     assert_eq!(causes_of(marked("node-x", 400)), ["PodGcRefused"]);
-    // Its node may be there again; then the mark alone tells, once the collector has had its time.
+    // Its node may be there again; then only the mark shows it, once the collector has had its time.
     assert_eq!(causes_of(marked("node-a", 400)), ["PodGcRefused"]);
     assert_eq!(causes_of(marked("node-a", 60)), ["PodContainersNotStopped"]);
 }
@@ -361,7 +361,7 @@ fn who_does_the_work_of_a_named_pod_already_is_told() {
     assert_eq!(notes(world("ReplicaSet"), everything()), [""; 0], "it takes all pods of the namespace");
 }
 
-/// Who may get a pod and not list pods is not told that nobody else does its work.
+/// With the right to get a pod but not to list pods, a missing replacement is not claimed.
 #[test]
 fn who_may_not_list_pods_is_told_that_it_is_not_known_who_does_its_work() {
     let mut one = serde_json::Value::Null;
@@ -379,7 +379,7 @@ fn who_may_not_list_pods_is_told_that_it_is_not_known_who_does_its_work() {
     assert!(report.contains("whether another pod of ReplicaSet web already runs"), "{report}");
 }
 
-/// Nothing but the kubelet knows, and it is asked only when somebody wants that.
+/// Only the kubelet knows, and it is queried only on request.
 #[test]
 fn the_kubelets_own_words_are_quoted_when_they_are_asked_for() {
     let uid = "ee7644fa-c649-4025-9178-81dc31cad0c6";
@@ -415,7 +415,7 @@ fn the_kubelets_own_words_are_quoted_when_they_are_asked_for() {
     let nothing = look_with(log("-- No entries --\n"), subject(), |state| state.kubelet_log = true);
     assert!(!told(&nothing, ""), "{:#?}", nothing.report.notes);
     assert!(nothing.report.notes.iter().any(|note| note.contains("has no line about")), "{:#?}", nothing.report.notes);
-    // A caller without the right is told.
+    // A missing right of the caller is reported.
     let words = "nodes \"node-a\" is forbidden: User \"jane\" cannot get resource \"nodes/proxy\"";
     let denied = recording("dstate-fuse").refuse("/api/v1/nodes/node-a/proxy/logs/", 403, words);
     let denied = look_with(denied, subject(), |state| state.kubelet_log = true);

@@ -1,4 +1,4 @@
-//! Products where somebody else sets a finalizer than takes it off.
+//! Products that set a finalizer with one program and remove it with another.
 
 use findings::Confidence;
 use serde_json::{Value, json};
@@ -73,7 +73,7 @@ fn an_application_elsewhere_waits_for_the_application_controller_as_well() {
     let looked = look(world("argocd-application-controller"), object("application", "shop", "one"));
     let root = looked.chain(0).last().unwrap().clone();
     assert!(root.starts_with("StatefulSet argocd/argocd-application-controller: 0 of 1"), "{:?}", looked.chain(0));
-    // Under another name it is not known, and nobody else is it.
+    // Under another name it is not known, and no other program is it.
     let looked = look(world("gitops"), object("application", "shop", "one"));
     assert_eq!(looked.chain(0).len(), 1, "{:?}", looked.chain(0));
 }

@@ -40,7 +40,7 @@ fn each_kind_that_remains_in_a_namespace_is_read() {
         assert_eq!(looked.causes(), ["FinalizerOwnerUnknown"], "{kind}: {:#?}", looked.report);
         assert_eq!(looked.victims(0), ["Namespace gone"], "{kind}");
         assert!(looked.chain(0).iter().any(|link| link.starts_with(&format!("{kind} gone/left"))), "{kind}");
-        // Named by somebody.
+        // Named on the command line.
         let named = look(world(), object(kind, "gone", "left"));
         assert_eq!(named.victims(0), [format!("{kind} gone/left")], "{:#?}", named.report);
     }

@@ -239,7 +239,7 @@ fn an_attachment_of_a_claimed_volume_is_a_symptom() {
     };
     let looked = look(world(), everything());
     assert_eq!(looked.causes(), ["PvBoundToClaim"], "{:#?}", looked.report);
-    // A pod uses it, and nobody deletes anything.
+    // A pod uses it, and nothing is being deleted.
     let looked = look(unasked(), object("volumeattachment", "default", "csi-1"));
     assert_eq!((looked.causes(), looked.report.verdict), (vec![], Verdict::Clear), "{:#?}", looked.report);
 }

@@ -103,7 +103,7 @@ fn a_recording_is_judged_at_the_time_it_was_taken() {
     let mut command = Command::new(PLUGIN);
     command.arg("--kubeconfig").arg(kubeconfig.path()).args(["-o", "json"]).env_remove("KUBECONFIG");
     let report: Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
-    // By today's clock everybody's Lease would have run out.
+    // By today's clock every Lease would have run out.
     assert_eq!(report["roots"][0]["finding"]["cause"], "ApiServiceWithoutEndpoints", "{report:#}");
     assert_eq!(report["at"], recording("discovery-failure").at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
 }

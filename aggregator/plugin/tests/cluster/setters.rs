@@ -1,4 +1,4 @@
-//! Who takes a finalizer off: the program that set it, then whoever has a controller's role for the kind; and whether
+//! Who removes a finalizer: the program that set it, then any account with a controller's role for the kind; and whether
 //! that one may still change the object.
 
 use findings::{Confidence, Verdict};
@@ -66,7 +66,7 @@ fn confidence(looked: &Looked) -> Confidence {
 fn the_controller_that_is_not_ready_and_not_the_account_with_most_ready_pods() {
     let operator =
         |world| runs(operator_role(world, json!([sa("ops", "operator")])), "ops", "widget-operator", "operator", 0);
-    // It set the finalizer, or has a controller's role: either tells.
+    // It set the finalizer, or has a controller's role: either is enough.
     for world in [set_by(widget(), "widget-operator"), widget()] {
         let looked = asked(job_server(operator(world)));
         assert_eq!(looked.causes(), ["FinalizerControllerNotReady"], "{:#?}", looked.report);
@@ -169,7 +169,7 @@ fn an_operator_that_is_a_bare_pod_is_not_gone() {
     assert_eq!(looked.causes(), ["FinalizerControllerNotReady"], "{:#?}", looked.report);
 }
 
-/// Of what shares an account, a part that nobody wants to run is no reason.
+/// Among workloads that share an account, one that is scaled to 0 is no reason.
 #[test]
 fn a_bare_pod_beside_a_deployment_that_is_scaled_to_0_is_the_operator() {
     let world = |state: Value| {
@@ -240,7 +240,7 @@ fn a_pod_that_is_left_of_a_deployment_is_not_one_of_its_own() {
     let looked = asked(world);
     assert_eq!(looked.causes(), ["FinalizerControllerNotReady"], "{:#?}", looked.report);
     assert!(root(&looked).starts_with("Deployment ops/operator: 0 of 1"), "{}", root(&looked));
-    // Nothing else has to be looked for: one pod list has told.
+    // Nothing else has to be searched: one pod list was enough.
     assert!(!looked.requests.iter().any(|path| path.contains("statefulsets")), "{:#?}", looked.requests);
 }
 
@@ -318,7 +318,7 @@ fn a_role_of_people_in_the_namespace_that_goes_proves_no_deadlock() {
     let served = served.product_webhook("op", "operators/op", &["CREATE"], "example.com", "widgets");
     let looked = look(powerful(served), everything());
     assert_eq!(looked.causes(), ["FinalizerControllerFailing"], "{:#?}", looked.report);
-    // That of a controller is a proof only while nobody may change everything.
+    // A controller's role is a proof only while no account may change everything.
     for (world, expected) in [(widget(), Confidence::Proven), (powerful(widget()), Confidence::Probable)] {
         let looked =
             asked(runs(operator_role(world, json!([sa("ops", "operator")])), "ops", "operator", "operator", 0));
@@ -326,7 +326,7 @@ fn a_role_of_people_in_the_namespace_that_goes_proves_no_deadlock() {
     }
 }
 
-/// The operator set the finalizer, runs, and its binding was deleted. Somebody else has rights.
+/// The operator set the finalizer, runs, and its binding was deleted. Another account has rights.
 #[test]
 fn a_controller_that_may_not_change_the_object_any_more() {
     let without_binding = |world: World| {
@@ -393,7 +393,7 @@ fn a_stranger_that_is_called_as_the_program_that_set_it() {
     let world = held().deployment("shop", "server", 0, 0).may_change("shop", "server", "", "configmaps");
     let looked = ask(world);
     assert_eq!((looked.causes(), confidence(&looked)), (vec!["FinalizerControllerGone"], Confidence::Proven));
-    // A stranger is none before whoever has a controller's role for the kind.
+    // An unrelated program ranks after an account with a controller's role for the kind.
     let world = runs(operator_role(widget(), json!([sa("ops", "operator")])), "ops", "widgetd", "operator", 0);
     let looked = asked(set_by(world, "server").deployment("shop", "server", 1, 1));
     assert_eq!(looked.causes(), ["FinalizerControllerNotReady"], "{:#?}", looked.report);
@@ -425,7 +425,7 @@ fn only_a_program_that_set_it_and_was_scaled_down_is_proven_to_be_gone() {
     assert_eq!((looked.causes(), confidence(&looked)), (vec!["FinalizerControllerGone"], Confidence::Probable));
 }
 
-/// Of built-in kinds rights tell nothing; whose API has the finalizer's domain does.
+/// RBAC shows nothing about built-in kinds; an API with the finalizer's domain does.
 #[test]
 fn the_owner_of_a_finalizer_on_a_built_in_kind_is_found_by_its_domain() {
     let world = || {

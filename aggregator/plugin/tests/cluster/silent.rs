@@ -45,7 +45,7 @@ fn zone(mut world: World, zone: &str, all: usize, silent: usize) -> World {
     world
 }
 
-/// The agent of node-a wrote an Event so many seconds ago, and nobody else can have.
+/// The agent of node-a wrote an Event so many seconds ago, and a policy keeps others from writing it.
 fn heard(world: World, ago: i64) -> World {
     world.agent("node-a", "True").policy(86_400).told(AgentEventFixture::fuse(&[POD]).at(ago))
 }
@@ -210,7 +210,7 @@ fn a_machine_that_runs_although_its_cloud_had_stopped_it() {
     let looked = look(stopped(down), everything());
     assert_eq!(looked.causes(), ["NodeNotReady"], "{:#?}", looked.report);
     assert!(!looked.commands().iter().any(|command| command.contains("out-of-service")), "{:?}", looked.commands());
-    // Somebody on it spoke later than its kubelet, and where the taint has a time, later than that.
+    // A component on it reported later than its kubelet, and where the taint has a time, later than that.
     for (world, confidence) in [
         (stopped(silent()), Confidence::Probable),
         (silent().taint("node-a", SHUT_DOWN, "NoSchedule"), Confidence::Proven),
@@ -221,7 +221,7 @@ fn a_machine_that_runs_although_its_cloud_had_stopped_it() {
     }
 }
 
-/// Whoever may write Events is not to take a failover away.
+/// A forged Event must not prevent a failover.
 #[test]
 fn a_machine_does_not_run_on_anybodys_word() {
     let spoke = silent().agent("node-a", "True").told_by_anybody(AgentEventFixture::fuse(&[POD]).at(60));
@@ -245,7 +245,7 @@ fn a_machine_that_runs_although_it_was_declared_out_of_service() {
         said.contains("has written an Event since, 1m ago: then the machine ran. Unless it was switched off"),
         "{said}"
     );
-    // From before the taint, which `kubectl taint` gives no time; or of somebody else.
+    // From before the taint, which `kubectl taint` gives no time; or of another writer.
     assert!(!notes(&look(heard(tainted(), 820), everything())).contains("declared out of service"));
     let without_time = tainted().change("/api/v1/nodes", "node-a", |node| {
         node["spec"]["taints"][0]["timeAdded"] = json!(null);
@@ -433,7 +433,7 @@ fn a_node_that_is_called_ready_while_nobody_judges_nodes() {
     let mut causes = look(world, object("pod", "exam-dstate", "p")).causes();
     causes.sort_unstable();
     assert_eq!(causes, ["ControllerManagerSilent", "NodeUnreachable"]);
-    // The kubelet works, whoever judges.
+    // The kubelet works, even without a controller manager.
     let world = recording("dstate-fuse").without_controller_manager();
     assert_eq!(look(world, object("pod", "exam-dstate", "p")).causes(), ["PodContainersNotStopped"]);
 }

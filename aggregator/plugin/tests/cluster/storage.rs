@@ -195,8 +195,8 @@ fn unbound_claim() -> serde_json::Value {
     json!({"kind": "PersistentVolumeClaim", "metadata": {"name": "data", "namespace": "a", "uid": "u"}})
 }
 
-/// A claim that was made again has the name, and is somebody else's. The controller sees that by the uid, and lets
-/// the volume go; while it is still Bound, the controller has not looked.
+/// A claim that was made again has the name, but is another object. The controller sees that by the uid, and releases the
+/// volume; while it is still Bound, the controller has not checked.
 #[test]
 fn a_volume_whose_claim_is_gone_waits_for_the_controller() {
     let again = || bound_to("before").with(unbound_claim());

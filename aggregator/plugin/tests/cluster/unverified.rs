@@ -78,7 +78,7 @@ fn whoever_could_have_written_it_is_told() {
     for (path, change) in weak {
         assert!(changed(path, change).unwrap().contains("not as deploy/ has it"));
     }
-    // Where no agent says anything nobody asks for it.
+    // Without a report of an agent none is requested.
     assert!(!look(dstate(), everything()).requests.iter().any(|path| path.contains("/why-terminating-findings")));
 }
 

@@ -33,8 +33,8 @@ fn a_rule_about_another_version_counts_where_the_server_knows_that_version() {
     assert_eq!(causes(&["v1"], "Equivalent"), ["FinalizerControllerFailing"]);
 }
 
-/// `Exact` asks about the version of the request, and of several that are served nobody knows which one a controller
-/// uses. What deletes uses the preferred one.
+/// `Exact` asks about the version of the request, and which of several served versions a controller uses is unknown. What
+/// deletes uses the preferred one.
 #[test]
 fn an_exact_rule_about_some_of_the_served_versions_leaves_an_update_probable() {
     let world = |operation: &str, about: Value| {
@@ -71,7 +71,7 @@ fn an_exact_rule_about_some_of_the_served_versions_leaves_an_update_probable() {
         assert_eq!(update(all), (vec!["WebhookBlocksUpdate"], Confidence::Proven));
     }
     assert_eq!(update(json!(["v1alpha1"])).0, ["FinalizerControllerFailing"], "nobody can use what is not served");
-    // One that may not be asked hides nobody who is down.
+    // A webhook that may not be called does not hide a controller that is down.
     let mut down = run(0, json!(["v1beta1"])).0;
     down.sort_unstable();
     assert_eq!(down, ["FinalizerControllerGone", "WebhookBlocksUpdate"]);
@@ -86,8 +86,8 @@ fn an_exact_rule_about_some_of_the_served_versions_leaves_an_update_probable() {
     assert!(!deletion("v1beta1").contains(&"WebhookUnavailable"));
 }
 
-/// `status.storedVersions` names what was stored once. Whether anything is still stored so, a list in the version that
-/// is stored now tells: it fails where an object must be converted.
+/// `status.storedVersions` names what was stored once. Whether anything is still stored so, a list in the current storage
+/// version shows: it fails where an object must be converted.
 #[test]
 fn a_crd_that_goes_needs_no_converter_for_objects_that_were_listed() {
     let widgets = "/apis/example.com/v1/widgets";

@@ -1,6 +1,6 @@
 //! <https://github.com/argoproj/argo-cd/issues/7330>: an ApplicationSet with Argo CD's finalizer for Applications.
 //! "`resources-finalizer.argocd.argoproj.io` is only supported on Applications, not on ApplicationSets" was true of Argo CD
-//! before 2.10: nobody took it off. Since then its controller does (argo-cd:
+//! before 2.10: no program removed it. Since then its controller does (argo-cd:
 //! applicationset/controllers/applicationset_controller.go, `Reconcile`), and which of the two runs is not known: so the
 //! answer is Argo CD's finalizer, the advice to leave it, and the version since which it is removed.
 

@@ -1,5 +1,5 @@
-//! <https://github.com/kubernetes/kubernetes/issues/75788>: an APIService that nobody serves holds
-//! every namespace, also those that have nothing to do with it.
+//! <https://github.com/kubernetes/kubernetes/issues/75788>: an APIService without a backend holds every namespace, also
+//! those that have nothing to do with it.
 
 use findings::{Confidence, Verdict};
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! <https://github.com/kubevirt/kubevirt/issues/13098>: KubeVirt was removed before its virtual machines. Nobody takes
-//! their finalizers off, and its webhook, whose Service went too, refuses everybody else.
+//! <https://github.com/kubevirt/kubevirt/issues/13098>: KubeVirt was removed before its virtual machines. No controller
+//! removes their finalizers, and its webhook, whose Service is gone too, refuses all other writers.
 
 use findings::Verdict;
 

@@ -31,7 +31,7 @@ fn longhorn_and_its_webhook_went_together() {
     for part in ["held by finalizer longhorn.io", "longhorn-service-account", "cannot be created again"] {
         assert!(chain.contains(part), "{chain}");
     }
-    // Of the namespace the same webhook is told.
+    // The same webhook is reported for the namespace.
     assert_eq!(look_at_namespace(error).causes(), ["WebhookGoneWithNamespace"]);
     let dont = &looked.report.roots[0].finding.remedy.dont;
     assert!(dont.contains("before the webhook's configuration is removed"), "{dont}");

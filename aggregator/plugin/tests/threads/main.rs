@@ -1,6 +1,6 @@
-//! Real threads of users whose objects did not go, one file each: its address, the objects that the
-//! thread prints and no others, the answer that would have helped. Where those objects do not decide,
-//! the right answer is that it cannot be told, with the question that would decide.
+//! Real threads of users whose objects stayed, one file each: its address, the objects that the thread prints and no others,
+//! the answer that would have helped. Where those objects do not decide, the right answer is Unknown, with the question that
+//! would decide.
 
 #[cfg(test)]
 mod actions_runner_controller_1369;
@@ -115,7 +115,7 @@ mod trident_572;
 mod tests {
     use std::path::Path;
 
-    /// A file that nobody declares would be a test that never runs.
+    /// An undeclared file would be a test that never runs.
     #[test]
     fn each_file_is_declared_and_begins_with_its_thread() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/threads");

@@ -13,7 +13,7 @@ fn marked() -> World {
     })
 }
 
-/// Every operator made with kopf sets this one: the namespace does not tell which. The server's record does.
+/// Every operator made with kopf sets this one: the namespace does not show which. The server's record does.
 #[test]
 fn which_operator_set_it_is_the_question() {
     let looked = look(marked(), object("ns", "", "release-testing"));

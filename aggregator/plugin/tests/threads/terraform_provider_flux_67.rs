@@ -5,7 +5,7 @@ use findings::Confidence;
 
 use crate::support::*;
 
-/// Its roles are gone as well: what is left names nobody, and the server's record of who set the finalizer does.
+/// Its roles are gone as well: what is left names no owner, and the server's record of who set the finalizer does.
 #[test]
 fn a_repository_whose_controller_and_roles_are_gone() {
     let group = "source.toolkit.fluxcd.io";

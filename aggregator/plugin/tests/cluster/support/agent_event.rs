@@ -1,4 +1,4 @@
-//! What an agent tells, as the Event it writes.
+//! An agent's report, as the Event it writes.
 
 use findings::event::{ANNOTATION, CONTROLLER, FindingAnnotation, Phase};
 use findings::{PodRef, PodUid};
@@ -103,7 +103,7 @@ impl AgentEventFixture {
 }
 
 impl AgentEventFixture {
-    /// An Event that nobody but its forger has checked: another cause, other values.
+    /// A forged Event: another cause, other values.
     pub fn forged(pods: &[&str], cause: &str, values: Value) -> AgentEventFixture {
         let mut says = AgentEventFixture::fuse(pods);
         let mut carried = serde_json::to_value(&says.carried).unwrap();
@@ -127,7 +127,7 @@ impl World {
         ]))
     }
 
-    /// Adds what an agent tells, where the policy keeps others from telling it.
+    /// Adds an agent's report, where the policy keeps others from writing it.
     pub fn told(self, says: AgentEventFixture) -> World {
         let policy = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
         let is_there = self.has(policy, "why-terminating-findings");
@@ -135,7 +135,7 @@ impl World {
         world.told_by_anybody(says)
     }
 
-    /// Adds what an agent may have told, or another.
+    /// Adds a report that an agent or another writer may have written.
     pub fn told_by_anybody(self, says: AgentEventFixture) -> World {
         let event = says.event(|seconds| self.ago(seconds));
         self.with(event)

@@ -1,5 +1,5 @@
-//! Whoever judges all the time judges of what was judged before only what has changed: to every cluster of these tests it
-//! gives the same answer as a look at everything.
+//! The incremental judgement judges again only what has changed. To every cluster of these tests it gives the same answer as
+//! a whole one.
 
 use aggregator_core::explanation_cache::ExplanationCache;
 use aggregator_core::judgement::{judge, judge_again};

@@ -9,7 +9,7 @@ impl World {
     pub fn event(self, about: (&str, &str, &str), kind: &str, reason: &str, message: &str) -> World {
         let (object, namespace, name) = about;
         let seen = self.ago(60);
-        // What lives in no namespace is told of in this one.
+        // Events about cluster-scoped objects are in this namespace.
         let at = if namespace.is_empty() { "default" } else { namespace };
         self.with(json!({
             "kind": "Event", "metadata": {"name": format!("{name}.{reason}"), "namespace": at}, "type": kind,

@@ -71,7 +71,7 @@ impl World {
         }
     }
 
-    /// A recording has no time of its own; somebody renewed a Lease just before.
+    /// A recording has no time of its own; some component renewed a Lease just before.
     fn last_heartbeat(&self) -> Timestamp {
         let leases = self.lists.get("/apis/coordination.k8s.io/v1/leases").into_iter().flatten();
         leases.filter_map(|lease| lease["spec"]["renewTime"].as_str()?.parse().ok()).max().unwrap_or(self.at)
