@@ -132,7 +132,7 @@ pub fn suspect(lister: &Lister, diagnosis: &mut Diagnosis, target: &ObjectRef, r
     Some(Suspect { root, policy: policy.clone(), is_for_this })
 }
 
-/// What is not seen of a claim or a volume whose controller has not acted: a refusal leaves no trace there (client-go:
+/// What is not seen of an object whose controller has not acted: a refusal leaves no trace there (client-go:
 /// util/workqueue/default_rate_limiters.go, 1000 s between two tries at most).
 pub const REFUSED_BEFORE: &str = "whether a webhook or policy that is gone or repaired by now refused it: the controller then tries again within 17 minutes";
 
@@ -148,7 +148,9 @@ pub enum Seen {
 /// What to say where a policy may refuse what a controller has to write. A refusal explains that it has not acted: that is no
 /// second cause then, only what else it may be. Where a reason is seen, or where the policy is for everything, both stand.
 pub fn beside(diagnosis: &mut Diagnosis, suspect: Option<Suspect>, root: RootCause, seen: Seen) -> RootCause {
-    let Some(suspect) = suspect else { return root };
+    let Some(suspect) = suspect else {
+        return if seen == Seen::NotActed { root.probable(REFUSED_BEFORE) } else { root };
+    };
     if seen == Seen::NotActed && suspect.is_for_this {
         let evidence = root.draft.evidence.iter().map(|one| (&one.source, &one.says));
         return suspect.root.with_evidence(evidence).probable(

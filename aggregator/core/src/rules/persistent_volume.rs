@@ -2,7 +2,7 @@
 
 use findings::{Circumstance, Controller, Placeholder, cause};
 
-use super::admission_policy::{self, REFUSED_BEFORE, Seen};
+use super::admission_policy::{self, Seen};
 use super::csi_controller::{self, Sidecar};
 use super::phrases::held_by;
 use super::phrases::{overdue, within};
@@ -126,7 +126,7 @@ fn not_released(
             let update = Request::about(target, &volume.metadata, "UPDATE");
             let policy = admission_policy::suspect(lister, diagnosis, target, update);
             let root = RootCause::here(&cause::PV_DELETION_PENDING, target, words).name(Placeholder::Pv, &target.name);
-            admission_policy::beside(diagnosis, policy, root, Seen::NotActed).probable(REFUSED_BEFORE)
+            admission_policy::beside(diagnosis, policy, root, Seen::NotActed)
         }
     };
     diagnosis.causes.push(root);

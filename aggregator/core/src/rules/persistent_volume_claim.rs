@@ -2,7 +2,7 @@
 
 use findings::{Cause, Circumstance, Existence, Placeholder, cause};
 
-use super::admission_policy::{self, REFUSED_BEFORE, Seen};
+use super::admission_policy::{self, Seen};
 use super::phrases::held_by;
 use super::phrases::{overdue, some, within};
 use super::webhook::Request;
@@ -89,7 +89,7 @@ fn not_released(lister: &Lister, target: &ObjectRef, claim: &Claim, diagnosis: &
     let policy = admission_policy::suspect(lister, diagnosis, target, update);
     let words = format!("{}; no pod uses it", diagnosis.words);
     let root = RootCause::here(&cause::PVC_PROTECTION_NOT_RELEASED, target, words);
-    admission_policy::beside(diagnosis, policy, root, Seen::NotActed).probable(REFUSED_BEFORE)
+    admission_policy::beside(diagnosis, policy, root, Seen::NotActed)
 }
 
 /// Pods that are not being deleted and hold the claim, all of them.

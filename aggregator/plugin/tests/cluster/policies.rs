@@ -151,6 +151,26 @@ fn the_garbage_collectors_update_of_an_owner_is_looked_at_too() {
     assert_eq!(look(job(), object("job", "a", "report")).causes(), ["GarbageCollectorNotWorking"]);
 }
 
+/// A refusal leaves no trace once it was repaired, and the controller tries again later: this doubt is told of every
+/// controller that has not acted, and not where something else is seen.
+#[test]
+fn a_refusal_that_is_gone_is_a_doubt_of_every_controller() {
+    let stuck = |finalizer: &'static str| healthy().active("a").held("batch/v1", "Job", "a", "report", &[finalizer]);
+    for (world, name, cause) in [
+        (stuck("foregroundDeletion"), "report", "GarbageCollectorNotWorking"),
+        (stuck("orphan"), "report", "OrphanFinalizerPending"),
+    ] {
+        let looked = look(world, object("job", "a", name));
+        assert_eq!(looked.causes(), [cause], "{:#?}", looked.report);
+        let missing = looked.report.roots[0].finding.missing.as_deref().unwrap_or_default();
+        assert!(missing.contains("gone or repaired by now"), "{cause}: {missing}");
+    }
+    let refused = stuck("foregroundDeletion").with(policy("batch", "jobs"));
+    let looked = look(refused, object("job", "a", "report"));
+    let missing = looked.report.roots[0].finding.missing.as_deref().unwrap_or_default();
+    assert!(!missing.contains("gone or repaired by now"), "{missing}");
+}
+
 /// A denial that the namespace controller quotes: the policy is there, or it went since.
 #[test]
 fn a_denial_is_followed_to_its_policy() {

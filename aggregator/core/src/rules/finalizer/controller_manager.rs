@@ -5,9 +5,9 @@ use findings::{Cause, Circumstance, Users, cause};
 use super::blocking_finalizer::BlockingFinalizer;
 use super::finalizer_cause::{finalizer_cause, refused};
 use super::{referenced_objects, users};
-use crate::diagnosis::Diagnosis;
+use crate::diagnosis::{Diagnosis, RootCause};
 use crate::lister::Lister;
-use crate::rules::admission_policy::{self, Seen};
+use crate::rules::admission_policy::{self, REFUSED_BEFORE, Seen};
 use crate::rules::webhook::Request;
 use crate::rules::{control_plane, garbage_collector, webhook};
 use crate::state::*;
@@ -48,10 +48,8 @@ pub fn by_controller_manager(
             .extend(changers.into_iter().map(|name| (format!("MutatingWebhookConfiguration {name}"), says.to_owned())));
     }
     let root = finalizer_cause(target, meta, finalizer, cause).at_itself(target, words);
-    // Every kind but one was looked at, where it may be.
-    let is_of_collector = cause.id == cause::GARBAGE_COLLECTOR_NOT_WORKING.id;
-    let root = match is_of_collector {
-        true => root.evidence("secrets", "not looked at: their content is not read; one may block"),
+    let root = match cause.id == cause::GARBAGE_COLLECTOR_NOT_WORKING.id {
+        true => not_looked_at(root, target, policy.is_some()),
         false => root,
     };
     let seen = if beside.is_empty() { Seen::NotActed } else { Seen::Reason };
@@ -61,13 +59,16 @@ pub fn by_controller_manager(
     // As long as something uses it no request is due that a policy may refuse.
     let is_used = root.draft.facts.has(Circumstance::Users(Users::Some));
     let root = if is_used { root } else { admission_policy::beside(diagnosis, policy, root, seen) };
-    // A policy is the nearer doubt.
-    let root = match (is_of_collector && root.draft.cause.id == cause.id, &target.namespace) {
-        (true, Some(_)) => {
-            root.probable("whether a Secret that it owns, or an object outside of its namespace that names it, blocks")
-        }
-        (true, None) => root.probable("whether a Secret that it owns blocks: Secrets are not looked at"),
-        (false, _) => root,
-    };
     diagnosis.causes.push(root);
+}
+
+/// Every kind but one was looked at, where it may be. A policy is the nearer doubt.
+fn not_looked_at(root: RootCause, target: &ObjectRef, is_policy_seen: bool) -> RootCause {
+    let root = root.evidence("secrets", "not looked at: their content is not read; one may block");
+    if is_policy_seen {
+        return root;
+    }
+    let elsewhere =
+        if target.namespace.is_some() { ", or an object outside of its namespace that names it," } else { "" };
+    root.probable(format!("whether a Secret that it owns{elsewhere} blocks, and {REFUSED_BEFORE}"))
 }
