@@ -80,8 +80,8 @@ impl Access {
     }
 }
 
-/// All that was read for an answer. Without it, as by default, nobody knows what an answer rests on, and only who may read
-/// everything may see it.
+/// All that was read for an answer. Without it, as by default, the sources of an answer are unknown, and only a reader with
+/// all rights may see it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Reads(Option<Arc<BTreeSet<Access>>>);
 

@@ -61,7 +61,7 @@ fn explain<'v>(
         shares.charge(victim, explained.diagnosis.size_bytes().max(MIN_OBJECT_BYTES));
         Some(graph.add(explained))
     };
-    // Of whom something was left out for want of room, and where the search stopped.
+    // Which objects were left out because there was no room, and where the search stopped.
     let mut left_out: Vec<(&'v ObjectRef, Option<Node>)> = victims.iter().map(|victim| (victim, None)).collect();
     for is_last in [false, true] {
         for (victim, stopped) in std::mem::take(&mut left_out) {

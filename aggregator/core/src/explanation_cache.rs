@@ -17,7 +17,7 @@ use crate::state::{ObjectRef, Question, State};
 use crate::{rules, shares};
 
 /// After so many seconds a deadline may have passed, or after a hundredth of the time for which the object should have been
-/// gone, a minute at most: what a deadline changes of it is told in minutes by then.
+/// gone, a minute at most: by then the answer counts in minutes.
 const REFRESH_SECONDS: RangeInclusive<i64> = 10..=60;
 /// So many are explained anew at once because they are old, the oldest first.
 const MAX_REFRESHED: usize = 100;

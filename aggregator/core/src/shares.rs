@@ -37,7 +37,7 @@ impl<'n> Shares<'n> {
         *self.used_by.entry(namespace(object)).or_default() += bytes;
     }
 
-    /// From now on what is left is for whoever comes first.
+    /// From now on any namespace may use what is left, first come first served.
     pub fn open(&mut self) {
         self.part_bytes = usize::MAX;
     }

@@ -35,7 +35,7 @@ pub struct ToldBy {
     /// Whether the agent should have said it again since: it may be gone, and this may be old.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub overdue: bool,
-    /// Why somebody else may have said it in the agent's name; none when a policy keeps others from that.
+    /// Why another account may have written it in the agent's name; none when a policy keeps others from that.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub unverified: Option<String>,
 }
@@ -89,7 +89,7 @@ pub struct RootCause {
     pub steps: Vec<Step>,
     /// Whether the object itself is the root.
     pub here: bool,
-    /// See [`Cause::holds_from_the_start`]; of a finalizer that is known by its name what was found tells.
+    /// See [`Cause::holds_from_the_start`]; of a finalizer that is known by its name the found cause decides.
     pub holds_from_the_start: bool,
     /// What is lost when its finalizer is taken off by hand, if that is known.
     lost: Option<&'static str>,
@@ -227,7 +227,7 @@ impl RootCause {
         self.draft.names.get(placeholder)
     }
 
-    /// The node to look on, when the API shows only that something on it is not finished.
+    /// The node to check, when the API shows only that something on it is not finished.
     pub fn look_on(&self) -> Option<String> {
         self.value(Placeholder::Node)
             .filter(|_| self.draft.cause.only_the_node_knows && self.agent.is_none())

@@ -105,7 +105,7 @@ impl<'a> Lister<'a> {
         self.state.all_kinds
     }
 
-    /// Whether a deletion is assumed that nobody has asked for.
+    /// Whether the deletion is only assumed, without a request.
     pub fn is_before(&self) -> bool {
         matches!(self.state.subject, Subject::Before { .. })
     }
@@ -159,7 +159,7 @@ impl<'a> Lister<'a> {
         })
     }
 
-    /// What a kubelet has written about a pod; missing where nobody wants to ask it.
+    /// What a kubelet has written about a pod; missing where it is not to be queried.
     pub fn kubelet_log(&self, node: &str, uid: &str) -> Answer<&'a [Message]> {
         let is_uid = uid.len() == 36 && uid.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
         if !self.state.kubelet_log || !is_uid {
@@ -171,8 +171,8 @@ impl<'a> Lister<'a> {
         })
     }
 
-    /// What the agent in a pod says of another pod when it is asked now; missing where nobody wants to ask it. `before`
-    /// is for a pod that is not being deleted.
+    /// What the agent in a pod reports of another pod right now; missing where it is not to be queried. `before` is for a
+    /// pod that is not being deleted.
     pub fn live(&self, agent: &Pod, pod: &Pod, before: bool) -> Answer<Vec<&'a AgentEvent>> {
         let both = |meta: &Meta| (meta.namespace.clone().unwrap_or_default(), meta.name.clone());
         if !self.state.live {
@@ -282,7 +282,7 @@ impl<'a> Lister<'a> {
         self.in_phase(known::NAMESPACES, "Terminating", name)
     }
 
-    /// Whether this namespace is being deleted; `false` when that cannot be told.
+    /// Whether this namespace is being deleted; `false` when that is unknown.
     pub fn is_namespace_terminating(&self, name: &str) -> bool {
         self.namespace(name).seen().is_some_and(|namespace| namespace.metadata.deletion_timestamp.is_some())
     }
@@ -334,7 +334,7 @@ impl<'a> Lister<'a> {
         None
     }
 
-    /// The same where somebody has asked for it already, as who watches does.
+    /// The same where the answer is there already, as for a watched kind.
     pub fn watched(&self, known: ApiResource) -> Option<Answer<Vec<&'a Object>>> {
         let question = Question::terminating_metadata(known.into(), Scope::All);
         self.is_answered(&question).then(|| self.facts(question).and_then(objects_of_kind))

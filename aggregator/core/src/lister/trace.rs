@@ -52,7 +52,7 @@ pub struct Trace {
     pub depends_on_all: bool,
     /// What is to be asked.
     pub questions: BTreeSet<Question>,
-    /// Nodes whose agent may have said something that nobody has asked for yet.
+    /// Nodes whose agent may have a report that was not requested yet.
     pub silent_nodes: BTreeSet<String>,
     /// Answers that were used and are not whole.
     pub cut: BTreeSet<String>,

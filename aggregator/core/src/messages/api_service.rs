@@ -7,13 +7,13 @@ use super::Message;
 pub enum Failure {
     /// TLS: its certificate does not hold.
     Certificate,
-    /// It answers, and takes the API server for nobody.
+    /// It answers, and rejects the API server's credentials.
     Unauthorized,
-    /// Nobody listens; somebody was reached who says so.
+    /// No process listens; a host was reached that refuses the connection.
     ConnectionRefused,
-    /// Nobody answers: no connection was made.
+    /// No answer: no connection was made.
     Unreachable,
-    /// No answer came in time. Whether somebody was reached is not said.
+    /// No answer came in time. Whether a host was reached is unknown.
     TimedOut,
     /// Anything else.
     Other,

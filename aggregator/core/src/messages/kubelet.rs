@@ -5,8 +5,8 @@ use super::Message;
 /// What runtimes say when a CNI plugin's DEL fails, before the plugin's own words.
 const TEARDOWN: &str = "failed to destroy network for ";
 
-/// Whether a node is not ready for want of a pod network, and for nothing else: several errors stand in brackets (kubernetes:
-/// pkg/kubelet/kubelet.go, `updateRuntimeUp`; pkg/kubelet/nodestatus/setters.go, `ReadyCondition`).
+/// Whether a node is not ready because it lacks a pod network, and for nothing else: several errors stand in brackets
+/// (kubernetes: pkg/kubelet/kubelet.go, `updateRuntimeUp`; pkg/kubelet/nodestatus/setters.go, `ReadyCondition`).
 pub fn is_network_alone(message: &Message) -> bool {
     message.0.starts_with("container runtime network not ready: ")
 }

@@ -1,4 +1,4 @@
-//! What a sentence names as being in the way, whoever quotes it: a condition, an Event, an error of a request.
+//! What a sentence names as being in the way, whatever quotes it: a condition, an Event, an error of a request.
 //!
 //! A lead is a question, never a proof: who may write an object's status may write any sentence.
 

@@ -1,8 +1,8 @@
 //! Sentences of Kubernetes: what a condition, an Event or an error of the API says.
 //!
-//! Where no field tells, a sentence must. It is looked into here and nowhere else: a [`Message`] does not hand its text
-//! out but to be shown. Each pattern has a test with the recording it was found in or, for what was not recorded, the
-//! place of the source that prints it.
+//! Where no field is enough, a sentence must be. It is parsed here and nowhere else: a [`Message`] does not hand its text
+//! out but to be shown. Each pattern has a test with the recording it was found in or, for what was not recorded, the place
+//! of the source that prints it.
 
 pub(crate) mod api_service;
 pub(crate) mod errors;

@@ -49,7 +49,7 @@ pub fn discovery_failure(message: &Message) -> DiscoveryFailure {
     if groups.is_empty() { whole() } else { DiscoveryFailure::Groups(groups) }
 }
 
-/// Reads `NamespaceDeletionContentFailure`; the same error for several resources is told once.
+/// Reads `NamespaceDeletionContentFailure`; the same error for several resources is reported once.
 pub fn content_failure(message: &Message) -> Vec<Lead> {
     let message = message.0.as_str();
     let head = CONTENT_HEAD.captures(message);

@@ -6,7 +6,7 @@ use findings::clean;
 
 use crate::resource::ObjectRef;
 
-/// More of it is told apart by its hash.
+/// A longer rest is distinguished by its hash.
 const MAX_CHARS: usize = 160;
 
 /// What is said, without what differs from object to object: its name and namespace, numbers, ids and times. Two

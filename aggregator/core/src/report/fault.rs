@@ -7,7 +7,7 @@ use findings::FaultKind;
 use crate::state::Fault;
 
 impl Fault {
-    /// In a few words where they tell enough: which right is missing is no matter of a note.
+    /// In a few words where they are enough: which right is missing is no matter of a note.
     pub fn brief(&self) -> String {
         match self.kind {
             FaultKind::Denied => words(self.kind).to_owned(),
@@ -16,7 +16,7 @@ impl Fault {
     }
 }
 
-/// Nothing where the message alone tells it.
+/// Nothing where the message alone is enough.
 fn words(kind: FaultKind) -> &'static str {
     match kind {
         FaultKind::Denied => "not visible to us",

@@ -62,7 +62,7 @@ fn bound<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, kinds: Kinds) -> Op
     Some(bound.into_iter().filter_map(with_policy).collect())
 }
 
-/// Whether a policy without its parameters refuses one of these requests; each is told in `diagnosis`.
+/// Whether a policy without its parameters refuses one of these requests; each is reported in `diagnosis`.
 pub fn refuses(lister: &Lister, diagnosis: &mut Diagnosis, requests: &[Request]) -> bool {
     let mut any = false;
     for bound in all(lister, diagnosis) {

@@ -1,4 +1,4 @@
-//! Why a Service does not serve: it is missing, nobody is behind it, or its pods are not well.
+//! Why a Service does not serve: it is missing, has no endpoints, or its pods are not well.
 
 use std::collections::BTreeMap;
 
@@ -41,8 +41,8 @@ pub fn inspect(lister: &Lister, diagnosis: &mut Diagnosis, service: &ServiceRef)
     inspect_endpoints(lister, diagnosis, service, Endpoint::is_ready)
 }
 
-/// The same of one that is called at its own address, as webhooks are: where nobody is ready, the network takes what ends
-/// and still serves (kubernetes: pkg/proxy/topology.go, `CategorizeEndpoints`).
+/// The same of one that is called at its own address, as webhooks are: where no endpoint is ready, the network takes what
+/// ends and still serves (kubernetes: pkg/proxy/topology.go, `CategorizeEndpoints`).
 pub fn inspect_called(lister: &Lister, diagnosis: &mut Diagnosis, service: &ServiceRef) -> Backend {
     inspect_endpoints(lister, diagnosis, service, |endpoint| endpoint.is_ready() || endpoint.still_serves())
 }

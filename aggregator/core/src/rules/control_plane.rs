@@ -16,7 +16,7 @@ const MAX_EXPIRED_SECONDS: u64 = 24 * 60 * 60;
 /// Kubelets that are cut off together have renewed their Leases within so many seconds of each other.
 const MAX_SPREAD_SECONDS: i64 = 120;
 
-/// Whether nobody judges nodes, so that what a Node says of itself may be old.
+/// Whether no controller judges nodes, so that a Node's own status may be old.
 pub fn is_silent(lister: &Lister, diagnosis: &mut Diagnosis) -> bool {
     let answer = lister.get::<Lease>(known::LEASES, Some("kube-system"), MANAGER);
     let lease = diagnosis.silently(answer);

@@ -27,16 +27,16 @@ pub fn crd_of(lister: &Lister, group: &str, kind: &str) -> Answer<ObjectRef> {
     })
 }
 
-/// What is told of objects that cannot be converted.
+/// The causes of objects that cannot be converted.
 static NOT_CONVERTED: [&Cause; 3] =
     [&cause::CONVERSION_WEBHOOK_UNAVAILABLE, &cause::CONVERSION_WEBHOOK_CA_EXPIRED, &cause::STORED_VERSION_NOT_SERVED];
 
-/// Whether this is told of objects that cannot be converted.
+/// Whether this cause is about objects that cannot be converted.
 pub fn is_of_conversion(root: &RootCause) -> bool {
     NOT_CONVERTED.iter().any(|cause| cause.id == root.draft.cause.id)
 }
 
-/// Whether the CRD tells why its objects cannot be converted.
+/// Whether the CRD shows why its objects cannot be converted.
 pub fn is_explained(lister: &Lister, crd: &ObjectRef) -> bool {
     let its = explain(lister, crd);
     its.pending || its.causes.iter().any(is_of_conversion) || its.waits_for.iter().any(|one| one.is(known::NODES))
@@ -97,7 +97,7 @@ fn conversion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Di
     }
 }
 
-/// Whoever converts is believed by no caBundle that has expired.
+/// With an expired caBundle the API server trusts no conversion webhook.
 fn certificate(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Diagnosis) {
     let Some(client) = crd.conversion_client() else { return };
     let Some((end, words)) = ca_bundle::expired(lister, &client.ca_bundle) else { return };
@@ -188,7 +188,7 @@ fn deletion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Diag
     }
 }
 
-/// What a list of the instances tells of their conversion.
+/// What a list of the instances shows of their conversion.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Listed {
     /// It may be that none of them has to be converted.

@@ -7,8 +7,8 @@ use crate::diagnosis::Diagnosis;
 /// One threshold for all kinds, in seconds: controllers and kubelets try again within a minute.
 pub const MIN_AGE_SECONDS: i64 = 60;
 
-/// What holds an object that should have been gone for less than a minute is told as what it waits for. An agent
-/// has a patience of its own.
+/// What holds an object that should have been gone for less than a minute is reported as what it waits for. An agent has a
+/// patience of its own.
 pub fn spare(diagnosis: &mut Diagnosis) {
     if !diagnosis.terminating || !diagnosis.is_younger_than(MIN_AGE_SECONDS) {
         return;

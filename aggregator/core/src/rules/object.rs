@@ -76,7 +76,7 @@ fn is_node_of(machine: &Object, node: &Node) -> bool {
     is_same(&machine.status.node_uid, &node.metadata.uid) || is_same(&machine.spec.provider_id, &node.spec.provider_id)
 }
 
-/// Nobody can change an object whose namespace does not exist.
+/// An object whose namespace does not exist cannot be changed.
 pub fn without_namespace(lister: &Lister, target: &ObjectRef, diagnosis: &Diagnosis) -> Option<RootCause> {
     let name = target.namespace.as_deref().filter(|name| !name.is_empty())?;
     if !lister.namespace(name).is_missing() {

@@ -44,7 +44,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     for finalizer in &volume.metadata.finalizers {
         match finalizer.as_str() {
             PROTECTION => protection(lister, target, volume, &mut diagnosis),
-            // pv-protection tells.
+            // pv-protection explains it.
             "external-provisioner.volume.kubernetes.io/finalizer" | "kubernetes.io/pv-controller"
                 if volume.status.phase == "Bound" => {}
             "external-provisioner.volume.kubernetes.io/finalizer"
@@ -58,7 +58,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
             "kubernetes.io/pv-controller" => {
                 backend(lister, target, volume, &cause::PV_DELETION_PENDING, &mut diagnosis)
             }
-            // It stays attached while a pod uses it: pv-protection tells who does.
+            // It stays attached while a pod uses it: pv-protection explains which.
             other if other.starts_with("external-attacher/") && is_in_use(volume) => {}
             other if other.starts_with("external-attacher/") => attachments(lister, target, other, &mut diagnosis),
             other => finalizer::one(lister, target, &volume.metadata, other, &mut diagnosis),
@@ -212,7 +212,7 @@ fn policy(volume: &PersistentVolume) -> &str {
     }
 }
 
-/// What of the proof is missing where nobody has said anything.
+/// What of the proof is missing without any report.
 const UNSAID: &str = "what the driver answers: no status and no Event has its words";
 
 /// Held while an attachment of it exists, whatever its state.

@@ -111,7 +111,7 @@ fn used_by(target: &ObjectRef, pods: &[&Pod], cause: &'static Cause, words: &str
     Some(root.with_evidence(each))
 }
 
-/// Its volume is on the disk of a node that is silent or gone: nobody else has the data.
+/// Its volume is on the disk of a node that is silent or gone: no other node has the data.
 fn local_on_lost_node(
     lister: &Lister,
     target: &ObjectRef,

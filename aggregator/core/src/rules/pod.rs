@@ -12,7 +12,7 @@ use crate::messages::kubelet;
 use crate::messages::quote;
 use crate::state::*;
 
-/// After its deadline a kubelet needs some seconds to finish and to report; nobody on the node is asked before.
+/// After its deadline a kubelet needs some seconds to finish and to report; no agent is queried before.
 const SETTLING_SECONDS: i64 = 10;
 
 /// The pod garbage collector needs a minute; after two something refuses it.
@@ -160,7 +160,7 @@ fn judge(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) {
     at_node(lister, case, diagnosis);
 }
 
-/// Nobody ends it in its grace period, which may be a week, and nobody counts it.
+/// No kubelet stops the pod there, even after its grace period, which may be a week.
 fn is_on_lost_node(lister: &Lister, pod: &Pod, diagnosis: &mut Diagnosis) -> bool {
     let name = pod.spec.node_name.as_str();
     let answer = (!name.is_empty()).then(|| lister.get::<Node>(known::NODES, None, name));
@@ -205,8 +205,8 @@ fn at_node(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) {
     };
     let condition = condition(&on.status.conditions, "Ready");
     let said = condition.map(|ready| ready.status.as_str());
-    // For want of a network a kubelet starts no pod, and goes on with those that end; what the network is needed for is
-    // over (kubernetes: pkg/kubelet/kubelet.go, `syncLoop` and `SyncPod`).
+    // Without a network a kubelet starts no pod, and goes on with those that end; what the network is needed for has passed
+    // (kubernetes: pkg/kubelet/kubelet.go, `syncLoop` and `SyncPod`).
     let lacks_network = condition.is_some_and(|ready| kubelet::is_network_alone(&ready.message));
     let ready = said == Some("True") || (said == Some("False") && lacks_network && case.pod.is_over());
     let is_settling = diagnosis.is_younger_than(SETTLING_SECONDS);
@@ -295,7 +295,7 @@ fn without_node(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosi
                 format!("gone for {gone}; the pod garbage collector should have removed its pods after a minute");
             base(&cause::POD_GC_REFUSED).step(Step::about(&ObjectRef::node(name), words))
         }
-        // Its Event lives for an hour, so the Node went longer ago or nobody wrote when.
+        // Its Event lives for an hour, so the Node was deleted longer ago or its time was not recorded.
         None if !diagnosis.is_younger_than(MAX_COLLECTION_SECONDS) && !diagnosis.is_blind() => {
             let words = "does not exist, and no Event says since when; the pod garbage collector should have removed its \
                          pods after two minutes";
@@ -323,8 +323,8 @@ fn unseen_node(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis
     diagnosis.causes.push(root);
 }
 
-/// Why the kubelet cannot stop the pod or unmount its volumes, as an Event about the pod says. Whoever may write
-/// Events in the namespace could have written it.
+/// Why the kubelet cannot stop the pod or unmount its volumes, as an Event about the pod says. Every account with the right
+/// to write Events in the namespace could have written it.
 fn kubelet_says(lister: &Lister, case: &TerminatingPod, words: &str, diagnosis: &mut Diagnosis) -> bool {
     let TerminatingPod { target, pod } = *case;
     let reasons = [("FailedKillPod", &cause::POD_KILL_FAILS), ("FailedUnMount", &cause::POD_UNMOUNT_FAILS)];
@@ -386,7 +386,7 @@ fn at_healthy_node(lister: &Lister, case: &TerminatingPod, on: &Node, diagnosis:
         diagnosis.causes.extend(reported);
         return;
     }
-    // The kubelet asks for the deletion last: as long as containers run, that they do is still to be told.
+    // The kubelet asks for the deletion last: as long as containers run, that still has to be reported.
     let is_last = pod.has_ended() || pod.is_mirror();
     // The agent says more, and its answer may be out.
     if diagnosis.pending || is_status_refused || (is_deletion_refused && is_last) {

@@ -1,5 +1,5 @@
-//! Pods that are not being deleted, although somebody waits for that: on a silent node that is not
-//! evicted, or made anew and not ready.
+//! Pods that are not being deleted, although another object waits for that: on a silent node that is not evicted, or made
+//! anew and not ready.
 
 use findings::{cause, clean};
 

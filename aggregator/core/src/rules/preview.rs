@@ -69,8 +69,8 @@ pub fn explain(lister: &Lister, target: &ObjectRef, look: fn(&Lister, &ObjectRef
     diagnosis
 }
 
-/// What is told of a finalizer that stays while something uses the object. It is there whether something does or not,
-/// and who does may go with the object: that is no cause yet.
+/// The causes of a finalizer that stays while something uses the object. It is there whether something does or not, and the
+/// user may be deleted with the object: that is no cause yet.
 static IN_USE: [&Cause; 3] =
     [&cause::PROTECTED_WHILE_IN_USE, &cause::RESOURCE_CLAIM_IN_USE, &cause::IN_TREE_PROTECTION_FINALIZER];
 
@@ -84,7 +84,7 @@ fn in_use(target: &ObjectRef, diagnosis: &mut Diagnosis) {
     }
 }
 
-/// Whether it is a pod that somebody has deleted already: what holds it now would hold what it is in.
+/// Whether it is a pod that is being deleted already: what holds it now would hold what it is in.
 fn is_going(lister: &Lister, target: &ObjectRef) -> bool {
     let since = |pod: &Pod| pod.metadata.deletion_timestamp.is_some_and(|at| at < lister.now());
     target.is(known::PODS)
@@ -195,7 +195,8 @@ fn refused(lister: &Lister, kind: &Going, objects: &[&Object], diagnosis: &mut D
     }
 }
 
-/// The objects of one kind: those with finalizers wait for somebody, and a webhook may refuse to let any of them go.
+/// The objects of one kind: those with finalizers wait for their controllers, and a webhook may refuse the deletion of any
+/// of them.
 fn inside(lister: &Lister, namespace: &str, resource: &Resource, kind: &str, diagnosis: &mut Diagnosis) {
     let answer = lister.metadata(resource, within(namespace));
     let hides = format!("what would hold {resource}");

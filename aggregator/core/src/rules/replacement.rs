@@ -1,4 +1,4 @@
-//! Whether somebody does the work of a pod already: what a forced deletion would let run beside it.
+//! Whether another pod does the work of a pod already: what a forced deletion would let run beside it.
 
 use super::phrases::{some, within};
 use crate::diagnosis::Diagnosis;

@@ -42,8 +42,8 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     diagnosis
 }
 
-/// An attach failed, and whoever asked for it has forgotten it: a volume waits for each of its attachments to go,
-/// whatever their state.
+/// An attach failed, and its controller has forgotten it: a volume waits until each of its attachments is deleted, whatever
+/// their state.
 fn never_attached(lister: &Lister, target: &ObjectRef, attachment: &Attachment, diagnosis: &mut Diagnosis) {
     let place = &attachment.spec.node_name;
     let attach_error = attachment.status.attach_error.as_ref().map(|error| quote(&error.message, 200));
@@ -191,7 +191,7 @@ fn idle(lister: &Lister, target: &ObjectRef, attachment: &Attachment, diagnosis:
     diagnosis.causes.push(root);
 }
 
-/// Whether the driver is installed, as far as its CSIDriver tells: a driver needs none.
+/// Whether the driver is installed, as far as its CSIDriver shows: a driver needs none.
 fn driver_existence(lister: &Lister, diagnosis: &mut Diagnosis, driver: &str) -> Existence {
     if driver.is_empty() {
         return Existence::Present;
@@ -202,7 +202,7 @@ fn driver_existence(lister: &Lister, diagnosis: &mut Diagnosis, driver: &str) ->
     if is_gone { Existence::Gone } else { Existence::Present }
 }
 
-/// Nobody asked for the detach, because the node still reports the volume as mounted.
+/// The detach was not requested, because the node still reports the volume as mounted.
 fn still_mounted(lister: &Lister, target: &ObjectRef, attachment: &Attachment, diagnosis: &mut Diagnosis) {
     let volume = &attachment.spec.source.persistent_volume_name;
     let answer = lister.get::<PersistentVolume>(known::VOLUMES, None, volume);

@@ -15,7 +15,7 @@ pub enum Answer<T> {
     Missing,
     /// There is none.
     Failed(Fault),
-    /// Nobody has asked yet; the question is among those to ask next.
+    /// It was not asked yet; the question is among those to ask next.
     #[serde(skip)]
     Unasked,
 }

@@ -1,5 +1,5 @@
-//! A deletion that nobody has asked for: what is meant is taken for deleted a moment ago as it arrives, so that the same
-//! rules say what would hold it.
+//! A deletion without a request: the objects in question count as deleted a moment ago when they arrive, so that the same
+//! rules say what would hold them.
 
 use super::{Answer, Answered, Facts, Meta, Question, Release, Resource, State, Subject, known};
 

@@ -152,7 +152,7 @@ impl Managed {
     }
 }
 
-/// The finalizers among the fields somebody owns.
+/// The finalizers among the fields of one owner.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fields {
     /// Their names.

@@ -8,8 +8,8 @@ use crate::diagnosis::ToldBy;
 use crate::rules::node;
 use crate::state::{Node, Pod};
 
-/// These commands look. They, and `umount`, may be told for a mount elsewhere that the finding names in its chain, such as
-/// that of a FUSE server.
+/// These commands only read. They, and `umount`, may be shown for a mount elsewhere that the finding names in its chain,
+/// such as that of a FUSE server.
 const LOOK: &[&str] = &["dmesg", "findmnt", "grep", "ls", "lsattr", "readlink", "systemd-cgls"];
 
 /// The one command that is always true, and what the agent says.
@@ -70,8 +70,8 @@ pub(super) fn live_command(pod: &Pod) -> Option<String> {
     Some(format!("kubectl why-terminating {name} -n {namespace} --live"))
 }
 
-/// Whether it only looks. Of what anybody can have written nothing else is told: even a step in words, or one that names
-/// what is the pod's, is for a cause and with values that its writer chose.
+/// Whether it only reads. Of an unverified claim nothing else is shown: even a step in words, or one that names what is the
+/// pod's, is for a cause and with values that its writer chose.
 fn is_read_only(advice: &Advice) -> bool {
     program(advice).is_some_and(|program| LOOK.contains(&program))
 }

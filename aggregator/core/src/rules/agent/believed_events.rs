@@ -70,7 +70,7 @@ pub fn read_claims<'a>(lister: &Lister, events: &[&'a AgentEvent], pod: &Pod, on
         match (claim.carried.phase, event.kind.as_str()) {
             (Phase::Holds, "Warning") => heard.claims.push(claim),
             (Phase::Over, "Normal") => over.push(claim),
-            // The Event of the node tells it.
+            // The Event of the node reports it.
             _ => {}
         }
     }

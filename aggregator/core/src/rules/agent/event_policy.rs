@@ -1,5 +1,5 @@
-//! Whether only an agent can have written an Event. Every field of it is the word of whoever wrote it; what
-//! keeps others from writing it is the policy in `deploy/`.
+//! Whether only an agent can have written an Event. Every field of it is the word of its writer; what keeps others from
+//! writing it is the policy in `deploy/`.
 
 use jiff::Timestamp;
 
@@ -15,7 +15,7 @@ const POLICY: &str = "why-terminating-findings";
 pub enum Policy {
     /// It refuses Events of others, since then.
     InForce(Timestamp),
-    /// It does not, or nobody can tell, for this reason.
+    /// It does not, or that is unknown, for this reason.
     Not(String),
 }
 
@@ -47,7 +47,7 @@ impl Policy {
         }
     }
 
-    /// Why somebody else may have written this Event. The server itself says when it was made.
+    /// Why another account may have written this Event. The server itself records when it was made.
     pub fn doubts(&self, event: &AgentEvent) -> Option<String> {
         match self {
             Policy::Not(why) => Some(why.clone()),
@@ -57,7 +57,7 @@ impl Policy {
     }
 }
 
-/// Why somebody else may have written it.
+/// Why another account may have written it.
 pub fn doubt(lister: &Lister, event: &AgentEvent, diagnosis: &mut Diagnosis) -> Option<String> {
     let absent =
         || missing_agent::is_absent(lister, &event.regarding.name).then(|| "no agent is deployed there".to_owned());

@@ -9,7 +9,7 @@ use crate::lister::Lister;
 use crate::rules::phrases::count;
 use crate::state::*;
 
-/// More findings of one pod are not told.
+/// More findings of one pod are not reported.
 const MAX_FINDINGS: usize = 8;
 
 /// What the agent says of a pod that should be gone and waits for its node; `words` say how the pod
@@ -112,7 +112,7 @@ fn causes(all: impl Iterator<Item = FromAgent>, diagnosis: &mut Diagnosis) -> Ve
 
 /// What an agent that was asked now says of the volumes of a pod that runs.
 pub enum Holders {
-    /// These would hold them, or nobody.
+    /// These would hold them; none when it is empty.
     Known(Vec<RootCause>),
     /// It was not asked, or did not answer; a note says why.
     NotTold,

@@ -54,7 +54,7 @@ pub fn ask<'a>(
         Answer::Unasked => diagnosis.pending = true,
         Answer::Missing => diagnosis.note(format!("The agent on {node} was not asked now: its pod is gone.")),
         Answer::Failed(fault) => {
-            // Nobody is told to grant it: it is root on the node.
+            // No step grants it: it is root on the node.
             let right = match fault.kind {
                 FaultKind::Denied => format!("; that takes the right to create pods/exec in {at}"),
                 _ => String::new(),

@@ -78,7 +78,7 @@ pub fn not_visible(diagnosis: &mut Diagnosis) {
     );
 }
 
-/// What an agent said so long ago that it cannot be relied on.
+/// A report of an agent that is too old to rely on.
 pub fn expired(claim: &Claim, node: &str, age: i64) -> String {
     let (cause, age) = (claim.carried.finding.cause.0.id, duration(u64::try_from(age).unwrap_or(0)));
     format!(

@@ -1,5 +1,5 @@
-//! What the agent of a pod's node says of the pod. Whoever may write Events in `default` can speak
-//! as an agent, so all of it is a claim: checked, bounded, cleaned and told as such.
+//! What the agent of a pod's node reports of the pod. Every writer of Events in `default` can speak as an agent, so all of
+//! it is a claim: checked, bounded, cleaned and shown as such.
 
 mod advice;
 mod believed_events;

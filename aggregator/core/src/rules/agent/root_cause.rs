@@ -9,12 +9,12 @@ use crate::diagnosis::{AgentFinding, FromAgent, RootCause, Step, ToldBy};
 use crate::lister::Lister;
 use crate::state::*;
 
-/// More steps of a chain are not told.
+/// More steps of a chain are not shown.
 const MAX_LINKS: usize = 16;
-/// More evidence of one finding is not told.
+/// More evidence of one finding is not shown.
 const MAX_EVIDENCE: usize = 12;
 
-/// Where a claim is told.
+/// Where a claim is shown.
 pub struct Context<'v, 'a> {
     pub lister: &'v Lister<'a>,
     /// What keeps others from writing as an agent; none where the agent itself was asked.

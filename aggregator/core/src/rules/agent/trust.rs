@@ -1,6 +1,6 @@
-//! Which values of an Event may stand in a command. A tenant makes links, sockets and files, and an agent tells of them; so
-//! what is changed, written or asked by root is where only the kubelet and root make any. Where no policy keeps others from
-//! writing Events they choose all of it: then commands look, and nothing else.
+//! Which values of an Event may stand in a command. A tenant makes links, sockets and files, and an agent reports them; so
+//! root changes, writes and queries only where only the kubelet and root make any. Where no policy keeps others from writing
+//! Events they choose all of it: then commands read, and nothing else.
 
 use findings::{
     Entity, Link, Placeholder, PodUid, Shape, Values,
@@ -17,7 +17,7 @@ impl Trusted {
     /// Of these values of a finding about this pod, whose chain names mounts and paths.
     pub(super) fn new(values: &Values, uid: Option<&PodUid>, chain: &[Link]) -> Self {
         let is_own = |path: &str| uid.is_some_and(|uid| is_own(path, uid));
-        // A mount elsewhere, such as that of a FUSE server, is told for the node, and not for whatever process.
+        // A mount elsewhere, such as that of a FUSE server, is reported for the node, and not for whatever process.
         let is_entered = values.get(Placeholder::MountNamespacePid).is_some();
         let is_named = |path: &str| is_in(chain, path) && !is_entered;
         let with_paths = |is_good: &dyn Fn(&str) -> bool| {
@@ -144,7 +144,7 @@ mod tests {
             ("/var/lib/k0s/kubelet/pods/UID/volume-subpaths/v/app/0", (true, true)),
             ("/sys/fs/cgroup/kubepods/besteffort/podUID", (true, true)),
             ("/sys/fs/cgroup/kubepods.slice/kubepods-podU_ID.slice", (true, true)),
-            // A kubelet may have been told of any directory, but then nobody knows who else writes there.
+            // A kubelet may have any directory configured, but then its other writers are unknown.
             ("/data/kubelet/pods/UID/volumes/kubernetes.io~csi/v/mount", (true, false)),
             ("/var/lib/kubelet/pods/UID/volumes/kubernetes.io~empty-dir/v/link/kubelet.conf", (true, false)),
             ("/proc/4111/root/pods/UID/volumes/x/v/a", (true, false)),

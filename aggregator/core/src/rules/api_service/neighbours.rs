@@ -1,4 +1,4 @@
-//! Other APIs that are served from the same node: whether they are reached tells a route from a firewall.
+//! Other APIs that are served from the same node: whether they are reached distinguishes a route from a firewall.
 
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;

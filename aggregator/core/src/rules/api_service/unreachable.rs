@@ -22,7 +22,7 @@ pub fn explain(api: &Unavailable, diagnosis: &mut Diagnosis, failure: Failure, n
     let words = format!("has a ready endpoint, and {what}: {}", api.available.message);
     let service = Step::about(&api.service(), words);
     let unsure = if is_late { CUT_OR_SLOW } else { CUT_SOMEWHERE };
-    // Refused is an answer: somebody was reached.
+    // Refused is an answer: a host was reached.
     let is_refused = failure == Failure::ConnectionRefused;
     let Some(name) = node else {
         let root = api.found(&cause::API_SERVICE_UNREACHABLE).step(service);

@@ -17,7 +17,7 @@ pub fn object((namespace, name): &Account) -> ObjectRef {
     }
 }
 
-/// Why nobody can work as this account any more; nothing when it is there, or was not seen.
+/// Why no program can work as this account any more; nothing when it is there, or was not seen.
 pub fn gone(lister: &Lister, diagnosis: &mut Diagnosis, account: &Account) -> Option<&'static str> {
     let target = object(account);
     let answer = lister.object(&target.resource, target.namespace.as_deref(), &target.name);

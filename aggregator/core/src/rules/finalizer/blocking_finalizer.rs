@@ -1,4 +1,4 @@
-//! A finalizer of a program that somebody installed, and what is said of it whoever takes it off.
+//! A finalizer of an installed program, and what is reported of it whichever program removes it.
 
 use findings::{Cause, Circumstance, Cleanup, Controller, cause, kubernetes_distribution};
 
@@ -17,17 +17,17 @@ pub struct BlockingFinalizer<'a> {
     pub known: Option<&'static KnownFinalizer>,
 }
 
-/// What is told of a controller that does not work.
+/// The causes of a controller that does not work.
 static DOWN: [&Cause; 3] = [
     &cause::FINALIZER_CONTROLLER_GONE,
     &cause::FINALIZER_CONTROLLER_NOT_READY,
     &cause::FINALIZER_CONTROLLER_NOT_LEADING,
 ];
 
-/// What is told of a finalizer that stays for no reason that can be seen; beside them, what it is known for.
+/// The causes of a finalizer that stays for no visible reason; beside them, what it is known for.
 static OPEN: [&Cause; 2] = [&cause::FINALIZER_CONTROLLER_FAILING, &cause::FINALIZER_OWNER_UNKNOWN];
 
-/// Whether this is told of a controller that does not work.
+/// Whether this is a cause of a controller that does not work.
 pub fn is_down(found: &Cause) -> bool {
     DOWN.iter().any(|down| down.id == found.id)
 }
@@ -37,12 +37,12 @@ impl BlockingFinalizer<'_> {
         self.target.is(known::NAMESPACES)
     }
 
-    /// Of a built-in kind hundreds of programs may change every object: rights tell nothing there.
+    /// Of a built-in kind hundreds of programs may change every object: RBAC shows nothing there.
     pub fn is_custom(&self) -> bool {
         !self.target.resource.is_built_in()
     }
 
-    /// The program that takes it off: as it is known, or the one that set it, when the server recorded a name that tells.
+    /// The program that removes it: as it is known, or the one that set it, when the server recorded a distinctive name.
     pub fn program(&self) -> Option<&str> {
         match self.known {
             Some(known) if !known.program.is_empty() => Some(known.program),
@@ -60,7 +60,7 @@ impl BlockingFinalizer<'_> {
         self.setter() == self.program()
     }
 
-    /// Whether whoever serves the kind is the one that takes it off: the finalizer has the domain of the kind, and no
+    /// Whether the program that serves the kind is the one that removes it: the finalizer has the domain of the kind, and no
     /// program is recorded that was not found.
     pub fn is_of_kind(&self) -> bool {
         let domain = self.finalizer.split('/').next().unwrap_or(self.finalizer);
@@ -75,10 +75,10 @@ impl BlockingFinalizer<'_> {
         format!("held by finalizer {}{}", self.finalizer, self.released_by())
     }
 
-    /// What was found, told as what the finalizer is known for. It holds from the start if what was found does, and is
+    /// What was found, reported as what the finalizer is known for. It holds from the start if what was found does, and is
     /// the finalizer's own controller.
     pub fn known_for(&self, found: &'static Cause) -> RootCause {
-        // Nobody is easily found who takes a finalizer off a built-in kind: a cloud's controllers are not in the cluster.
+        // The controller of a built-in kind's finalizer is hard to find: a cloud's controllers are not in the cluster.
         let is_its_own = |known: &KnownFinalizer| known.runs.is_empty() && (self.is_custom() || is_down(found));
         let mut root = self.start(self.cause(found));
         root.holds_from_the_start = found.holds_from_the_start && self.known.is_none_or(is_its_own);

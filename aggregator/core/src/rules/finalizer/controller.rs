@@ -1,4 +1,4 @@
-//! Who takes a finalizer off: the program that set it, and whoever has been granted to change the kind by name.
+//! Who removes a finalizer: the program that set it, and every account with a role that names the kind.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::state::*;
 
-/// Why somebody is thought to take it off, the weakest reason first.
+/// Why an account is assumed to remove it, the weakest reason first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Basis {
     /// Its account has a role that is cut to the kind.
@@ -65,9 +65,9 @@ pub struct Controllers<'a> {
     pub also: Vec<Candidate<'a>>,
     /// Users and groups that may: what they are is not in the cluster.
     pub users: Vec<String>,
-    /// Roles that are cut to the kind, and that nobody has.
+    /// Roles that are cut to the kind, and that no account has.
     pub unbound: Vec<String>,
-    /// When nothing tells who set it: service accounts that may change everything, which tells nothing of this kind.
+    /// When the setter is unknown: service accounts that may change everything, which shows nothing about this kind.
     pub may_all: Vec<String>,
     /// Those of them that nothing runs as, where that was looked up.
     pub may_all_idle: Vec<String>,
@@ -94,11 +94,11 @@ pub struct Wanted<'w> {
     pub target: &'w ObjectRef,
     /// Its finalizer.
     pub finalizer: &'w str,
-    /// The name of the program that set the finalizer, when it tells, or is known to take it off.
+    /// The name of the program that set the finalizer, when it is distinctive, or is known to remove it.
     pub program: Option<&'w str>,
-    /// Whether the server recorded that it did: a name by itself is nobody's alone.
+    /// Whether the server recorded that it did: a name by itself is not unique.
     pub is_recorded: bool,
-    /// What a role of whoever takes it off is cut to.
+    /// What the role of a program that removes it is cut to.
     pub cut: &'w Cut,
 }
 
@@ -112,8 +112,8 @@ pub fn find<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, wanted: &Wanted)
         rights.add_namespaced(lister, diagnosis, &Scope::Namespace(own.clone()));
         found = candidates(lister, diagnosis, wanted, &rights);
     }
-    // Roles are many in a large cluster. Those of the object's own namespace may have been deleted before it;
-    // the same of other namespaces then still tell.
+    // Roles are many in a large cluster. Those of the object's own namespace may have been deleted before it; the same of
+    // other namespaces then still show it.
     let is_lost = found.iter().all(|one| one.runs.is_none());
     if !diagnosis.pending && is_lost && wanted.target.namespace.is_some() {
         rights.add_namespaced(lister, diagnosis, &Scope::All);
@@ -131,7 +131,7 @@ pub fn find<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, wanted: &Wanted)
     let account = first.as_ref().map(|first| &first.account);
     let is_set_by_it = first.as_ref().is_some_and(|first| first.by == Basis::Setting);
     let powerful = if is_set_by_it { BTreeSet::new() } else { rights::all_powerful(lister, account) };
-    // Where somebody was found the others only make that less certain.
+    // Where an owner was found the others only make that less certain.
     let busy = match first.as_ref().is_some_and(|first| first.runs.is_some()) || powerful.is_empty() {
         true => powerful.clone(),
         false => {
@@ -262,7 +262,7 @@ fn candidates<'a>(
     for (account, fit) in &rights.accounts {
         let all_own = || runners.iter().filter(|runner| runner.account == *account);
         let is_served = all_own().any(|runner| runner.stands() == RunnerState::Ready);
-        // Of what shares an account, a part that nobody wants to run is no reason.
+        // Among workloads that share an account, one that is scaled to 0 is no reason.
         let is_meant = |runner: &&Runner| !is_served || runner.stands() != RunnerState::ScaledDown || is_it(runner);
         let own = all_own().filter(is_meant);
         let candidate = |runner: &Runner<'a>| {

@@ -9,7 +9,7 @@ use crate::rules::leads::{Followed, Repair, Sentence, follow};
 use crate::rules::object_reports::{self, ObjectReport, Weight};
 use crate::state::*;
 
-/// More words than these are not told.
+/// More words than these are not shown.
 const MAX_REPORTS: usize = 6;
 /// More of what one sentence names is not followed.
 const MAX_LEADS: usize = 4;
@@ -58,7 +58,7 @@ pub enum Led {
 }
 
 /// Follows what the object's own words name. Their author may be a tenant, who may write of anything: what is not seen to be
-/// broken is told only of what exists, as a claim.
+/// broken is reported only of what exists, as a claim.
 pub fn follow_leads(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) -> Led {
     let mut led = Led::Nowhere;
     for said in object_reports::read(lister, target, meta, diagnosis).iter().take(MAX_REPORTS) {

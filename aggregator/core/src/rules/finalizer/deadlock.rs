@@ -10,9 +10,9 @@ use crate::state::*;
 /// Finds who takes a finalizer off, and why that one has not.
 type OwnerOf = fn(&Lister, &BlockingFinalizer, &mut Diagnosis) -> Option<RootCause>;
 
-/// A webhook was found that refuses to let anybody take the finalizer off. When its Service went with its namespace,
-/// looks whether there is anybody who would take the finalizer off once the webhook is out of the way. Whether nobody
-/// is, which is then told with the webhook.
+/// A webhook refuses the removal of the finalizer. When its Service went with its namespace, checks whether any controller
+/// would remove the finalizer once the webhook is out of the way. Returns whether none would, which is then reported with
+/// the webhook.
 pub fn explain(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis, owner_of: OwnerOf) -> bool {
     let is_lost = |root: &RootCause| lost_namespace(lister, root).is_some();
     if !case.is_custom() || !diagnosis.causes.iter().any(is_lost) {

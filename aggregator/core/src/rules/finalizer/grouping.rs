@@ -1,5 +1,5 @@
 //! Which finalizers are held by the same root: the same finalizer, the same controller, and the same words of it; and those
-//! of one object that have the same explanation and no program that could be told apart.
+//! of one object that have the same explanation and no program that distinguishes them.
 
 use findings::{Placeholder, RootId, cause};
 

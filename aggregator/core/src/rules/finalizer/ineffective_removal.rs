@@ -10,7 +10,7 @@ use crate::rules::phrases::some;
 use crate::rules::webhook::{self, Request};
 use crate::state::*;
 
-/// What is told of a finalizer that stays for no reason that can be seen; beside them, what it is known for.
+/// The causes of a finalizer that stays for no visible reason; beside them, what it is known for.
 static NO_REASON: [&Cause; 2] = [&cause::FINALIZER_CONTROLLER_FAILING, &cause::FINALIZER_OWNER_UNKNOWN];
 
 /// Says of what was found from `first` on why the finalizer stays, where that is nearer than what was found.
@@ -60,10 +60,10 @@ fn times(meta: &Meta, finalizer: &str) -> usize {
     meta.finalizers.iter().filter(|one| *one == finalizer).count()
 }
 
-/// The API server refuses finalizers that are new to an object that is being deleted. A mutating webhook that puts one
-/// back into the very update that takes it off is not refused: nothing has changed. Whoever wrote that update then
-/// owns the finalizer, at a time after the deletion. Of an entry that holds more the time tells nothing: a later status may
-/// have renewed it.
+/// The API server refuses finalizers that are new to an object that is being deleted. A mutating webhook that puts one back
+/// into the very update that takes it off is not refused: nothing has changed. The writer of that update then owns the
+/// finalizer, at a time after the deletion. Of an entry that holds more the time shows nothing: a later status may have
+/// renewed it.
 fn added_again(
     lister: &Lister,
     target: &ObjectRef,

@@ -20,7 +20,7 @@ pub enum Leader {
         /// And what it says.
         says: String,
     },
-    /// Nobody renews it.
+    /// Its holder does not renew it.
     Nobody {
         /// Where that stands.
         source: String,

@@ -1,5 +1,5 @@
-//! The operator of a kind whose rights tell nothing: whoever converts its objects, answers the
-//! webhooks about them, serves its API, or was installed together with its CRD.
+//! The operator of a kind where RBAC shows nothing: the program that converts its objects, answers the webhooks about them,
+//! serves its API, or was installed together with its CRD.
 
 use std::collections::BTreeMap;
 

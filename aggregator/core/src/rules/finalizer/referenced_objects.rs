@@ -1,4 +1,4 @@
-//! Objects that tell why the finalizer of another stays: its Job, its IngressClass.
+//! Objects that show why the finalizer of another stays: its Job, its IngressClass.
 
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;

@@ -1,5 +1,5 @@
-//! Who may change a resource, as Roles and their Bindings say. They never prove that nobody may: the API server has
-//! other ways to let somebody in.
+//! Who may change a resource, as Roles and their Bindings say. They never prove that no account may: the API server has
+//! other authorizers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +26,7 @@ pub struct Rights<'r> {
 }
 
 impl<'r> Rights<'r> {
-    /// Nobody so far.
+    /// No account so far.
     pub fn new(cut: &'r Cut) -> Self {
         Rights {
             cut,
@@ -116,7 +116,7 @@ pub enum Permission {
     Open,
     /// A role that it is bound to says so.
     Granted,
-    /// No role that it is bound to does: why, as far as roles tell.
+    /// No role that it is bound to does: why, as far as roles show.
     Not(String),
     /// Some roles are not visible.
     NotTold,

@@ -34,7 +34,7 @@ const APPLIERS: &[(&str, &str)] = &[
     ("helm-controller", "helm.cattle.io"),
 ];
 
-/// The name of the program, when it tells it from others.
+/// The name of the program, when it distinguishes it from others.
 pub fn program<'m>(meta: &'m Meta, finalizer: &str, group: &str) -> Option<&'m str> {
     setters(meta, finalizer).find(|name| is_telling(name) && !applies(name, group))
 }

@@ -1,4 +1,4 @@
-//! Finalizers of programs that somebody installed: which program, and whether it lives.
+//! Finalizers of installed programs: which program, and whether it lives.
 
 mod serving;
 
@@ -33,13 +33,13 @@ const MAX_OTHERS: usize = 4;
 /// Who says what roles grant.
 const ROLES: &str = "clusterroles and their bindings";
 
-/// Why nobody is ever proven to be absent.
+/// Why RBAC never proves that no account may.
 const DOUBT: &str = "they do not show every account that can change it: system:masters, a managed control plane";
 
-/// What of the proof is missing where somebody else may be the one.
+/// What of the proof is missing where another program may be the one.
 const NOBODY_ELSE: &str = "that no other controller removes it: RBAC does not show every writer";
 
-/// Explains the finalizer: its owner alive, slow, gone, or not to be told.
+/// Explains the finalizer: its owner is alive, slow, gone, or unknown.
 pub fn explain(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis) {
     let is_refused = refused(lister, case.target, case.meta, diagnosis);
     if is_refused && (deadlock::explain(lister, case, diagnosis, custom) || !webhook::may_be_skipped(diagnosis)) {
@@ -77,8 +77,8 @@ fn of_no_class(case: &BlockingFinalizer, found: RootCause, class: &ObjectRef) ->
         .probable("that its controller looks at the class first: some do not")
 }
 
-/// A controller that runs, or that nobody knows, is no more than a link where the object's own words name what is in its
-/// way: the chain goes on there. Nothing when `diagnosis` says what that is.
+/// A controller that runs, or is unknown, is no more than a link where the object's own words name what is in its way: the
+/// chain goes on there. Nothing when `diagnosis` says what that is.
 fn lead_on(
     lister: &Lister,
     case: &BlockingFinalizer,
@@ -162,8 +162,8 @@ fn built_in(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis
     Some(controller_reports::add_words(root.same_as(case.finalizer), reported))
 }
 
-/// Of a built-in kind hundreds of programs may change every object. What tells is who set the finalizer, and
-/// whose API has the finalizer's domain.
+/// Of a built-in kind hundreds of programs may change every object. What counts is who set the finalizer, and whose API has
+/// the finalizer's domain.
 fn domain_controllers<'a>(
     lister: &Lister<'a>,
     case: &BlockingFinalizer,
@@ -242,7 +242,7 @@ fn custom(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis) 
             format!("whether {} runs: other accounts that can change the object do not remove it", known.released_by);
         let mut root = unknown(case).at_itself(case.target, words).probable(missing);
         root.holds_from_the_start = false;
-        // Whoever takes it off cannot be told from the others by what was recorded.
+        // The record does not distinguish the program that removes it from the others.
         let all = found.first.iter().chain(&found.also).filter(|_| known.set_by_another);
         let idle = all.filter(|one| one.is_not_ready()).take(MAX_OTHERS);
         let says = |one: &Candidate| format!("may change it, and does not run as it should: {}", one.words(lister));
@@ -254,7 +254,7 @@ fn custom(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis) 
         Blame::Found(found) => return Some(*found),
         Blame::Nobody => {}
     }
-    // Neither the finalizer's name nor anybody's rights tell.
+    // Neither the finalizer's name nor RBAC shows it.
     let hints = match operator(lister, case, diagnosis, &found) {
         Ok(root) => return root,
         Err(hints) => hints,
@@ -265,7 +265,7 @@ fn custom(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis) 
     Some(root.with_evidence(hints.into_iter().chain(users(&found))))
 }
 
-/// Whoever serves the kind, and why that one has not released it; else what is known of who installed the kind.
+/// The program that serves the kind, and why that one has not released it; else what is known of who installed the kind.
 fn operator(
     lister: &Lister,
     case: &BlockingFinalizer,
@@ -284,7 +284,7 @@ fn operator(
     }
 }
 
-/// The cause when nobody is known to take it off.
+/// The cause when no program is known to remove it.
 fn unknown(case: &BlockingFinalizer) -> RootCause {
     case.known_for(match case.is_of_namespace() {
         true => &cause::NAMESPACE_METADATA_FINALIZER,
@@ -442,7 +442,7 @@ fn without_workload(
     }
 }
 
-/// Nobody was found: gone, or not to be told.
+/// No controller was found: gone, or unknown.
 fn without_controller(
     lister: &Lister,
     case: &BlockingFinalizer,
@@ -504,7 +504,7 @@ fn without_controller(
     found.evidence(ROLES, says).probable(missing)
 }
 
-/// The group that tells that a cloud may run the program that takes it off.
+/// The group that shows that a cloud may run the program that removes it.
 fn hosted(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis) -> Option<&'static str> {
     let group = case.known.map(|known| known.hosted_with).filter(|group| !group.is_empty())?;
     let discovery = diagnosis.silently(lister.discovery())?;

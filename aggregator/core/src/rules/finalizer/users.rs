@@ -155,7 +155,7 @@ fn used(
         .given(Circumstance::Users(Fact::Some))
         .evidence(first.target.to_string(), format!("{}, and is not being deleted", first.by.words()))
         .with_evidence(said.iter().take(MAX_NAMES).map(|said| (&said.source, &said.says)));
-    // What the controller waits for is known then, whoever else there is.
+    // What the controller waits for is known then, whatever other accounts there are.
     found.holds_from_the_start = true;
     (found.draft.confidence, found.draft.missing) = (findings::Confidence::Proven, None);
     found.steps.truncate(1);

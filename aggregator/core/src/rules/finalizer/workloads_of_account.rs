@@ -35,7 +35,7 @@ pub struct Runner<'a> {
 pub enum RunnerState {
     /// It has a ready pod.
     Ready,
-    /// Nobody wants it to run.
+    /// It is scaled to 0.
     ScaledDown,
     /// It should run, and no pod of it is ready.
     NotReady,

@@ -94,7 +94,7 @@ fn content(
         Followed::Claimed(root) => *root,
         Followed::Open | Followed::Explained | Followed::Nothing => return None,
     };
-    // The condition does not tell which API server said it.
+    // The condition does not show which API server reported it.
     let elsewhere = match lead {
         Lead::Etcd { .. } => served_elsewhere(lister, diagnosis).map(|apis| (apis.is_empty(), some(&apis, 3))),
         _ => Some((true, String::new())),

@@ -17,9 +17,9 @@ use crate::state::*;
 /// The namespace controller tries again within a minute; after five it does not work on the namespace.
 const MAX_RETRY_SECONDS: i64 = 300;
 
-/// After it has met pods, the namespace controller looks again when half of their longest grace period is over, whether they
-/// are gone by then or not (kubernetes: pkg/controller/namespace/namespace_controller.go, `ResourcesRemainingError`). What
-/// grace they had is no longer known; it is seldom longer than half an hour.
+/// After it has met pods, the namespace controller checks again after half of their longest grace period, whether they are
+/// gone by then or not (kubernetes: pkg/controller/namespace/namespace_controller.go, `ResourcesRemainingError`). What grace
+/// they had is no longer known; it is seldom longer than half an hour.
 const MAX_WAIT_FOR_PODS_SECONDS: i64 = 15 * 60;
 
 pub fn judge(
@@ -99,7 +99,7 @@ fn without_condition(lister: &Lister, case: &TerminatingNamespace, left: &Left, 
     diagnosis.causes.push(if is_recent { root.progressing() } else { root });
 }
 
-/// Whether nobody acts, or an API that cannot be listed holds every namespace.
+/// Whether no controller acts, or an API that cannot be listed holds every namespace.
 pub fn control_plane(lister: &Lister, case: &TerminatingNamespace, diagnosis: &mut Diagnosis) {
     let storage = control_plane::storage_fails(diagnosis, case.target);
     diagnosis.causes.extend(storage);
@@ -198,7 +198,7 @@ fn dead_apis(lister: &Lister, case: &TerminatingNamespace, diagnosis: &mut Diagn
     }
 }
 
-/// Objects that nobody asked to go, although the controller runs.
+/// Objects that were not deleted, although the controller runs.
 fn refused(lister: &Lister, left: &Left, diagnosis: &mut Diagnosis) {
     for (target, meta) in left.not_asked.iter().take(3) {
         webhook::refuses(lister, diagnosis, &[Request::about(target, meta, "DELETE")]);

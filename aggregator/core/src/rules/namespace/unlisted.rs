@@ -10,7 +10,7 @@ use crate::rules::finalizer;
 use crate::rules::phrases::{condition_text, count, some};
 use crate::state::*;
 
-/// Names each finalizer that holds something unseen. Of several kinds nobody knows which of them has it.
+/// Names each finalizer that holds something unseen. Of several kinds it is unknown which of them has it.
 pub fn explain(case: &TerminatingNamespace, left: &Left, diagnosis: &mut Diagnosis) {
     let Some(condition) = case.failing("NamespaceFinalizersRemaining").filter(|_| !left.unseen.is_empty()) else {
         return;

@@ -26,7 +26,7 @@ const MAX_CLAIMS: usize = 20;
 
 const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
 const SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict";
-/// Whether this finalizer of a Node waits for the drain and for nothing else that is told here.
+/// Whether this finalizer of a Node waits for the drain and for nothing else that is reported here.
 pub fn waits_for_drain(finalizer: &str) -> bool {
     finalizer == KARPENTERS
 }
@@ -51,8 +51,8 @@ pub fn explain(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut
     by_whom(lister, target, node, by, diagnosis)
 }
 
-/// The same of a node whose Machine is being deleted. Cluster API asks for a pod whatever it has in an emptyDir and
-/// whoever manages it (cluster-api: internal/controllers/machine/drain/drain.go).
+/// The same of a node whose Machine is being deleted. Cluster API evicts a pod whatever it has in an emptyDir and whatever
+/// controller it has (cluster-api: internal/controllers/machine/drain/drain.go).
 pub fn explain_machine(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut Diagnosis) -> Vec<RootCause> {
     match drainer(node) {
         Some(Drainer::Somebody) => by_whom(lister, target, node, Drainer::ClusterApi, diagnosis),
@@ -189,7 +189,7 @@ impl DrainedNode<'_, '_> {
                     format!("{TERMINATES_AT}: {at}; by then it deletes pods whatever budgets and annotations say");
                 root.evidence(claim.to_string(), says).progressing()
             }
-            // Of one that nobody asked to go, more is missing.
+            // Of one without an eviction request, more is missing.
             Termination::NotSeen(claim) if *why != Left::NotAsked => root.probable(format!(
                 "whether Karpenter deletes these pods at some time without asking: {claim} says that, and was not seen"
             )),

@@ -16,7 +16,7 @@ pub enum Drainer {
     ClusterAutoscaler,
     /// Its Machine is being deleted.
     ClusterApi,
-    /// It is cordoned: by `kubectl drain`, or by somebody who does no more than that.
+    /// It is cordoned: by `kubectl drain`, or by a mere `kubectl cordon`.
     Somebody,
 }
 

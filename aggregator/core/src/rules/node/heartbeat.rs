@@ -26,7 +26,7 @@ pub struct Heartbeat {
 pub struct Word {
     /// When it was written.
     pub at: Timestamp,
-    /// Why somebody else may have written it.
+    /// Why another account may have written it.
     pub doubt: Option<String>,
 }
 

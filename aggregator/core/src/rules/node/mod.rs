@@ -119,7 +119,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     }
     let controllers_silent = control_plane::silent(lister, &mut diagnosis, target);
     let is_judged = controllers_silent.is_none();
-    // Nobody judges nodes any more: what it says of this one may be old.
+    // No controller judges nodes any more: the status of this one may be old.
     let found = judge(lister, &case, &mut diagnosis);
     diagnosis.causes.extend(controllers_silent.filter(|silent| silent.draft.root != found.draft.root));
     diagnosis.causes.push(found);
@@ -137,7 +137,7 @@ fn is_machine_ending(lister: &Lister, case: &UnhealthyNode) -> bool {
     is_karpenters && !case.is_ready() && is_empty(lister, case.target)
 }
 
-/// Its finalizers; one that waits for the drain is not told beside what the drain waits for.
+/// Its finalizers; one that waits for the drain is not reported beside what the drain waits for.
 fn deletion(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut Diagnosis) {
     if !diagnosis.is_explained() && !diagnosis.pending {
         return finalizer::explain(lister, target, &node.metadata, diagnosis);
@@ -182,7 +182,7 @@ pub fn called<'a>(lister: &Lister<'a>, name: &str) -> Answer<&'a Node> {
     })
 }
 
-/// Whether its kubelet runs what is asked of it here. For want of a network it still does so in the node's own.
+/// Whether its kubelet runs what is asked of it here. Without a pod network it still does so in the node's own.
 pub fn runs_pods(node: &Node) -> bool {
     let ready = condition(&node.status.conditions, "Ready");
     ready.is_some_and(|ready| {
@@ -200,7 +200,7 @@ pub fn is_lost(lister: &Lister, node: &Node) -> bool {
     })
 }
 
-/// Whether a node that is called Ready has been silent since nobody judges nodes any more.
+/// Whether a node that is called Ready has been silent since the controller stopped judging nodes.
 pub fn is_frozen(lister: &Lister, node: &Node, diagnosis: &mut Diagnosis) -> bool {
     if !is_true(&node.status.conditions, "Ready") || !control_plane::is_silent(lister, diagnosis) {
         return false;
@@ -275,7 +275,7 @@ fn judge(lister: &Lister, case: &UnhealthyNode, diagnosis: &mut Diagnosis) -> Ro
         }
         (None, None) => silent(lister, case, &heartbeat, diagnosis),
     };
-    // The collector has just been told to remove its pods.
+    // The collector has only just had the reason to remove its pods.
     if taint.is_some() { found.progressing() } else { found }
 }
 
@@ -313,7 +313,7 @@ fn is_empty(lister: &Lister, target: &ObjectRef) -> bool {
     pods.is_some_and(|pods| pods.iter().all(|pod| pod.metadata.deletion_timestamp.is_none()))
 }
 
-/// Kubelet, machine or network: told apart only where an agent has spoken since.
+/// Kubelet, node or network: distinguished only where an agent has reported since.
 fn silent(lister: &Lister, case: &UnhealthyNode, heartbeat: &Heartbeat, diagnosis: &mut Diagnosis) -> RootCause {
     let name = &case.target.name;
     let words = heartbeat.words(lister);
@@ -386,8 +386,8 @@ fn timeline(lister: &Lister, node: &Node) -> Vec<String> {
     events.into_iter().map(|(at, what)| format!("{at} ({} ago) {what}", age(lister, at))).collect()
 }
 
-/// Pods of a silent node that nobody asks to go: a cause when the node was asked about and holds no
-/// pod that is being deleted, else beside the point.
+/// Pods of a silent node without an eviction request: a cause when the node was asked about and holds no pod that is being
+/// deleted, else beside the point.
 fn not_evicted(lister: &Lister, case: &UnhealthyNode, diagnosis: &mut Diagnosis) {
     let Some(suspended) = suspended(lister, case.node, diagnosis) else { return };
     if is_known_empty(lister, case.target) {

@@ -1,4 +1,4 @@
-//! The route to a node's pods, as the route controller of its cloud tells.
+//! The route to a node's pods, as the route controller of its cloud reports it.
 
 use super::super::object_reports;
 use super::super::phrases::{Quote, condition_text};
@@ -13,7 +13,7 @@ pub struct NoRoute {
     pub evidence: Vec<Quote>,
     /// The cloud's refusal in its own words, where an Event has them.
     pub refusal: Option<String>,
-    /// Whether the node's own condition says so: only then is it more than somebody's Event.
+    /// Whether the node's own condition says so: only then is it more than an unverified Event.
     pub is_proven: bool,
 }
 
@@ -25,7 +25,7 @@ fn unavailable(on: &Node) -> Option<&Condition> {
     condition(&on.status.conditions, "NetworkUnavailable").filter(|it| it.status == "True")
 }
 
-/// What somebody else than the route controller says of the node's pod network: mostly its network plugin, of itself.
+/// What components beside the route controller report of the node's pod network: mostly its network plugin, of itself.
 pub fn down(on: &Node) -> Option<&Condition> {
     unavailable(on).filter(|it| it.reason != NO_ROUTE)
 }

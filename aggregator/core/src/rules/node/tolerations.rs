@@ -13,9 +13,9 @@ const NO_EXECUTE: &str = "NoExecute";
 const DISRUPTED: &str = "karpenter.sh/disrupted";
 const DISRUPT: &str = "karpenter.sh/disrupt";
 
-/// Whether whoever empties the node evicts this pod: not that of the node itself, and none that has ended. All but
-/// Karpenter pass over those of DaemonSets, and Karpenter over those that tolerate its taint
-/// (karpenter: pkg/utils/pod/scheduling.go, `IsDrainable`; kubectl: pkg/drain/filters.go).
+/// Whether a drain of the node evicts this pod: not that of the node itself, and none that has ended. All but Karpenter pass
+/// over those of DaemonSets, and Karpenter over those that tolerate its taint (karpenter: pkg/utils/pod/scheduling.go,
+/// `IsDrainable`; kubectl: pkg/drain/filters.go).
 pub fn is_drained(pod: &Pod, by: Drainer, node: &Node) -> bool {
     let is_of = |kind: &str| pod.metadata.owner_references.iter().any(|owner| owner.kind == kind);
     let has_ended = matches!(pod.status.phase.as_str(), "Succeeded" | "Failed");

@@ -1,4 +1,4 @@
-//! What a condition says. No field tells whether `True` is good: the name that its controller gave it does.
+//! What a condition says. No field shows whether `True` is good: the name that its controller gave it does.
 
 use super::Weight;
 use crate::state::Condition;
@@ -30,7 +30,7 @@ const BAD: &[&str] = &[
 const DELETION: &[&str] =
     &["delet", "drain", "detach", "terminat", "finaliz", "cleanup", "cleaned", "teardown", "uninstall"];
 
-/// Types that are good or bad by what they come with, and tell nothing of a deletion.
+/// Types that are good or bad by what they come with, and mean nothing for a deletion.
 const NEITHER: &[&str] = &[
     "abletoscale",
     "consolidatable",

@@ -1,7 +1,7 @@
 //! An object's own words: its conditions, its status, and the Events about it. One reader for every kind.
 //!
-//! Whoever may write the object's status or Events can say anything: the words are bounded, quoted and escaped, and
-//! nothing but a known sentence of Kubernetes is looked for in them.
+//! Every writer of the object's status or Events can say anything: the words are bounded, quoted and escaped, and nothing
+//! but a known sentence of Kubernetes is looked for in them.
 
 mod condition;
 
@@ -21,7 +21,7 @@ pub enum Weight {
     Blocks,
     /// A Warning Event.
     Warns,
-    /// A condition tells that the deletion goes on, and how far it is.
+    /// A condition shows that the deletion makes progress, and how far it is.
     Goes,
     /// A condition says that something is wrong.
     Fails,
@@ -35,7 +35,7 @@ pub enum Weight {
     Restates,
 }
 
-/// What somebody said of an object.
+/// What a condition, the status or an Event reports of an object.
 pub struct ObjectReport<'a> {
     /// How near it is to why the object stays.
     pub weight: Weight,
@@ -171,7 +171,7 @@ fn head(condition: &Condition, meta: &Meta) -> String {
 /// The Events about an object since its deletion was asked for, the latest first.
 pub fn events<'a>(lister: &Lister<'a>, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) -> Vec<&'a Event> {
     let ObjectRef { kind, name, .. } = target;
-    // One list tells of all objects of the kind that wait here. Those of pods and nodes are too many for that.
+    // One list shows all objects of the kind that wait here. Those of pods and nodes are too many for that.
     let about = match () {
         () if target.is(known::PODS) => format!("involvedObject.kind={kind},type=Warning"),
         () if target.is(known::NODES) => format!("involvedObject.kind={kind},involvedObject.name={name}"),

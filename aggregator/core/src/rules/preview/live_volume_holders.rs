@@ -54,7 +54,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) {
     }
 }
 
-/// Those with claims first: their volumes are what somebody else may hold.
+/// Those with claims first: their volumes are what another process may hold.
 fn running<'a>(lister: &Lister<'a>, target: &ObjectRef, diagnosis: &mut Diagnosis) -> Vec<&'a Pod> {
     let namespace = target.namespace.as_deref().unwrap_or_default();
     let pods: Vec<&Pod> = match () {

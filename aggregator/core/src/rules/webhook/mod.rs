@@ -58,11 +58,11 @@ fn outside(webhook: &Webhook) -> String {
     format!("Webhook {} is called outside of the cluster ({url}); whether it answers cannot be seen.", webhook.name)
 }
 
-/// Whether a webhook has somebody behind it.
+/// Whether a webhook has a backend.
 enum Broken {
     /// As far as can be seen.
     No,
-    /// Nobody; this says why.
+    /// It has no backend; this says why.
     With(Box<RootCause>),
     /// All of it is on this node, which is not well.
     By(ObjectRef),
@@ -147,8 +147,8 @@ fn blame(
     }
 }
 
-/// Whether a webhook that cannot be called, or a policy without its parameters, refuses one of these requests; each is told
-/// in `diagnosis`.
+/// Whether a webhook that cannot be called, or a policy without its parameters, refuses one of these requests; each is
+/// reported in `diagnosis`.
 pub fn refuses(lister: &Lister, diagnosis: &mut Diagnosis, requests: &[Request]) -> bool {
     let mut any = admission_policy::refuses(lister, diagnosis, requests);
     for known in KINDS {
@@ -168,7 +168,7 @@ pub fn refuses(lister: &Lister, diagnosis: &mut Diagnosis, requests: &[Request])
     any
 }
 
-/// What is told of a webhook that refuses because it cannot be called.
+/// The causes of a webhook that refuses because it cannot be called.
 static REFUSES: [&Cause; 4] = [
     &cause::WEBHOOK_UNAVAILABLE,
     &cause::WEBHOOK_BLOCKS_UPDATE,
@@ -176,7 +176,7 @@ static REFUSES: [&Cause; 4] = [
     &cause::WEBHOOK_CA_EXPIRED,
 ];
 
-/// Whether each webhook that was told may as well not be asked.
+/// Whether each reported webhook may as well not be called.
 pub fn may_be_skipped(diagnosis: &Diagnosis) -> bool {
     let is_webhook = |root: &&RootCause| REFUSES.iter().any(|cause| cause.id == root.draft.cause.id);
     let mut refusals = diagnosis.causes.iter().filter(is_webhook).peekable();
@@ -257,7 +257,7 @@ pub enum Found<'a> {
     NotTold,
 }
 
-/// The webhook of this name, as errors print it. It is unique within its configuration only, so of several the host tells.
+/// The webhook of this name, as errors print it. It is unique within its configuration only, so of several the host decides.
 pub fn find<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, name: &str, host: Option<&str>) -> Found<'a> {
     let mut is_whole = true;
     let mut all = Vec::new();

@@ -48,13 +48,13 @@ impl<'a> Request<'a> {
 pub enum Match {
     /// It is not.
     No,
-    /// It is, as far as its rules and selectors tell; this may still exclude the request.
+    /// It is, as far as its rules and selectors show; this may still exclude the request.
     Perhaps(&'static str),
     /// It is.
     Yes,
 }
 
-/// Whether a webhook is asked about a request, by all that the server goes by.
+/// Whether a webhook is called about a request, by all that the server considers.
 pub fn matches(lister: &Lister, diagnosis: &mut Diagnosis, webhook: &Webhook, request: Request) -> Match {
     // The server asks no webhook about webhooks and policies.
     if request.group == "admissionregistration.k8s.io" {
@@ -106,8 +106,8 @@ fn matches_version(
     }
 }
 
-/// Whether a webhook that is asked about these versions alone is asked about an update: whoever writes may use any that
-/// is served. What deletes uses the preferred one.
+/// Whether a webhook that is called about these versions alone is called about an update: a writer may use any that is
+/// served. What deletes uses the preferred one.
 fn matches_writers(lister: &Lister, diagnosis: &mut Diagnosis, group: &str, plural: &str, versions: &[&str]) -> Match {
     match served_versions(lister, diagnosis, group, plural) {
         Some(served) if !served.iter().any(|version| versions.contains(version)) => Match::No,

@@ -89,8 +89,8 @@ impl Role {
         self.rules.iter().any(|grant| grant.writes() && is_any(&grant.api_groups) && is_any(&grant.resources))
     }
 
-    /// How closely it is cut to whoever changes a resource of this group; one that names no group is an
-    /// administrator's. Without a plural every resource of the group counts.
+    /// How closely it is cut to a controller of a resource of this group; one that names no group is an administrator's.
+    /// Without a plural every resource of the group counts.
     pub fn fit(&self, group: &str, plural: Option<&str>) -> Option<Fit> {
         let fit = self.rules.iter().filter_map(|grant| grant.fit(group, plural)).max();
         // `admin` and `edit`, and what is aggregated into them, are people's.
@@ -172,7 +172,7 @@ lite! {
 }
 
 lite! {
-    /// Names somebody.
+    /// Names an account or a group.
     Subject {
         /// `ServiceAccount`, `User`, `Group`.
         kind: String,

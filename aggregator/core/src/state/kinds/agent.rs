@@ -1,4 +1,4 @@
-//! What the agents of the nodes tell.
+//! What the agents of the nodes report.
 
 use std::sync::OnceLock;
 
@@ -9,11 +9,11 @@ use jiff::Timestamp;
 use super::{Involved, Meta, lite};
 
 lite! {
-    /// An Event of an agent, as `events.k8s.io` has it. Whoever may write Events could have written it.
+    /// An Event of an agent, as `events.k8s.io` has it. Every account with the right to write Events could have written it.
     AgentEvent {
         /// Its metadata; the finding is an annotation of it.
         metadata: Meta,
-        /// `Warning` while the finding holds, `Normal` when it is over.
+        /// `Warning` while the finding holds, `Normal` when it has ended.
         #[serde(rename = "type")]
         kind: String,
         /// The node.
@@ -52,7 +52,7 @@ impl AgentEvent {
         self.read.get_or_init(read).as_ref().as_ref().map_err(String::as_str)
     }
 
-    /// The same, kept by whoever asks and not here.
+    /// The same, kept by the caller and not here.
     pub fn read_anew(&self) -> Result<FindingAnnotation, ReadError> {
         FindingAnnotation::parse(self.metadata.annotations.get(ANNOTATION).map_or("", String::as_str))
     }

@@ -177,7 +177,7 @@ impl Crd {
         self.conversion_client()?.service.as_ref()
     }
 
-    /// Where to call whoever converts its objects, if somebody does.
+    /// Where to call the webhook that converts its objects, if there is one.
     pub fn conversion_client(&self) -> Option<&ClientConfig> {
         let conversion = self.spec.conversion.as_ref().filter(|conversion| conversion.strategy == "Webhook")?;
         conversion.webhook.as_ref().map(|webhook| &webhook.client_config)
@@ -239,7 +239,7 @@ lite! {
 lite! {
     /// What was asked of a Service.
     ServiceSpec {
-        /// Which pods serve it; without one somebody else writes its endpoints.
+        /// Which pods serve it; without one another program writes its endpoints.
         selector: BTreeMap<String, String>,
         /// `ClusterIP`, `ExternalName` and others.
         #[serde(rename = "type")]

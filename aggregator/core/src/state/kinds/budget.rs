@@ -40,7 +40,7 @@ lite! {
         desired_healthy: i64,
         /// How many there should be.
         expected_pods: i64,
-        /// Of which generation this is told; 0 when nobody has counted its pods.
+        /// Which generation this is about; 0 when the controller has not counted its pods.
         observed_generation: i64,
         /// Its conditions.
         conditions: Vec<Condition>,

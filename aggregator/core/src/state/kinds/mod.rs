@@ -200,7 +200,7 @@ pub struct ObjectStatus {
     pub error_message: Message,
     /// The node that a Machine or a NodeClaim has become.
     pub node_name: String,
-    /// The uid of that node, where it is told.
+    /// The uid of that node, where it is reported.
     pub node_uid: String,
     /// Whether what it was made for is done: a snapshot is ready to use, a claim is bound, a pod has ended.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

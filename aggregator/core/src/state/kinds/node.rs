@@ -8,7 +8,7 @@ use super::{Condition, Meta, lite};
 pub mod taint {
     /// Its kubelet is silent.
     pub const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
-    /// Somebody says that its pods run no more.
+    /// An administrator declares that its pods run no more.
     pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
     /// Its cloud says that the machine is stopped.
     pub const SHUT_DOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";

@@ -72,7 +72,7 @@ lite! {
         container_statuses: Vec<ContainerStatus>,
         /// Its init containers.
         init_container_statuses: Vec<ContainerStatus>,
-        /// Those that somebody added to debug it.
+        /// Those that were added to debug it.
         ephemeral_container_statuses: Vec<ContainerStatus>,
     }
 }

@@ -35,7 +35,7 @@ pub struct KnownFinalizer {
     pub in_server: bool,
     /// Whether nothing is behind it any more.
     pub is_empty: bool,
-    /// What is lost when somebody else takes it off.
+    /// What is lost when it is removed by hand.
     pub lost: &'static str,
     /// What in its owner's documents says how to come back from a deletion by mistake.
     pub by_mistake: &'static str,

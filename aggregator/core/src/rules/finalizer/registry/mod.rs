@@ -1,4 +1,4 @@
-//! Finalizers that are known by name: who takes each off, when, and what is lost when somebody else does.
+//! Finalizers that are known by name: who removes each, when, and what is lost when it is removed by hand.
 
 mod cloud;
 mod delivery;

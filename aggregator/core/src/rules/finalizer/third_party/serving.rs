@@ -15,7 +15,7 @@ use crate::lister::Lister;
 use crate::rules::phrases::Quote;
 use crate::state::*;
 
-/// What of the proof is missing where somebody else may be the one.
+/// What of the proof is missing where another program may be the one.
 const NOT_ALONE: &str = "that it is this one: others may change the kind as well, the finalizer may be of another program, or only a name or \
      what is near the kind leads to it";
 const INFERRED: &str = "that the finalizer is its own: the server did not record that this program set it";
@@ -25,7 +25,7 @@ pub struct Serving<'a> {
     pub runner: Runner<'a>,
     /// Why, where that is more or less than rights on the kind.
     pub by: Option<Basis>,
-    /// Whether nobody else is as likely.
+    /// Whether no other is as likely.
     pub is_alone: bool,
     /// What links it to the finalizer, and who else there is.
     pub beside: Vec<Quote>,
@@ -99,7 +99,7 @@ impl Served<'_, '_> {
         &self.serving.runner.target
     }
 
-    /// Whether the server recorded that this program set the finalizer, and nobody else is as likely.
+    /// Whether the server recorded that this program set the finalizer, and no other is as likely.
     fn is_proven(&self) -> bool {
         self.serving.is_alone && self.serving.by == Some(Basis::Setting)
     }
@@ -132,7 +132,7 @@ impl Served<'_, '_> {
         self.chain(self.case.start(cause)).step(Step::about(self.workload(), words))
     }
 
-    /// The same, told as what the finalizer is known for.
+    /// The same, reported as what the finalizer is known for.
     fn known_for(&self, cause: &'static Cause, words: impl AsRef<str>) -> RootCause {
         self.chain(self.case.known_for(cause)).step(Step::about(self.workload(), words))
     }
