@@ -16,7 +16,7 @@ pub const RETRY_INTERVAL: Duration = Duration::from_secs(2);
 /// The Lease as it stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// Who holds it; nobody when it was given back.
+    /// The replica that holds it; empty when it was released.
     pub holder: String,
     /// How long it holds.
     pub lease: Duration,
@@ -48,7 +48,7 @@ pub struct Election {
 }
 
 impl Election {
-    /// Nobody is known to hold it.
+    /// Without a known holder.
     pub fn new(identity: String) -> Self {
         Election { identity, seen: None, writes_until: Duration::ZERO }
     }

@@ -1,7 +1,7 @@
 //! What `helm test` runs: a pod of the chart is made to stick, and the service must say what holds it.
 //!
-//! This is all of the project that deletes or patches an object, and it is its own pod: by its name, by a finalizer that
-//! nobody else uses, and with an account that may do so to no other.
+//! This is all of the project that deletes or patches an object, and it is its own pod: by its name, by a finalizer of its
+//! own, and with an account that may do so to no other.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use crate::serve::ended_by_signal;
 
 const USER_AGENT: &str = concat!("why-terminating-test/", env!("CARGO_PKG_VERSION"));
-/// The pod gets it from the test, so that it stays when it is deleted. Were it the chart's, a test that never runs would
-/// leave a pod, and a namespace, that nobody lets go.
+/// The test puts it on the pod, so that the pod stays when it is deleted. Were it the chart's, a test that never runs would
+/// leave a pod, and a namespace, that no controller releases.
 const FINALIZER: &str = "why-terminating/helm-test";
 /// What must be said of it.
 const CAUSE: &str = "FinalizerOwnerUnknown";
@@ -60,7 +60,7 @@ pub async fn helm_test(test: &HelmTest) -> anyhow::Result<String> {
         signal = ended_by_signal() => signal.map_err(anyhow::Error::from).and(Err(anyhow::anyhow!("was ended"))),
     };
     let took = began.elapsed();
-    // Whatever was told, and also where it is not known whether the finalizer was put on: nothing is left behind.
+    // Whatever the outcome, and also where it is unknown whether the finalizer was put on: nothing is left behind.
     let released = pod.release().await;
     ended?;
     released?;

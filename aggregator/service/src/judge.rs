@@ -37,7 +37,7 @@ const FULL_RELIST_INTERVAL: Duration = Duration::from_secs(600);
 /// So many questions at once: with more, what comes up meanwhile would wait behind them. At three requests a second they
 /// take a quarter of a minute.
 const MAX_BATCH: usize = 45;
-/// So many of them are asked again however much is new: else what is over would be told on.
+/// So many of them are asked again however much is new: else an end would stay unnoticed.
 const MIN_REPEATED: usize = MAX_BATCH / 3;
 /// A watch that has failed for so long is not believed any more.
 const WATCH_TIMEOUT: Duration = Duration::from_secs(60);
@@ -87,7 +87,7 @@ pub struct Judge {
     asked: BTreeMap<Question, Schedule>,
     /// Since when a watch has failed.
     failing: BTreeMap<Question, (Timestamp, Fault)>,
-    /// Where what each watch has told stands: tens of thousands of Events may come at once.
+    /// What each watch has sent, as a bounded list: tens of thousands of Events may come at once.
     places: BTreeMap<Question, BoundedList>,
     /// What the answers take that are not watched.
     budget: AnswerBudget,
@@ -174,7 +174,7 @@ impl Judge {
         std::mem::take(&mut self.gone)
     }
 
-    /// Takes in what a watch tells.
+    /// Takes in a change that a watch sends.
     pub fn changed(&mut self, change: Change, now: Timestamp) {
         match change {
             Change::Listed(answered) => {
@@ -265,7 +265,7 @@ impl Judge {
         self.state.add(answered);
     }
 
-    /// What a watch has told, and where it stands. It tells again, so it has not failed.
+    /// What a watch has sent, and where it stands. It sends again, so it has not failed.
     fn watched(&mut self, question: &Question) -> Option<(&mut Facts, &mut BoundedList)> {
         self.failing.remove(question);
         let places = self.places.get_mut(question)?;
@@ -338,8 +338,8 @@ impl Judge {
         }
     }
 
-    /// What to ask after a judgement, what nobody has asked yet first, and a part of it where it is much: then the namespaces
-    /// whose objects need it take turns. Each is to be answered before it comes up again.
+    /// What to ask after a judgement, new questions first, and a part of it where it is much: then the namespaces whose
+    /// objects need it take turns. Each is to be answered before it comes up again.
     pub fn questions(&mut self, now: Timestamp) -> Vec<Question> {
         self.follow_changes(now);
         let is_pending = |question: &Question| self.asked.get(question).is_some_and(|asked| asked.pending);
@@ -397,7 +397,7 @@ impl Judge {
     /// How often to [`Judge::prune`].
     pub const PRUNE_INTERVAL: Duration = RETENTION;
 
-    /// Since when no watch has told anything, once none is believed any more.
+    /// Since when no watch has sent anything, once none is trusted any more.
     pub fn silent_since(&self, now: Timestamp) -> Option<Timestamp> {
         let blind = self.failing.values().map(|(since, _)| *since).filter(|since| later(*since, WATCH_TIMEOUT) <= now);
         (blind.clone().count() == watched().len()).then(|| blind.max())?

@@ -24,7 +24,7 @@ const MIN_JUDGE_INTERVAL: Duration = Duration::from_millis(500);
 const INTERVAL_PER_COST: u32 = 67;
 /// What so many judgements cost on average counts: an expensive one puts the next hardly further off.
 const AVERAGED_JUDGEMENTS: u32 = 8;
-/// However much there is to judge: what was heard is told by then.
+/// However much there is to judge: a change is reported by then.
 const MAX_JUDGE_INTERVAL: Duration = Duration::from_secs(30);
 /// Without news a judgement is made all the same: deadlines pass.
 const IDLE_INTERVAL: Duration = Duration::from_secs(10);
@@ -55,13 +55,13 @@ pub struct JudgeThread {
 }
 
 impl JudgeThread {
-    /// Judges until nobody is left who could tell anything.
+    /// Judges until every sender of changes has ended.
     pub fn run(mut self) {
         let mut judge = Judge::new(self.clock.now());
         let mut left_behind = LeftBehindScan::default();
         let (mut judged, mut cost, mut pruned, mut news) = (Instant::now(), Duration::ZERO, Instant::now(), true);
         loop {
-            // The first judgements are the dearest, and until one lacks nothing there is nothing to tell.
+            // The first judgements are the dearest, and until one lacks nothing there is nothing to publish.
             let is_ready = self.published.borrow().report.is_some();
             let pause = if is_ready {
                 (cost * INTERVAL_PER_COST).clamp(MIN_JUDGE_INTERVAL, MAX_JUDGE_INTERVAL)
@@ -129,7 +129,7 @@ impl JudgeThread {
             return;
         }
         if let since @ Some(_) = judge.silent_since(now) {
-            // What was so a moment ago is told on, with the time since when nobody could look.
+            // The last judgement stays published, with the time since when the cluster cannot be watched.
             self.published.send_modify(|published| published.silent_since = since);
             return;
         }
@@ -163,7 +163,7 @@ fn terminating(judge: &Judge) -> HashMap<&str, Terminating<'_>> {
             continue;
         };
         let Question::Objects { resource, .. } = question else { continue };
-        // What agents say goes by itself, and there is most of it.
+        // Reports of agents expire by themselves, and there is most of it.
         if resource == known::AGENT_EVENTS.into() {
             continue;
         }

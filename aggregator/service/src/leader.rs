@@ -1,4 +1,4 @@
-//! Whether this replica may write Events, as everybody in it sees it.
+//! Whether this replica may write Events, for all tasks in it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ impl Leader {
         Leader(Arc::new(AtomicU64::new(u64::MAX)))
     }
 
-    /// Nobody may write before the Lease is held.
+    /// No task may write before the Lease is held.
     pub fn waiting() -> Self {
         Leader(Arc::default())
     }
@@ -34,7 +34,7 @@ impl Leader {
     }
 }
 
-/// Since the machine was started: no clock that somebody sets, and one that goes on while we are paused.
+/// Since the machine was started: a clock that cannot be set, and that goes on while the process is paused.
 pub fn since_start() -> Duration {
     clock_gettime(ClockId::CLOCK_BOOTTIME).map(Duration::from).unwrap_or(Duration::MAX)
 }

@@ -10,7 +10,7 @@ use findings::event::Phase;
 /// By the pod's uid.
 pub type OnNodes = BTreeMap<String, Vec<LeftBehind>>;
 
-/// It may take this part of the time: nothing is told by it that is not minutes old.
+/// It may take this part of the time: what it finds is minutes old.
 const SHARE: u32 = 2000;
 
 /// Looks for it, the more rarely the more there is to read.

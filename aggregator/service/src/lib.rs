@@ -1,5 +1,5 @@
-//! The aggregator as a service: watches what is being deleted, judges it by the plugin's own rules, and tells it as
-//! metrics and as an API, to each caller what that caller may see.
+//! The aggregator as a service: watches what is being deleted, judges it by the plugin's own rules, and serves it as metrics
+//! and as an API, to each caller what that caller may see.
 //!
 //! ```text
 //! watches, answers, time  →  Judge (aggregator-core)  →  Published  →  metrics, API

@@ -16,7 +16,7 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// Tells all the time what holds whatever is stuck in Terminating in a cluster.
+/// Shows continuously what holds whatever is stuck in Terminating in a cluster.
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Args {
@@ -56,7 +56,7 @@ struct Serve {
     /// Write no Events that regard a stuck Namespace
     #[arg(long)]
     no_events: bool,
-    /// Name namespaces in metrics; whoever may read the metrics then reads these names
+    /// Name namespaces in metrics; every reader of the metrics then sees these names
     #[arg(long)]
     names_in_metrics: bool,
     /// The cluster's name, which the page shows

@@ -1,6 +1,6 @@
-//! What is told of namespaces as Events: what holds each, once for each root, and when it is over. Pure: it follows from
-//! the incidents, so that both replicas would write the same, under the same names. Only which of several causes an end
-//! names follows from what was told before, where that is known.
+//! What is reported of namespaces as Events: what holds each, once for each root, and when it has ended. Pure: it follows
+//! from the incidents, so that both replicas would write the same, under the same names. Only which of several causes an end
+//! names follows from earlier Events, where those are known.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,21 +18,22 @@ pub const CONTROLLER: &str = "why-terminating/aggregator";
 pub const ACTION: &str = "DeleteNamespace";
 /// An Event lives an hour; one that still holds is renewed before.
 const RENEWAL_INTERVAL: Duration = Duration::from_secs(30 * 60);
-/// A root that changes more often is told no more often, but for the first time: what is seen first is often that
+/// A root that changes more often is reported no more often, but for the first time: what is seen first is often that
 /// something is left, and a minute later by whom.
 const MIN_CHANGE_INTERVAL: Duration = Duration::from_secs(5 * 60);
-/// What ended so shortly before the last hold ended with it: a node is ready some seconds after its runtime answers. And what
-/// follows on what was told is not told before.
+/// What ended so shortly before the last hold ended with it: a node is ready some seconds after its runtime answers. And an
+/// effect of a reported cause is not reported before.
 const SAME_END_WINDOW: SignedDuration = SignedDuration::from_secs(30);
-/// So long the API shows a pod as unfinished, or its node as silent, after what an agent had named is over: the kubelet tries
-/// again after two minutes at most, and some volumes are in use by each other. Longer, and it is told as what holds.
+/// So long the API shows a pod as unfinished, or its node as silent, after what an agent had named has ended: the kubelet
+/// tries again after two minutes at most, and some volumes are in use by each other. Longer, and it is reported as what
+/// holds.
 const EXPLAINED_WINDOW: SignedDuration = SignedDuration::from_mins(5);
-/// So long the end of an incident is told, by whoever leads then.
+/// So long the end of an incident is written, by the leader at that time.
 const END_RETENTION: SignedDuration = SignedDuration::from_mins(10);
-/// In one round: a thousand namespaces that get stuck at once are told one after the other.
+/// In one round: a thousand namespaces that get stuck at once are reported one after the other.
 const MAX_NOTES_PER_ROUND: usize = 10;
 
-/// An Event that is to be there. What it says cannot be changed once it is written, so it tells no counts and no times.
+/// An Event that is to be there. What it says cannot be changed once it is written, so it contains no counts and no times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     /// `metadata.name`.
@@ -41,7 +42,7 @@ pub struct Note {
     pub namespace: String,
     /// Its uid.
     pub uid: String,
-    /// Warning while it holds, Normal when it is over.
+    /// Warning while it holds, Normal when it has ended.
     pub is_warning: bool,
     /// `reason`.
     pub reason: &'static str,
@@ -51,17 +52,17 @@ pub struct Note {
     pub renewals: i32,
 }
 
-/// What was told of one namespace.
+/// What was reported of one namespace.
 #[derive(Debug)]
 struct Announced {
     name: String,
     at: Duration,
     renewals: i32,
-    /// Whether another root was told before.
+    /// Whether another root was reported before.
     has_changed: bool,
 }
 
-/// What was told, by the namespace's uid.
+/// What was reported, by the namespace's uid.
 #[derive(Debug, Default)]
 pub struct Announcer {
     told: BTreeMap<String, Announced>,
@@ -130,8 +131,8 @@ fn is_explained(incident: &Incident, hold: &Hold, now: Timestamp) -> bool {
     hold.told_by.is_none() && incident.holds.iter().any(says_why)
 }
 
-/// What to name when it is over: the last that held for good, of several that ended together what was told, else the
-/// oldest. It mostly ends a moment before the namespace, which is then held by nothing, or is just being emptied.
+/// What to name at the end: the last that held for good, of several that ended together the reported one, else the oldest.
+/// It mostly ends a moment before the namespace, which is then held by nothing, or is just being emptied.
 fn last_hold<'a>(incident: &'a Incident, end: Timestamp, told: Option<&Announced>) -> Option<&'a Hold> {
     let until = |hold: &Hold| hold.until.unwrap_or(end);
     let is_cause = |hold: &&Hold| hold.verdict == Verdict::Stuck && !is_explained(incident, hold, end);
@@ -144,9 +145,9 @@ fn last_hold<'a>(incident: &'a Incident, end: Timestamp, told: Option<&Announced
 }
 
 fn hold_note(incident: &Incident, now: Timestamp, told: Option<&Announced>) -> Option<Note> {
-    // What goes by itself is nobody's work.
+    // What passes by itself needs no work.
     let is_work = |hold: &&Hold| hold.verdict == Verdict::Stuck && !is_explained(incident, hold, now);
-    // What was told has just been cured, and the controller needs some seconds to go on.
+    // The reported cause has just been cured, and the controller needs some seconds to go on.
     let lasts = |hold: &&Hold| {
         told.is_none_or(|told| told.name == event_name(incident, hold))
             || now.duration_since(hold.since) >= SAME_END_WINDOW
@@ -162,7 +163,7 @@ fn hold_note(incident: &Incident, now: Timestamp, told: Option<&Announced>) -> O
     Some(note(incident, &event_name(incident, hold), true, hold.cause.event_reason, &text))
 }
 
-/// Of the Event that tells of a hold.
+/// The name of the Event that reports a hold.
 fn event_name(incident: &Incident, hold: &Hold) -> String {
     format!("{}.{}", incident.object.name, hash(&[&incident.uid, hold.cause.id, &hold.root]))
 }

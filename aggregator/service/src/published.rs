@@ -1,4 +1,4 @@
-//! What everybody is served from: one judgement, whole and unchangeable.
+//! What every caller is served from: one judgement, whole and unchangeable.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

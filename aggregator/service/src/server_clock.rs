@@ -7,8 +7,8 @@ use jiff::Timestamp;
 
 use crate::leader::since_start;
 
-/// What the API server's clock said, in milliseconds, less the time since our machine was started: between two looks
-/// at that clock it is carried on by one that nobody sets.
+/// What the API server's clock said, in milliseconds, less the time since our machine was started: between two reads of that
+/// clock a clock that cannot be set carries it on.
 #[derive(Debug)]
 pub struct ServerClock(AtomicI64);
 
@@ -59,7 +59,7 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    /// Whatever somebody sets our own clock to, it is not asked.
+    /// Our own clock is not used, whatever it is set to.
     #[test]
     fn the_api_servers_time_goes_on_between_two_looks() {
         let clock = ServerClock::default();

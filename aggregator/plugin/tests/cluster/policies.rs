@@ -151,7 +151,7 @@ fn the_garbage_collectors_update_of_an_owner_is_looked_at_too() {
     assert_eq!(look(job(), object("job", "a", "report")).causes(), ["GarbageCollectorNotWorking"]);
 }
 
-/// A refusal leaves no trace once it was repaired, and the controller tries again later: this doubt is told of every
+/// A refusal leaves no trace once it was repaired, and the controller tries again later: this doubt holds for every
 /// controller that has not acted, and not where something else is seen.
 #[test]
 fn a_refusal_that_is_gone_is_a_doubt_of_every_controller() {

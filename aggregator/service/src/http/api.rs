@@ -19,7 +19,8 @@ use super::caller::Caller;
 use super::review::User;
 use super::visibility::Rights;
 
-/// What could not be answered. Whoever may not see something hears what they hear of what is not there.
+/// What could not be answered. Without permission to see something the caller gets the same answer as for what does not
+/// exist.
 pub enum Refusal {
     /// It is not there, or not for this caller.
     NothingToSee,
@@ -81,7 +82,7 @@ impl Seen {
     }
 }
 
-/// What there is, and what of it somebody may see.
+/// What there is, and what of it the caller may see.
 pub async fn see(shared: &Shared, user: &User) -> Result<Seen, Refusal> {
     let (report, incidents, silent_since) = {
         let published = shared.served.published.borrow();
@@ -140,7 +141,7 @@ pub struct Roots {
     counts: Counts,
 }
 
-/// One line for each root that somebody may see.
+/// One line for each root that the caller may see.
 pub async fn roots_of(shared: &Shared, user: &User) -> Result<Answer<Roots>, Refusal> {
     let seen = see(shared, user).await?;
     let report = seen.report();
@@ -296,7 +297,7 @@ pub async fn causes(headers: HeaderMap) -> Response {
     tagged(&headers, &cause::all().map(line).collect::<Vec<_>>())
 }
 
-/// JSON with a tag: who has it already is told so in a few bytes.
+/// JSON with a tag: a client that has it already gets a few bytes.
 pub fn tagged(headers: &HeaderMap, content: &impl Serialize) -> Response {
     let Ok(body) = serde_json::to_vec(content) else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
     super::cached_response::answer(headers, "application/json", body)

@@ -13,7 +13,7 @@ use super::rate_limit::RateLimits;
 use super::review::{MAX_TOKEN_BYTES, NotReviewed, Reviews, Taken, User};
 use super::unread_answers::Asker;
 
-/// Somebody the API server knows.
+/// A user that the API server knows.
 pub struct Caller {
     /// Who.
     pub user: User,
@@ -44,9 +44,9 @@ impl Default for Limits {
     }
 }
 
-/// Why somebody is not heard.
+/// Why a request is refused.
 pub enum Refused {
-    /// The token is nobody's.
+    /// The token is invalid.
     Nobody,
     /// The API server does not say whose it is.
     Unreviewed,

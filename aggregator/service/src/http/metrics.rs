@@ -28,7 +28,7 @@ use crate::resource_usage;
 /// Where they are served.
 pub const METRICS: &str = "/metrics";
 
-/// Roots that are told one by one; of the others only how many there are.
+/// Roots that are exported one by one; of the others only how many there are.
 const MAX_ROOTS: usize = 50;
 /// Namespaces that are named.
 const MAX_NAMESPACES: usize = 200;
@@ -36,8 +36,8 @@ const MAX_NAMESPACES: usize = 200;
 /// Prometheus waits ten seconds for all of a scrape.
 const REVIEWED_WITHIN: Duration = Duration::from_secs(5);
 
-/// Renders them for whoever may `get` this path, as a controller of controller-runtime does. While the API server does not
-/// say who asks, everybody is told that, and nothing else: else nobody could be told that it is silent.
+/// Renders them for callers that may `get` this path, as a controller of controller-runtime does. While the API server
+/// cannot review callers, every caller gets that fact, and nothing else: otherwise the silence could not be reported.
 pub async fn render(State(shared): State<Shared>, mut parts: Parts) -> Response {
     let reviewed = tokio::time::timeout(REVIEWED_WITHIN, may_read(&mut parts, &shared)).await;
     let published = shared.served.published.borrow().clone();
@@ -73,7 +73,7 @@ struct RootLabel {
     cause: &'static str,
     /// Made from the root's key: names stay out of metrics.
     root: String,
-    /// But that of a node: what its agent exports is told of the same node, and so are the alerts of others.
+    /// But that of a node: what its agent exports is about the same node, and so are the alerts of others.
     node: Option<String>,
 }
 
@@ -131,8 +131,8 @@ fn silence_alone(published: &Published, shared: &Shared) -> Result<String, std::
     Ok(text)
 }
 
-/// The roots that an alert tells of, each by itself, and how many more there are: the namespaces of what they hold take turns.
-/// What is on its way should not be gone yet. Lost nodes come first: what their agents no longer say is told by nobody else.
+/// The roots that get an alert each, and how many more there are: the namespaces of what they hold take turns. What is on
+/// its way should not be gone yet. Lost nodes come first: their agents no longer report them.
 fn one_by_one<'r>(roots: impl Iterator<Item = &'r Root>) -> (Vec<&'r Root>, u64) {
     let holding = roots.filter(|root| root.verdict > Verdict::Progressing);
     let mut holding = in_turns(holding, |root| root.victims.first().map_or("", |victim| namespace(&victim.held.thing)));
@@ -152,7 +152,7 @@ pub(super) fn of_report(published: &Published) -> Result<String, std::fmt::Error
     Ok(text)
 }
 
-/// Made anew for each scrape, so that what is over leaves no series behind.
+/// Made anew for each scrape, so that what has ended leaves no series behind.
 fn text(published: &Published, shared: &Shared) -> Result<String, std::fmt::Error> {
     let mut exported = Registry::default();
     own_cost(&mut exported);

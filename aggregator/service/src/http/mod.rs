@@ -1,4 +1,4 @@
-//! What the service tells, to each caller what that caller may see.
+//! What the service reports, to each caller what that caller may see.
 
 mod api;
 mod cached_response;

@@ -1,5 +1,5 @@
-//! Who somebody is and what they may see: the API server decides, by TokenReview and SubjectAccessReview. Its
-//! answers are believed for a few seconds.
+//! Who a caller is and what they may see: the API server decides, by TokenReview and SubjectAccessReview. Its answers are
+//! cached for a few seconds.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -26,7 +26,7 @@ const MAX_REVIEW_BYTES: usize = 1 << 20;
 /// No token is longer.
 pub const MAX_TOKEN_BYTES: usize = 16 << 10;
 
-/// Somebody the API server knows.
+/// A user that the API server knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct User {
@@ -142,7 +142,7 @@ impl Reviews {
         Ok(user.filter(|user| !user.username.is_empty()))
     }
 
-    /// Which of these somebody may do. All are asked before any answer is used, so that the time it takes says nothing.
+    /// Which of these the user may do. All are asked before any answer is used, so that the time it takes says nothing.
     pub async fn allowed(&self, user: &User, asked: Vec<Access>) -> Result<HashMap<Access, bool>, NotReviewed> {
         let who = &user.digest();
         let answers = futures::stream::iter(asked).map(|access| async move {
@@ -154,7 +154,7 @@ impl Reviews {
         answers.into_iter().collect()
     }
 
-    /// Whether somebody may do it.
+    /// Whether the user may do it.
     pub async fn may(&self, user: &User, right: &Right) -> Result<bool, NotReviewed> {
         self.known_or_asked(user, &user.digest(), right).await
     }

@@ -20,7 +20,8 @@ pub fn router(shared: Shared) -> Router {
         .with_state(shared)
 }
 
-/// Ready is who has judged once; an API server that is away makes nobody unready who can still tell what was.
+/// Ready after the first judgement; an API server that is away does not make a replica unready that can still show the last
+/// one.
 async fn ready(State(shared): State<Shared>) -> (StatusCode, &'static str) {
     match shared.served.published.borrow().report {
         Some(_) => (StatusCode::OK, "ok\n"),

@@ -33,7 +33,7 @@ const HEAD: (Duration, usize) = (Duration::from_secs(5), 16 << 10);
 const MAX_HEADERS: usize = 64;
 /// An answer must begin by then.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-/// A connection lives no longer; whoever follows a stream begins anew.
+/// A connection lives no longer; the client of a stream connects again.
 const MAX_CONNECTION_AGE: Duration = Duration::from_secs(600);
 
 /// What the kernel keeps of what is sent to one connection.
@@ -76,7 +76,7 @@ pub async fn serve(listener: TcpListener, acceptor: TlsAcceptor, shared: Shared)
                 let mut server = http1::Builder::new();
                 server.timer(TokioTimer::new()).header_read_timeout(HEAD.0).max_buf_size(HEAD.1);
                 server.max_headers(MAX_HEADERS);
-                // Whoever asks wrongly or slowly is no concern of ours.
+                // A malformed or slow request is not an error of the service.
                 let served = server.serve_connection(TokioIo::new(connection), service);
                 let _ = tokio::time::timeout(MAX_CONNECTION_AGE, served).await;
             };

@@ -19,7 +19,7 @@ const MAX_STREAMS: usize = 64;
 /// And of one caller.
 const MAX_STREAMS_OF_ONE: usize = 8;
 
-/// What the service tells, and what it tells of itself.
+/// What the service serves, and what it reports of itself.
 #[derive(Clone)]
 pub struct Served {
     /// The last judgement.

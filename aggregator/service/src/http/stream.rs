@@ -1,5 +1,5 @@
-//! `/api/v1/stream`: the roots, again whenever they differ, as server-sent events. Nothing is queued for whoever reads
-//! slowly: each event is made when there is room for it, of what is so then.
+//! `/api/v1/stream`: the roots, again whenever they differ, as server-sent events. Nothing is queued for a slow reader: each
+//! event is made when there is room for it, of what is so then.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -25,14 +25,14 @@ const MIN_EVENT_INTERVAL: Duration = Duration::from_secs(1);
 /// One who follows.
 struct Follower {
     shared: Shared,
-    /// A token that is nobody's any more ends the stream.
+    /// The stream ends when the token is no longer valid.
     token: Token,
     published: Receiver<Published>,
     told: Option<String>,
     _place: Permit<String>,
 }
 
-/// Tells until the caller is nobody any more, or the connection ends.
+/// Sends until the token is no longer valid, or the connection ends.
 pub async fn stream(State(shared): State<Shared>, caller: Caller) -> Response {
     let Some(place) = shared.streams.take(caller.user.username.clone()) else {
         return (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, "30")]).into_response();

@@ -28,7 +28,7 @@ pub enum Certificate {
         /// Its key.
         key: PathBuf,
     },
-    /// Made at the start. Nobody knows it: its fingerprint is logged.
+    /// Made at the start. No client knows it: its fingerprint is logged.
     SelfSigned,
 }
 
@@ -186,7 +186,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether somebody who believes only this certificate takes it for one of that name.
+    /// Whether a client that trusts only this certificate accepts it for that name.
     async fn is_served_as(tls: &Tls, believed: CertificateDer<'static>, name: &'static str) -> bool {
         let mut roots = RootCertStore::empty();
         roots.add(believed).unwrap();

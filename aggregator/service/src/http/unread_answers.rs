@@ -13,7 +13,7 @@ const UNIT_BYTES: usize = 64 << 10;
 const MAX_UNITS: usize = (32 << 20) / UNIT_BYTES;
 const MAX_UNITS_OF_ONE: usize = MAX_UNITS / 2;
 
-/// Who asked; nobody for what everybody may read.
+/// Who asked; empty for what is public.
 #[derive(Clone, Debug, Default)]
 pub struct Asker(Arc<OnceLock<String>>);
 

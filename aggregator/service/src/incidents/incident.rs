@@ -73,11 +73,10 @@ pub struct End {
     /// When it was seen to be gone, or not to be stuck any more.
     #[schemars(with = "String")]
     pub at: Timestamp,
-    /// Whether the object was seen to go. Else nobody looked at that moment: it went while the service was
-    /// away.
+    /// Whether the object was seen to go. Otherwise it was deleted while the service was away.
     pub seen: bool,
-    /// What agents still saw on its node after it had gone. Not empty: it was deleted by force while this
-    /// held it, or by whoever took its finalizers away.
+    /// What agents still saw on its node after it had gone. Not empty: it was deleted by force, or its finalizers were
+    /// removed, while this held it.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub left_behind: Vec<LeftBehind>,
 }
@@ -87,7 +86,7 @@ pub struct End {
 pub struct LeftBehind {
     /// The node.
     pub node: String,
-    /// The cause the agent told.
+    /// The cause that the agent reported.
     pub cause: CauseRef,
     /// The root of its chain: a process, a mount.
     pub root: Link,

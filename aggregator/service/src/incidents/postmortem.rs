@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::incidents::{Hold, Incident};
 
-/// The whole story of one incident; `now` is until when it is told if it is not over.
+/// The whole story of one incident; `now` is its last moment so far, if it has not ended.
 pub fn markdown(incident: &Incident, now: Timestamp) -> String {
     let mut text = String::new();
     let took = duration(incident.seconds(now));

@@ -18,7 +18,7 @@ use crate::incidents::{End, Hold, Incident, LeftBehind, Snapshot, Terminating};
 /// What is kept at most.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Incidents that are over.
+    /// Incidents that have ended.
     pub ended: usize,
     /// Incidents that are not; of what is stuck beyond that nothing is kept.
     pub open: usize,
@@ -36,11 +36,10 @@ impl Default for Limits {
     }
 }
 
-/// How long an agent may take to tell that what it told is over: what it said before says nothing of
-/// after.
+/// How long an agent may take to report an end: its earlier report says nothing of afterwards.
 const AGENT_REPORT_DELAY: SignedDuration = SignedDuration::from_mins(2);
 
-/// Something of which nobody can tell whether it is stuck is remembered after so long.
+/// What is stuck or not, as far as is known, is remembered after so long.
 const MAX_UNEXPLAINED: SignedDuration = SignedDuration::from_mins(10);
 
 /// What was not seen for less than this was not looked at rather than over: a list had failed, say.
@@ -93,7 +92,7 @@ impl Recorder {
         displaced.is_some_and(|(_, uid)| self.close(&uid).is_some())
     }
 
-    /// All incidents, what is not over first, then the latest end first. Whoever keeps them keeps them as they are now.
+    /// All incidents, what has not ended first, then the latest end first. A copy of them stays as they are now.
     pub fn incidents(&self) -> impl Iterator<Item = &Arc<Incident>> {
         self.open.values().chain(self.ended.iter().rev())
     }
@@ -197,7 +196,7 @@ fn place(incident: &Incident) -> (Timestamp, String) {
     (incident.stuck_since, incident.uid.clone())
 }
 
-/// An object by its names, of which the kind's are told by two.
+/// An object by its names; two of them identify the kind.
 #[derive(PartialEq, Eq)]
 struct Key<'a> {
     group: &'a str,

@@ -1,4 +1,4 @@
-//! Writes what is told of namespaces as Events, while this replica leads.
+//! Writes what is reported of namespaces as Events, while this replica leads.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -90,7 +90,7 @@ impl Writer {
         if self.create(&note.name, note).await? || self.stands(note).await? {
             return Ok(());
         }
-        // Somebody else's Event has this name. Nobody can have taken one that is drawn now.
+        // Another program's Event has this name. A name that is drawn now cannot be taken already.
         let other = format!("{}-{:08x}", note.name, fastrand::u32(..));
         self.create(&other, note).await.map(drop)
     }
@@ -114,8 +114,8 @@ impl Writer {
         }
     }
 
-    /// Whether what has the name says the same: another replica wrote it, or this one before it was started again. An end
-    /// is told once, though who has told nothing of the namespace before might name another of several causes.
+    /// Whether what has the name says the same: another replica wrote it, or this one before it was started again. An end is
+    /// written once, though a replica without an earlier Event of the namespace might name another of several causes.
     async fn stands(&self, note: &Note) -> Result<bool, NotWritten> {
         let answer = self.send(Method::GET, &object(&note.name), Content::Nothing).await?;
         let event: Value = answer.json().unwrap_or_default();
@@ -146,7 +146,7 @@ impl Writer {
     }
 }
 
-/// Else somebody has answered OK for it, as a proxy.
+/// Else another server has answered OK for it, such as a proxy.
 fn is_of_api_server(answer: &Response, name: &str) -> Result<bool, NotWritten> {
     let event: Value = answer.json().unwrap_or_default();
     if event["metadata"]["name"] == name { Ok(true) } else { Err(NotWritten::NoAnswer) }

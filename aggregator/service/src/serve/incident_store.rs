@@ -17,7 +17,7 @@ const SHARE: u32 = 1000;
 /// A crash loses no more.
 const MAX_WRITE_INTERVAL: Duration = Duration::from_secs(60);
 
-/// What an earlier run has kept. A damaged file is set aside: the service goes on without it, and somebody may look.
+/// What an earlier run has kept. A damaged file is set aside for inspection: the service goes on without it.
 pub fn read(path: &Path) -> Vec<Incident> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(file::MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes));
@@ -37,7 +37,7 @@ pub fn read(path: &Path) -> Vec<Incident> {
     })
 }
 
-/// Writes whenever something has changed, until nobody publishes any more.
+/// Writes whenever something has changed, until the publisher ends.
 pub async fn keep(path: PathBuf, mut published: Receiver<Published>) {
     let mut written = 0;
     let mut failed = false;

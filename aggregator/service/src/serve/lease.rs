@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::election::{Election, LEASE_DURATION, RETRY_INTERVAL, Record, Step};
 use crate::leader::{Leader, since_start};
 
-/// No step takes longer: what is answered later was answered for somebody who may be paused.
+/// No step takes longer: a later answer may have come while the process was paused.
 const STEP_TIMEOUT: Duration = Duration::from_secs(5);
 /// No Lease is longer.
 const MAX_LEASE_BYTES: usize = 1 << 20;
@@ -92,7 +92,7 @@ impl LeaseClient {
 }
 
 impl Candidate {
-    /// Nobody leads yet.
+    /// No replica leads yet.
     pub fn new(client: Client, lease: LeaseName) -> (Self, Leader) {
         let host = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_default();
         // Two processes of one host are two.
@@ -117,7 +117,7 @@ impl Candidate {
         Resignation(self.lease.clone())
     }
 
-    /// Tries for ever, and tells when it begins and ends to lead.
+    /// Tries for ever, and reports when it begins and ends to lead.
     pub async fn run(mut self) {
         let mut led = false;
         loop {
@@ -158,7 +158,7 @@ impl Candidate {
             lease_transitions: Some(transitions),
         };
         let answered = self.lease.replace(&lease).await?;
-        // Else somebody has answered OK for the API server, as a proxy.
+        // Else another server has answered OK for the API server, such as a proxy.
         if self.lease.holds(&answered.spec) {
             self.election.taken(began);
             self.publish();

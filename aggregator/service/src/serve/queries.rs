@@ -24,7 +24,7 @@ const REFILL: Duration = Duration::from_nanos(1_000_000_000 / 3);
 /// How often the time is asked for.
 const CLOCK_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Asks until nobody has questions any more.
+/// Asks until the sender of questions ends.
 pub async fn run(
     client: Client,
     bounds: Bounds,

@@ -1,4 +1,4 @@
-//! The tasks of the service, and what they tell each other.
+//! The tasks of the service, and their channels.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ const PAGE_BYTES: usize = 512 << 10;
 /// What the scan of one kind may take.
 const SCAN_OF_ONE_KIND: ScanBudget = ScanBudget { time: Duration::from_secs(30), bytes: 64 << 20 };
 
-/// Serves until somebody ends it. `ready` hears the address once it listens.
+/// Serves until a signal ends it. `ready` receives the address once it listens.
 pub async fn serve(settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow::Result<()> {
     let tls = http::Tls::new(settings.certificate.clone())?;
     let connection = Connection { user_agent: USER_AGENT, ..settings.connection.clone() };
@@ -98,7 +98,7 @@ pub async fn serve(settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow
         ended = tasks.join_next() => anyhow::bail!("a part of the service has ended: {ended:?}"),
         signal = ended_by_signal() => signal?,
     }
-    // The judge ends when nobody tells it anything any more.
+    // The judge ends when every sender has ended.
     drop(stop);
     tasks.shutdown().await;
     if let Some(resignation) = resignation {

@@ -1,4 +1,4 @@
-//! What the service is told at its start.
+//! The settings of the service.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use client::Connection;
 use super::LeaseName;
 use crate::http::Certificate;
 
-/// What the service is told at its start.
+/// What the service is started with.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// How to reach the API server.

@@ -24,9 +24,9 @@ const GATHER_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Between the beginnings of two watches: one may be answered and ended at once, as by a proxy without a server behind.
 const MIN_WATCH_INTERVAL: Duration = Duration::from_secs(1);
-/// One that ends sooner without a word has told nothing.
+/// One that ends sooner without a word has sent nothing.
 const MIN_WATCH_DURATION: Duration = Duration::from_secs(5);
-/// After so many that told nothing, what they hide is listed.
+/// After so many that sent nothing, what they hide is listed.
 const MAX_FRUITLESS: u32 = 3;
 /// At most so long is waited where nothing can be listed, and where lists do what watches should.
 const MAX_BACKOFF: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(300));
@@ -39,7 +39,7 @@ const MAX_QUEUED_CHANGES: usize = 2000;
 
 /// What ends a step of a watch before its time.
 enum Interrupted {
-    /// Nobody listens any more.
+    /// The receiver has ended.
     Closed,
     /// It is begun again.
     Failed(Fault),
@@ -91,7 +91,7 @@ pub struct Watches {
     pub requests: Arc<Requests>,
     /// For lists and the beginning of watches.
     pub bounds: Bounds,
-    /// Who is told.
+    /// Who gets the changes.
     pub inputs: Sender<Input>,
     /// What is to be listed anew.
     pub relists: Relists,
@@ -133,7 +133,7 @@ impl Watches {
     }
 }
 
-/// How many watches are told what there is, for which none is to wait longer than it must.
+/// How many watches are sending what there is, for which none is to wait longer than it must.
 #[derive(Clone, Default)]
 struct Beginning(Arc<AtomicUsize>);
 
@@ -146,7 +146,7 @@ impl Beginning {
     }
 }
 
-/// Tells the judge, no faster than it listens.
+/// Sends changes to the judge, no faster than it receives.
 struct ChangeSender {
     /// What it hears.
     inputs: Sender<Input>,
@@ -163,7 +163,7 @@ impl ChangeSender {
     }
 }
 
-/// Follows for ever; ends when nobody listens any more.
+/// Follows for ever; ends with the receiver.
 async fn follow(client: Client, question: Question, bounds: Bounds, changes: ChangeSender) {
     let (mut known, mut fruitless) = (WatchState { version: None, streams: is_streamed(&question) }, 0_u32);
     loop {
@@ -178,7 +178,7 @@ async fn follow(client: Client, question: Question, bounds: Bounds, changes: Cha
             Ok(_) => {}
             Err(Interrupted::Failed(fault)) => {
                 tracing::warn!(question = %question, fault = %fault, "a watch has failed");
-                // Of what was not understood nobody knows what it has changed.
+                // What an unreadable event changed is unknown.
                 if is_too_old(fault.kind) {
                     known.version = None;
                 }
@@ -218,7 +218,7 @@ fn is_too_old(kind: FaultKind) -> bool {
     matches!(kind, FaultKind::Stale | FaultKind::Gone | FaultKind::TooLarge | FaultKind::Malformed)
 }
 
-/// All there is if nothing is known, and one watch until it ends. Returns whether that told anything.
+/// All there is if nothing is known, and one watch until it ends. Returns whether that sent anything.
 async fn step(
     client: &Client,
     question: &Question,

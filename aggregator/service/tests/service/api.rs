@@ -1,4 +1,4 @@
-//! The fake API server, which here also says who somebody is and what they may see.
+//! The fake API server, which here also decides who a caller is and what they may see.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -44,14 +44,14 @@ const LEASE: &str = "why-terminating-aggregator";
 /// Who may see what.
 #[derive(Clone, Default)]
 pub struct People {
-    /// Whom nobody knows any more.
+    /// Users whose tokens are no longer valid.
     gone: Arc<Mutex<BTreeSet<String>>>,
     /// What was asked about each.
     pub reviewed: Arc<Mutex<Vec<(String, Value)>>>,
 }
 
 impl People {
-    /// Their tokens are nobody's from now on, and they may do nothing.
+    /// Their tokens are invalid from now on, and they may do nothing.
     pub fn remove(&self, name: &str) {
         self.gone.lock().unwrap().insert(name.to_owned());
     }
@@ -148,7 +148,7 @@ impl Api {
         self.dir.path().join("kubeconfig")
     }
 
-    /// Serves a watch of Events that tells of none until `begun`, and then of all these.
+    /// Serves a watch of Events that sends none until `begun`, and then all these.
     pub fn serve_burst(
         &mut self,
         begun: Arc<Notify>,

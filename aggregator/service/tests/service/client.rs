@@ -46,7 +46,7 @@ impl Pair {
     }
 }
 
-/// Somebody who asks.
+/// A client with a user's token.
 #[derive(Clone)]
 pub struct Client {
     pub runtime: Handle,

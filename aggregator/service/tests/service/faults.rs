@@ -148,7 +148,7 @@ fn a_burst_of_fifty_thousand_events_hides_nothing_and_fits_in_memory() {
     let mut api = Api::away("dstate-fuse");
     cluster::still_alive(&api.store);
     let good = fuse_server("s3fs");
-    // To whoever asks for that node alone.
+    // To a request for that node alone.
     api.store.put("events", Some("default"), "node-a.1", &good).unwrap();
     let begun = Arc::new(tokio::sync::Notify::new());
     let carried = good["metadata"]["annotations"].clone();

@@ -31,7 +31,7 @@ struct Ended {
     pod: Option<Value>,
 }
 
-/// Runs it beside a service, with the token of somebody.
+/// Runs it beside a service, with a user's token.
 fn run(finalizers: &Value, token: &str, patience: &str) -> Ended {
     run_while(&Faults::none(), finalizers, token, patience)
 }

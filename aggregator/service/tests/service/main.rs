@@ -1,5 +1,5 @@
-//! The service as a process would run it, against the fake API server: who sees what, what changes, what is told when
-//! nobody can be asked.
+//! The service as a process would run it, against the fake API server: who sees what, what changes, what is served when the
+//! API server cannot be queried.
 
 #[cfg(test)]
 mod api;
@@ -87,7 +87,7 @@ mod tests {
         let (_, exported) = Running::start("volumes-busy").get("/metrics", "admin");
         let stored = include_str!("../../../../tests/chart/metrics/aggregator.prom");
         let ((mut types, labels), (known, known_labels)) = (shape(&exported), shape(stored));
-        // Has no value while everything is explained, and is then not told at all.
+        // Has no value while everything is explained, and is then not exported at all.
         assert!(include_str!("../../src/http/metrics.rs").contains("\"unexplained_objects\""));
         types.insert("# TYPE why_terminating_cluster_unexplained_objects gauge");
         // Nor does this while no list is cut.
@@ -110,7 +110,7 @@ mod tests {
         assert_eq!((status, &nothing["roots"], &nothing["verdict"]), (200, &json!([]), &json!("Clear")));
         let (_, incidents) = running.json("/api/v1/incidents", "bob");
         assert_eq!(incidents["incidents"], json!([]));
-        // What may not be seen and what is not there are told in the same words.
+        // What is forbidden and what does not exist get the same words.
         let (_, all) = running.json("/api/v1/incidents", "admin");
         let id = all["incidents"][0]["id"].as_str().unwrap().to_owned();
         assert_eq!(running.get(&format!("/api/v1/incidents/{id}"), "bob"), running.get("/api/v1/incidents/0", "bob"));
@@ -155,11 +155,11 @@ mod tests {
         let mut running = Running::start("volumes-busy");
         let (_, before) = running.json("/api/v1/stuck", "admin");
         running.api.stop();
-        // Who may see what is believed for a while, and then nobody sees anything.
+        // Who may see what is cached for a while, and then no caller sees anything.
         until(Duration::from_secs(40), || running.get("/api/v1/stuck", "admin").0 == 503);
         assert_eq!(running.get("/healthz", "").0, 200);
         assert_eq!(running.get("/readyz", "").0, 200);
-        // Whoever asks, that is told, and nothing that was known.
+        // Every caller gets that, and nothing that was known.
         let told = |token| {
             let (status, metrics) = running.get("/metrics", token);
             let values: Vec<String> = metrics.lines().filter(|it| !it.starts_with('#')).map(str::to_owned).collect();

@@ -1,4 +1,4 @@
-//! What the metrics tell of nodes, of the API server, and of the service itself.
+//! What the metrics show of nodes, of the API server, and of the service itself.
 
 use std::time::Duration;
 
@@ -74,7 +74,7 @@ fn the_numbers_of_objects_agree() {
     }
 }
 
-/// It should not be gone yet: an alert tells of each root.
+/// It should not be gone yet: every root has an alert.
 #[test]
 fn what_holds_a_pod_inside_its_grace_period_is_no_root_of_the_metrics() {
     let running = Running::start_with("baseline", |store| {

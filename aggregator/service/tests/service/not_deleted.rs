@@ -62,7 +62,7 @@ fn completed_pod_with_volume(store: &Store) {
     );
 }
 
-/// Nothing is Terminating: report and metric tell it all the same, and the alert `WhyTerminatingStuck` rests on that series.
+/// Nothing is Terminating: report and metric show it all the same, and the alert `WhyTerminatingStuck` rests on that series.
 #[test]
 fn a_completed_pod_whose_volume_the_next_one_waits_for_is_reported_and_counted() {
     let running = Running::start_with("baseline", completed_pod_with_volume);
@@ -80,12 +80,12 @@ fn a_completed_pod_whose_volume_the_next_one_waits_for_is_reported_and_counted()
     assert!(counted.ends_with(" 1"), "{counted}");
     let (_, stuck) = running.get("/api/v1/stuck", "admin");
     assert!(stuck.contains("waits for volume pv-1"), "{stuck}");
-    // The volume is unmounted: both are told no more.
+    // The volume is unmounted: both end.
     node(&running.api.store, "node-x", &[]);
     until(Duration::from_secs(60), || !running.get("/metrics", "admin").1.contains(series));
 }
 
-/// Two counts tell slow from stuck: as long as it falls nothing is called a root.
+/// Two counts distinguish slow from stuck: as long as it falls nothing is called a root.
 #[test]
 fn a_namespace_that_empties_is_slow_and_counted_as_terminating_normally() {
     let put = |store: &Store, n: usize| {

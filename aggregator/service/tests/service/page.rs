@@ -61,7 +61,7 @@ fn choose(browser: &mut Browser, words: &str) -> anyhow::Result<()> {
     anyhow::bail!("no link with {words}: {}", browser.eval("document.body.innerText")?);
 }
 
-/// What a screen reader is told: role and name of each node.
+/// What a screen reader gets: role and name of each node.
 fn told(browser: &mut Browser) -> anyhow::Result<Vec<(String, String)>> {
     let nodes = browser.call("Accessibility.getFullAXTree", json!({}))?["nodes"].clone();
     let text = |value: &Value| value["value"].as_str().unwrap_or_default().to_owned();
@@ -108,7 +108,7 @@ fn by_keyboard_alone_with_hostile_names() -> anyhow::Result<()> {
     browser.enter()?;
     browser.until("document.querySelector('.copy').textContent === 'Copied'")?;
     assert_eq!(browser.eval("navigator.clipboard.readText()")?, command);
-    // What a screen reader is told.
+    // What a screen reader gets.
     let told = told(&mut browser)?;
     let has = |role: &str, name: &str| told.iter().any(|(of, words)| of == role && words.contains(name));
     assert!(

@@ -52,7 +52,7 @@ fn one_writes_and_both_serve() {
     let mut instances: Vec<Value> = events(&api).iter().map(|event| event["reportingInstance"].clone()).collect();
     instances.dedup();
     assert_eq!(instances.len(), 1, "{instances:?}");
-    // The one that leads is killed: the other writes within 15 seconds, and what was told is not told again.
+    // The one that leads is killed: the other writes within 15 seconds, and no earlier Event is written again.
     let [mut leader, other] = replicas;
     let other = if leads(&leader) { other } else { std::mem::replace(&mut leader, other) };
     let before = events(&api).len();
@@ -70,7 +70,7 @@ fn stuck_and_told(api: &Api, namespace: &str) {
     until(Duration::from_secs(40), || !told_of(api, namespace).is_empty());
 }
 
-/// Pauses a leader that knows of a namespace and has not told it yet: it would tell it first thing.
+/// Pauses a leader that knows of a namespace and has not reported it yet: it would report it first thing.
 fn pause_before_it_tells(api: &Api, leader: &Process) -> String {
     for attempt in 0..5 {
         // It has just written, and writes again ten seconds later.
@@ -103,7 +103,7 @@ fn who_was_paused_does_not_write_as_leader() {
     let pending = pause_before_it_tells(&api, &leader);
     until(Duration::from_secs(15), || leads(&other));
     until(Duration::from_secs(40), || !told_of(&api, &pending).is_empty());
-    // The other has looked again by now, and there is nothing left to tell.
+    // The other has checked again by now, and there is nothing left to write.
     std::thread::sleep(Duration::from_secs(11));
     let before = writes(&api);
     leader.signal(Signal::SIGCONT);

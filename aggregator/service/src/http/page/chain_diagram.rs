@@ -60,7 +60,7 @@ pub struct Diagram {
 
 /// Lays out what a root holds.
 pub fn diagram(root: &Root) -> Diagram {
-    // What is hidden cannot be told apart, and a very long chain takes the place of others.
+    // Hidden blocks look the same, and a very long chain takes the place of others.
     (1..=MAX_VICTIMS)
         .rev()
         .map(|victims| of(root, victims))
@@ -149,7 +149,7 @@ impl Layers {
     fn add(&mut self, chain: &[Block]) {
         let mut below = None;
         for (height, block) in chain.iter().rev().enumerate() {
-            // Of two hidden ones nobody knows whether they are the same; at the same height they look the same.
+            // Whether two hidden ones are the same is unknown; at the same height they look the same.
             let same = |(known, at): (&Block, &usize)| {
                 known.label == block.label
                     && known.shape == block.shape

@@ -1,4 +1,5 @@
-//! Whether everybody can read the page: the contrast that WCAG 2.2 asks for (1.4.3 of text, 1.4.11 of what has a border).
+//! Whether the page is readable with low vision: the contrast that WCAG 2.2 asks for (1.4.3 of text, 1.4.11 of what has a
+//! border).
 
 use std::collections::BTreeMap;
 

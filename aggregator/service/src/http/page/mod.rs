@@ -1,4 +1,4 @@
-//! The page: a shell without data that everybody may have, and pieces of it that are made for each caller.
+//! The page: a public shell without data, and pieces of it that are made for each caller.
 
 mod chain_diagram;
 #[cfg(test)]
@@ -27,7 +27,7 @@ use super::caller::{Caller, Refused};
 use filter::Filter;
 use root_list::List;
 
-/// Only what is served here runs and is asked, and nobody else shows it in a frame.
+/// Only what is served here runs and is queried, and no other site shows it in a frame.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 

@@ -252,7 +252,7 @@ fn written(recorder: &Recorder) -> Vec<u8> {
     bytes
 }
 
-/// Of too many the last are left out, which are the oldest that are over.
+/// Of too many the last are left out, which are the oldest that have ended.
 #[test]
 fn a_file_has_its_limit() {
     let mut shown = Shown::new();
