@@ -22,6 +22,7 @@ mod list;
 mod names;
 mod object;
 mod pack;
+mod page_cache;
 mod prepared;
 mod rbac;
 mod recording;

@@ -26,6 +26,7 @@ use crate::{
     catalog::Catalog,
     fault_answers::{self, Effect},
     list, pack,
+    page_cache::{Page, PageCache},
     recording::Recording,
     request::Asked,
     requests::{OpenRequest, RequestLog},
@@ -48,6 +49,8 @@ pub(crate) struct Server {
     recording: Option<Recording>,
     world: Mutex<World>,
     log: Arc<RequestLog>,
+    /// Of a cluster that came prepared.
+    pages: Option<PageCache>,
     version: String,
     /// What time it says it is, when that is not now.
     date: Option<String>,
@@ -105,7 +108,8 @@ impl Server {
         let taken_at = recording.as_ref().filter(|_| store.is_then()).and_then(Recording::taken_at);
         let date = taken_at.map(|at| at.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string());
         let asked_by = store.programs();
-        Ok(Self { catalog, recording, world: Mutex::new(world), log, version, date, asked_by })
+        let pages = (!store.prepared().is_empty()).then(PageCache::default);
+        Ok(Self { catalog, recording, world: Mutex::new(world), log, pages, version, date, asked_by })
     }
 
     pub(crate) fn world(&self) -> MutexGuard<'_, World> {
@@ -165,6 +169,15 @@ async fn handle(State(server): State<Arc<Server>>, request: axum::extract::Reque
     } else {
         fault_answers::effect(&server, &asked)
     };
+    let pages = server.pages.as_ref().filter(|_| matches!(effect, Effect::None));
+    let kept =
+        pages.and_then(|pages| Some((pages, PageCache::place(&asked, &line.query)?, readable_version(&server)?)));
+    if let Some((pages, place, version)) = &kept
+        && let Some(page) = pages.get(place, *version)
+    {
+        line.status = 200;
+        return page_response(&server, line, Vec::new(), page);
+    }
     let (reply, cut) = match effect {
         Effect::None => (answer(&server, &asked), false),
         Effect::Answer(reply) => (reply, false),
@@ -196,20 +209,34 @@ async fn handle(State(server): State<Arc<Server>>, request: axum::extract::Reque
             Body::from_stream(fault_answers::cut(Bytes::from_static(br#"{"type":"ADDED","object":{"kind":"#)))
         }
         Reply::Whole { body, .. } => {
-            line.plain_bytes = body.len() as u64;
-            let packed = pack::packed(&asked, &body);
-            if packed.is_some() {
-                headers.push(("content-encoding", "gzip".to_owned()));
-                headers.push(("vary", "Accept-Encoding".to_owned()));
+            let (plain_bytes, packed) = (body.len() as u64, pack::packed(&asked, &body));
+            let is_packed = packed.is_some();
+            let page = Page { content_type, plain_bytes, body: packed.unwrap_or(body), is_packed };
+            if let Some((pages, place, version)) = kept.filter(|_| status == 200) {
+                pages.put(place, version, page.clone());
             }
-            let body = packed.unwrap_or(body);
-            line.answered_bytes = body.len() as u64;
-            server.log.append(&line);
-            Body::from(body)
+            return page_response(&server, line, headers, page);
         }
         Reply::Watch(watch) => Body::from_stream(watch.body(OpenRequest::new(Arc::clone(&server.log), line))),
     };
     response(status, &content_type, &headers, body)
+}
+
+/// The cluster's version, unless a file of it cannot be understood.
+fn readable_version(server: &Server) -> Option<u64> {
+    let mut world = server.world();
+    world.refresh().and_then(|()| world.check()).ok()?;
+    Some(world.version())
+}
+
+fn page_response(server: &Server, mut line: Request, mut headers: Vec<(&'static str, String)>, page: Page) -> Response {
+    if page.is_packed {
+        headers.push(("content-encoding", "gzip".to_owned()));
+        headers.push(("vary", "Accept-Encoding".to_owned()));
+    }
+    (line.plain_bytes, line.answered_bytes) = (page.plain_bytes, page.body.len() as u64);
+    server.log.append(&line);
+    response(line.status, &page.content_type, &headers, Body::from(page.body))
 }
 
 fn asked(server: &Server, parts: Parts, body: Bytes) -> Asked {

@@ -202,6 +202,9 @@ fn objects_that_were_prepared_as_text_are_served_like_files() {
     assert_eq!(server.get("/api/v1/pods?labelSelector=app%3Dm").names(), ["a"]);
     let list = server.get_as("/api/v1/pods", METADATA_LIST).json();
     assert_eq!((&list["items"][2]["metadata"]["uid"], list["items"][2].get("spec")), (&json!("c"), None));
+    for _ in 0..2 {
+        assert_eq!(server.get("/api/v1/pods").names(), ["a", "b", "c"]);
+    }
     // A file lies above it.
     server.pod("ns", "b", "other");
     assert_eq!(server.get("/api/v1/namespaces/ns/pods/b").json()["spec"]["nodeName"], "other");

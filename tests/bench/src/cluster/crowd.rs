@@ -17,7 +17,7 @@ const OF_STATEFUL_SET: usize = 3;
 const ONE_GOES_OF: usize = 3750;
 
 /// CRDs of operators that are well, two in each group.
-pub const GROUPS: usize = 40;
+pub const GROUPS: usize = 100;
 
 /// What the objects of a cluster are made of.
 pub struct Crowd {
