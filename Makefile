@@ -13,7 +13,7 @@ OWN_ARCH := $(subst aarch64,arm64,$(subst x86_64,amd64,$(shell uname -m)))
 ARCH ?= $(OWN_ARCH)
 
 .PHONY: demo test accuracy deny bench docs static image release archives reproducible arm64 coverage mutants tag packages kubectl build \
-	clean-lab cluster e2e soak
+	clean-lab cluster e2e soak test-vm
 
 ## Stage three stuck pods on this machine, explain them, show the page, clean up
 demo: packages
@@ -56,6 +56,11 @@ soak: packages
 	$(MAKE) static PROGRAM=agent
 	$(CARGO) build -q -p soak -p lab
 	sh tests/soak/run.sh --agent $(AGENT) --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+
+## Scenarios whose tasks may never end, in a virtual machine: qemu, a Debian and its kernel; FILTER=vm-nfs runs some
+test-vm: packages
+	$(CARGO) build -q -p why-terminating-agent
+	CARGO=$(CARGO) sh tests/vm/run.sh $(FILTER)
 
 ## How much of the judgement the tests run, by line; fails below 95 %
 coverage:

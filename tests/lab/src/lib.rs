@@ -32,4 +32,4 @@ pub use kubelet::Gate;
 pub use launch::Launch;
 pub use node::{Layout, NODE_NAME, Node, Restart, default_dir};
 pub use pod::{Container, Pod, PodRef, PodSpec};
-pub use retry::{be_patient, wait_for};
+pub use retry::{be_patient, patient, wait_for};

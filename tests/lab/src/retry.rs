@@ -16,13 +16,18 @@ pub fn be_patient(times: u32) {
     PATIENCE.store(times, Ordering::Relaxed);
 }
 
+/// So long may this take here.
+pub fn patient(limit: Duration) -> Duration {
+    limit * PATIENCE.load(Ordering::Relaxed)
+}
+
 /// Asks `look` until it has an answer; after `limit`, says that `what` did not come.
 pub fn wait_for<T>(
     what: &str,
     limit: Duration,
     mut look: impl FnMut() -> anyhow::Result<Option<T>>,
 ) -> anyhow::Result<T> {
-    let limit = limit * PATIENCE.load(Ordering::Relaxed);
+    let limit = patient(limit);
     let end = Instant::now() + limit;
     loop {
         if let Some(answer) = look()? {

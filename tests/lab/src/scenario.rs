@@ -11,6 +11,7 @@ mod lifecycle;
 mod namespaces;
 mod nested;
 mod network;
+mod nfs;
 mod note;
 mod odd;
 pub mod pair;
@@ -26,6 +27,8 @@ pub use repair::Repair;
 pub use repeated::{REPEATED, Repeated, provide};
 
 pub(crate) use network::provide_network;
+pub(crate) use nfs::answer;
+pub(crate) use support::shell;
 
 use crate::{Gate, Node, PodRef, cgroup, node};
 
@@ -46,6 +49,9 @@ const WITH_V1_FREEZER: [&str; 2] = [frozen::FROZEN_V1.name, cgroups::NESTED_CGRO
 impl Scenario {
     /// Why this machine cannot stage it, if it cannot.
     pub fn obstacle(&self) -> Option<&'static str> {
+        if self.name.starts_with("vm-") && !has_own_machine() {
+            return Some("it needs a machine of its own, since its tasks may never end: `make test-vm`");
+        }
         let needs_v1 = WITH_V1_FREEZER.contains(&self.name);
         if needs_v1 && cgroup::is_unified() {
             return Some("it needs the freezer of cgroup v1, and this machine has v2 only");
@@ -200,7 +206,14 @@ pub const ALL: &[Scenario] = &[
     cgroups::CGROUP_DSTATE,
     cgroups::CGROUP_DSTATE_BY_PATH,
     cgroups::NESTED_CGROUP,
+    nfs::NFS4_WRITER,
+    nfs::NFS3_WRITER,
 ];
+
+/// Whether this is the virtual machine of `make test-vm`, which ends with the tests.
+pub fn has_own_machine() -> bool {
+    std::env::var_os("WHY_TERMINATING_LAB_VM").is_some()
+}
 
 /// The scenario of that name.
 pub fn find(name: &str) -> Option<&'static Scenario> {

@@ -18,6 +18,7 @@ pub const CSI_DRIVER: &str = "csi.lab.invalid";
 pub mod plugin {
     pub const EMPTY_DIR: &str = "kubernetes.io~empty-dir";
     pub const CSI: &str = "kubernetes.io~csi";
+    pub const NFS: &str = "kubernetes.io~nfs";
 }
 
 /// Where a volume of a pod is.
@@ -41,6 +42,17 @@ impl Node {
         let source = if in_memory { json!({"emptyDir": {"medium": "Memory"}}) } else { json!({"emptyDir": {}}) };
         spec.volume(plugin::EMPTY_DIR, name, source);
         fs::write(path.join("data"), "something\n").context("write into the emptyDir")?;
+        Ok(path)
+    }
+
+    /// Adds a volume of an NFS server, in this version of the protocol.
+    pub fn nfs_volume(&self, spec: &mut PodSpec, name: &str, export: &str, version: &str) -> anyhow::Result<PathBuf> {
+        self.begin(&spec.pod.uid)?;
+        let path = dir(&self.layout().pod_dir(&spec.pod.uid), plugin::NFS, name);
+        create(&path)?;
+        crate::scenario::shell(&format!("mount -t nfs -o hard,vers={version} {export} {}", path.display()))?;
+        let (server, export) = export.split_once(':').context("an export is server:path")?;
+        spec.volume(plugin::NFS, name, json!({"nfs": {"server": server, "path": export}}));
         Ok(path)
     }
 

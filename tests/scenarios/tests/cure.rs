@@ -112,7 +112,7 @@ fn type_in(command: &str) -> anyhow::Result<()> {
             ensure!(status.success(), "`{command}` failed: {status}");
             return Ok(());
         }
-        if before.elapsed() > STEP {
+        if before.elapsed() > lab::patient(STEP) {
             shell.kill()?;
             bail!("`{command}` did not end");
         }
@@ -123,7 +123,7 @@ fn type_in(command: &str) -> anyhow::Result<()> {
 /// Whether all pods are gone, or, where the scenario has none, whether the node is clear.
 fn is_over(node: &Node, staged: &Staged) -> anyhow::Result<bool> {
     let before = Instant::now();
-    while before.elapsed() < STEP {
+    while before.elapsed() < lab::patient(STEP) {
         let gone = staged.pods.iter().map(|pod| node.remains(pod)).collect::<Result<Vec<_>, _>>();
         let gone = gone.is_ok_and(|left| left.iter().all(Vec::is_empty));
         if gone && (!staged.pods.is_empty() || ask::check(node)?.code == 0) {

@@ -40,6 +40,10 @@ fn main() -> ExitCode {
             }
         };
     }
+    if scenario::has_own_machine() {
+        // Its processor is emulated where /dev/kvm is of no use.
+        lab::be_patient(5);
+    }
     let mut arguments = Arguments::from_args();
     // All of them use the same node, the same cgroups and the same kernel.
     arguments.test_threads = Some(1);

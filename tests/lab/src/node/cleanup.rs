@@ -15,7 +15,7 @@ use anyhow::Context as _;
 use nix::sys::signal::Signal;
 
 use super::{Layout, fusectl};
-use crate::{cgroup, mounts, process, wait_for};
+use crate::{cgroup, mounts, process, scenario, wait_for};
 
 /// Removes everything; goes on after a failure, so that one leftover does not cause more.
 pub fn remove(layout: &Layout) -> anyhow::Result<()> {
@@ -26,6 +26,9 @@ pub fn remove(layout: &Layout) -> anyhow::Result<()> {
             failures.push(format!("{what}: {error:#}"));
         }
     };
+    if scenario::has_own_machine() {
+        attempt("let servers answer", scenario::answer());
+    }
     attempt("abort FUSE connections", abort_fuse(layout));
     attempt("thaw file systems", thaw_file_systems(layout));
     attempt("thaw cgroups", cgroup::thaw(cgroup::PODS));

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{csi, leftovers, lifecycle, namespaces, network};
+use super::{csi, leftovers, lifecycle, namespaces, network, nfs};
 use crate::Node;
 
 /// Something that an administrator does away from the shell.
@@ -18,6 +18,8 @@ pub enum Repair {
     CsiDriver,
     /// This process, which has a mount namespace of its own, is ended.
     Holder(i32),
+    /// The servers of the virtual machine answer again.
+    Server,
     /// The kubelet is started again, and finds what the API does not know.
     Kubelet,
 }
@@ -31,6 +33,7 @@ impl Repair {
             Repair::VolumeNote => leftovers::put_back(node),
             Repair::CsiDriver => csi::restart_driver(node),
             Repair::Holder(pid) => namespaces::end_holder(node, pid),
+            Repair::Server => nfs::answer(),
             Repair::Kubelet => lifecycle::restart_kubelet(node),
         }
     }
