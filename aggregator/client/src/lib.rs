@@ -4,6 +4,7 @@
 //! through proxies. The agent needs none of that.
 
 mod api_client;
+mod certificates;
 mod config;
 mod counting;
 mod fault;

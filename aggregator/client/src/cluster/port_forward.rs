@@ -8,12 +8,12 @@ use kube::{Api, Client};
 use tokio::io::DuplexStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use tokio_rustls::rustls::crypto::{WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature};
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use tokio_rustls::rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
+use tokio_rustls::rustls::ClientConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::ServerName;
 
 use crate::Fault;
+use crate::certificates::AcceptedCertificates;
 
 /// Connects to `port` of a pod. The API server decides which pod is at the other end, so any certificate of it will do: the
 /// service makes its own at each start.
@@ -27,49 +27,10 @@ pub async fn forwarded_tls(
     let mut forwarder = pods.portforward(pod, &[port]).await?;
     let stream = forwarder.take_stream(port).ok_or_else(|| Fault::new(FaultKind::Malformed, "no stream was opened"))?;
     let malformed = |error: &dyn std::error::Error| Fault::new(FaultKind::Malformed, crate::words(error));
-    let provider = Arc::new(ring::default_provider());
-    let algorithms = provider.signature_verification_algorithms;
-    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let config = config.with_safe_default_protocol_versions();
     let config = config.map_err(|error| malformed(&error))?.dangerous();
-    let config = config.with_custom_certificate_verifier(Arc::new(AnyCertificate(algorithms))).with_no_client_auth();
+    let config = config.with_custom_certificate_verifier(Arc::new(AcceptedCertificates::Any)).with_no_client_auth();
     let name = ServerName::try_from("localhost").map_err(|error| malformed(&error))?;
     TlsConnector::from(Arc::new(config)).connect(name, stream).await.map_err(|error| malformed(&error))
-}
-
-#[derive(Debug)]
-struct AnyCertificate(WebPkiSupportedAlgorithms);
-
-impl ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, cert, dss, &self.0)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, cert, dss, &self.0)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_schemes()
-    }
 }

@@ -7,11 +7,13 @@ use axum::http::{StatusCode, header, request::Parts};
 use axum::response::{IntoResponse, Response};
 
 use super::Shared;
-use super::metrics::METRICS;
 use super::peer::Peer;
 use super::rate_limit::RateLimits;
 use super::review::{MAX_TOKEN_BYTES, NotReviewed, Reviews, Taken, User};
 use super::unread_answers::Asker;
+
+/// The only path that always accepts the API server's own tokens: Prometheus has no other.
+pub const METRICS_PATH: &str = "/metrics";
 
 /// A user that the API server knows.
 pub struct Caller {
@@ -77,7 +79,7 @@ impl FromRequestParts<Shared> for Caller {
         let token = token.filter(|token| !token.is_empty() && token.len() <= MAX_TOKEN_BYTES);
         let Some(token) = token else { return Err(Refused::Nobody) };
         // Prometheus shows a token of its account, which is made for the API server.
-        let takes_others = shared.served.accepts_api_tokens || parts.uri.path() == METRICS;
+        let takes_others = shared.served.accepts_api_tokens || parts.uri.path() == METRICS_PATH;
         let taken = if takes_others { Taken::ApiServers } else { Taken::Own };
         let now = Instant::now();
         // A token that has to be asked for costs a request: who guesses them is slowed, and those who are known are not.

@@ -19,14 +19,11 @@ use prometheus_client::metrics::{counter::Counter, family::Family, gauge::Gauge}
 use prometheus_client::registry::{Registry, Unit};
 
 use super::Shared;
-use super::caller::{Caller, Refused};
+use super::caller::{Caller, METRICS_PATH, Refused};
 use super::review::Right;
 use crate::published::{Findings, Published};
 use crate::requests::{Outcome, Requests};
 use crate::resource_usage;
-
-/// Where they are served.
-pub const METRICS: &str = "/metrics";
 
 /// Roots that are exported one by one; of the others only how many there are.
 const MAX_ROOTS: usize = 50;
@@ -58,7 +55,7 @@ pub async fn render(State(shared): State<Shared>, mut parts: Parts) -> Response 
 
 async fn may_read(parts: &mut Parts, shared: &Shared) -> Result<bool, Refused> {
     let Caller { user, .. } = Caller::from_request_parts(parts, shared).await?;
-    shared.reviews.may(&user, &Right::Path(METRICS)).await.map_err(|_| Refused::Unreviewed)
+    shared.reviews.may(&user, &Right::Path(METRICS_PATH)).await.map_err(|_| Refused::Unreviewed)
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]

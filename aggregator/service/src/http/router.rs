@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::get;
 
+use super::caller::METRICS_PATH;
 use super::{Shared, metrics, openapi, page, routes};
 
 /// All paths.
@@ -13,7 +14,7 @@ pub fn router(shared: Shared) -> Router {
     Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
-        .route("/metrics", get(metrics::render))
+        .route(METRICS_PATH, get(metrics::render))
         .nest(openapi::PREFIX, api)
         .merge(page::router())
         .fallback(|| async { StatusCode::NOT_FOUND })
