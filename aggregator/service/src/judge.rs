@@ -39,6 +39,9 @@ const FULL_RELIST_INTERVAL: Duration = Duration::from_secs(600);
 const MAX_BATCH: usize = 45;
 /// So many of them are asked again however much is new: else an end would stay unnoticed.
 const MIN_REPEATED: usize = MAX_BATCH / 3;
+/// The first report waits no longer for what it lacks once all lists are there: one tenant's objects may need more questions
+/// than are asked in ten minutes.
+pub const MAX_FIRST_REPORT_DELAY: Duration = Duration::from_secs(30);
 /// A watch that has failed for so long is not believed any more.
 const WATCH_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -93,6 +96,8 @@ pub struct Judge {
     budget: AnswerBudget,
     /// The uids of what was seen to go from a list that is cut, since [`Judge::take_gone`].
     gone: HashSet<String>,
+    /// When all lists were there for the first time.
+    synced_at: Option<Timestamp>,
     /// When each list was read, or was to be read, the last time, and how often in a row it came cut.
     listed_at: BTreeMap<Question, (Timestamp, u32)>,
     changed: Changed,
@@ -123,6 +128,7 @@ impl Judge {
             places: BTreeMap::new(),
             budget: AnswerBudget::new(MAX_ANSWERS),
             gone: HashSet::default(),
+            synced_at: None,
             listed_at: BTreeMap::new(),
             changed: Changed::default(),
             kept: ExplanationCache::default(),
@@ -146,6 +152,11 @@ impl Judge {
         let is_unasked = |question: &Question| !self.asked.contains_key(question) && !watched().contains(question);
         self.asked.iter().any(|(question, asked)| asked.pending && !self.state.answers.contains_key(question))
             || self.wanted.iter().any(is_unasked)
+    }
+
+    /// Whether the first report would lack what is likely to be known soon.
+    pub fn is_too_early(&self, now: Timestamp) -> bool {
+        self.is_waiting() && self.synced_at.is_none_or(|since| now < later(since, MAX_FIRST_REPORT_DELAY))
     }
 
     /// Whether every watch is believed and has listed what there is.
@@ -369,6 +380,10 @@ impl Judge {
     /// Judges what is known.
     pub fn judge(&mut self, now: Timestamp) -> ClusterReport {
         self.state.at = now;
+        if self.is_synced() {
+            // It may be in a time that has not come yet, before the clock was set back.
+            self.synced_at = self.synced_at.filter(|since| *since <= now).or(Some(now));
+        }
         let is_known = |question: &Question| is_lease_query(question) && self.state.answers.contains_key(question);
         let leases = self.asked.iter().filter(|(question, _)| is_known(question));
         self.state.leases_at = leases.map(|(question, asked)| (question.clone(), asked.seen.min(now))).collect();

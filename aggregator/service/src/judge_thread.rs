@@ -61,7 +61,7 @@ impl JudgeThread {
         let mut left_behind = LeftBehindScan::default();
         let (mut judged, mut cost, mut pruned, mut news) = (Instant::now(), Duration::ZERO, Instant::now(), true);
         loop {
-            // The first judgements are the dearest, and until one lacks nothing there is nothing to publish.
+            // The first judgements are the dearest, and there is no report yet.
             let is_ready = self.published.borrow().report.is_some();
             let pause = if is_ready {
                 (cost * INTERVAL_PER_COST).clamp(MIN_JUDGE_INTERVAL, MAX_JUDGE_INTERVAL)
@@ -124,8 +124,7 @@ impl JudgeThread {
             tracing::info!(%question, "something was left out; it is listed anew");
             self.relists.request(&question);
         }
-        // The first judgement is the one that lacks nothing.
-        if !judge.is_synced() || (self.published.borrow().report.is_none() && judge.is_waiting()) {
+        if !judge.is_synced() || (self.published.borrow().report.is_none() && judge.is_too_early(now)) {
             return;
         }
         if let since @ Some(_) = judge.silent_since(now) {
@@ -284,5 +283,9 @@ mod tests {
         judging.judge(&mut judge, &OnNodes::new());
         assert!(!asked.try_recv().unwrap().is_empty(), "what found no place is asked when there is one");
         assert!(judge.is_waiting() && published.borrow().report.is_none());
+        let delay = jiff::SignedDuration::try_from(crate::judge::MAX_FIRST_REPORT_DELAY).unwrap();
+        judging.clock.synchronize(Timestamp::now() + delay + delay);
+        judging.judge(&mut judge, &OnNodes::new());
+        assert!(judge.is_waiting() && published.borrow().report.is_some(), "unanswered questions put it off for ever");
     }
 }

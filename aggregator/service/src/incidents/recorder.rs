@@ -1,7 +1,9 @@
 //! From one snapshot of the cluster to the next.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::{Hash, Hasher};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use aggregator_core::access::Reads;
@@ -232,11 +234,18 @@ struct Holding<'r> {
     /// What holds the object itself.
     cause: CauseRef,
     gate: Option<Gate>,
-    /// From it down to the root; none for that of the root itself.
-    chain: Option<&'r [Arc<Link>]>,
+    chain: Chain<'r>,
     reads: &'r Reads,
     /// Where what holds the same object besides stands.
     next: Option<usize>,
+}
+
+/// From an object down to the root.
+#[derive(Clone)]
+enum Chain<'r> {
+    Own(&'r [Arc<Link>]),
+    /// That of the root itself, made once for all objects on the way to it.
+    OfRoot(Rc<OnceCell<Vec<Arc<Link>>>>),
 }
 
 /// What holds which object. It is made for each snapshot, of thousands: no object has a list of its own.
@@ -254,13 +263,15 @@ impl<'r> Holdings<'r> {
         // The last first, so that the first root of an object is found first.
         for root in report.roots.iter().rev() {
             let verdict = if root.verdict == Verdict::Stuck { Verdict::Stuck } else { Verdict::Clear };
+            let of_root = Chain::OfRoot(Rc::default());
             for object in root.on_the_way.iter().rev() {
                 let (cause, gate, reads) = (root.finding.cause, root.finding.gate, &root.reads);
-                held.add(object, Holding { root, verdict, cause, gate, chain: None, reads, next: None });
+                let chain = of_root.clone();
+                held.add(object, Holding { root, verdict, cause, gate, chain, reads, next: None });
             }
             for victim in root.victims.iter().rev() {
                 let (verdict, cause, gate) = (victim.held.verdict, victim.cause, victim.gate);
-                let (chain, reads) = (Some(victim.chain.as_slice()), &victim.held.reads);
+                let (chain, reads) = (Chain::Own(&victim.chain), &victim.held.reads);
                 let holding = Holding { root, verdict, cause, gate, chain, reads, next: None };
                 held.add(&victim.held.thing, holding);
             }
@@ -282,12 +293,14 @@ impl<'r> Holdings<'r> {
 }
 
 /// The last links of a chain.
-fn last(chain: Option<&[Arc<Link>]>, root: &Root, most: usize) -> Vec<Arc<Link>> {
-    let from = |count: usize| count.saturating_sub(most);
-    match chain {
-        Some(chain) => chain[from(chain.len())..].to_vec(),
-        None => root.finding.chain[from(root.finding.chain.len())..].iter().cloned().map(Arc::new).collect(),
-    }
+fn last(chain: &Chain, root: &Root, most: usize) -> Vec<Arc<Link>> {
+    let chain = match chain {
+        Chain::Own(chain) => chain,
+        Chain::OfRoot(made) => {
+            made.get_or_init(|| root.finding.chain.iter().cloned().map(Arc::new).collect()).as_slice()
+        }
+    };
+    chain[chain.len().saturating_sub(most)..].to_vec()
 }
 
 fn begin(uid: &str, going: &Terminating, now: Timestamp) -> Incident {
@@ -355,7 +368,7 @@ fn update<'h, 'r: 'h>(
                 hold.reads.add(reads);
                 if hold.cause != *cause {
                     (hold.cause, hold.gate, hold.reads) = (*cause, *gate, (*reads).clone());
-                    hold.chain = last(*chain, root, limits.links);
+                    hold.chain = last(chain, root, limits.links);
                 }
             }
             None if is_full => incident.has_more_holds = true,
@@ -365,7 +378,7 @@ fn update<'h, 'r: 'h>(
                 confidence: finding.confidence,
                 verdict: root.verdict,
                 root: root.id.to_string(),
-                chain: last(*chain, root, limits.links),
+                chain: last(chain, root, limits.links),
                 told_by: root.told_by.as_ref().map(|by| by.node.clone()),
                 since: now,
                 until: None,

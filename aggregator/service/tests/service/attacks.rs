@@ -60,6 +60,7 @@ fn survives(attack: impl FnOnce(&Store)) {
     assert!(roots.iter().any(holds_victim), "{} roots, and none holds the victim", roots.len());
     assert!(begin.elapsed() <= MAX_DURATION, "{:?}", begin.elapsed());
     let (peak, normal) = (process.peak(), normal_mib());
+    eprintln!("{peak} MiB, {normal} without the attack, {:?}", begin.elapsed());
     assert!(peak <= normal + MAX_MORE_MIB, "{peak} MiB, {normal} without the attack");
 }
 
@@ -100,16 +101,71 @@ fn a_chain_of_owners() {
 
 /// Owned by the one before it.
 fn put_owned_pod(store: &Store, number: u32) {
+    put_pod_owned_by(store, number, number.checked_sub(1));
+}
+
+fn put_pod_owned_by(store: &Store, number: u32, owner: Option<u32>) {
     let name = format!("owned-{number}");
     let mut object = stuck_pod_of("tenant", &name);
     object["metadata"]["finalizers"] = json!(["foregroundDeletion", format!("own{number}.example.com/hold")]);
-    if let Some(owner) = number.checked_sub(1) {
+    if let Some(owner) = owner {
         object["metadata"]["ownerReferences"] = json!([{
             "apiVersion": "v1", "kind": "Pod", "name": format!("owned-{owner}"),
             "uid": format!("uid-of-tenant-owned-{owner}"), "blockOwnerDeletion": true
         }]);
     }
     store.put_pod("tenant", &name, &object).unwrap();
+}
+
+/// Each is owned by the one before it, and the first by the last.
+#[test]
+fn a_cycle_of_owners() {
+    survives(|store| {
+        (0..500).for_each(|pod| put_pod_owned_by(store, pod, pod.checked_sub(1).or(Some(499))));
+    });
+}
+
+/// Who set each finalizer is a question of its own, and there are more of them than are asked in ten minutes.
+#[test]
+fn a_question_for_each_of_many_pods() {
+    survives(|store| {
+        for number in 0..3000 {
+            let finalizer = format!("h{number}.example.org/hold");
+            let mut pod = stuck_pod_of("tenant", &format!("m{number}"));
+            pod["metadata"]["finalizers"] = json!([finalizer]);
+            pod["metadata"]["managedFields"] = json!([{
+                "manager": format!("manager-{number}"), "operation": "Update", "apiVersion": "v1",
+                "time": "2026-01-01T00:00:00Z", "fieldsType": "FieldsV1",
+                "fieldsV1": {"f:metadata": {"f:finalizers": {".": {}, format!("v:\"{finalizer}\""): {}}}}
+            }]);
+            store.put_pod("tenant", &format!("m{number}"), &pod).unwrap();
+        }
+    });
+}
+
+/// Five hundred of each kind that others than a cluster administrator may make where an operator gives them the right.
+#[test]
+fn hundreds_of_kinds_and_webhooks() {
+    survives(|store| (0..500).for_each(|number| put_kind_and_webhook(store, number)));
+}
+
+fn put_kind_and_webhook(store: &Store, number: u32) {
+    let name = format!("things{number}.example.com");
+    let metadata = json!({"name": name, "uid": name, "creationTimestamp": "2026-01-01T00:00:00Z"});
+    let spec = json!({
+        "group": "example.com", "scope": "Namespaced",
+        "names": {"plural": format!("things{number}"), "kind": format!("Thing{number}")},
+        "versions": [{"name": "v1", "served": true, "storage": true}]
+    });
+    store.put("customresourcedefinitions", None, &name, &json!({"metadata": metadata, "spec": spec})).unwrap();
+    let webhook = json!({
+        "name": format!("w.{name}"), "failurePolicy": "Fail", "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": {"service": {"namespace": format!("gone-{number}"), "name": "gone", "path": "/"}},
+        "rules": [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}]
+    });
+    let object = json!({"metadata": metadata, "webhooks": [webhook]});
+    store.put("validatingwebhookconfigurations", None, &name, &object).unwrap();
 }
 
 /// Each asks for all there is and reads nothing. Another user is answered.
