@@ -82,6 +82,15 @@ pub enum Users {
     Unknown,
 }
 
+/// Whether what is missing can be created again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Creation {
+    /// As far as is known.
+    Possible,
+    /// Its namespace is being deleted: the API server takes nothing new there.
+    Refused,
+}
+
 /// One fact of a case. Of each kind of fact a case has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Circumstance {
@@ -101,6 +110,8 @@ pub enum Circumstance {
     Users(Users),
     /// Of which kind the objects are that cannot be read.
     Unread(Unread),
+    /// Whether what is missing can be created again.
+    Creation(Creation),
 }
 
 impl Circumstance {
@@ -137,6 +148,8 @@ impl Circumstance {
                 "too few of its pods are ready, and it wants as many as there are"
             }
             Circumstance::Class(Existence::Present) => "the class that it names exists",
+            Circumstance::Creation(Creation::Possible) => "what is missing can be created again",
+            Circumstance::Creation(Creation::Refused) => "the namespace of what is missing is being deleted",
             Circumstance::Class(Existence::Gone) => "the class that it names does not exist",
         }
     }

@@ -434,3 +434,19 @@ fn a_right_of_which_the_sentence_says_more_than_roles_show_is_no_root() {
     assert_eq!(looked.causes(), ["FinalizerControllerFailing"], "{:#?}", looked.report);
     assert_eq!(asked(widget(&secrets)).causes(), ["FinalizerControllerNeedsMissing"]);
 }
+
+/// A Secret that was deleted with its namespace cannot be brought back there: what ends it is the one finalizer.
+#[test]
+fn what_was_deleted_with_its_namespace_is_not_to_be_brought_back() {
+    let says = "failed to get secret: secrets \"login\" not found";
+    let steps = |looked: &Looked| format!("{:?}", looked.report.roots[0].finding.remedy);
+    let patches = |looked: &Looked| looked.commands().iter().any(|one| one.contains("--type=json"));
+    let stays = asked(widget(says));
+    assert_eq!(stays.causes(), ["FinalizerControllerNeedsMissing"], "{:#?}", stays.report);
+    assert!(steps(&stays).contains("Bring what is missing back") && !patches(&stays), "{:#?}", stays.report);
+    let goes = asked(widget(says).change("/api/v1/namespaces", "a", |one| {
+        one["metadata"]["deletionTimestamp"] = "2026-11-20T20:00:00Z".into();
+    }));
+    assert_eq!(goes.causes(), ["FinalizerControllerNeedsMissing"], "{:#?}", goes.report);
+    assert!(!steps(&goes).contains("Bring what is missing back") && patches(&goes), "{:#?}", goes.report);
+}

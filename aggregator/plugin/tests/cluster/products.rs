@@ -89,6 +89,10 @@ fn a_topic_is_not_released_by_the_cluster_operator() {
         assert_eq!(looked.causes(), ["ControllerCleanupPending"], "{:#?}", looked.report);
         assert!(told(&looked).contains("Topic Operator") && !told(&looked).contains("strimzi-cluster-operator"));
         assert_eq!(looked.report.roots[0].finding.confidence, Confidence::Probable);
+        // It runs in a pod of this cluster, or it was deleted with its Kafka.
+        assert!(!told(&looked).contains("no workload of this cluster"), "{}", told(&looked));
+        let last = looked.commands().pop().unwrap();
+        assert!(last.starts_with("kubectl patch kafkatopics.kafka.strimzi.io one -n shop --type=json"), "{last}");
     }
     let on = ("postgresql.cnpg.io", "databases");
     let world = held(on.0, on.1, "Database", "cnpg.io/deleteDatabase", "manager");

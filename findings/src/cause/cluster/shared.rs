@@ -55,8 +55,8 @@ pub(in crate::cause) const FIND_IT: Advice =
         .if_known()
         .when(&[UNKNOWN, UNSEEN]);
 pub(in crate::cause) const HIDDEN_ONE: Advice = step(
-    "Its controller is no workload of this cluster: install no second one. See whether it runs where the chain says, \
-        read its log there, or ask the support of the cloud that runs it",
+    "Its controller runs where the chain says: install no second one. See whether it still does, read its log there, or \
+        ask the support of the cloud that runs it",
 )
 .when(&[HIDDEN]);
 
@@ -108,6 +108,17 @@ pub(in crate::cause) const LAST_RESORT: Advice = step(
 
 /// The same where its controller cannot work any more, although it may exist.
 pub(in crate::cause) const LAST_RESORT_ANYWAY: Advice = Advice { when: &[PENDING], ..LAST_RESORT };
+
+/// The same of one that may have been deleted with what it served.
+pub(in crate::cause) const HIDDEN_LAST_RESORT: Advice = Advice {
+    when: &[HIDDEN, PENDING],
+    ..step(
+        "Last resort, only where that was deleted for good. Lost, if it was not cleaned up by hand before: {lost}. Remove \
+            this one finalizer; refused if the object or its list has changed",
+    )
+    .run(TAKE_OFF)
+    .if_known()
+};
 
 /// For a finalizer behind which nothing is left.
 pub(in crate::cause) const ALL_OF_THEM: Danger = Danger::new(

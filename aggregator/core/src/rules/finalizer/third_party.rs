@@ -2,7 +2,7 @@
 
 mod serving;
 
-use findings::{Circumstance, Controller, Existence, Users, Verdict, cause};
+use findings::{Circumstance, Controller, Creation, Existence, Placeholder, Users, Verdict, cause};
 
 use self::serving::Serving;
 use super::account;
@@ -70,6 +70,7 @@ fn of_no_class(case: &BlockingFinalizer, found: RootCause, class: &ObjectRef) ->
     let root = RootCause::below(&cause::FINALIZER_CONTROLLER_NEEDS_MISSING, case.target)
         .same_as(class)
         .in_place_of_own()
+        .given(Circumstance::Creation(Creation::Possible))
         .evidence(class.to_string(), "not found")
         .with_evidence(found.draft.evidence.iter().map(|one| (&one.source, &one.says)));
     let own = found.steps.into_iter().take(1).fold(root, RootCause::step);
@@ -112,6 +113,10 @@ fn lead_on(
         let evidence = found.draft.evidence.iter().filter(|one| !known.contains(one));
         let evidence = evidence.map(|one| (&one.source, &one.says));
         let links = links.in_place_of_own().with_evidence(evidence);
+        // Where nothing brings back what is missing, its steps end with this one finalizer.
+        let links = [Placeholder::Finalizer, Placeholder::FinalizerPatch, Placeholder::Lost]
+            .into_iter()
+            .fold(links, |links, value| links.name_if(value, found.value(value)));
         *root = if links.draft.missing.is_some() { links } else { links.probable(missing) };
     }
     None

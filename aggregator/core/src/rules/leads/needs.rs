@@ -1,6 +1,6 @@
 //! What a controller reports that it needs: a kind, a Service, a namespace, a node, a budget that allows an eviction.
 
-use findings::cause;
+use findings::{Circumstance, Creation, cause};
 
 use super::{Followed, Following, repaired};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
@@ -14,7 +14,13 @@ impl Following<'_, '_> {
         let Some(last) = steps.last() else { return Followed::Nothing };
         let (needed, how) = (last.subject.clone(), last.words.clone());
         let root = RootCause::below(&cause::FINALIZER_CONTROLLER_NEEDS_MISSING, self.sentence.target).same_as(&needed);
-        let root = steps.into_iter().fold(root.evidence(needed, how), RootCause::step);
+        let place = last.object.as_ref().and_then(|object| object.namespace.as_deref());
+        let creation = match place.is_some_and(|place| self.lister.is_namespace_terminating(place)) {
+            true => Creation::Refused,
+            false => Creation::Possible,
+        };
+        let root = root.given(Circumstance::Creation(creation)).evidence(needed, how);
+        let root = steps.into_iter().fold(root, RootCause::step);
         diagnosis.causes.push(root);
         Followed::Explained
     }

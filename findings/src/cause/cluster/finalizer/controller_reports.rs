@@ -1,7 +1,11 @@
 //! What an object, or the Events about it, say of a controller that does not finish.
 
+use crate::cause::circumstance::{Circumstance, Creation};
 use crate::cause::cluster::shared::{BY_HAND, LAST_RESORT_ANYWAY, RESUMES};
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
+use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, check, step};
+
+const POSSIBLE: Circumstance = Circumstance::Creation(Creation::Possible);
+const REFUSED: Circumstance = Circumstance::Creation(Creation::Refused);
 
 causes! {
     /// The finalizer's owner cannot update the object, because it fails validation.
@@ -50,9 +54,12 @@ causes! {
         .safe(&[
             check("Read what it reports about the object").run("kubectl describe {type} {name} -n {namespace}").typed()
                 .if_known(),
-            step("Bring what is missing back; the controller tries again"),
+            step("Bring what is missing back; the controller tries again").when(&[POSSIBLE]),
             step("If it was removed for good: do the controller's clean-up by hand, as its documentation says, and then \
-                remove this one finalizer"),
+                remove this one finalizer").when(&[POSSIBLE]),
+            step("What is missing cannot be created again: its namespace is being deleted. Do the controller's clean-up by \
+                hand, as its documentation says").when(&[REFUSED]),
+            Advice { when: &[REFUSED], ..LAST_RESORT_ANYWAY },
         ])
         .note(RESUMES)
         .danger(BY_HAND)

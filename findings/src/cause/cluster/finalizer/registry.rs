@@ -2,9 +2,9 @@
 
 use crate::cause::circumstance::{Circumstance, Existence};
 use crate::cause::cluster::shared::{
-    ABSENT, BY_HAND, FIND_IT, HIDDEN, HIDDEN_ONE, IN_SERVER, LAST_RESORT, NOT_READY, NOTHING, PENDING, READ_LOG,
-    READ_REPORTS, READ_SERVER_LOG, READY, REPAIR, REPAIR_SERVER, RESUMES, SCALED_DOWN, SEE_USER, TAKE_OFF_FOR_NOTHING,
-    UNKNOWN, UNSEEN, UNUSED, UNUSED_LAST_RESORT, USED, USED_ELSEWHERE, USERS_UNKNOWN,
+    ABSENT, BY_HAND, FIND_IT, HIDDEN, HIDDEN_LAST_RESORT, HIDDEN_ONE, IN_SERVER, LAST_RESORT, NOT_READY, NOTHING,
+    PENDING, READ_LOG, READ_REPORTS, READ_SERVER_LOG, READY, REPAIR, REPAIR_SERVER, RESUMES, SCALED_DOWN, SEE_USER,
+    TAKE_OFF_FOR_NOTHING, UNKNOWN, UNSEEN, UNUSED, UNUSED_LAST_RESORT, USED, USED_ELSEWHERE, USERS_UNKNOWN,
 };
 use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, check, step};
 
@@ -73,6 +73,7 @@ causes! {
             HIDDEN_ONE,
             FIND_IT,
             TAKE_OFF_FOR_NOTHING,
+            HIDDEN_LAST_RESORT,
             LAST_RESORT,
         ])
         .note(RESUMES)
@@ -206,6 +207,7 @@ causes! {
             HIDDEN_ONE,
             FIND_IT,
             TAKE_OFF_FOR_NOTHING,
+            HIDDEN_LAST_RESORT,
             LAST_RESORT,
         ])
         .note(RESUMES)
@@ -232,6 +234,7 @@ causes! {
             HIDDEN_ONE,
             FIND_IT,
             TAKE_OFF_FOR_NOTHING,
+            HIDDEN_LAST_RESORT,
             LAST_RESORT,
         ])
         .note(RESUMES)
