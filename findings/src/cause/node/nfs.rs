@@ -20,8 +20,8 @@ causes! {
             check("See whether a connection to the server stands, and whether it retransmits").run("ss -tno dport = :2049"),
             step("Bring the NFS server, or the network to it, back: the waiting tasks then continue by themselves. One at \
                 127.0.0.1 is a proxy on this node, for EFS in the node's pod of its CSI driver: see whether that was restarted"),
-            step("If the server will not come back, make the requests of {mount} fail; data in flight is lost")
-                .run("umount -f {mount}").if_known(),
+            step("If the server will not come back, make the requests of {mount} fail; data in flight is lost. This ended \
+                the wait on NFS 3, and not on NFS 4.2").run("umount -f {mount}").if_known().lab("vm-nfs3-writer"),
             step("If a task stays in D after that, drain and reboot the node"),
         ])
         .danger(Danger::new(
@@ -34,5 +34,5 @@ causes! {
         ])
         .event_reason("PodProcessUninterruptible")
         .followed()
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Lab("vm-nfs4-writer"));
 }

@@ -11,7 +11,7 @@ pub const NFS4_WRITER: Scenario = Scenario {
     name: "vm-nfs4-writer",
     about: "the container's process has written a file on NFS 4, and the server is silent",
     // `umount -f` does not end its wait.
-    stage: |node| writer(node, "vm-nfs4-writer", "4.2"),
+    stage: |node| Ok(writer(node, "vm-nfs4-writer", "4.2")?.by_hand(Repair::Server)),
 };
 
 /// A file that a dying process closes, over NFS 3.
@@ -40,7 +40,8 @@ fn writer(node: &Node, name: &str, version: &str) -> anyhow::Result<Staged> {
     support::wait_stack(task, "nfs")?;
     let path = volume.display().to_string();
     let names = vec![task.to_string(), EXPORT.to_owned(), path.clone()];
-    Ok(Staged::stuck(spec.pod, Gate::ContainersStopped, "NfsServerNotResponding", names).by_hand(Repair::Server))
+    Ok(Staged::stuck(spec.pod, Gate::ContainersStopped, "NfsServerNotResponding", names)
+        .cured_by(format!("umount -f {path}")))
 }
 
 /// Lets the servers of the machine answer.
