@@ -55,7 +55,7 @@ impl From<kube::Error> for Fault {
             kube::Error::Api(status) => {
                 Fault { kind: FaultKind::from_status(status.code), status: Some(status.code), says: status.message }
             }
-            error => Fault::new(kind(&error), words(&error)),
+            error => Fault::new(kind(&error), reason(&error)),
         }
     }
 }
@@ -84,6 +84,13 @@ fn said(body: &[u8]) -> String {
 pub(crate) fn kind(error: &(dyn Error + 'static)) -> FaultKind {
     let causes = std::iter::successors(Some(error), |error| (*error).source());
     causes.filter_map(|error| error.downcast_ref()).last().map(FaultKind::from_io).unwrap_or_default()
+}
+
+/// The words of the system or of TLS where it is one of theirs: the layers above name only themselves.
+fn reason(error: &(dyn Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |error| (*error).source());
+    let io = causes.filter_map(|error| error.downcast_ref::<std::io::Error>()).last();
+    io.map_or_else(|| words(error), ToString::to_string)
 }
 
 /// An error with its causes, each said once: many of them repeat what is below.

@@ -8,8 +8,11 @@ const WIDTH: usize = 100;
 
 /// No entry has this id.
 #[derive(Debug, thiserror::Error)]
-#[error("no cause is called {0:?}; without a name, all of them are listed")]
-pub struct NoSuchCause(String);
+#[error("no cause is called {typed:?}{}; without a name, all of them are listed", .near.map(|id| format!(" (did you mean {id}?)")).unwrap_or_default())]
+pub struct NoSuchCause {
+    typed: String,
+    near: Option<&'static str>,
+}
 
 /// All causes, one a line, or all that the entry of this id says.
 pub fn causes(id: Option<&str>) -> Result<String, NoSuchCause> {
@@ -17,7 +20,17 @@ pub fn causes(id: Option<&str>) -> Result<String, NoSuchCause> {
         return Ok(cause::all().map(|cause| format!("{:<32} {}\n", cause.id, cause.title)).collect());
     };
     let known = cause::all().find(|cause| cause.id.eq_ignore_ascii_case(id));
-    known.map(explain).ok_or_else(|| NoSuchCause(clean(id, 60)))
+    known.map(explain).ok_or_else(|| NoSuchCause { typed: clean(id, 60), near: near(id) })
+}
+
+/// Less alike is another word.
+const MIN_SIMILARITY: f64 = 0.85;
+
+fn near(typed: &str) -> Option<&'static str> {
+    let typed = clean(typed, 60).to_lowercase();
+    let rated = cause::all().map(|cause| (strsim::jaro_winkler(&typed, &cause.id.to_lowercase()), cause.id));
+    let (similarity, id) = rated.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    (similarity >= MIN_SIMILARITY).then_some(id)
 }
 
 fn explain(cause: &Cause) -> String {
@@ -55,6 +68,15 @@ mod tests {
             let page = causes(Some(&cause.id.to_lowercase())).unwrap();
             assert!(page.starts_with(&format!("{}: {}\n", cause.id, cause.title)), "{page}");
         }
-        assert_eq!(causes(Some("x\u{1b}")).unwrap_err().0, "x\\u{1b}");
+        assert_eq!(causes(Some("x\u{1b}")).unwrap_err().typed, "x\\u{1b}");
+    }
+
+    #[test]
+    fn a_name_that_is_mistyped_is_offered() {
+        let error = |typed| causes(Some(typed)).unwrap_err().to_string();
+        for typed in ["NodeUnreachabel", "nodeunreachable1", "NodeUnrechable"] {
+            assert!(error(typed).contains("did you mean NodeUnreachable?"), "{}", error(typed));
+        }
+        assert!(!error("web-0").contains("did you mean"), "{}", error("web-0"));
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::Uri;
-use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::config::{AuthInfo, InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use serde_json::json;
 
@@ -54,12 +54,18 @@ pub struct Connection {
 /// There is no way to the cluster.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
+    /// The kubeconfig cannot be read.
+    #[error("cannot read the kubeconfig {}", .0.display())]
+    Unreadable(PathBuf, #[source] std::io::Error),
     /// The kubeconfig cannot be used.
     #[error("cannot use the kubeconfig (another one can be named with --kubeconfig or --context)")]
-    Kubeconfig(#[from] KubeconfigError),
+    Kubeconfig(#[source] KubeconfigError),
     /// There is neither a kubeconfig nor a service account.
-    #[error("found neither a kubeconfig nor a service account (name a kubeconfig with --kubeconfig)")]
-    Nowhere(#[from] kube::config::InClusterError),
+    #[error("no kubeconfig in $KUBECONFIG or ~/.kube/config, and no service account of a pod: give --kubeconfig FILE")]
+    Nowhere,
+    /// The service account of this pod cannot be used.
+    #[error("cannot use the service account of this pod")]
+    ServiceAccount(#[source] InClusterError),
     /// A proxy's address cannot be read.
     #[error(transparent)]
     Proxy(#[from] ProxyError),
@@ -77,8 +83,34 @@ pub enum ConnectError {
     Client(#[from] kube::Error),
 }
 
-/// A client, and the namespace that kubectl would use.
-pub async fn connect(connection: &Connection) -> Result<(Client, String), ConnectError> {
+impl From<KubeconfigError> for ConnectError {
+    fn from(error: KubeconfigError) -> Self {
+        match error {
+            KubeconfigError::ReadConfig(error, path) => ConnectError::Unreadable(path, error),
+            error => ConnectError::Kubeconfig(error),
+        }
+    }
+}
+
+impl From<InClusterError> for ConnectError {
+    fn from(error: InClusterError) -> Self {
+        match error {
+            InClusterError::ReadEnvironmentVariable(_) => ConnectError::Nowhere,
+            error => ConnectError::ServiceAccount(error),
+        }
+    }
+}
+
+/// What kubectl would use.
+pub struct Defaults {
+    /// The namespace.
+    pub namespace: String,
+    /// The API server: `https://10.0.0.1:6443`, without what else its address may hold.
+    pub server: String,
+}
+
+/// A client, and what kubectl would use besides.
+pub async fn connect(connection: &Connection) -> Result<(Client, Defaults), ConnectError> {
     let mut config = found(connection).await?;
     flags(&mut config, connection);
     // kube runs the plugin once for each part of the client.
@@ -89,8 +121,13 @@ pub async fn connect(connection: &Connection) -> Result<(Client, String), Connec
         // As kubectl: who listens on the way would read them.
         config.auth_info = without_credentials(config.auth_info);
     }
-    let namespace = config.default_namespace.clone();
-    Ok((Client::try_from(config)?, namespace))
+    let defaults = Defaults { namespace: config.default_namespace.clone(), server: address(&config.cluster_url) };
+    Ok((Client::try_from(config)?, defaults))
+}
+
+fn address(url: &Uri) -> String {
+    let port = url.port().map_or(String::new(), |port| format!(":{port}"));
+    format!("{}://{}{port}", url.scheme_str().unwrap_or("https"), url.host().unwrap_or_default())
 }
 
 /// What the kubeconfig says, else the service account, else the address that was given.

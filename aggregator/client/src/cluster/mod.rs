@@ -23,7 +23,7 @@ mod table;
 mod terminating;
 mod watch;
 
-pub use connect::{ConnectError, Connection, connect, with_scheme};
+pub use connect::{ConnectError, Connection, Defaults, connect, with_scheme};
 pub use credential_plugin::ExecError;
 pub use follow::{From, changed, followed, versions};
 pub use gather::{Unreachable, answer, gather, reach};

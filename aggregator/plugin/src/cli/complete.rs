@@ -168,7 +168,7 @@ async fn list(connection: &Connection, namespace: Option<String>, of: Type) -> V
     let Type { group, plural, namespaced, .. } = of;
     let base = if group.is_empty() { "/api/v1".to_owned() } else { format!("/apis/{group}/v1") };
     let path = match namespaced {
-        true => format!("{base}/namespaces/{}/{plural}", part(&namespace.unwrap_or(default))),
+        true => format!("{base}/namespaces/{}/{plural}", part(&namespace.unwrap_or(default.namespace))),
         false => format!("{base}/{plural}"),
     };
     let is_namespaces = plural == "namespaces";

@@ -15,7 +15,7 @@ use super::version::version;
 use super::{complete, ui, watch};
 use aggregator_core::judgement::judge;
 use aggregator_core::state::{State, Subject};
-use client::{connect, words};
+use client::{Client, Defaults, Unreachable, connect, words};
 
 /// Runs the plugin.
 pub async fn main() -> ExitCode {
@@ -61,24 +61,35 @@ async fn run(args: Args) -> Result<ExitCode> {
         }
         Some(Command::Wait { object, timeout, flags }) => {
             let (client, own) = connect(&flags.connection.given()).await?;
-            let namespace = flags.namespace.clone().unwrap_or(own);
-            watch::wait(&client, &subject(&object, namespace, &flags)?, &flags, timeout).await
+            let namespace = flags.namespace.clone().unwrap_or(own.namespace);
+            let subject = subject(&object, namespace, &flags)?;
+            watch::wait(&client, &subject, &flags, timeout).await.map_err(|error| with_server(error, own.server))
         }
         None => look(&args.object, &args.flags).await,
     }
 }
 
 async fn look(object: &[String], flags: &Flags) -> Result<ExitCode> {
-    let (client, own) = connect(&flags.connection.given()).await?;
+    let (client, Defaults { namespace: own, server }) = connect(&flags.connection.given()).await?;
     let namespace = flags.namespace.clone().unwrap_or_else(|| own.clone());
-    let mut subject = subject(object, namespace, flags)?;
-    if flags.watch {
-        return watch::watch(&client, &subject, flags).await;
-    }
-    let mut state = query(&client, &subject, flags).await?;
-    if !flags.all_namespaces && narrow(&state, &mut subject, &own) {
+    let subject = subject(object, namespace, flags)?;
+    let answered = match flags.watch {
+        true => watch::watch(&client, &subject, flags).await,
+        false => once(&client, subject, &own, flags).await,
+    };
+    answered.map_err(|error| with_server(error, server))
+}
+
+/// The address too, where nothing else says which server it is.
+fn with_server(error: anyhow::Error, server: String) -> anyhow::Error {
+    if error.is::<Unreachable>() { error.context(server) } else { error }
+}
+
+async fn once(client: &Client, mut subject: Subject, own: &str, flags: &Flags) -> Result<ExitCode> {
+    let mut state = query(client, &subject, flags).await?;
+    if !flags.all_namespaces && narrow(&state, &mut subject, own) {
         eprintln!("note: you may not list the pods of all namespaces; this is about namespace {own} (as -n {own})");
-        state = query(&client, &subject, flags).await?;
+        state = query(client, &subject, flags).await?;
     }
     if let Some(file) = &flags.save_state {
         save(&state, file)?;

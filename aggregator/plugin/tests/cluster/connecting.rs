@@ -127,9 +127,8 @@ fn who_is_not_logged_in_is_told_so_once() {
     let answer = cluster.ask(&[]);
     let said = text(&answer.stderr);
     assert_eq!(answer.status.code(), Some(1));
-    assert!(
-        said.starts_with("error: the API server does not accept your credentials (") && said.contains("log in again")
-    );
+    let refused = ": the API server does not accept your credentials (";
+    assert!(said.starts_with("error: http") && said.contains(refused) && said.contains("log in again"), "{said}");
     assert_eq!((said.lines().count(), text(&answer.stdout).as_str()), (1, ""), "{said}");
 }
 
