@@ -166,7 +166,7 @@ fn what_is_proven_is_known_within_25_seconds_of_the_deadline_at_the_same_cost() 
     }
 }
 
-/// Whoever asks at once, as people do, gets the answer that does not change.
+/// A check that is run at once gives the answer that does not change later.
 #[test]
 fn a_check_20_seconds_after_the_deadline_says_what_one_says_after_140() {
     for (what, seen) in proven() {
