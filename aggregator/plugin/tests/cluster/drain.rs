@@ -189,6 +189,28 @@ fn a_node_that_is_deleted_and_never_reported_has_one_root() {
     assert_eq!((looked.causes().len(), looked.report.verdict), (1, Verdict::Stuck), "{:#?}", looked.report);
 }
 
+/// Its status says so a minute after it was made, and without the node lifecycle controller never.
+#[test]
+fn a_node_that_never_reported_before_the_controller_says_so() {
+    let world = || {
+        let world = healthy().without("/apis/coordination.k8s.io/v1/leases", "node-a");
+        world.change(NODES, "node-a", |node| node["status"]["conditions"] = json!([]))
+    };
+    assert_eq!(asked(world()).causes(), ["NodeNeverReported"]);
+    let asked_at = world().ago(65);
+    let deleted = world().change(NODES, "node-a", |node| {
+        node["metadata"]["deletionTimestamp"] = asked_at.into();
+        node["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    });
+    let looked = asked(deleted);
+    assert_eq!(
+        (looked.causes(), looked.report.verdict),
+        (vec!["FinalizerOwnerUnknown"], Verdict::Stuck),
+        "{:#?}",
+        looked.report
+    );
+}
+
 /// longhorn-manager: controller/instance_manager_controller.go, `canDeleteInstanceManagerPDB`; rook:
 /// pkg/operator/ceph/disruption/clusterdisruption/osd.go, `createBlockingPDBForOSD`. They take the budget away when an
 /// eviction loses nothing; who loosens it before that may lose the last replica.

@@ -30,15 +30,32 @@ pub struct Word {
     pub doubt: Option<String>,
 }
 
+/// Whether its kubelet never reported. The node lifecycle controller says so in the status; but only a minute after the
+/// Node was made, and not at all while it does not run.
+pub fn has_never_reported(lister: &Lister, node: &Node, diagnosis: &mut Diagnosis) -> bool {
+    match condition(&node.status.conditions, "Ready") {
+        Some(ready) => ready.reason == "NodeStatusNeverUpdated",
+        None => lease(lister, node, diagnosis).is_some_and(|lease| lease.is_none()),
+    }
+}
+
+/// The Lease that its kubelet renews; `None` where it could not be looked up.
+fn lease<'a>(lister: &Lister<'a>, node: &Node, diagnosis: &mut Diagnosis) -> Option<Option<&'a Lease>> {
+    let name = &node.metadata.name;
+    // The list also says who else is silent.
+    let answer = lister.get_listed::<Lease>(known::LEASES, "kube-node-lease", name);
+    if answer.is_missing() {
+        return Some(None);
+    }
+    diagnosis.required(format!("Lease kube-node-lease/{name}"), "when it was last heard of", answer).map(Some)
+}
+
 impl Heartbeat {
     /// Looks at the node's status, its Lease and what its agent wrote. All three carry the time of the
     /// node's own clock, so they compare whatever that clock says.
     pub fn read(lister: &Lister, on: &Node, diagnosis: &mut Diagnosis) -> Heartbeat {
-        let name = &on.metadata.name;
         let heartbeat = condition(&on.status.conditions, "Ready").and_then(|ready| ready.last_heartbeat_time);
-        // The list also says who else is silent.
-        let answer = lister.get_listed::<Lease>(known::LEASES, "kube-node-lease", name);
-        let lease = diagnosis.required(format!("Lease kube-node-lease/{name}"), "when it was last heard of", answer);
+        let lease = lease(lister, on, diagnosis).flatten();
         let last = heartbeat.max(lease.and_then(|lease| lease.spec.renew_time));
         let good_for =
             lease.map_or(MIN_SILENCE_SECONDS, |lease| lease.spec.lease_duration_seconds.max(MIN_SILENCE_SECONDS));

@@ -38,6 +38,7 @@ struct UnhealthyNode<'a> {
     target: &'a ObjectRef,
     node: &'a Node,
     ready: Option<&'a Condition>,
+    never_reported: bool,
 }
 
 impl UnhealthyNode<'_> {
@@ -51,10 +52,6 @@ impl UnhealthyNode<'_> {
 
     fn is_ready(&self) -> bool {
         self.ready.is_some_and(|ready| ready.status == "True")
-    }
-
-    fn never_reported(&self) -> bool {
-        self.ready.is_some_and(|ready| ready.reason == "NodeStatusNeverUpdated")
     }
 
     fn taint(&self, key: &str) -> Option<&Taint> {
@@ -73,7 +70,9 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         diagnosis.words = "not known".to_owned();
         return diagnosis;
     };
-    let case = UnhealthyNode { target, node, ready: condition(&node.status.conditions, "Ready") };
+    let ready = condition(&node.status.conditions, "Ready");
+    let never_reported = heartbeat::has_never_reported(lister, node, &mut diagnosis);
+    let case = UnhealthyNode { target, node, ready, never_reported };
     diagnosis.words = match case.ready {
         Some(ready) => format!("Ready={} {}", ready.status, ready.reason),
         None => "has reported no condition".to_owned(),
@@ -100,10 +99,10 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         let since = case.ready.and_then(|ready| ready.last_transition_time);
         if since.is_some_and(|since| lister.seconds_since(since) < INSTANCE_STOP_SECONDS) {
             // Nothing ends the machine where Karpenter does not work, or where there never was one.
-            let ends = |root: &RootCause| !finalizer::is_down(root.draft.cause) && !case.never_reported();
+            let ends = |root: &RootCause| !finalizer::is_down(root.draft.cause) && !case.never_reported;
             let slow = |root: RootCause| if ends(&root) { root.progressing() } else { root };
             diagnosis.causes = diagnosis.causes.into_iter().map(slow).collect();
-            if let Some(since) = since.filter(|_| !case.never_reported()) {
+            if let Some(since) = since.filter(|_| !case.never_reported) {
                 let minutes = INSTANCE_STOP_SECONDS / 60;
                 diagnosis.note(format!(
                     "{target} is empty and silent since {since}: its machine is being ended. After {minutes} minutes it is called \
@@ -114,7 +113,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         return diagnosis;
     }
     // It is being deleted, which is all that could be done about it.
-    if diagnosis.terminating && case.never_reported() && diagnosis.is_explained() {
+    if diagnosis.terminating && case.never_reported && diagnosis.is_explained() {
         return diagnosis;
     }
     let controllers_silent = control_plane::silent(lister, &mut diagnosis, target);
@@ -221,7 +220,7 @@ fn judge(lister: &Lister, case: &UnhealthyNode, diagnosis: &mut Diagnosis) -> Ro
         let words = "declared out of service, and Ready: the taint removes pods only while the node is not ready";
         return case.found(&cause::OUT_OF_SERVICE_NOT_EFFECTIVE, words).not_stuck();
     }
-    if case.never_reported() {
+    if case.never_reported {
         return case.found(&cause::NODE_NEVER_REPORTED, "its kubelet has never reported");
     }
     let kubelet_talks = case.ready.filter(|ready| ready.status == "False");
