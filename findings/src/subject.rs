@@ -100,6 +100,22 @@ impl Entity {
         })
     }
 
+    /// What it is, in one word.
+    pub fn kind(&self) -> &str {
+        match self {
+            Entity::Process { .. } => "Process",
+            Entity::Mount { .. } => "Mount",
+            Entity::Volume { .. } => "Volume",
+            Entity::Container { .. } => "Container",
+            Entity::Sandbox { .. } => "Sandbox",
+            Entity::Cgroup { .. } => "Cgroup",
+            Entity::Path { .. } => "Path",
+            Entity::Device { .. } => "Device",
+            Entity::Object { kind, .. } => kind,
+            Entity::CsiDriver { .. } => "CsiDriver",
+        }
+    }
+
     /// The same, bounded and cleaned again: one that was read may say anything.
     pub fn cleaned(&self) -> Self {
         match self {

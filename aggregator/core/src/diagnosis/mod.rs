@@ -8,9 +8,10 @@ use std::collections::BTreeSet;
 use findings::{Evidence, FaultKind, Unknown, clean};
 
 pub use explained::{Explained, Found, Way};
-pub use root_cause::{AgentFinding, Claim, FromAgent, RootCause, Step, ToldBy};
+pub use root_cause::{AgentFinding, Claim, FromAgent, Identity, RootCause, Step, ToldBy};
 
 use crate::messages::Refusal;
+use crate::report::AtRisk;
 use crate::state::{Answer, Fault, ObjectRef};
 
 /// Something that could not be looked at.
@@ -56,6 +57,8 @@ pub struct Diagnosis {
     pub claims: Vec<Claim>,
     /// What its own fields say: evidence of every chain that leads through it.
     pub evidence: Vec<Evidence>,
+    /// What is destroyed when its deletion completes.
+    pub at_risk: Vec<AtRisk>,
     /// Objects that wait behind this one and are no problem of their own.
     pub waiting: BTreeSet<String>,
     /// What could not be looked at.
@@ -144,6 +147,7 @@ impl Diagnosis {
         const CAUSE_BYTES: usize = 4096;
         const NAME_BYTES: usize = 256;
         let names = self.waits_for.len() + self.evidence.len() + self.waiting.len() + self.notes.len();
+        let names = names + 2 * self.at_risk.len();
         2 * NAME_BYTES + CAUSE_BYTES * (self.causes.len() + self.claims.len()) + NAME_BYTES * names
     }
 

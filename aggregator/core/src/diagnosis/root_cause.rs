@@ -1,7 +1,7 @@
 //! A cause found at an object. Every text from elsewhere is cleaned here.
 
 use findings::{
-    Cause, Circumstance, Finding, FindingBuilder, Gate, Link, Placeholder, Remedy, Values, Verdict, clean,
+    Area, Cause, Circumstance, Finding, FindingBuilder, Gate, Link, Placeholder, Remedy, Values, Verdict, clean,
     clean_sentence,
 };
 use schemars::JsonSchema;
@@ -97,6 +97,24 @@ pub struct RootCause {
     goes_on: Option<String>,
     /// What an agent says of it, when it is not what the API shows.
     pub agent: Option<AgentFinding>,
+}
+
+/// What a root is. The same for all that is known of it, so that an alert survives a new cause.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// `Node`, `Deployment`, `Process`; of what is no object and on no node, the area of its cause.
+    pub kind: String,
+    /// The namespace of an object that lives in one.
+    pub namespace: Option<String>,
+    /// What no other root has.
+    pub key: String,
+}
+
+impl Identity {
+    fn of_object(object: &ObjectRef) -> Self {
+        let key = format!("{} {object}", object.resource.for_kubectl());
+        Identity { kind: clean(&object.kind, 63), namespace: object.namespace.clone(), key }
+    }
 }
 
 /// What an agent found on its node.
@@ -262,28 +280,36 @@ impl RootCause {
     /// where an agent found what holds that one alone, since it may be another process by the next scan; the object at the
     /// end of the chain; a process, mount or container of a node. Else what [`RootCause::same_as`] says: a finalizer and its
     /// kind, `etcd`.
-    pub fn identity(&self) -> String {
-        let of_object = |object: &ObjectRef| format!("{} {object}", object.resource.for_kubectl());
+    pub fn identity(&self) -> Identity {
+        let by_key = |kind: &str| Identity { kind: kind.to_owned(), namespace: None, key: self.key().to_owned() };
         if let Some(node) = self.look_on() {
-            return of_object(&ObjectRef::node(&node));
+            return Identity::of_object(&ObjectRef::node(&node));
         }
         if let Some(pod) = self.agent.as_ref().and_then(|agent| agent.only_pod.as_ref()) {
-            return of_object(pod);
+            return Identity::of_object(pod);
         }
-        let key = self.key();
-        let Some(last) = self.steps.last() else { return key.to_owned() };
+        // A state of the node itself is at no gate: its kubelet, its runtime.
+        let is_of_node = self.agent.as_ref().is_some_and(|agent| agent.gate.is_none());
+        let other = match self.draft.cause.area {
+            Area::Cluster(area) if !is_of_node => area.as_str(),
+            _ => "Node",
+        };
+        let Some(last) = self.steps.last() else { return by_key(other) };
         // What stands at the object itself has the object's name, or another name for it: its finalizer.
         let is_at_itself = self.here && self.steps.len() == 1;
-        if is_at_itself && last.object.as_ref().is_none_or(|object| key != object.to_string()) {
-            return key.to_owned();
+        if is_at_itself && last.object.as_ref().is_none_or(|object| self.key() != object.to_string()) {
+            return by_key(other);
         }
         match (&last.object, &last.what, &self.agent) {
-            (Some(object), ..) => of_object(object),
+            (Some(object), ..) => Identity::of_object(object),
             (None, Some(what), Some(agent)) => match what.identity() {
-                Some(what) => format!("{}: {what}", agent.by.node),
-                None => key.to_owned(),
+                Some(key) => {
+                    let kind = if is_of_node { other } else { what.kind() };
+                    Identity { kind: kind.to_owned(), namespace: None, key: format!("{}: {key}", agent.by.node) }
+                }
+                None => by_key(other),
             },
-            _ => key.to_owned(),
+            _ => by_key(other),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::engine::{build, to_ask};
 use crate::explanation_cache::ExplanationCache;
 use crate::graph::{Graph, Marks, Node};
 use crate::lister::Changes;
-use crate::report::{ClusterReport, Counts, Held, TerminatingNormally};
+use crate::report::{AtRisk, ClusterReport, Counts, Held, MAX_AT_RISK, TerminatingNormally};
 use crate::shares::Shares;
 use crate::state::{Question, State, Subject};
 
@@ -55,6 +55,9 @@ fn report(state: &State, graph: &Graph, has_questions: bool) -> ClusterReport {
     }
     let is_blind = graph.cut || !more.is_empty() || graph.about.is_blind() || has_questions;
     let verdict = answer.verdict.max(if is_blind { Verdict::CannotTell } else { Verdict::Clear });
+    let mut at_risk = answer.at_risk_before();
+    let more_at_risk = AtRisk::merge(&mut at_risk, MAX_AT_RISK);
+    let is_before = answer.is_before();
     let (unknown, notes) = answer.gaps.finish();
     let mut report = ClusterReport {
         schema: ClusterReport::SCHEMA,
@@ -63,7 +66,9 @@ fn report(state: &State, graph: &Graph, has_questions: bool) -> ClusterReport {
         refused: refused(graph, &state.subject),
         verdict,
         counts: Counts::default(),
-        roots: answer.roots.finish(),
+        at_risk,
+        more_at_risk,
+        roots: answer.roots.finish(graph, is_before),
         terminating_normally: answer.normal,
         unexplained: answer.unexplained,
         looked_at: graph.scanned.iter().map(|kind| clean(kind, 127)).collect(),
@@ -113,6 +118,12 @@ impl<'g> Answer<'g> {
     fn is_before(&self) -> bool {
         matches!(self.subject, Subject::Before { .. })
     }
+    /// What the deletion would destroy.
+    fn at_risk_before(&self) -> Vec<AtRisk> {
+        let nodes = self.graph.nodes().filter(|_| self.is_before());
+        nodes.flat_map(|node| self.graph.diagnosis(node).at_risk.iter().cloned()).collect()
+    }
+
 
     /// Whether it is being deleted, and what it waits for goes on by itself. Before a deletion nothing is.
     fn is_normal(&self, node: Node) -> bool {

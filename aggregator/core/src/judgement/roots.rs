@@ -3,9 +3,9 @@
 use findings::{CauseRef, Confidence, Evidence, Finding, RootId};
 use foldhash::{HashMap, HashSet};
 
-use crate::diagnosis::{Claim, Explained, Found, RootCause};
-use crate::graph::Node;
-use crate::report::{Held, Root, Victim};
+use crate::diagnosis::{Claim, Explained, Found, Identity, RootCause};
+use crate::graph::{Graph, Node};
+use crate::report::{AtRisk, Held, MAX_AT_RISK, Root, Victim};
 use crate::state::ObjectRef;
 
 /// More evidence for one explanation is not kept.
@@ -99,7 +99,14 @@ impl Roots {
         root_bytes + 2 * links * LINK_BYTES
     }
 
-    pub(super) fn finish(self) -> Vec<Root> {
+    /// Before a deletion the whole answer says what is at risk, and not each root.
+    pub(super) fn finish(mut self, graph: &Graph, is_before: bool) -> Vec<Root> {
+        if !is_before {
+            for (index, node) in &self.known {
+                let Some(Draft { root, .. }) = self.drafts.get_mut(*index) else { continue };
+                root.at_risk.extend(graph.diagnosis(*node).at_risk.iter().cloned());
+            }
+        }
         let mut roots: Vec<Root> = self.drafts.into_iter().map(Draft::finish).collect();
         Root::sort(&mut roots);
         roots
@@ -122,7 +129,7 @@ impl Roots {
     fn index(&mut self, cause: &RootCause) -> usize {
         let next = self.drafts.len();
         let by_identity = &mut self.by_identity;
-        let find = || *by_identity.entry(cause.identity()).or_insert(next);
+        let find = || *by_identity.entry(cause.identity().key).or_insert(next);
         *self.by_cause.entry(std::ptr::from_ref(cause)).or_insert_with(find)
     }
 }
@@ -130,9 +137,14 @@ impl Roots {
 impl Draft {
     fn new(found: Found, held: &Held) -> Self {
         let Found { cause, .. } = found;
+        let Identity { kind, namespace, key } = cause.identity();
         let root = Root {
-            id: RootId::new(&cause.identity()),
+            id: RootId::new(&key),
+            kind,
+            namespace,
             verdict: cause.verdict,
+            at_risk: Vec::new(),
+            more_at_risk: 0,
             finding: found.finding(),
             also: Vec::new(),
             claims: Vec::new(),
@@ -148,6 +160,7 @@ impl Draft {
     }
 
     fn finish(mut self) -> Root {
+        self.root.more_at_risk = AtRisk::merge(&mut self.root.at_risk, MAX_AT_RISK);
         self.root.more_explanations = self.explanations.len().saturating_sub(1 + self.root.also.len());
         self.root
     }

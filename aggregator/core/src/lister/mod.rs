@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use agent_events::ByNode;
 pub use trace::{Changes, Dependency, Trace};
 
-use crate::access::Access;
+use crate::access::{Access, Reads};
 use crate::messages::Message;
 use crate::state::{
     AgentEvent, Answer, Answered, ApiResource, Counts, Detail, Discovery, Facts, Kind, Lease, Meta, Namespace, Node,
@@ -275,6 +275,28 @@ impl<'a> Lister<'a> {
             Some(found) => Answer::Seen(found),
             None => self.get(known, None, name),
         }
+    }
+
+    /// A volume. Where the list of all was refused, each is not queried as well: there may be thousands.
+    pub fn volume(&self, name: &str) -> Answer<&'a PersistentVolume> {
+        let (resource, select, detail) = (known::VOLUMES.into(), Select::Every, Detail::Full);
+        let all = Question::Objects { resource, scope: Scope::All, select, detail };
+        if self.is_answered(&all)
+            && let Some(Answer::Failed(fault)) = self.state.answers.get(&all).map(|answered| &answered.answer)
+            && fault.kind == FaultKind::Denied
+        {
+            self.reads(Access::of_question(&all));
+            return Answer::Failed(fault.clone());
+        }
+        self.get(known::VOLUMES, None, name)
+    }
+
+    /// Reads what only adds to what is known of an object. The rights that this takes are not noted for the object.
+    pub fn read_apart<T>(&self, read: impl FnOnce(&Self) -> T) -> (T, Reads) {
+        let before = std::mem::take(&mut self.trace.borrow_mut().reads);
+        let value = read(self);
+        let own = std::mem::replace(&mut self.trace.borrow_mut().reads, before);
+        (value, Reads::new(own))
     }
 
     /// A namespace: from the list of those that are being deleted, if that was asked for, else by its name.

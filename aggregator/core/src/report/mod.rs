@@ -1,5 +1,6 @@
 //! The answer for a cluster. Its JSON is the stable schema, version [`ClusterReport::SCHEMA`].
 
+mod at_risk;
 mod fault;
 mod normal;
 mod not_scanned;
@@ -12,6 +13,8 @@ use foldhash::HashSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use at_risk::MAX_AT_RISK;
+pub use at_risk::{AtRisk, AtRiskKind};
 pub use normal::NormalKind;
 pub use not_scanned::{NotScanned, by_reason};
 
@@ -35,6 +38,12 @@ pub struct ClusterReport {
     pub verdict: Verdict,
     /// How many objects there are of each; every output shows these numbers.
     pub counts: Counts,
+    /// Before a deletion: what it would destroy. Of what is being deleted each root says it.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub at_risk: Vec<AtRisk>,
+    /// How much more the deletion would destroy.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub more_at_risk: usize,
     /// Root causes: the worst first, then the oldest, then the widest.
     pub roots: Vec<Root>,
     /// What is being deleted and goes on by itself: it has no root cause.
@@ -157,8 +166,21 @@ pub enum Line<'r> {
 pub struct Root {
     /// What alerts, the page and `--explain` call it; the same for all that is known of one node, object or process.
     pub id: RootId,
+    /// What it is, as long as it has this id: `Node`, `Deployment`, `Process`.
+    #[serde(default)]
+    #[schemars(!default)]
+    pub kind: String,
+    /// Its namespace, if it is an object that lives in one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub namespace: Option<String>,
     /// Whether it holds for good or goes on by itself.
     pub verdict: Verdict,
+    /// What is destroyed when the deletions that it holds complete.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub at_risk: Vec<AtRisk>,
+    /// How much more is destroyed then.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub more_at_risk: usize,
     /// The cause, with the chain from the first victim down to it, evidence and remedy.
     pub finding: Finding,
     /// Other explanations of the same root.

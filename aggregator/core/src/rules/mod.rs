@@ -9,6 +9,7 @@ mod completed_pod;
 mod control_plane;
 mod crd;
 mod csi_controller;
+mod data_at_risk;
 mod finalizer;
 mod garbage_collector;
 mod invalid_owner;

@@ -7,13 +7,15 @@ use super::csi_controller::{self, Sidecar};
 use super::phrases::held_by;
 use super::phrases::{overdue, within};
 use super::webhook::Request;
-use super::{control_plane, finalizer, invalid_owner};
+use super::{control_plane, data_at_risk, finalizer, invalid_owner};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::messages::quote;
 use crate::state::*;
 
 const PROTECTION: &str = "kubernetes.io/pv-protection";
+/// Of those that delete the disk.
+const DISK_DELETERS: [&str; 2] = ["external-provisioner.volume.kubernetes.io/finalizer", "kubernetes.io/pv-controller"];
 
 /// Explains a volume.
 pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
@@ -41,9 +43,10 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     diagnosis.overdue = overdue(lister, &volume.metadata);
     diagnosis.words = format!("{}; phase {}", held_by(lister, &volume.metadata), volume.status.phase);
     super::finalizer::count_left_out(target, &volume.metadata, &mut diagnosis);
+    let mut released_by = None;
     for finalizer in &volume.metadata.finalizers {
         match finalizer.as_str() {
-            PROTECTION => protection(lister, target, volume, &mut diagnosis),
+            PROTECTION => released_by = protection(lister, target, volume, &mut diagnosis),
             // pv-protection explains it.
             "external-provisioner.volume.kubernetes.io/finalizer" | "kubernetes.io/pv-controller"
                 if volume.status.phase == "Bound" => {}
@@ -64,6 +67,10 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
             other => finalizer::one(lister, target, &volume.metadata, other, &mut diagnosis),
         }
     }
+    // The provisioner has deleted the disk of a volume that is being deleted before it removes its finalizer.
+    if volume.metadata.finalizers.iter().any(|finalizer| DISK_DELETERS.contains(&finalizer.as_str())) {
+        data_at_risk::note_volume_disk(target, volume, released_by, &mut diagnosis);
+    }
     diagnosis
 }
 
@@ -73,12 +80,18 @@ fn is_in_use(volume: &PersistentVolume) -> bool {
     is_protected && volume.status.phase == "Bound" && volume.spec.claim_ref.is_some()
 }
 
-/// Held while it is Bound: its claim must go first.
-fn protection(lister: &Lister, target: &ObjectRef, volume: &PersistentVolume, diagnosis: &mut Diagnosis) {
+/// Held while it is Bound: its claim must go first. Returns that, where it is not being deleted.
+fn protection(
+    lister: &Lister,
+    target: &ObjectRef,
+    volume: &PersistentVolume,
+    diagnosis: &mut Diagnosis,
+) -> Option<ObjectRef> {
     let reference = volume.spec.claim_ref.as_ref().filter(|_| volume.status.phase == "Bound");
     let Some(ClaimRef { namespace, name, uid }) = reference else {
         let words = format!("{}; kube-controller-manager should have removed pv-protection", diagnosis.words);
-        return not_released(lister, target, volume, words, diagnosis);
+        not_released(lister, target, volume, words, diagnosis);
+        return None;
     };
     let answer = lister.get::<Claim>(known::CLAIMS, Some(namespace), name);
     let is_gone = answer.is_missing();
@@ -96,19 +109,23 @@ fn protection(lister: &Lister, target: &ObjectRef, volume: &PersistentVolume, di
         Some(_) if lister.is_namespace_terminating(namespace) => {
             diagnosis.wait_for(ObjectRef::cluster_wide(known::NAMESPACES, namespace));
         }
-        Some(_) => diagnosis.causes.push(
-            RootCause::below(&cause::PV_BOUND_TO_CLAIM, target)
-                .name(Placeholder::Namespace, namespace)
-                .name(Placeholder::Name, name)
-                .name(Placeholder::Pv, &target.name)
-                .step(Step::about(&who, "is bound to it and is not being deleted")),
-        ),
+        Some(_) => {
+            diagnosis.causes.push(
+                RootCause::below(&cause::PV_BOUND_TO_CLAIM, target)
+                    .name(Placeholder::Namespace, namespace)
+                    .name(Placeholder::Name, name)
+                    .name(Placeholder::Pv, &target.name)
+                    .step(Step::about(&who, "is bound to it and is not being deleted")),
+            );
+            return Some(who);
+        }
         None if is_gone => {
             let words = format!("{}; its claim is gone", diagnosis.words);
             not_released(lister, target, volume, words, diagnosis);
         }
         None => {}
     }
+    None
 }
 
 /// No claim holds it, so that it is kube-controller-manager's turn.

@@ -6,7 +6,7 @@ use super::admission_policy::{self, Seen};
 use super::phrases::held_by;
 use super::phrases::{overdue, some, within};
 use super::webhook::Request;
-use super::{control_plane, finalizer, invalid_owner, node, object};
+use super::{control_plane, data_at_risk, finalizer, invalid_owner, node, object};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::state::*;
@@ -41,26 +41,33 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         return diagnosis;
     }
     super::finalizer::count_left_out(target, &claim.metadata, &mut diagnosis);
+    let mut released_by = None;
     for finalizer in claim.metadata.finalizers.distinct() {
         match finalizer {
-            PROTECTION => protection(lister, target, claim, &mut diagnosis),
+            PROTECTION => released_by = protection(lister, target, claim, &mut diagnosis),
             other => finalizer::one(lister, target, &claim.metadata, other, &mut diagnosis),
         }
     }
+    data_at_risk::note_claim_disk(lister, claim, released_by, &mut diagnosis);
     if !claim.spec.volume_name.is_empty() {
         diagnosis.also_waits(format!("PersistentVolume {} (deleted or released after it)", claim.spec.volume_name));
     }
     diagnosis
 }
 
-/// Held while a pod that has a node uses it, whatever the pod's phase.
-fn protection(lister: &Lister, target: &ObjectRef, claim: &Claim, diagnosis: &mut Diagnosis) {
+/// Held while a pod that has a node uses it, whatever the pod's phase. Returns the only user, where that is not being
+/// deleted: to delete it lets the claim go.
+fn protection(lister: &Lister, target: &ObjectRef, claim: &Claim, diagnosis: &mut Diagnosis) -> Option<ObjectRef> {
     let namespace = target.namespace.as_deref().unwrap_or_default();
     let answer = lister.list::<Pod>(known::PODS, within(namespace));
-    let Some(pods) = diagnosis.required(format!("pods of {namespace}"), "which pods use it", answer) else { return };
+    let pods = diagnosis.required(format!("pods of {namespace}"), "which pods use it", answer)?;
     let users: Vec<&Pod> = pods.into_iter().filter(|pod| pod.holds(&claim.metadata)).collect();
     let (going, staying): (Vec<&Pod>, Vec<&Pod>) =
         users.iter().partition(|pod| pod.metadata.deletion_timestamp.is_some());
+    let only_user = match (&*going, &*staying) {
+        ([], [user]) => Some(ObjectRef::pod(namespace, &user.metadata.name)),
+        _ => None,
+    };
     for user in going {
         if let Some(root) = local_on_lost_node(lister, target, claim, user, diagnosis) {
             diagnosis.causes.push(root);
@@ -76,11 +83,12 @@ fn protection(lister: &Lister, target: &ObjectRef, claim: &Claim, diagnosis: &mu
     if users.is_empty() && !diagnosis.pending {
         let root = match control_plane::silent(lister, diagnosis, target) {
             Some(root) => root,
-            None if finalizer::refused(lister, target, &claim.metadata, diagnosis) => return,
+            None if finalizer::refused(lister, target, &claim.metadata, diagnosis) => return None,
             None => not_released(lister, target, claim, diagnosis),
         };
         diagnosis.causes.push(root);
     }
+    only_user
 }
 
 /// No pod uses it, and the controller that runs has not removed the finalizer.

@@ -11,13 +11,11 @@ mod stateful_set;
 
 use super::phrases::{some, within};
 use super::webhook::{self, Request};
-use super::{control_plane, finalizer, minimum_age, requested_objects};
+use super::{control_plane, data_at_risk, finalizer, minimum_age, requested_objects};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::state::*;
 
-/// More volumes are looked up in the list of all.
-const MAX_VOLUMES: usize = 50;
 /// More names are counted.
 const MAX_NAMES: usize = 5;
 
@@ -43,16 +41,13 @@ pub fn explain(lister: &Lister, target: &ObjectRef, look: fn(&Lister, &ObjectRef
             webhook::refuses(lister, &mut diagnosis, &[Request::about(target, &object.metadata, "DELETE")]);
         }
         let namespace = target.namespace.as_deref().unwrap_or_default();
-        if target.is(known::CLAIMS) {
-            lost_claims(lister, namespace, |claim| claim.metadata.name == target.name, &mut diagnosis);
-        }
         if target.is(known::VOLUMES) {
-            lost_volume(lister, target, &mut diagnosis);
+            note_volume_disk(lister, target, &mut diagnosis);
         }
         if target.is(known::STATEFUL_SETS) && !diagnosis.missing {
             stateful_set::explain(lister, target, &mut diagnosis);
             // Its pods and claims have been marked with it.
-            lost_claims(lister, namespace, |claim| claim.metadata.deletion_timestamp.is_some(), &mut diagnosis);
+            note_claim_disks(lister, namespace, |claim| claim.metadata.deletion_timestamp.is_some(), &mut diagnosis);
         }
     }
     if requested_objects::is_named(lister, target) {
@@ -162,7 +157,7 @@ fn namespace(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         }
         inside(lister, name, &resource, &served.kind, &mut diagnosis);
     }
-    lost_claims(lister, name, |_| true, &mut diagnosis);
+    note_claim_disks(lister, name, |_| true, &mut diagnosis);
     diagnosis
 }
 
@@ -252,49 +247,18 @@ fn served_from(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) {
     }
 }
 
-/// Disks that go with their claims.
-fn lost_claims(lister: &Lister, namespace: &str, is_meant: impl Fn(&Claim) -> bool, diagnosis: &mut Diagnosis) {
+/// Disks that are deleted with their claims.
+fn note_claim_disks(lister: &Lister, namespace: &str, is_meant: impl Fn(&Claim) -> bool, diagnosis: &mut Diagnosis) {
     let answer = lister.list::<Claim>(known::CLAIMS, within(namespace));
-    let claims = diagnosis.silently(answer).unwrap_or_default();
-    let is_bound = |claim: &&Claim| !claim.spec.volume_name.is_empty() && is_meant(claim);
-    let meant: Vec<&Claim> = claims.into_iter().filter(is_bound).collect();
-    let adds = "whether its data is deleted with the claim";
-    if meant.len() > MAX_VOLUMES {
-        let all = lister.list::<PersistentVolume>(known::VOLUMES, Scope::All);
-        // Who may not list them is not refused each of them as well.
-        if diagnosis.optional(known::VOLUMES.plural, adds, all).is_none() {
-            return;
-        }
+    for claim in diagnosis.silently(answer).into_iter().flatten().filter(|claim| is_meant(claim)) {
+        data_at_risk::note_claim_disk(lister, claim, None, diagnosis);
     }
-    let mut lost = Vec::new();
-    for claim in meant {
-        let answer = lister.get::<PersistentVolume>(known::VOLUMES, None, &claim.spec.volume_name);
-        let volume = diagnosis.optional(format!("PersistentVolume {}", claim.spec.volume_name), adds, answer);
-        if volume.is_some_and(deletes_its_disk) {
-            lost.push(format!("{} (claim {})", claim.spec.volume_name, claim.metadata.name));
-        }
-    }
-    tell_lost(&lost, diagnosis);
 }
 
-/// The disk of a volume that would be deleted itself. One that was never bound is never Released, and its disk stays
-/// (sig-storage-lib-external-provisioner: controller/controller.go, `shouldDelete`).
-fn lost_volume(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) {
+/// The disk of a volume that would be deleted itself.
+fn note_volume_disk(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) {
     let answer = lister.get::<PersistentVolume>(known::VOLUMES, None, &target.name);
-    let was_bound = |volume: &&PersistentVolume| !matches!(volume.status.phase.as_str(), "Pending" | "Available");
-    let volume = diagnosis.silently(answer).filter(was_bound).filter(|volume| deletes_its_disk(volume));
-    tell_lost(&Vec::from_iter(volume.map(|volume| volume.metadata.name.clone())), diagnosis);
-}
-
-fn deletes_its_disk(volume: &PersistentVolume) -> bool {
-    volume.spec.persistent_volume_reclaim_policy == "Delete"
-}
-
-fn tell_lost(lost: &[String], diagnosis: &mut Diagnosis) {
-    if !lost.is_empty() {
-        diagnosis.note(format!(
-            "Lost with it, because the reclaim policy of these PersistentVolumes is Delete: {}.",
-            some(lost, MAX_NAMES)
-        ));
+    if let Some(volume) = diagnosis.silently(answer) {
+        data_at_risk::note_volume_disk(target, volume, None, diagnosis);
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use aggregator_core::report::{ClusterReport, Held, Root};
+use aggregator_core::report::{AtRisk, AtRiskKind, ClusterReport, Held, Root};
 use aggregator_core::state::{ObjectRef, known};
 use findings::render::{Page, Style};
 use findings::{Cause, Confidence, Entity, Finding, Link, Verdict, clean, duration};
@@ -88,7 +88,9 @@ fn lines_by_cause(page: &mut Page, roots: &[Root]) {
         page.filled("", &format!("{}: {}", page.style.bad(cause.id), cause.title));
         for root in same {
             let lead = format!("   {}  ", root.id);
-            page.filled(&lead, &format!("{}  {}  {}", page.style.strong(&place(root)), counted(root), age(root)));
+            let has_data = root.at_risk.iter().any(|one| one.what == AtRiskKind::Disk);
+            let risk = if has_data { page.style.bad("data at risk  ") } else { String::new() };
+            page.filled(&lead, &format!("{risk}{}  {}  {}", page.style.strong(&place(root)), counted(root), age(root)));
         }
     }
 }
@@ -121,6 +123,9 @@ fn block(page: &mut Page, root: &Root) {
     let also: BTreeSet<String> = root.also.iter().map(explanation).collect();
     let also: Vec<String> = also.into_iter().filter(|other| *other != explanation(&root.finding)).collect();
     if !also.is_empty() {
+    for line in AtRisk::lines(&root.at_risk, root.more_at_risk) {
+        part(page, "", &style.bad(&line));
+    }
         part(page, "Also", &some(&also));
     }
     let names: Vec<String> = root.victims.iter().map(|victim| short_name(&victim.held.thing)).collect();

@@ -2,7 +2,7 @@
 //! holds, and what to type next.
 
 use aggregator_core::diagnosis::ToldBy;
-use aggregator_core::report::{Claim, ClusterReport, Held, Root};
+use aggregator_core::report::{AtRisk, Claim, ClusterReport, Held, Root};
 use aggregator_core::state::Subject;
 use findings::render::{self, Detail, Page, Style};
 use findings::{Entity, Finding, Link, RootId, Verdict, clean, duration};
@@ -21,6 +21,7 @@ const MAX_NAMES: usize = 12;
 pub fn tree(report: &ClusterReport, detail: Detail, width: usize, style: Style) -> String {
     let mut page = Page::new(width, style);
     page.line(&summary(report, style));
+    at_risk(&mut page, "", &report.at_risk, report.more_at_risk);
     for root in &report.roots {
         page.gap();
         one_root(&mut page, report, root, detail);
@@ -97,6 +98,7 @@ fn one_root(page: &mut Page, report: &ClusterReport, root: &Root, detail: Detail
             page.filled("  ", &some(names));
         }
     }
+    at_risk(page, "  ", &root.at_risk, root.more_at_risk);
     if let Some(node) = &root.look_on {
         page.filled("  ", &format!("What holds it is not visible from the API: check node {}.", clean(node, 253)));
     }
@@ -144,6 +146,12 @@ fn one_root(page: &mut Page, report: &ClusterReport, root: &Root, detail: Detail
     let is_deleted = root.victims.iter().any(|victim| victim.held.overdue_seconds.is_some());
     if is_deleted && detail == Detail::Wide && matches!(report.subject, Subject::Object { .. }) {
         page.filled("  Deleted by: ", DELETED_BY);
+    }
+}
+
+fn at_risk(page: &mut Page, lead: &str, all: &[AtRisk], more: usize) {
+    for line in AtRisk::lines(all, more) {
+        page.filled(lead, &page.style.bad(&line));
     }
 }
 

@@ -33,8 +33,17 @@ fn shop() -> World {
     ]))
 }
 
+const DISK: &str = "Data at risk: disk pv-1 is deleted with PersistentVolumeClaim shop/data (reclaim policy Delete)";
+
 fn notes(looked: &Looked) -> String {
     looked.report.notes.iter().cloned().collect::<Vec<_>>().join("\n")
+}
+
+/// What the answer begins with, below its first line.
+fn at_risk(looked: &Looked) -> String {
+    let text = tree(&looked.report, Detail::Short, 400, Style::Plain);
+    assert!(!looked.report.roots.iter().any(|root| !root.at_risk.is_empty()), "said once: {text}");
+    text.lines().nth(1).unwrap_or_default().to_owned()
 }
 
 fn operator(world: World, namespace: &str, ready: i64) -> World {
@@ -52,9 +61,12 @@ fn operator(world: World, namespace: &str, ready: i64) -> World {
 fn a_namespace_with_nothing_wrong_would_go_and_says_what_is_lost() {
     let looked = before(shop(), "ns", "shop");
     assert_eq!((looked.causes(), looked.report.verdict), (vec![], Verdict::Clear), "{:#?}", looked.report);
-    assert!(notes(&looked).contains("Delete: pv-1 (claim data)."), "{}", notes(&looked));
+    assert_eq!(at_risk(&looked), DISK);
     let text = tree(&looked.report, Detail::Short, 100, Style::Plain);
-    assert!(text.starts_with("Nothing would hold it\n\nNamespace shop: would be deleted\n"), "{text}");
+    assert!(
+        text.starts_with(&format!("Nothing would hold it\n{DISK}\n\nNamespace shop: would be deleted\n")),
+        "{text}"
+    );
     // What is not stuck yet holds it all the same.
     let text = tree(&before(recording("dstate-fuse"), "ns", "exam-dstate").report, Detail::Short, 100, Style::Plain);
     assert!(text.starts_with("It would be held for now; that is not called stuck yet\n"), "{text}");
@@ -220,10 +232,10 @@ fn what_only_the_namespace_serves_goes_first() {
 fn other_objects_have_the_same_rules() {
     let looked = before(shop(), "pvc", "data");
     assert_eq!(looked.causes(), ["PvcUsedByPod"], "{:#?}", looked.report);
-    assert!(notes(&looked).contains("pv-1"), "{}", notes(&looked));
+    assert_eq!(at_risk(&looked), DISK);
     let looked = before(shop(), "pv", "pv-1");
     assert_eq!(looked.causes(), ["PvBoundToClaim"], "{:#?}", looked.report);
-    assert!(notes(&looked).contains("Delete: pv-1."), "{}", notes(&looked));
+    assert!(at_risk(&looked).contains("disk pv-1 is deleted with PersistentVolume pv-1"), "{}", at_risk(&looked));
     // Of one that no claim has had yet the provisioner deletes nothing.
     let free = shop().change("/api/v1/persistentvolumes", "pv-1", |volume| {
         volume["status"]["phase"] = "Available".into();
@@ -231,7 +243,7 @@ fn other_objects_have_the_same_rules() {
     });
     let looked = before(free, "pv", "pv-1");
     assert_eq!((looked.causes(), looked.report.verdict), (vec![], Verdict::Clear), "{:#?}", looked.report);
-    assert!(!notes(&looked).contains("Lost"), "{}", notes(&looked));
+    assert_eq!(at_risk(&looked), "");
     let looked = before(operator(shop(), "ops", 0), "widget", "w");
     assert_eq!(looked.causes(), ["FinalizerControllerNotReady"], "{:#?}", looked.report);
     assert!(looked.chain(0)[0].starts_with("Widget shop/w: held by finalizer"), "{:?}", looked.chain(0));
@@ -285,10 +297,10 @@ fn of_many_claims_none_is_passed_over() {
     };
     let looked = before(world(70).refuse(volumes, 403, "persistentvolumes is forbidden"), "ns", "shop");
     assert!(!looked.requests.iter().any(|path| path.contains("/pv-a-")), "{:#?}", looked.requests);
-    assert!(notes(&looked).contains("persistentvolumes. It says whether its data is deleted"), "{}", notes(&looked));
+    assert!(notes(&looked).contains("persistentvolumes. It says whether a disk is deleted"), "{}", notes(&looked));
     for retained in [25, 70] {
-        let said = notes(&before(world(retained), "ns", "shop"));
-        assert!(said.contains("Delete: pv-1 (claim data), pv-z-0 (claim z-0), pv-z-1 (claim z-1)."), "{said}");
+        let said = at_risk(&before(world(retained), "ns", "shop"));
+        assert!(said.contains("3 disks (pv-1, pv-z-0, pv-z-1) are deleted"), "{said}");
     }
 }
 
@@ -345,7 +357,8 @@ fn the_claims_of_a_stateful_set_go_when_they_name_it() {
         said.contains("Not deleted with it (persistentVolumeClaimRetentionPolicy.whenDeleted: Retain): "),
         "{said}"
     );
-    assert!(said.contains("data-db-0") && !said.contains("Lost with it") && !said.contains("scale"), "{said}");
+    assert!(said.contains("data-db-0") && !said.contains("scale"), "{said}");
+    assert_eq!(at_risk(&retained), "");
     let scaled = json!({"whenDeleted": "Retain", "whenScaled": "Delete"});
     let said = notes(&before(stateful(scaled, false), "sts", "db"));
     assert!(said.contains("Do not scale it to 0 before"), "{said}");
@@ -357,15 +370,15 @@ fn the_claims_of_a_stateful_set_go_when_they_name_it() {
         said.contains(
             "Deleted with it, because they name it as their \
             owner"
-        ) && said.contains("pv-1 (claim data-db-0)"),
+        ),
         "{said}"
     );
+    assert!(at_risk(&looked).contains("disk pv-1"), "{}", at_risk(&looked));
     // What the policy says is not yet what is.
-    let said = notes(&before(stateful(deleted, false), "sts", "db"));
-    assert!(
-        said.contains("although persistentVolumeClaimRetentionPolicy.whenDeleted: Delete") && !said.contains("Lost"),
-        "{said}"
-    );
+    let looked = before(stateful(deleted, false), "sts", "db");
+    let said = notes(&looked);
+    assert!(said.contains("although persistentVolumeClaimRetentionPolicy.whenDeleted: Delete"), "{said}");
+    assert_eq!(at_risk(&looked), "");
 }
 
 #[test]
@@ -464,10 +477,8 @@ fn the_claims_of_a_stateful_set_of_a_release_go_with_it() {
             .change("/apis/apps/v1/statefulsets", "db", |set| of_release(set, "web", "shop"));
         before(world, "helm", "web")
     };
-    let said = notes(&release(true));
-    assert!(said.contains("Lost with it") && said.contains("pv-1 (claim data-db-0)"), "{said}");
-    let said = notes(&release(false));
-    assert!(!said.contains("Lost with it"), "{said}");
+    assert!(at_risk(&release(true)).contains("disk pv-1"));
+    assert!(!at_risk(&release(false)).contains("disk"));
 }
 
 #[test]

@@ -9,6 +9,8 @@ mod agents;
 #[cfg(test)]
 mod apis;
 #[cfg(test)]
+mod at_risk;
+#[cfg(test)]
 mod attacks;
 #[cfg(test)]
 mod before;

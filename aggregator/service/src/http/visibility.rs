@@ -48,7 +48,8 @@ fn reads(report: &ClusterReport) -> impl Iterator<Item = (&ObjectRef, &Reads)> {
         held.flat_map(|held| [(&held.thing, &held.reads), (&held.thing, &root.reads)])
     });
     let held = report.unexplained.iter().chain(report.terminating_normally.iter().map(|one| &one.held));
-    victims.chain(held.map(|held| (&held.thing, &held.reads)))
+    let at_risk = report.roots.iter().flat_map(|root| root.at_risk.iter().map(|one| (&one.with, &one.reads)));
+    victims.chain(at_risk).chain(held.map(|held| (&held.thing, &held.reads)))
 }
 
 impl Rights {
@@ -60,7 +61,9 @@ impl Rights {
         incidents: &[Arc<Incident>],
     ) -> Result<Rights, NotReviewed> {
         let mut rights = Rights(HashMap::new());
-        let objects = objects(report).chain(incidents.iter().map(|incident| &incident.object));
+        let at_risk = report.roots.iter().flat_map(|root| &root.at_risk);
+        let released_by = at_risk.filter_map(|one| one.released_by.as_ref());
+        let objects = objects(report).chain(released_by).chain(incidents.iter().map(|incident| &incident.object));
         let always = role_accesses().chain([agent_access(), Access::everything()]);
         rights.learn(reviews, user, objects.map(Access::get_object).chain(always).collect()).await?;
         let of_incidents = incidents.iter().flat_map(|one| one.holds.iter().map(|hold| (&one.object, &hold.reads)));
@@ -140,6 +143,8 @@ impl Rights {
             refused: report.refused.clone().filter(|_| all),
             verdict: if all { report.verdict } else { verdicts.max().unwrap_or(Verdict::Clear) },
             counts: Counts::default(),
+            at_risk: Vec::new(),
+            more_at_risk: 0,
             roots,
             terminating_normally,
             unexplained,
@@ -180,14 +185,19 @@ impl Rights {
         if self.have(&root.reads) {
             let mut seen = root.clone();
             seen.behind.retain(|_| self.may_see_all());
+            self.hide_at_risk(&mut seen);
             return Some(seen);
         }
         let victims: Vec<Victim> = root.victims.iter().filter(|one| self.have(&one.held.reads)).cloned().collect();
         let finding = of_victim(root, victims.first()?);
         let is_linked = |object: &&ObjectRef| victims.iter().any(|victim| leads_through(victim, object));
         let on_the_way = root.on_the_way.iter().filter(|object| self.may_see(object)).filter(is_linked).cloned();
-        Some(Root {
+        let mut seen = Root {
             id: root.id,
+            kind: root.kind.clone(),
+            namespace: root.namespace.clone(),
+            at_risk: root.at_risk.clone(),
+            more_at_risk: root.more_at_risk,
             verdict: victims.iter().map(|victim| victim.held.verdict).max()?,
             finding,
             also: Vec::new(),
@@ -199,7 +209,21 @@ impl Rights {
             victims,
             behind: Vec::new(),
             reads: Reads::default(),
-        })
+        };
+        seen.at_risk.retain(|one| seen.victims.iter().any(|victim| leads_through(victim, &one.with)));
+        self.hide_at_risk(&mut seen);
+        Some(seen)
+    }
+
+    /// How many there are shows what is hidden.
+    fn hide_at_risk(&self, seen: &mut Root) {
+        seen.at_risk.retain(|one| self.may_see(&one.with) && self.have(&one.reads));
+        for one in &mut seen.at_risk {
+            one.released_by.take_if(|by| !self.may_see(by));
+        }
+        if !self.may_see_all() {
+            seen.more_at_risk = 0;
+        }
     }
 
     /// What of incidents may be seen, without those of which the object may not.
@@ -289,6 +313,7 @@ fn of_victim(root: &Root, victim: &Victim) -> Finding {
 
 #[cfg(test)]
 mod tests {
+    use aggregator_core::report::{AtRisk, AtRiskKind};
     use aggregator_core::state::Subject;
     use findings::{CauseRef, Evidence, RootId, cause};
 
@@ -351,6 +376,10 @@ mod tests {
         };
         Root {
             id: RootId::new("node-b"),
+            kind: String::new(),
+            namespace: None,
+            at_risk: Vec::new(),
+            more_at_risk: 0,
             verdict: Verdict::Stuck,
             finding,
             also: Vec::new(),
@@ -373,6 +402,8 @@ mod tests {
             refused: None,
             verdict: Verdict::Stuck,
             counts: Counts::default(),
+            at_risk: Vec::new(),
+            more_at_risk: 0,
             roots: Vec::new(),
             terminating_normally: Vec::new(),
             unexplained: Vec::new(),
@@ -406,6 +437,29 @@ mod tests {
                 .any(|command| command.ends_with("check --pod pay/p"))
         };
         assert!(checks(true) && !checks(false), "where none can run there is nothing to check");
+    }
+
+    /// The disk of another tenant, or of a volume that the caller has no permission to see, has no name here.
+    #[test]
+    fn what_is_at_risk_is_for_those_who_may_read_the_claim_and_the_volume() {
+        let (claim, volume) = (ObjectRef::claim("pay", "data"), ObjectRef::cluster_wide(known::VOLUMES, "pv-1"));
+        let mut root = root();
+        root.reads = reads(&ObjectRef::pod("pay", "p"));
+        root.more_at_risk = 3;
+        root.at_risk = vec![AtRisk {
+            reads: serde_json::from_value(serde_json::json!([Access::get_object(&volume)])).unwrap(),
+            released_by: Some(ObjectRef::pod("shop", "db-0")),
+            ..AtRisk::new(AtRiskKind::Disk, "vol-1", &claim, Evidence::new("PersistentVolume pv-1", ""))
+        }];
+        let own = [ObjectRef::pod("pay", "p"), ObjectRef::node("node-b")].map(|object| Access::get_object(&object));
+        let seen = |more: &[&ObjectRef]| {
+            let more = more.iter().map(|object| Access::get_object(object));
+            let seen = rights(&own.iter().cloned().chain(more).collect::<Vec<_>>()).root(&root).unwrap();
+            (seen.at_risk.into_iter().map(|one| (one.name, one.released_by)).collect::<Vec<_>>(), seen.more_at_risk)
+        };
+        assert_eq!(seen(&[&claim]), (vec![], 0));
+        assert_eq!(seen(&[&volume]), (vec![], 0));
+        assert_eq!(seen(&[&claim, &volume]), (vec![("vol-1".to_owned(), None)], 0));
     }
 
     /// The older pod of the first root is hidden.

@@ -7,6 +7,7 @@ use super::controller_reports::MAX_STEP_CHARS;
 use super::setter;
 use crate::diagnosis::{Diagnosis, RootCause};
 use crate::lister::Lister;
+use crate::rules::data_at_risk;
 use crate::state::*;
 
 /// Says of what was found that there is no load balancer, where the Service shows that.
@@ -25,6 +26,7 @@ pub fn without_one(
     let Some(service) = diagnosis.optional(case.target.to_string(), "whether it has a load balancer", answer) else {
         return found;
     };
+    data_at_risk::note_load_balancer(case.target, service, diagnosis);
     // A controller that set it may have made one, and the API server empties the status when the type changes.
     let is_from_manifest = setter::is_from_manifest(case.meta, case.finalizer, &case.target.resource.group);
     let has_one = service.spec.kind == "LoadBalancer"

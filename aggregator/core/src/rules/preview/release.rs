@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Going, MAX_NAMES, lost_claims, refused};
+use super::{Going, MAX_NAMES, note_claim_disks, refused};
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::rules::phrases::{some, within};
@@ -70,7 +70,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef, release: &Release) -> Diagno
     // Claims of a StatefulSet that name it as their owner among them
     // (kubernetes: pkg/controller/statefulset/stateful_set_utils.go, `updateClaimOwnerRefForSetAndPod`).
     let is_its = |claim: &Claim| release.takes(&claim.metadata) || goes_with(&claim.metadata, &uids);
-    lost_claims(lister, namespace, is_its, &mut diagnosis);
+    note_claim_disks(lister, namespace, is_its, &mut diagnosis);
     notes(target, release, &kept, &mut diagnosis);
     diagnosis
 }

@@ -261,6 +261,10 @@ pub(super) mod tests {
         };
         Root {
             id: findings::RootId::new("root"),
+            kind: String::new(),
+            namespace: None,
+            at_risk: Vec::new(),
+            more_at_risk: 0,
             verdict: Verdict::Stuck,
             finding,
             also: Vec::new(),

@@ -1,6 +1,6 @@
 //! One root: what it is, what to do and what not, its picture, the evidence, and what has happened.
 
-use aggregator_core::report::Root;
+use aggregator_core::report::{AtRisk, Root};
 use findings::{Finding, duration};
 use maud::{Markup, html};
 
@@ -26,6 +26,7 @@ pub fn details(root: &Root, incidents: &[Incident], ask_for: Option<&str>) -> Ma
         p { span.verdict.(root.verdict.as_str()) { (verdict(root.verdict)) }
             @if let Some(seconds) = root.oldest() { " for " (duration(seconds)) }
             " · " (name(root)) " · ID " code { (root.id) } }
+        @for line in AtRisk::lines(&root.at_risk, root.more_at_risk) { p.danger { strong { (line) "." } } }
         p { (finding.cause.meaning) }
         (steps(root, ask_for))
         @if let Some(note) = &finding.remedy.note { p { strong { "Note: " } (note) "." } }

@@ -60,6 +60,10 @@ fn root(cause: &'static findings::Cause, verdict: Verdict, victims: &[&str]) -> 
     };
     Root {
         id: RootId::new(cause.id),
+        kind: String::new(),
+        namespace: None,
+        at_risk: Vec::new(),
+        more_at_risk: 0,
         verdict,
         finding,
         also: vec![],
@@ -85,6 +89,8 @@ fn report(roots: Vec<Root>) -> ClusterReport {
         refused: None,
         verdict: Verdict::Stuck,
         counts: Counts::default(),
+        at_risk: Vec::new(),
+        more_at_risk: 0,
         roots,
         terminating_normally: vec![],
         unexplained: vec![],

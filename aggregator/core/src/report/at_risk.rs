@@ -1,0 +1,168 @@
+//! What is destroyed when a deletion completes.
+
+use findings::{Evidence, clean};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::access::Reads;
+use crate::state::ObjectRef;
+
+/// More of one root are counted.
+pub(crate) const MAX_AT_RISK: usize = 24;
+/// More names are counted.
+const MAX_NAMES: usize = 5;
+
+/// Something outside of the API that is destroyed when the deletion of an object completes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AtRisk {
+    /// What it is.
+    pub what: AtRiskKind,
+    /// What its driver or its cloud calls it; without that, the object that stands for it.
+    pub name: String,
+    /// The object whose deletion destroys it.
+    pub with: ObjectRef,
+    /// The object that keeps that deletion from completing and is not being deleted itself: deleting it destroys.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub released_by: Option<ObjectRef>,
+    /// The field that shows it.
+    pub evidence: Evidence,
+    /// What was read for it beside the object.
+    #[serde(skip)]
+    pub reads: Reads,
+}
+
+/// What can be destroyed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub enum AtRiskKind {
+    /// The disk of a PersistentVolume whose reclaim policy is Delete.
+    Disk,
+    /// The load balancer of a Service.
+    LoadBalancer,
+}
+
+impl AtRiskKind {
+    const ALL: [AtRiskKind; 2] = [AtRiskKind::Disk, AtRiskKind::LoadBalancer];
+
+    fn label(self) -> &'static str {
+        match self {
+            AtRiskKind::Disk => "Data at risk",
+            AtRiskKind::LoadBalancer => "At risk",
+        }
+    }
+
+    fn noun(self) -> &'static str {
+        match self {
+            AtRiskKind::Disk => "disk",
+            AtRiskKind::LoadBalancer => "load balancer",
+        }
+    }
+
+    fn reason(self) -> &'static str {
+        match self {
+            AtRiskKind::Disk => " (reclaim policy Delete)",
+            AtRiskKind::LoadBalancer => "",
+        }
+    }
+}
+
+impl AtRisk {
+    /// The name is cleaned here.
+    pub fn new(what: AtRiskKind, name: &str, with: &ObjectRef, evidence: Evidence) -> Self {
+        let (name, with) = (clean(name, 128), with.clone());
+        AtRisk { what, name, with, released_by: None, evidence, reads: Reads::default() }
+    }
+
+    /// Whether both are the same thing: the claim and the volume of a disk are both deleted.
+    fn is_same(&self, other: &AtRisk) -> bool {
+        (self.what, &self.name) == (other.what, &other.name)
+    }
+
+    /// Each once, by name. Returns how many are left out of `most`.
+    pub fn merge(all: &mut Vec<AtRisk>, most: usize) -> usize {
+        all.sort_by(|one, other| {
+            let key = |one: &AtRisk| (one.what, one.name.clone(), one.released_by.is_none());
+            key(one).cmp(&key(other)).then_with(|| one.with.cmp(&other.with))
+        });
+        all.dedup_by(|next, first| next.is_same(first));
+        let left_out = all.len().saturating_sub(most);
+        all.truncate(most);
+        left_out
+    }
+
+    /// What every output shows first: a line for each kind. `more` are not in the list.
+    pub fn lines(all: &[AtRisk], more: usize) -> Vec<String> {
+        let of_kind = |kind: AtRiskKind| all.iter().filter(|one| one.what == kind).collect::<Vec<_>>();
+        let last = AtRiskKind::ALL.into_iter().rfind(|kind| !of_kind(*kind).is_empty());
+        let kinds = AtRiskKind::ALL.into_iter();
+        kinds.filter_map(|kind| line(kind, &of_kind(kind), if Some(kind) == last { more } else { 0 })).collect()
+    }
+}
+
+fn line(kind: AtRiskKind, same: &[&AtRisk], more: usize) -> Option<String> {
+    let first = same.first()?;
+    let count = same.len() + more;
+    let names: Vec<&str> = same.iter().take(MAX_NAMES).map(|one| one.name.as_str()).collect();
+    let names = match count - names.len() {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    };
+    let (noun, reason, is_one) = (kind.noun(), kind.reason(), count == 1);
+    let things = if is_one { format!("{noun} {names}") } else { format!("{count} {noun}s ({names})") };
+    let released_by =
+        first.released_by.as_ref().filter(|by| same.iter().all(|one| one.released_by.as_ref() == Some(*by)));
+    let sentence = match (released_by.filter(|_| more == 0), is_one) {
+        (Some(by), _) => format!("deleting {by} lets {things} be deleted"),
+        (None, true) => format!("{things} is deleted with {}", first.with),
+        (None, false) => format!("{things} are deleted once these deletions complete"),
+    };
+    Some(format!("{}: {sentence}{reason}", kind.label()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::known;
+
+    fn disk(name: &str) -> AtRisk {
+        let evidence = Evidence::new(format!("PersistentVolume {name}"), "persistentVolumeReclaimPolicy: Delete");
+        AtRisk::new(AtRiskKind::Disk, name, &ObjectRef::claim("shop", name), evidence)
+    }
+
+    #[test]
+    fn what_releases_it_is_named_where_that_is_one_object() {
+        let by = |pod: &str| Some(ObjectRef::pod("shop", pod));
+        let of = |name: &str, pod| AtRisk { released_by: by(pod), ..disk(name) };
+        let why = "(reclaim policy Delete)";
+        assert_eq!(
+            AtRisk::lines(&[of("vol-3", "db-0")], 0),
+            [format!("Data at risk: deleting Pod shop/db-0 lets disk vol-3 be deleted {why}")]
+        );
+        assert_eq!(
+            AtRisk::lines(&[of("a", "db-0"), of("b", "db-1")], 0),
+            [format!("Data at risk: 2 disks (a, b) are deleted once these deletions complete {why}")]
+        );
+        assert_eq!(
+            AtRisk::lines(&[disk("a")], 0),
+            [format!("Data at risk: disk a is deleted with PersistentVolumeClaim shop/a {why}")]
+        );
+        assert!(AtRisk::lines(&[disk("a")], 2)[0].contains("3 disks (a and 2 more)"));
+        assert!(AtRisk::lines(&[], 0).is_empty());
+    }
+
+    #[test]
+    fn each_is_named_once_with_what_releases_it() {
+        let by = AtRisk { released_by: Some(ObjectRef::pod("shop", "db-0")), ..disk("a") };
+        let mut all = vec![disk("b"), disk("a"), by.clone(), disk("c")];
+        assert_eq!((AtRisk::merge(&mut all, 2), all), (1, vec![by, disk("b")]));
+    }
+
+    #[test]
+    fn a_load_balancer_holds_no_data() {
+        let service = ObjectRef::namespaced(known::SERVICES, "shop", "web");
+        let one = AtRisk::new(AtRiskKind::LoadBalancer, "203.0.113.7", &service, Evidence::new("", ""));
+        assert_eq!(
+            AtRisk::lines(&[disk("a"), one], 0)[1],
+            "At risk: load balancer 203.0.113.7 is deleted with Service shop/web"
+        );
+    }
+}

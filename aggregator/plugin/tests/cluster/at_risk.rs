@@ -1,0 +1,132 @@
+//! What is destroyed when a deletion completes is the first thing that an answer says of a root.
+
+use aggregator_core::report::AtRisk;
+use findings::render::{Detail, Style};
+use plugin::report::{screen, tree};
+use serde_json::json;
+
+use crate::support::*;
+
+/// A claim that is being deleted, its volume, and a pod that uses it.
+fn claim(policy: &str, pod_is_deleted: bool) -> World {
+    let world = healthy();
+    let ago = world.ago(600);
+    let deleted = if pod_is_deleted { json!(ago) } else { json!(null) };
+    world.with(json!([
+        {"kind": "PersistentVolumeClaim",
+         "metadata": {"name": "data", "namespace": "shop", "uid": "d", "deletionTimestamp": ago,
+                      "finalizers": ["kubernetes.io/pvc-protection"]},
+         "spec": {"volumeName": "pv-3"}, "status": {"phase": "Bound"}},
+        {"kind": "PersistentVolume", "metadata": {"name": "pv-3", "uid": "v"},
+         "spec": {"persistentVolumeReclaimPolicy": policy, "csi": {"driver": "ebs.csi.aws.com", "volumeHandle": "vol-3"},
+                  "claimRef": {"namespace": "shop", "name": "data", "uid": "d"}}, "status": {"phase": "Bound"}},
+        {"kind": "Pod", "metadata": {"name": "db-0", "namespace": "shop", "uid": "p", "deletionTimestamp": deleted,
+                                     "deletionGracePeriodSeconds": if pod_is_deleted { json!(30) } else { json!(null) }},
+         "spec": {"nodeName": "node-a", "volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}]},
+         "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}],
+                    "containerStatuses": [{"name": "c", "containerID": "containerd://1", "state": {"running": {}}}]}}
+    ]))
+}
+
+fn lines(looked: &Looked) -> Vec<String> {
+    looked.report.roots.iter().flat_map(|root| AtRisk::lines(&root.at_risk, root.more_at_risk)).collect()
+}
+
+#[test]
+fn to_delete_the_pod_that_keeps_a_claim_deletes_its_disk() {
+    let looked = look(claim("Delete", false), everything());
+    assert_eq!(looked.causes(), ["PvcUsedByPod"], "{:#?}", looked.report);
+    let line = "Data at risk: deleting Pod shop/db-0 lets disk vol-3 be deleted (reclaim policy Delete)";
+    assert_eq!(lines(&looked), [line]);
+    // Below the line with its name, above all else.
+    let screen = screen(&looked.report, 120, Style::Plain);
+    let below = screen.lines().skip_while(|text| !text.contains("PvcUsedByPod")).nth(1);
+    assert_eq!(below.map(str::trim), Some(line), "{screen}");
+    let tree = tree(&looked.report, Detail::Short, 120, Style::Plain);
+    let below = tree.lines().skip_while(|text| !text.contains("data: Stuck")).nth(1);
+    assert_eq!(below.map(str::trim), Some(line), "{tree}");
+}
+
+#[test]
+fn what_stands_above_the_root_is_at_risk_as_well() {
+    let world = claim("Delete", true).node_ready("node-a", "Unknown", "NodeStatusUnknown", "stopped posting");
+    let looked = look(world, everything());
+    assert_eq!(looked.causes(), ["NodeUnreachable"], "{:#?}", looked.report);
+    assert_eq!(
+        lines(&looked),
+        ["Data at risk: disk vol-3 is deleted with PersistentVolumeClaim shop/data (reclaim policy Delete)"]
+    );
+}
+
+/// Nothing is guessed: the policy is read, of the volume that names this claim.
+#[test]
+fn without_a_policy_that_deletes_nothing_is_at_risk() {
+    let volumes = "/api/v1/persistentvolumes";
+    let another =
+        claim("Delete", false).change(volumes, "pv-3", |one| one["spec"]["claimRef"]["uid"] = json!("before"));
+    for world in [claim("Retain", false), claim("", false), claim("Delete", false).without(volumes, "pv-3"), another] {
+        let looked = look(world, everything());
+        let risks: Vec<&AtRisk> = looked.report.roots.iter().flat_map(|root| &root.at_risk).collect();
+        assert_eq!((looked.causes(), risks), (vec!["PvcUsedByPod"], vec![]), "{:#?}", looked.requests);
+    }
+    let refused = claim("Delete", false).refuse(&format!("{volumes}/pv-3"), 403, "persistentvolumes is forbidden");
+    let looked = look(refused, object("pvc", "shop", "data"));
+    assert_eq!((looked.causes(), lines(&looked)), (vec!["PvcUsedByPod"], vec![]), "{:#?}", looked.report);
+    let notes: Vec<&String> = looked.report.notes.iter().collect();
+    assert!(notes.iter().any(|note| note.contains("whether a disk is deleted with its claim")), "{notes:?}");
+}
+
+/// Who was refused the list is not asked about each of thousands.
+#[test]
+fn without_the_right_to_volumes_each_is_not_queried() {
+    let more = (0..60).map(|number| {
+        json!({"kind": "PersistentVolumeClaim",
+               "metadata": {"name": format!("c-{number}"), "namespace": "shop", "uid": format!("c-{number}"),
+                            "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["kubernetes.io/pvc-protection"]},
+               "spec": {"volumeName": format!("pv-c-{number}")}})
+    });
+    let world = claim("Delete", false).with(json!(more.collect::<Vec<_>>()));
+    // One root for all of them.
+    let world = world.change("/api/v1/pods", "db-0", |pod| {
+        let uses = |name: String| json!({"name": name, "persistentVolumeClaim": {"claimName": name}});
+        let volumes = pod["spec"]["volumes"].as_array_mut().unwrap();
+        volumes.extend((0..60).map(|number| uses(format!("c-{number}"))));
+    });
+    let world = world.refuse("/api/v1/persistentvolumes", 403, "persistentvolumes is forbidden");
+    let looked = look(world, everything());
+    let single = looked.requests.iter().filter(|path| path.contains("/persistentvolumes/")).count();
+    assert_eq!(single, 0, "{:#?}", looked.requests);
+}
+
+/// What only adds to an answer takes nothing from those who have no permission to read it.
+#[test]
+fn the_volume_is_not_what_the_explanation_rests_on() {
+    let looked = look(claim("Delete", false), everything());
+    let root = &looked.report.roots[0];
+    let reads_volumes = |reads: &aggregator_core::access::Reads| {
+        reads.all().unwrap().iter().any(|access| format!("{access:?}").contains("persistentvolumes\""))
+    };
+    assert!(!reads_volumes(&root.reads) && reads_volumes(&root.at_risk[0].reads), "{:#?}", root.reads);
+}
+
+#[test]
+fn the_load_balancer_of_a_service_that_is_being_deleted() {
+    let world = healthy();
+    let ago = world.ago(600);
+    let service = |ingress: serde_json::Value| {
+        healthy().with(json!({"kind": "Namespace", "metadata": {"name": "shop", "uid": "n"}})).with(json!({
+            "kind": "Service", "metadata": {"name": "web", "namespace": "shop", "uid": "s", "deletionTimestamp": ago,
+                                            "finalizers": ["service.kubernetes.io/load-balancer-cleanup"]},
+            "spec": {"type": "LoadBalancer"}, "status": {"loadBalancer": {"ingress": ingress}}
+        }))
+    };
+    let looked = look(service(json!([{"ip": "203.0.113.7"}])), object("service", "shop", "web"));
+    assert_eq!(
+        lines(&looked),
+        ["At risk: load balancer 203.0.113.7 is deleted with Service shop/web"],
+        "{:#?}",
+        looked.report
+    );
+    let none = look(service(json!([])), object("service", "shop", "web"));
+    assert_eq!((none.report.roots.len(), lines(&none)), (1, vec![]), "{:#?}", none.report);
+}
