@@ -1,7 +1,7 @@
 //! The registry at a terminal: all causes, or the page of one.
 
 use super::{Page, Style};
-use crate::{Cause, cause, clean};
+use crate::{Cause, cause, clean, near_name};
 
 /// As wide as the pages of the answers.
 const WIDTH: usize = 100;
@@ -20,17 +20,9 @@ pub fn causes(id: Option<&str>) -> Result<String, NoSuchCause> {
         return Ok(cause::all().map(|cause| format!("{:<32} {}\n", cause.id, cause.title)).collect());
     };
     let known = cause::all().find(|cause| cause.id.eq_ignore_ascii_case(id));
-    known.map(explain).ok_or_else(|| NoSuchCause { typed: clean(id, 60), near: near(id) })
-}
-
-/// Less alike is another word.
-const MIN_SIMILARITY: f64 = 0.85;
-
-fn near(typed: &str) -> Option<&'static str> {
-    let typed = clean(typed, 60).to_lowercase();
-    let rated = cause::all().map(|cause| (strsim::jaro_winkler(&typed, &cause.id.to_lowercase()), cause.id));
-    let (similarity, id) = rated.max_by(|one, other| one.0.total_cmp(&other.0))?;
-    (similarity >= MIN_SIMILARITY).then_some(id)
+    known
+        .map(explain)
+        .ok_or_else(|| NoSuchCause { typed: clean(id, 60), near: near_name(id, cause::all().map(|cause| cause.id)) })
 }
 
 fn explain(cause: &Cause) -> String {

@@ -22,7 +22,7 @@ const LISTED_WHOLE: [ApiResource; 3] = [known::VOLUMES, known::ATTACHMENTS, know
 /// What to follow: the lists that the objects come from, or the objects that were named.
 pub fn followed(state: &State, report: &ClusterReport) -> Vec<Question> {
     let mut questions: Vec<Question> = match state.subject {
-        Subject::Object { .. } | Subject::Before { .. } => {
+        Subject::Object { .. } | Subject::Objects { .. } | Subject::Before { .. } => {
             let victims = report.roots.iter().flat_map(|root| root.victims.iter().map(|victim| &victim.held));
             // What was named is the first of them.
             let normal = report.terminating_normally.iter().take(1).map(|one| &one.held);

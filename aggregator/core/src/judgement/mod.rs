@@ -87,9 +87,8 @@ fn refused(graph: &Graph, subject: &Subject) -> Option<String> {
         return Some(clean(&graph.about.words, 300));
     }
     let [only] = graph.victims.as_slice() else { return None };
-    let is_asked_for = matches!(subject, Subject::Object { .. } | Subject::Before { .. });
     let diagnosis = graph.diagnosis(*only);
-    (is_asked_for && diagnosis.missing).then(|| format!("{} {}", graph.object(*only), diagnosis.words))
+    (!subject.named().is_empty() && diagnosis.missing).then(|| format!("{} {}", graph.object(*only), diagnosis.words))
 }
 
 /// An answer in the making.
@@ -118,12 +117,12 @@ impl<'g> Answer<'g> {
     fn is_before(&self) -> bool {
         matches!(self.subject, Subject::Before { .. })
     }
+
     /// What the deletion would destroy.
     fn at_risk_before(&self) -> Vec<AtRisk> {
         let nodes = self.graph.nodes().filter(|_| self.is_before());
         nodes.flat_map(|node| self.graph.diagnosis(node).at_risk.iter().cloned()).collect()
     }
-
 
     /// Whether it is being deleted, and what it waits for goes on by itself. Before a deletion nothing is.
     fn is_normal(&self, node: Node) -> bool {
@@ -185,7 +184,7 @@ impl<'g> Answer<'g> {
         let held = self.held(victim, worst.max(if is_blind { Verdict::CannotTell } else { Verdict::Clear }));
         self.verdict = self.verdict.max(held.verdict);
         if causes.clone().next().is_none() {
-            if diagnosis.terminating || matches!(self.subject, Subject::Object { .. } | Subject::Before { .. }) {
+            if diagnosis.terminating || !self.subject.named().is_empty() {
                 self.unexplained.push(held);
             }
             return None;

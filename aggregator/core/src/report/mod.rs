@@ -104,7 +104,7 @@ impl ClusterReport {
 
     /// What would make two answers differ for a reader: roots, what each holds, and the verdict.
     pub fn outline(&self) -> impl Iterator<Item = Line<'_>> {
-        let is_named = matches!(self.subject, Subject::Object { .. });
+        let is_named = self.subject.is_of_named();
         let normal = self.terminating_normally.iter().filter(move |_| is_named).map(|one| &one.held);
         let unexplained = self.unexplained.iter().chain(normal).map(|held| Line::Object(&held.thing));
         [Line::Verdict(self.verdict)].into_iter().chain(self.roots.iter().flat_map(Root::outline)).chain(unexplained)

@@ -19,6 +19,7 @@ mod namespace;
 mod node;
 mod object;
 mod object_reports;
+mod other_namespace;
 mod owner;
 mod persistent_volume;
 mod persistent_volume_claim;
@@ -46,6 +47,9 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         false => look(lister, target),
     };
     finalizer::merge(target, &mut diagnosis.causes);
+    if diagnosis.missing && requested_objects::is_named(lister, target) {
+        other_namespace::name_others(lister, target, &mut diagnosis);
+    }
     if lister.is_before() {
         return diagnosis;
     }

@@ -11,7 +11,10 @@ const MAX_NAMES: usize = 5;
 /// Other pods of its controller that run and are ready, wherever they are. Only for a pod that was named: it takes all
 /// pods of its namespace.
 pub fn notes(lister: &Lister, target: &ObjectRef, pod: &Pod, diagnosis: &mut Diagnosis) {
-    let is_named = matches!(lister.subject(), Subject::Object { name, namespace, .. } if *name == target.name && Some(namespace) == target.namespace.as_ref());
+    let is_it = |(_, namespace, name): (&str, &str, &str)| {
+        name == target.name && Some(namespace) == target.namespace.as_deref()
+    };
+    let is_named = lister.subject().is_of_named() && lister.subject().named().into_iter().any(is_it);
     let Some(controller) = controller(pod).filter(|_| is_named) else { return };
     let namespace = target.namespace.as_deref().unwrap_or_default();
     let adds = format!("whether another pod of {} {} already runs", controller.kind, controller.name);

@@ -23,7 +23,13 @@ pub fn requested(lister: &Lister, about: &mut Diagnosis) -> Scan {
             };
             Scan { kinds: words.map(str::to_owned).collect(), ..Scan::of_objects(selected) }
         }
-        Subject::Object { word, namespace, name } => object(lister, word, namespace, name, about),
+        Subject::Object { .. } | Subject::Objects { .. } => {
+            let mut scan = Scan::default();
+            for (word, namespace, name) in lister.subject().named() {
+                scan.add(object(lister, word, namespace, name, about));
+            }
+            scan
+        }
         Subject::Before { word, namespace, name } => Scan::of_objects(before(lister, word, namespace, name, about)),
     }
 }
@@ -248,18 +254,16 @@ fn in_namespace(lister: &Lister, name: &str, about: &mut Diagnosis) -> Scan {
 
 /// Whether the user named this very object.
 pub fn is_named(lister: &Lister, target: &ObjectRef) -> bool {
-    let (Subject::Object { word, namespace, name } | Subject::Before { word, namespace, name }) = lister.subject()
-    else {
-        return false;
-    };
-    let is_kind = match known::named(word) {
+    let is_kind = |word: &str| match known::named(word) {
         Some(known) => target.is(known),
         None => lister
             .discovery()
             .seen()
             .is_some_and(|all| all.all_named(word).iter().any(|(it, _)| *it == target.resource)),
     };
-    is_kind && *name == target.name && target.namespace.as_ref().is_none_or(|at| at == namespace)
+    lister.subject().named().into_iter().any(|(word, namespace, name)| {
+        *name == target.name && target.namespace.as_ref().is_none_or(|at| at == namespace) && is_kind(word)
+    })
 }
 
 /// The pods of a node.
@@ -274,9 +278,10 @@ fn unknown_word(word: &str, discovery: &Discovery, about: &mut Diagnosis) {
         [] => String::new(),
         some => format!(" (it does not list those of {}, whose API does not answer)", some.join(", ")),
     };
+    let near = discovery.near(word).map_or(String::new(), |near| format!(" (did you mean {near}?)"));
     about.missing = true;
     about.words = format!(
-        "the server doesn't have a resource type {word:?}{unlisted}; `kubectl api-resources` lists them. Give TYPE, \
+        "the server doesn't have a resource type {word:?}{near}{unlisted}; `kubectl api-resources` lists them. Give TYPE, \
          TYPE/NAME or nothing, for example: kubectl why-terminating pod/db-0 -n shop"
     );
 }

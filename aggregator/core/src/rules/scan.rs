@@ -31,6 +31,14 @@ impl Scan {
         Scan { objects, ..Scan::default() }
     }
 
+    /// Takes in another one; an object that both have counts once.
+    pub(super) fn add(&mut self, other: Scan) {
+        let new = other.objects.into_iter().filter(|object| !self.objects.contains(object)).collect::<Vec<_>>();
+        self.objects.extend(new);
+        self.kinds.extend(other.kinds);
+        self.not_scanned.extend(other.not_scanned);
+    }
+
     pub(super) fn add_known_kinds(&mut self, kinds: impl IntoIterator<Item = ApiResource>) {
         self.kinds.extend(kinds.into_iter().map(|kind| kind.plural.to_owned()));
     }

@@ -140,6 +140,13 @@ impl Discovery {
         self.all_named(word).into_iter().next()
     }
 
+    /// The name of a kind that `word` may be meant for: nothing has this very name.
+    pub fn near(&self, word: &str) -> Option<&str> {
+        let all = self.versions.iter().flat_map(|served| &served.resources);
+        let names = all.flat_map(|served| [served.singular.as_str(), served.plural.as_str()]);
+        findings::near_name(word, names.filter(|name| !name.is_empty() && !name.contains('/')))
+    }
+
     /// Every resource that `word` may mean, each group's in its preferred version.
     pub fn all_named(&self, word: &str) -> Vec<(Resource, &ServedResource)> {
         let word = word.to_lowercase();

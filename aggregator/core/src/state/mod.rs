@@ -67,6 +67,13 @@ pub enum Subject {
         /// Its name.
         name: String,
     },
+    /// Several objects, each named so.
+    Objects {
+        /// Each of them.
+        objects: Vec<NamedObject>,
+        /// Where to look for those that live in a namespace.
+        namespace: String,
+    },
     /// What would hold one object if it were deleted now.
     Before {
         /// `ns`, `node`, `pvc`, `widgets.example.com`.
@@ -76,6 +83,35 @@ pub enum Subject {
         /// Its name.
         name: String,
     },
+}
+
+/// What the user typed for one of several objects.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NamedObject {
+    /// `pod`, `ns`, `widgets.example.com`.
+    pub word: String,
+    /// Its name.
+    pub name: String,
+}
+
+impl Subject {
+    /// The objects that the user named: word, namespace and name of each.
+    pub fn named(&self) -> Vec<(&str, &str, &str)> {
+        match self {
+            Subject::Object { word, namespace, name } | Subject::Before { word, namespace, name } => {
+                vec![(word, namespace, name)]
+            }
+            Subject::Objects { objects, namespace } => {
+                objects.iter().map(|one| (one.word.as_str(), namespace.as_str(), one.name.as_str())).collect()
+            }
+            Subject::Everything { .. } | Subject::Kind { .. } => Vec::new(),
+        }
+    }
+
+    /// Whether the user named objects, and none of them is a deletion that is only assumed.
+    pub fn is_of_named(&self) -> bool {
+        matches!(self, Subject::Object { .. } | Subject::Objects { .. })
+    }
 }
 
 /// An answer with what was left out of it.

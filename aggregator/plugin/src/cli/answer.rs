@@ -22,7 +22,7 @@ pub fn respond(report: &ClusterReport, flags: AnswerFlags) -> Result<ExitCode> {
     let terminal = width().unwrap_or(100);
     let width = terminal.min(MAX_WIDTH_COLUMNS);
     let form = flags.output.unwrap_or(match report.subject {
-        Subject::Object { .. } | Subject::Before { .. } => Output::Tree,
+        Subject::Object { .. } | Subject::Objects { .. } | Subject::Before { .. } => Output::Tree,
         Subject::Everything { .. } | Subject::Kind { .. } => Output::Screen,
     });
     let detail = if form == Output::Wide { Detail::Wide } else { Detail::Short };

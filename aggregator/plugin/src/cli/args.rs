@@ -16,7 +16,7 @@ Commands in an answer are POSIX sh";
 ///
 /// Without an argument: everything that is stuck in the cluster. With one: that object, as in
 /// `ns/shop`, `pod/db-0 -n shop`, `pvc/data`, `pv/…`, `crd/…`, `node/…`, or TYPE/NAME of any resource
-/// the server knows; or all of one type, as in `pods`. It only reads; it never deletes, patches or evicts.
+/// the server knows; several of them; or all of one type, as in `pods`. It only reads; it never deletes, patches or evicts.
 #[derive(Debug, Parser)]
 #[command(
     name = "kubectl-why_terminating",
@@ -29,7 +29,7 @@ pub struct Args {
     /// What to do instead of looking at the cluster.
     #[command(subcommand)]
     pub command: Option<Command>,
-    /// TYPE/NAME, TYPE NAME, or TYPE
+    /// TYPE/NAME …, TYPE NAME …, or TYPE
     #[arg(num_args = 0.., value_name = "TYPE/NAME")]
     pub object: Vec<String>,
     /// How to look and how to answer.

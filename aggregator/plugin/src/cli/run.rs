@@ -14,7 +14,7 @@ use super::query::query;
 use super::version::version;
 use super::{complete, ui, watch};
 use aggregator_core::judgement::judge;
-use aggregator_core::state::{State, Subject};
+use aggregator_core::state::{NamedObject, State, Subject};
 use client::{Client, Defaults, Unreachable, connect, words};
 
 /// Runs the plugin.
@@ -97,40 +97,58 @@ async fn once(client: &Client, mut subject: Subject, own: &str, flags: &Flags) -
     respond(&judge(&state), flags.answer)
 }
 
-/// kubectl takes several objects; an answer is about one, or about all of some types.
-const ONE: &str =
-    "give one object, as TYPE/NAME or TYPE NAME, for example pod/db-0 -n shop; or TYPE, for example pods or pods,svc";
+const OBJECTS: &str =
+    "give objects as TYPE/NAME …, TYPE NAME … or TYPE, for example pod/db-0 pvc/data -n shop; or pods,svc";
+const ONE: &str = "give what would be deleted: one TYPE/NAME, for example ns/shop";
 const SELECTED: &str = "give the TYPE of what the labels select, for example: pods -l app=db";
 
 fn subject(object: &[String], namespace: String, flags: &Flags) -> Result<Subject> {
     let selector = flags.selector.clone();
-    let (word, name) = match object {
+    match object {
         [] if selector.is_some() => bail!("{SELECTED}"),
-        [] if flags.before => bail!("give what would be deleted: TYPE/NAME, for example ns/shop"),
+        [] if flags.before => bail!("{ONE}"),
         [] => return Ok(Subject::Everything { namespace: flags.namespace.clone(), all_kinds: flags.all_kinds }),
-        [one] => match one.split_once('/') {
-            Some(both) => both,
-            None if one.is_empty() => bail!("give TYPE/NAME, TYPE or nothing, for example pod/db-0 -n shop"),
-            None if flags.before => bail!("give what would be deleted: TYPE/NAME, for example ns/shop"),
-            None if one.split(',').any(str::is_empty) => bail!("{ONE}"),
-            None => {
-                return Ok(Subject::Kind { word: one.clone(), namespace: flags.namespace.clone(), selector });
+        [one] if !one.contains('/') => {
+            if flags.before {
+                bail!("{ONE}");
             }
-        },
-        [word, name] => (word.as_str(), name.as_str()),
-        _ => bail!("{ONE}"),
+            if one.split(',').any(str::is_empty) {
+                bail!("{OBJECTS}");
+            }
+            return Ok(Subject::Kind { word: one.clone(), namespace: flags.namespace.clone(), selector });
+        }
+        _ if selector.is_some() => bail!("{SELECTED}"),
+        _ => {}
+    }
+    let mut objects = named(object)?;
+    Ok(match (objects.len(), objects.pop()) {
+        (1, Some(NamedObject { word, name })) if flags.before => Subject::Before { word, namespace, name },
+        (1, Some(NamedObject { word, name })) => Subject::Object { word, namespace, name },
+        _ if flags.before => bail!("{ONE}"),
+        (_, last) => Subject::Objects { objects: objects.into_iter().chain(last).collect(), namespace },
+    })
+}
+
+/// `TYPE/NAME …` or `TYPE NAME …`, each object once.
+fn named(words: &[String]) -> Result<Vec<NamedObject>> {
+    let pairs: Option<Vec<(&str, &str)>> = match words {
+        [word, names @ ..] if !word.contains('/') => {
+            Some(names.iter().map(|name| (word.as_str(), name.as_str())).collect())
+        }
+        _ => words.iter().map(|both| both.split_once('/')).collect(),
     };
-    if selector.is_some() {
-        bail!("{SELECTED}");
+    let is_one = |(word, name): &(&str, &str)| {
+        !word.is_empty() && !name.is_empty() && !name.contains('/') && !word.contains(',')
+    };
+    let pairs = pairs.filter(|pairs| pairs.iter().all(is_one)).context(OBJECTS)?;
+    let mut objects: Vec<NamedObject> = Vec::new();
+    for (word, name) in pairs {
+        let one = NamedObject { word: word.to_owned(), name: name.to_owned() };
+        if !objects.contains(&one) {
+            objects.push(one);
+        }
     }
-    if word.is_empty() || name.is_empty() {
-        bail!("give TYPE/NAME, for example ns/shop");
-    }
-    if [word, name].iter().any(|part| part.contains('/')) || word.contains(',') {
-        bail!("{ONE}");
-    }
-    let (word, name) = (word.to_owned(), name.to_owned());
-    Ok(if flags.before { Subject::Before { word, namespace, name } } else { Subject::Object { word, namespace, name } })
+    Ok(objects)
 }
 
 /// Turns to the caller's own namespace when that is all that may be seen; whether it did.

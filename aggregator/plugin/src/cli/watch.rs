@@ -45,7 +45,7 @@ impl<'a> Looking<'a> {
         if let Some(from) = last.take() {
             let began = Instant::now();
             let (at_least, apart) = match self.subject {
-                Subject::Object { .. } | Subject::Before { .. } => OF_ONE,
+                Subject::Object { .. } | Subject::Objects { .. } | Subject::Before { .. } => OF_ONE,
                 Subject::Everything { .. } | Subject::Kind { .. } => OF_MANY,
             };
             changed(self.client, from, &self.seen, bounds, POLL_INTERVAL, at_least).await;
@@ -114,7 +114,9 @@ pub async fn watch(client: &Client, subject: &Subject, flags: &Flags) -> Result<
 
 /// Waits until an object is gone, as `kubectl wait --for=delete` does; when time is up, says what holds it.
 pub async fn wait(client: &Client, subject: &Subject, flags: &Flags, most: Duration) -> Result<ExitCode> {
-    let Subject::Object { word, name, .. } = subject else { bail!("give TYPE/NAME, for example pod/db-0 -n shop") };
+    let Subject::Object { word, name, .. } = subject else {
+        bail!("wait for one object: TYPE/NAME, for example pod/db-0 -n shop")
+    };
     let end = Instant::now() + most;
     let mut looking = Looking::new(client, subject, flags);
     let (mut before, mut from) = (None, None);

@@ -42,7 +42,8 @@ pub fn screen(report: &ClusterReport, width: usize, style: Style) -> String {
         let names: Vec<String> = unexplained.iter().map(|held| short_name(&held.thing)).collect();
         page.line(&format!("?  {}  {}", style.doubtful("Unknown"), some(&names)));
         part(&mut page, "", &first.words);
-        part(&mut page, "Next", "kubectl why-terminating TYPE/NAME (see below what could not be read)");
+        let below = if report.unknown.is_empty() { "" } else { " (what could not be read is listed below)" };
+        page.line(&format!("   {:<LABEL_COLUMNS$}{}{below}", "Next", style.strong(&ask_about(&first.thing))));
     }
     normal::line(&mut page, report);
     let unknown = by_reason(&report.unknown);
@@ -55,6 +56,12 @@ pub fn screen(report: &ClusterReport, width: usize, style: Style) -> String {
     notes(&mut page, report);
     scanned::lines(&mut page, report);
     page.finish()
+}
+
+/// What to type to see all that is known of one object.
+fn ask_about(object: &ObjectRef) -> String {
+    let namespace = object.namespace.as_ref().map_or(String::new(), |namespace| format!(" -n {namespace}"));
+    clean(&format!("kubectl why-terminating {}{namespace}", object.typed_name()), 400)
 }
 
 /// `20 objects stuck, 3 root causes (oldest 4d13h)`, and how to see more.
@@ -116,6 +123,9 @@ fn block(page: &mut Page, root: &Root) {
         page.filled(&format!("{id}  "), &what);
         page.line(format!("   {much}").trim_end());
     }
+    for line in AtRisk::lines(&root.at_risk, root.more_at_risk) {
+        part(page, "", &style.bad(&line));
+    }
     part(page, "", &proof(root));
     if let Some(missing) = root.finding.missing.as_ref().filter(|_| root.finding.confidence == Confidence::Probable) {
         part(page, "Unseen", missing);
@@ -123,9 +133,6 @@ fn block(page: &mut Page, root: &Root) {
     let also: BTreeSet<String> = root.also.iter().map(explanation).collect();
     let also: Vec<String> = also.into_iter().filter(|other| *other != explanation(&root.finding)).collect();
     if !also.is_empty() {
-    for line in AtRisk::lines(&root.at_risk, root.more_at_risk) {
-        part(page, "", &style.bad(&line));
-    }
         part(page, "Also", &some(&also));
     }
     let names: Vec<String> = root.victims.iter().map(|victim| short_name(&victim.held.thing)).collect();

@@ -31,7 +31,7 @@ pub fn tree(report: &ClusterReport, detail: Detail, width: usize, style: Style) 
         unexplained(&mut page, report, held);
     }
     normal::line(&mut page, report);
-    if detail == Detail::Wide || matches!(report.subject, Subject::Object { .. }) {
+    if detail == Detail::Wide || report.subject.is_of_named() {
         normal::kinds(&mut page, report);
     }
     for same in by_reason(&report.unknown) {
@@ -144,7 +144,7 @@ fn one_root(page: &mut Page, report: &ClusterReport, root: &Root, detail: Detail
         page.filled("  Also   ", &format!("{} more explanations", root.more_explanations));
     }
     let is_deleted = root.victims.iter().any(|victim| victim.held.overdue_seconds.is_some());
-    if is_deleted && detail == Detail::Wide && matches!(report.subject, Subject::Object { .. }) {
+    if is_deleted && detail == Detail::Wide && report.subject.is_of_named() {
         page.filled("  Deleted by: ", DELETED_BY);
     }
 }

@@ -45,6 +45,8 @@ mod live;
 #[cfg(test)]
 mod minimum_age;
 #[cfg(test)]
+mod named;
+#[cfg(test)]
 mod not_stuck;
 #[cfg(test)]
 mod own_words;

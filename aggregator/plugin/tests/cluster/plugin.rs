@@ -84,17 +84,19 @@ fn a_mistake_is_told_in_words() {
         assert_eq!(wrong.status.code(), Some(1));
         String::from_utf8(wrong.stderr).unwrap()
     };
-    assert!(said(&["crd/"]).contains("for example ns/shop"));
-    for several in
-        [&["pod/a", "pod/b"][..], &["pod", "a", "b"], &["pod/a/b"], &["pods,pvc", "a"], &["wait", "pod/a", "pod/b"]]
-    {
+    assert!(said(&["crd/"]).contains("for example pod/db-0"));
+    for several in [&["pod/a", "pod"][..], &["pod", "a", "svc/b"], &["pod/a/b"], &["pods,pvc", "a"]] {
         let told = said(several);
         assert!(
-            told.contains("give one object") && told.contains("for example pod/db-0 -n shop"),
+            told.contains("give objects as TYPE/NAME") && told.contains("for example pod/db-0 pvc/data -n shop"),
             "{several:?}: {told}"
         );
     }
-    assert!(said(&["--before"]).contains("for example ns/shop"));
+    let wait = run(&["wait", "--kubeconfig", file.path().to_str().unwrap(), "pod/a", "pod/b"]);
+    assert!(String::from_utf8(wait.stderr).unwrap().contains("wait for one object"));
+    for one in [&["--before"][..], &["--before", "ns/a", "ns/b"]] {
+        assert!(said(one).contains("for example ns/shop"), "{one:?}");
+    }
     // The server has stopped.
     let away = said(&[]);
     assert_eq!(

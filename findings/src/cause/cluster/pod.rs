@@ -18,11 +18,11 @@ pub(super) const CHECK_ONCE: Advice =
 causes! {
     /// The grace period has not ended.
     POD_WITHIN_GRACE = Cause::cluster(ClusterArea::Pod, "PodWithinGrace")
-        .title("The pod is inside its grace period")
+        .title("The pod is inside its grace period, or a moment past it")
         .meaning("The pod is being deleted and has until its deletionTimestamp to terminate. preStop hooks and slow \
             shutdowns run in this time; it is not stuck.")
         .proof("The deletion timestamp, which includes the grace period, lies in the future or a moment ago.")
-        .safe(&[check("Wait until the grace period has ended")])
+        .safe(&[check("Check again in a minute: the kubelet is still stopping the pod")])
         .danger(FORCE)
         .sources(&["reference: pod deletion timestamps"])
         .event_reason("PodWithinGrace")

@@ -55,8 +55,8 @@ causes! {
             where it has one, shows whether that is down or silent; such a Lease may also be left over, so this is \
             probable.")
         .safe(&[
-            check("See whether the controller part of {driver} runs, and read the log of csi-attacher")
-                .run("kubectl get pods,leases -A -o wide").typed().if_known(),
+            check("See whether a pod of the controller part of {driver} holds its Lease, and read the log of csi-attacher there")
+                .run("kubectl get leases -A --field-selector metadata.namespace!=kube-node-lease").typed().if_known(),
             step("Its attacher runs: read its log, and see whether {driver} answers it").when(&[READY]).if_known(),
             step("Bring the driver's controller part back; it detaches by itself").when(&[NOT_READY, UNKNOWN]),
             GONE_WITH_NODE,

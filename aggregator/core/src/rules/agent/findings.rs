@@ -64,7 +64,7 @@ pub fn findings(
             let doubt = Policy::read(lister, diagnosis).doubts(over.event);
             diagnosis.note(missing_agent::over(&over, pod, name, lister.seconds_since(over.written), doubt));
         }
-        None if claims.is_empty() => missing_agent::explain(lister, diagnosis, on),
+        None if claims.is_empty() => missing_agent::explain(lister, diagnosis, on, &events),
         None => {}
     }
     if claims.is_empty() {

@@ -2,10 +2,10 @@
 
 use findings::{clean, duration};
 
-use super::{advice, believed_events::Claim};
+use super::{advice, believed_events::Claim, event_age};
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
-use crate::state::{Answer, Node, Pod, is_true};
+use crate::state::{AgentEvent, Answer, Node, Pod, is_true};
 
 /// Whether it is known that no agent runs on this node.
 pub fn is_absent(lister: &Lister, node: &str) -> bool {
@@ -18,8 +18,8 @@ pub fn is_ready(lister: &Lister, node: &str) -> bool {
     lister.agents().seen().is_some_and(|agents| agents.iter().any(|agent| is_here(&agent)))
 }
 
-/// Says why the agent of a node is silent.
-pub fn explain(lister: &Lister, diagnosis: &mut Diagnosis, on: &Node) {
+/// Says why the agent of a node is silent about a pod. `events` are what it reports of others.
+pub fn explain(lister: &Lister, diagnosis: &mut Diagnosis, on: &Node, events: &[&AgentEvent]) {
     let node = on.metadata.name.as_str();
     if on.is_no_linux_machine() {
         diagnosis.note(format!(
@@ -42,6 +42,14 @@ pub fn explain(lister: &Lister, diagnosis: &mut Diagnosis, on: &Node) {
             return;
         }
     };
+    let is_here = agents.iter().any(|agent| agent.spec.node_name == node);
+    let is_of_now = |event: &&AgentEvent| event.written().is_some_and(|at| !event_age::has_expired(lister, at));
+    if !is_here && events.iter().any(is_of_now) {
+        diagnosis.note(format!(
+            "Events of the agent on {node} are about other pods and none is about this one; no pod of that agent is visible."
+        ));
+        return;
+    }
     if agents.is_empty() {
         // Said once however many nodes there are.
         diagnosis.note(

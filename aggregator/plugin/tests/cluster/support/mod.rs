@@ -3,6 +3,7 @@
 mod agent_event;
 mod agent_findings;
 mod build;
+mod contradictions;
 mod counts;
 mod incremental;
 mod pages;
@@ -126,6 +127,7 @@ pub fn look_within(world: World, subject: Subject, bounds: Bounds, change: impl 
     });
     let report = judge(&state);
     incremental::assert_same_as_judged_anew(&state, &report);
+    contradictions::has_none(&report);
     counts::agree(&report);
     pages::is_as_kept(&report);
     let (scan_requests, requests) = requests(&store).into_iter().partition(|path| is_of_scan(path));
