@@ -33,7 +33,7 @@ ALWAYS = [
     ("TerminatingUnexplained", {"state": "CannotTell"}),
     ("WhyTerminatingSourceSilent", {"node": "deaf-node", "source": "cri"}),
 ]
-WITH_SERVICE = [("TerminatingStuck", HELD), *ALWAYS]
+WITH_SERVICE = [("TerminatingStuck", {"kind": "Pod"}), *ALWAYS]
 WITHOUT = [("TerminatingPodHeldOnNode", {**HELD, "gate": "VolumesUnmounted"}), ("WhyTerminatingNoLeader", {}), *ALWAYS]
 
 

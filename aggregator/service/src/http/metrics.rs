@@ -70,6 +70,9 @@ struct RootLabel {
     cause: &'static str,
     /// Made from the root's key: names stay out of metrics.
     root: String,
+    kind: String,
+    /// Not `namespace`: Prometheus sets that to the service's own where it is empty.
+    root_namespace: Option<String>,
     /// But that of a node: what its agent exports is about the same node, and so are the alerts of others.
     node: Option<String>,
 }
@@ -143,7 +146,7 @@ fn one_by_one<'r>(roots: impl Iterator<Item = &'r Root>) -> (Vec<&'r Root>, u64)
 pub(super) fn of_report(published: &Published) -> Result<String, std::fmt::Error> {
     let mut all = Registry::with_prefix(PREFIX);
     objects(&mut all, published);
-    roots(&mut all, published);
+    roots(&mut all, published, false);
     let mut text = String::new();
     encode(&mut text, &all)?;
     Ok(text)
@@ -155,7 +158,7 @@ fn text(published: &Published, shared: &Shared) -> Result<String, std::fmt::Erro
     own_cost(&mut exported);
     let all = exported.sub_registry_with_prefix(PREFIX);
     objects(all, published);
-    roots(all, published);
+    roots(all, published, shared.served.names_in_metrics);
     if shared.served.names_in_metrics {
         namespaces(all, published);
     }
@@ -206,11 +209,13 @@ fn objects(all: &mut Registry, published: &Published) {
     gauge(all, "oldest_stuck_seconds", "Since when the oldest stuck object should be gone", one(oldest));
 }
 
-fn roots(all: &mut Registry, published: &Published) {
+fn roots(all: &mut Registry, published: &Published, names_in_metrics: bool) {
     let (holding, left_out) = one_by_one(all_roots(published));
     let victims = holding.into_iter().map(|root| {
         let node = root.node().map(str::to_owned);
-        let label = RootLabel { cause: root.finding.cause.id, root: root.id.to_string(), node };
+        let root_namespace = root.namespace.clone().filter(|_| names_in_metrics);
+        let kind = root.kind.clone();
+        let label = RootLabel { cause: root.finding.cause.id, root: root.id.to_string(), kind, root_namespace, node };
         (label, i64::try_from(root.objects()).unwrap_or(i64::MAX))
     });
     let help = "Objects that a root holds, of the first 50 roots; an object with two roots is counted for both";
@@ -290,16 +295,16 @@ mod tests {
         let (id, also) = (findings::RootId::new(name), Vec::new());
         Root {
             id,
+            kind: String::new(),
+            namespace: None,
             verdict,
+            at_risk: Vec::new(),
+            more_at_risk: 0,
             finding,
             also,
             claims: Vec::new(),
             more_explanations: 0,
-            kind: String::new(),
-            namespace: None,
             told_by: None,
-            at_risk: Vec::new(),
-            more_at_risk: 0,
             look_on: None,
             victims,
             on_the_way,

@@ -172,8 +172,8 @@ mod tests {
 
     /// Else one root pages once for each of its names.
     #[test]
-    fn alertmanager_is_told_each_name_of_a_node_that_is_not_well() {
-        let rules = include_str!("../../../../deploy/chart/files/inhibit-rules.yaml");
+    fn the_alert_rules_name_each_cause_of_a_node_that_is_not_well() {
+        let rules = include_str!("../../../../deploy/chart/files/alerts.yaml");
         let joined = |names: &[&Cause]| names.iter().map(|cause| cause.id).collect::<Vec<_>>().join("|");
         let outside =
             joined(&[&NODE_UNREACHABLE, &NODE_KUBELET_SILENT, &NODE_SHUT_DOWN, &NODE_NEVER_REPORTED, &NODE_NOT_READY]);
@@ -182,7 +182,7 @@ mod tests {
         // Where the kubelet has an Event about it.
         let only: Vec<&Cause> = only.chain([&super::super::POD_KILL_FAILS, &super::super::POD_UNMOUNT_FAILS]).collect();
         for names in [&outside, &inside, &format!("{outside}|{inside}"), &joined(&only)] {
-            assert!(rules.contains(&format!("'cause=~\"{names}\"'")), "inhibit-rules.yaml has no list {names}");
+            assert!(rules.contains(&format!("{{cause=~\"{names}\"}}")), "alerts.yaml has no list {names}");
         }
     }
 }
