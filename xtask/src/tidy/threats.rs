@@ -2,8 +2,8 @@
 
 use super::Source;
 
-const DOCUMENT: &str = "docs/security.md";
-const HEADING: &str = "## Threats";
+const DOCUMENT: &str = "docs/evidence/threats.md";
+const HEADING: &str = "# Threats";
 
 pub fn check(sources: &[Source]) -> Vec<String> {
     let document = sources.iter().find(|source| source.path == DOCUMENT);
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     fn broken(row: &str, code: &str) -> usize {
-        let text = format!("# Security\n{HEADING}\n\n| Who | test |\n|---|---|\n{row}\n");
+        let text = format!("{HEADING}\n\n| Who | test |\n|---|---|\n{row}\n");
         let source = |path: &str, text: String| Source { path: path.to_owned(), text };
         check(&[source(DOCUMENT, text), source("tests/scenarios/tests/a.rs", code.to_owned())]).len()
     }
