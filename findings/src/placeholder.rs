@@ -132,6 +132,8 @@ placeholders! {
     PodCidr = "pod_cidr": Cidr;
     /// A PersistentVolume.
     Pv = "pv": ApiName;
+    /// The controller that removes a finalizer, in words.
+    ReleasedBy = "released_by": Text;
     /// The unit whose journal has what the runtime says.
     RuntimeJournal = "runtime_journal": Unit;
     /// The file that has what the runtime says.

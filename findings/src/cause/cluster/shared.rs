@@ -113,7 +113,7 @@ pub(in crate::cause) const LAST_RESORT_ANYWAY: Advice = Advice { when: &[PENDING
 pub(in crate::cause) const HIDDEN_LAST_RESORT: Advice = Advice {
     when: &[HIDDEN, PENDING],
     ..step(
-        "Last resort, only where that was deleted for good. Lost, if it was not cleaned up by hand before: {lost}. Remove \
+        "Last resort, only where {released_by} was deleted for good. Lost, if it was not cleaned up by hand before: {lost}. Remove \
             this one finalizer; refused if the object or its list has changed",
     )
     .run(TAKE_OFF)

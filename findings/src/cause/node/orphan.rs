@@ -62,10 +62,10 @@ causes! {
     /// A pod directory with a volume that the kubelet found again when it started.
     ORPHANED_VOLUME_REMEMBERED = Cause::gate(Gate::VolumesUnmounted, "OrphanedVolumeRemembered")
         .title("The kubelet remembers a volume of a pod that no longer exists")
-        .meaning("Neither the API nor the runtime knows this pod any more, and the kubelet still has a volume of it in \
-            mind: at its start it found vol_data.json in the directory (reconstruction) and took the volume for mounted. \
-            It asks the CSI driver again and again to unpublish it, and removes nothing before that has worked. Without \
-            vol_data.json it cannot even ask, and fails ten times a second.")
+        .meaning("Neither the API nor the runtime knows this pod any more, and the kubelet still tracks a volume of it: \
+            at its start it found vol_data.json in the directory (reconstruction) and took the volume for mounted. It \
+            calls the CSI driver again and again to unpublish it, and removes nothing before that has worked. Without \
+            vol_data.json it cannot even call it, and fails ten times a second.")
         .proof("pods/<uid> exists, the UID is not in the API's pods of this node and not in CRI, nothing is mounted, and \
             either the kubelet was started after the directory's last change and the driver that vol_data.json names is \
             not registered, or nothing but empty directories is left, which the kubelet removes every 2 s unless it \

@@ -1,6 +1,6 @@
 //! A finalizer of an installed program, and what is reported of it whichever program removes it.
 
-use findings::{Cause, Circumstance, Cleanup, Controller, cause, kubernetes_distribution};
+use findings::{Cause, Circumstance, Cleanup, Controller, Placeholder, cause, kubernetes_distribution};
 
 use super::finalizer_cause::{MAX_REACTION_SECONDS, finalizer_cause};
 use super::registry::KnownFinalizer;
@@ -101,7 +101,9 @@ impl BlockingFinalizer<'_> {
 
     pub fn start(&self, cause: &'static Cause) -> RootCause {
         let found = finalizer_cause(self.target, self.meta, self.finalizer, cause);
-        let found = self.known.iter().fold(found, |found, known| found.loses(known.lost).goes_on(known.goes_on()));
+        let found = self.known.iter().fold(found, |found, known| {
+            found.loses(known.lost).goes_on(known.goes_on()).name(Placeholder::ReleasedBy, known.released_by)
+        });
         let cleanup = if self.known.is_some_and(|known| known.is_empty) { Cleanup::Nothing } else { Cleanup::Pending };
         let found = found.given(self.controller(Controller::Unknown)).given(Circumstance::Cleanup(cleanup));
         found.same_as(self.target.resource.for_kubectl())
