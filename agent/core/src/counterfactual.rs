@@ -354,7 +354,7 @@ mod tests {
 
     #[test]
     fn what_is_not_followed_is_not_claimed() {
-        assert_eq!(others_to_end(&sample::running()), [None], "nobody has killed it");
+        assert_eq!(others_to_end(&sample::running()), [None], "nothing has killed it");
     }
 
     proptest! {

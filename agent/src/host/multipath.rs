@@ -105,7 +105,7 @@ mod tests {
         assert_eq!((maps[0].name.as_str(), maps[0].device.as_str(), maps[0].mounted), ("mpatha", "dm-3", DEV));
         assert!(maps[0].is_without_path(), "{maps:?}");
         assert!(!seen(&sysfs(["offline", "running"]))[0].is_without_path());
-        assert!(!seen(&sysfs(["offline", ""]))[0].is_without_path(), "what is not told is not dead");
+        assert!(!seen(&sysfs(["offline", ""]))[0].is_without_path(), "what is not reported is not dead");
     }
 
     #[test]

@@ -55,7 +55,7 @@ mod tests {
         let seen = rights(Some(std::process::id()), true).get().copied().unwrap();
         assert_eq!(seen.sys_ptrace, own.contains(linux::CapabilitySet::SYS_PTRACE));
         assert_eq!(seen.sys_admin, own.contains(linux::CapabilitySet::SYS_ADMIN));
-        assert_eq!(seen.sees_kubelet, Some(true), "everybody may look into himself");
+        assert_eq!(seen.sees_kubelet, Some(true), "each process can read its own");
     }
 
     #[test]

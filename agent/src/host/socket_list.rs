@@ -101,7 +101,7 @@ mod tests {
         }
         let whole = format!("\n0000000000000000: 00000002 00000000 00010000 0001 01 {others} /k");
         let _bound = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&whole).unwrap()).unwrap();
-        assert_eq!(names(), None, "which of the two is its own cannot be told");
+        assert_eq!(names(), None, "which of the two is its own is unknown");
     }
 
     proptest! {

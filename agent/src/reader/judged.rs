@@ -126,7 +126,7 @@ mod tests {
     fn what_the_steps_are_filled_with_reaches_the_talker() {
         let mut seen = sample::running();
         seen.processes[1].state = 'T';
-        let fault = Fault::new("reader", (FaultKind::Refused, "nobody listens"));
+        let fault = Fault::new("reader", (FaultKind::Refused, "nothing listens"));
         let judged = Judged { report: gates::judge(&seen), ..Judged::nothing("node-7", &fault) };
         assert_ne!(judged.report.pods[0].findings[0].values, findings::Values::new());
         let hears =
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_reader_that_does_not_answer_ends_nothing() {
-        let fault = Fault::new("reader", (FaultKind::Refused, "nobody listens"));
+        let fault = Fault::new("reader", (FaultKind::Refused, "nothing listens"));
         let nothing = Judged::nothing("node-7", &fault);
         assert!(!nothing.complete && !nothing.is_of_a_scan());
         assert_eq!(nothing.report.verdict, Verdict::CannotTell);

@@ -250,7 +250,7 @@ mod tests {
         let text = metrics.render().unwrap();
         assert!(text.contains("source_failures_total{source=\"cri\"} 1"));
         assert!(!text.contains("db-0"), "a reader names what it likes");
-        let fault = crate::observation::Fault::new("reader", (findings::FaultKind::Gone, "nobody listens"));
+        let fault = crate::observation::Fault::new("reader", (findings::FaultKind::Gone, "nothing listens"));
         metrics.scanned(Duration::ZERO, &Judged::nothing("node-7", &fault));
         let text = metrics.render().unwrap();
         assert!(text.contains("source_failures_total{source=\"reader\"} 1"), "{text}");

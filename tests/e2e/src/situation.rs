@@ -223,7 +223,7 @@ impl Situation {
         let gone = begin.elapsed();
         drop(lives_on);
         let over = ["Normal", "NamespaceNoLongerHeld", &format!("it was held by {}", self.cause)];
-        let all = Self::announced(over, shown).context("when it is over")?;
+        let all = Self::announced(over, shown).context("when it has ended")?;
         // What the API alone shows is reported until the agent has an answer, and not after.
         let is_until_then = |other: &&Cause| other.only_the_node_knows || other.is_outranked_by(cause);
         let api_alone: Vec<&str> = cause::all().filter(is_until_then).map(|one| one.event_reason).collect();

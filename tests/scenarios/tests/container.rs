@@ -118,7 +118,7 @@ fn watch_it(node: &Node, staged: &[Staged], agent: &Deployed<'_>) -> anyhow::Res
 fn memory(reader: i32, talker: i32) -> anyhow::Result<u64> {
     let of = |pid: i32| -> anyhow::Result<u64> {
         let rollup = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
-        let pss = rollup.lines().find_map(|line| line.strip_prefix("Pss:")).context("the kernel does not tell")?;
+        let pss = rollup.lines().find_map(|line| line.strip_prefix("Pss:")).context("the kernel does not show it")?;
         eprintln!("pid {pid}: {pss}");
         Ok(pss.trim().trim_end_matches(" kB").parse()?)
     };
@@ -145,8 +145,8 @@ fn each_goes_on_alone(node: &Node, agent: &Deployed<'_>) -> anyhow::Result<()> {
     is_ready(pod, &talker, false)?;
     ensure!(pod.ask(&talker, "/healthz")?.starts_with("HTTP/1.1 200"), "the talker is not well without its reader");
     let metrics = pod.ask(&talker, "/metrics")?;
-    ensure!(metrics.contains("source_failures_total{source=\"reader\"}"), "nobody is told:\n{metrics}");
-    ensure!(metrics.contains("FuseServerNotResponding"), "what could not be seen is over:\n{metrics}");
+    ensure!(metrics.contains("source_failures_total{source=\"reader\"}"), "nothing is reported:\n{metrics}");
+    ensure!(metrics.contains("FuseServerNotResponding"), "what could not be seen has ended:\n{metrics}");
     let reader = pod.start(&deployment.reader()?, None)?;
     is_ready(pod, &talker, true).with_context(|| format!("the new reader wrote:\n{}", pod.log(&reader)))?;
 

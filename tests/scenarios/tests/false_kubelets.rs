@@ -67,7 +67,7 @@ fn among_them(node: &Node, place: &Path) -> anyhow::Result<()> {
     let (report, text) = check(node)?;
     told(&report, &all).with_context(|| text.clone())?;
     let of_kubelet = report.node_findings.iter().any(|found| found.finding.cause.id == "KubeletNotRunning");
-    ensure!(!of_kubelet, "whether a kubelet runs cannot be told:\n{text}");
+    ensure!(!of_kubelet, "whether a kubelet runs is unknown:\n{text}");
     ensure!(report.unknown.iter().any(|unknown| unknown.source == "/proc"), "that is not said:\n{text}");
     ensure!(!marker.exists(), "a program was run:\n{text}");
 

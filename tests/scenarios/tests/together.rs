@@ -22,7 +22,7 @@ pub fn everything_dead() -> anyhow::Result<()> {
     let answer = ask::check(&node)?;
     ensure!(answer.code == 2, "the exit code is {}:\n{}", answer.code, answer.text);
     let silent = answer.report.node_findings.iter().any(|found| found.finding.cause.id == "RuntimeNotResponding");
-    ensure!(silent, "the runtime's silence is not told:\n{}", answer.text);
+    ensure!(silent, "the runtime's silence is not reported:\n{}", answer.text);
     let left = Command::new("pgrep").args(["-x", "why-terminating"]).output()?;
     ensure!(left.stdout.is_empty(), "processes of the agent are left: {}", String::from_utf8_lossy(&left.stdout));
     node.down().context("take the node down")

@@ -72,7 +72,7 @@ fn stage(node: &Node, pod: PodRef) -> anyhow::Result<Stuck> {
     node.run(&spec)?;
     let holder = node.launch(Launch::stand_in("backup").args(["stand-in", "hold", "--cwd"]).arg(&volume))?;
     let cwd = format!("/proc/{holder}/cwd");
-    wait_for("somebody stands in the volume", Duration::from_secs(5), || {
+    wait_for("a process stands in the volume", Duration::from_secs(5), || {
         Ok((fs::read_link(&cwd).ok().as_ref() == Some(&volume)).then_some(()))
     })?;
     node.delete_until(&spec, Gate::VolumesUnmounted)?;
@@ -94,7 +94,7 @@ fn told(reports: &[NodeReport], stuck: &Stuck, other: &Stuck) -> anyhow::Result<
 }
 
 fn holds(report: &NodeReport, stuck: &Stuck) -> anyhow::Result<()> {
-    let [pod] = report.pods.as_slice() else { anyhow::bail!("{} pods are told", report.pods.len()) };
+    let [pod] = report.pods.as_slice() else { anyhow::bail!("{} pods are reported", report.pods.len()) };
     ensure!(pod.pod.uid.as_str() == stuck.pod.uid && pod.verdict == Verdict::Stuck, "it is not this pod that is stuck");
     let names = |finding: &Finding| {
         let text = serde_json::to_string(finding).unwrap_or_default();

@@ -49,7 +49,7 @@ impl Answers {
             let text = String::from_utf8_lossy(&text);
             self.faults.extend(steers(&text).map(|what| format!("the answer has {what}")));
             if text.contains(secret) {
-                self.faults.push("the answer tells what stands outside".to_owned());
+                self.faults.push("the answer shows what stands outside".to_owned());
             }
             if !matches!(output.status.code(), Some(0 | 2 | 3)) {
                 self.faults.push(format!("check ended with {}: {text}", output.status));

@@ -103,7 +103,7 @@ fn soak(node: &Node, options: &Options, seed: u64) -> anyhow::Result<Vec<String>
     println!("{} minutes, {} pods stuck and resolved", options.minutes, incidents.len());
     println!("API server failed {flaps} times, containerd restarted {restarts} times");
     println!("Events: {} Warning, {} Normal", count(&told, false), count(&told, true));
-    println!("causes nobody staged: {:?}", incidents::others(&told, &incidents));
+    println!("causes that were not staged: {:?}", incidents::others(&told, &incidents));
     faults.extend(of_the_agent(&lives));
     faults.extend(of_the_answers(&answers));
     faults.extend(injected(node)?);

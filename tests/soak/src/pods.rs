@@ -89,7 +89,7 @@ fn told_of(node: &Node, pod: &str) -> anyhow::Result<Vec<Told>> {
 
 fn wait_told(node: &Node, pod: &str, cause: &str, over: bool) -> anyhow::Result<()> {
     let what = if over { "the end of" } else { "the beginning of" };
-    wait_for(&format!("{what} {cause} is told"), TOLD, || {
+    wait_for(&format!("{what} {cause} is reported"), TOLD, || {
         thread::sleep(Duration::from_millis(300));
         Ok(told_of(node, pod)?.iter().any(|one| one.cause == cause && one.over == over).then_some(()))
     })
@@ -97,7 +97,7 @@ fn wait_told(node: &Node, pod: &str, cause: &str, over: bool) -> anyhow::Result<
 
 /// Waits until every finding that was reported of a deleted pod has its end reported.
 fn wait_quiet(node: &Node, pod: &str) -> anyhow::Result<()> {
-    wait_for("all that was told of a pod that is gone is over", TOLD, || {
+    wait_for("all that was reported of a pod that is gone has ended", TOLD, || {
         thread::sleep(Duration::from_millis(300));
         let (over, begun): (Vec<_>, Vec<_>) = told_of(node, pod)?.into_iter().partition(|one| one.over);
         Ok((over.len() >= begun.len()).then_some(()))

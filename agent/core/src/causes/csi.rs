@@ -381,7 +381,7 @@ mod tests {
         assert!(text(&seen).contains("no driver is registered"));
         // Its socket is there, and it is not.
         seen.csi = sample::mounted("ext4").csi;
-        assert!(text(&seen).contains("\"registered: exam.csi\""), "and nothing of sockets that somebody has left");
+        assert!(text(&seen).contains("\"registered: exam.csi\""), "and nothing of sockets that were left behind");
         let drivers = seen.csi.get_mut().unwrap();
         drivers[0].info.get_mut().unwrap().listens = Seen::Seen(false);
         assert_eq!(causes(&seen), ["CsiDriverNotRegistered"]);

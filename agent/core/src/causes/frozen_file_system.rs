@@ -130,7 +130,7 @@ mod tests {
         let mut seen = sample::running();
         block(&mut seen, INIT, "percpu_rwsem_wait");
         container_table(&mut seen, vec![mount(9, "7:0", "/data", "ext4"), mount(10, "254:0", "/etc/hosts", "ext4")]);
-        assert_eq!(causes(&seen), ["UninterruptibleTask"], "which of the two cannot be told");
+        assert_eq!(causes(&seen), ["UninterruptibleTask"], "which of the two is unknown");
         let thread = &mut seen.processes[0].threads[0];
         thread.syscall = Seen::Seen(Syscall { number: 1, first_argument: 5, name: Some("write".into()) });
         thread.works_on = Some(OpenFile { fd: 5, path: HostPath::from("/data/x"), mount_id: Some(9) });

@@ -331,7 +331,7 @@ mod tests {
         assert!(finding.evidence.iter().any(|one| one.says.contains("CAP_SYS_ADMIN")), "{finding:?}");
         seen.fuse = vec![fuse_connection(40, 0, vec![fuse_server(4111, 'S')])];
         let finding = judge(&seen).pods[0].findings[0].clone();
-        assert_eq!(finding.cause.id, "UninterruptibleTask", "nobody waits for that server");
+        assert_eq!(finding.cause.id, "UninterruptibleTask", "no task waits for that server");
         assert!(finding.evidence.iter().any(|one| one.says.contains("CAP_SYS_ADMIN")), "{finding:?}");
     }
 

@@ -108,7 +108,7 @@ mod tests {
         let report = crate::gates::judge(seen);
         let not_looked_for = report.not_looked_for.iter().any(|cause| cause.0.id == "GlobalMountLeft");
         let is_reported = !report.node_findings.is_empty();
-        assert_ne!(is_reported, not_looked_for, "it is told, or said that it was not looked for");
+        assert_ne!(is_reported, not_looked_for, "it is reported, or reported as not looked for");
         is_reported
     }
 

@@ -349,7 +349,7 @@ mod tests {
         let path = HostPath::from(format!("/run/containerd/io.containerd.runtime.v2.task/k8s.io/{id}/rootfs").as_str());
         sample::table(&mut seen).push(sample::mount(50, "0:42", path.as_str().unwrap(), "overlay"));
         seen.holders.push(held(&path));
-        assert_eq!(causes(&seen), ["KillNotAttempted"], "while it runs nobody unmounts it");
+        assert_eq!(causes(&seen), ["KillNotAttempted"], "while it runs nothing unmounts it");
         seen.processes.clear();
         assert_eq!(causes(&seen), ["RootfsBusy"]);
     }
@@ -373,7 +373,7 @@ mod tests {
             many.holders[0].holders.push(Holder { pid, ..seen.holders[0].holders[0].clone() });
         }
         assert_eq!(causes(&many), ["FuseServerNotResponding"]);
-        assert_eq!(judge(&many).pods[0].findings[0].must_end_too, None, "it cannot be told");
+        assert_eq!(judge(&many).pods[0].findings[0].must_end_too, None, "it is unknown");
         assert_eq!(judge(&seen).pods[0].findings[0].must_end_too, Some(Vec::new()));
         assert!(!serde_json::to_string(&judge(&seen)).unwrap().contains("kill 700"));
         seen.processes[0].threads[0].wchan = Seen::Seen("io_schedule".into());

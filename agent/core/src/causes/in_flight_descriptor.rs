@@ -159,6 +159,6 @@ mod tests {
         assert_eq!(causes(&seen), ["VolumeHeldInFlight"]);
         assert!(!kills(&seen));
         seen.in_flight[0].mount_ns = None;
-        assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"], "where it lives is not told");
+        assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"], "where it lives is unknown");
     }
 }

@@ -59,7 +59,7 @@ mod tests {
         seen.multipath[0].paths[1].state = Some("running".into());
         assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"]);
         seen.multipath[0].paths[1].state = None;
-        assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"], "what is not told is not dead");
+        assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"], "what is not reported is not dead");
         seen.multipath[0].paths.clear();
         assert_eq!(causes(&seen), ["MultipathStale"]);
         seen.multipath[0].mounted = Dev { major: 253, minor: 9 };

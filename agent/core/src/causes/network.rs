@@ -148,6 +148,6 @@ mod tests {
         let held = |seen: &Observation| judge(seen).node_findings.iter().any(|held| !held.pods.is_empty());
         assert!(held(&seen) && !held(&before), "it waits for its container first");
         sample::with_crio(&mut seen);
-        assert_eq!(causes(&seen), ["CniTeardownFailing"], "it may go by its cache");
+        assert_eq!(causes(&seen), ["CniTeardownFailing"], "it may use its cache");
     }
 }

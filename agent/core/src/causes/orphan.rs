@@ -289,7 +289,7 @@ mod tests {
         };
         use findings::{Confidence::*, Verdict::*};
         let unseen = "if it was deleted by force less than that ago, the kubelet may still be stopping it".to_owned();
-        assert_eq!(answer(&seen), (CannotTell, Probable, false, unseen), "nobody saw when");
+        assert_eq!(answer(&seen), (CannotTell, Probable, false, unseen), "when is unknown");
         let forgotten = |seen: &mut Observation, ago_ms| {
             seen.api.get_mut().unwrap().heard.forgotten.insert(sample::pod().uid, sample::NOW - ago_ms);
         };
@@ -301,7 +301,7 @@ mod tests {
         assert_eq!(answer(&seen), (Stuck, Proven, true, long_ago.clone()));
         let mut needed = seen.clone();
         needed.processes[0].comm = "containerd-shim".into();
-        assert_eq!(answer(&needed), (Stuck, Proven, false, long_ago.clone()), "nobody is told to kill that");
+        assert_eq!(answer(&needed), (Stuck, Proven, false, long_ago.clone()), "no step kills that");
         // It was gone already when the agent began to listen.
         let api = seen.api.get_mut().unwrap();
         api.heard.forgotten.clear();

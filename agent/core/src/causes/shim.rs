@@ -202,7 +202,7 @@ mod tests {
         seen.processes[0].parent = 1;
         assert_eq!(causes(&seen), ["ShimGone"]);
         seen.processes.push(sample::process(1, "systemd", 'S', 0));
-        assert_eq!(causes(&seen), ["ShimGone"], "whoever adopts it is no shim");
+        assert_eq!(causes(&seen), ["ShimGone"], "the process that adopts it is no shim");
         sample::with_crio(&mut seen);
         assert_eq!(causes(&seen), ["CrioStopLoopStuck"], "conmon is no shim");
     }

@@ -368,7 +368,7 @@ mod tests {
             assert!(!causes(&seen).contains(&"FuseServerNotResponding"), "it moves");
             let mut seen = executing(state);
             seen.processes[1].start_ticks = 0;
-            assert!(!causes(&seen).contains(&"FuseServerNotResponding"), "nobody answers");
+            assert!(!causes(&seen).contains(&"FuseServerNotResponding"), "nothing answers");
         }
     }
 

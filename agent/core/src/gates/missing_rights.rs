@@ -144,7 +144,7 @@ mod tests {
         let hidden: Vec<(&str, &str)> = unknown.iter().map(|one| (one.source.as_str(), one.hides.as_str())).collect();
         assert_eq!(hidden[0], ("hostPID", "everything on this node"));
         assert!(unknown[0].why.contains("set hostPID: true"), "{unknown:?}");
-        assert_eq!(hidden.len(), 2, "what the API server does not tell has another reason: {hidden:?}");
+        assert_eq!(hidden.len(), 2, "what the API server does not show has another reason: {hidden:?}");
         assert!(lacking(&seen).blind && !lacking(&Observation { rights: Seen::Seen(ALL), ..seen }).blind);
     }
 

@@ -77,7 +77,7 @@ fn whether_a_kubelet_runs_cannot_be_told_by_a_false_one() {
     let report = judge(&seen);
     assert!(report.node_findings.is_empty(), "{report:?}");
     assert_eq!(report.unknown[0].source, "/proc/7");
-    assert!(report.notes.is_empty(), "it is told once: {report:?}");
+    assert!(report.notes.is_empty(), "it is reported once: {report:?}");
 }
 
 #[test]
@@ -482,7 +482,7 @@ fn a_pod_that_was_too_long_to_be_read_is_not_said_to_lack_a_status() {
     let is_told =
         |seen: &Observation| judge(seen).pods[0].findings.iter().map(|found| found.cause.id).collect::<Vec<_>>();
     let unclear = is_told(&held);
-    assert_eq!(unclear, is_told(&sample::running()), "what holds it on the node is told all the same");
+    assert_eq!(unclear, is_told(&sample::running()), "what holds it on the node is reported all the same");
 }
 
 #[test]

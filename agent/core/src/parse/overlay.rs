@@ -57,7 +57,7 @@ mod tests {
         assert_eq!(mount.layers.upper, paths(&["/s/3/fs", "/s/3/work"]));
         assert_eq!(mount.layers.lower, paths(&["/s/2/fs", "/s/1/fs"]));
         let other = b"1 0 0:50 / / rw - fuse.x x rw,lowerdir=/s/1/fs";
-        assert!(mounts(other, |_| true).mounts[0].layers.is_empty(), "whoever serves it chose these words");
+        assert!(mounts(other, |_| true).mounts[0].layers.is_empty(), "its server chose these words");
     }
 
     #[test]

@@ -291,9 +291,9 @@ fn the_counters_are_not_asked_for_beside_a_search() {
         seen.asked.contains(&Question::KubeletCounters)
     };
     let mut whole = sample::mounted("ext4");
-    assert!(asked(&whole), "nobody holds it");
+    assert!(asked(&whole), "nothing holds it");
     whole.holders[0].holders.push(Holder { mount_ns: 9, ..sample::holder() });
-    assert!(!asked(&whole), "somebody does");
+    assert!(!asked(&whole), "something does");
 }
 
 #[test]

@@ -271,7 +271,7 @@ fn what_is_only_suspected_is_looked_at_again_before_its_turn() {
     sample::set_deadline(&mut seen, moment(60).wall_ms, 30);
     let mut world = World::new(seen, Api::Up);
     world.run_until(182);
-    assert!(world.stored.is_empty(), "it is told only after the slowest try");
+    assert!(world.stored.is_empty(), "it is reported only after the slowest try");
     world.run_until(182 + 50 + 60 + 30);
     assert_eq!(world.stored.len(), 1, "{:?}", world.scans);
     let before = world.scans.len();
@@ -331,7 +331,7 @@ fn an_api_server_that_flaps_sees_each_state_once() {
         world.run_until(60 + round * 60);
     }
     assert!(world.stored.len() <= 3 && !world.stored.is_empty(), "{:?}", world.stored);
-    assert!(world.stored.iter().all(|draft| draft.warning), "nothing is over");
+    assert!(world.stored.iter().all(|draft| draft.warning), "nothing has ended");
 }
 
 #[test]
@@ -471,7 +471,7 @@ fn five_hundred_pods_in_one_second_are_one_look_at_a_time_and_few_writes() {
     let mut names: Vec<&str> = world.stored.iter().map(|draft| draft.name.as_str()).collect();
     names.sort_unstable();
     names.dedup();
-    assert!(names.len() > 100, "no pod is told twice before others are told once: {}", names.len());
+    assert!(names.len() > 100, "no pod is reported twice before others are reported once: {}", names.len());
 }
 
 #[test]
@@ -507,7 +507,7 @@ fn forgotten() -> Observation {
 fn a_forgotten_pod_is_not_over_while_the_api_server_is_away() {
     let mut world = World::new(forgotten(), Api::Up);
     world.run_until(2000);
-    assert!(!world.stored.is_empty(), "it is told");
+    assert!(!world.stored.is_empty(), "it is reported");
     let before = world.transitions.len();
     world.api = Api::Down;
     world.answer(Input::Watch(WatchEvent::Failed(fault("refused"))));

@@ -245,7 +245,7 @@ fn a_restarted_agent_goes_on_with_its_own() {
     };
     let mut same = restored(100);
     assert!(take(&mut same, &stuck(), 100).is_empty(), "it is known");
-    assert!(write_all(&mut same, 100).is_empty(), "and told");
+    assert!(write_all(&mut same, 100).is_empty(), "and reported");
     let renewed = write_all(&mut same, 2300).remove(0);
     assert_eq!((renewed.kind, &renewed.draft.name), (Kind::Renew, &first.draft.name));
     let mut over = restored(100);
@@ -377,7 +377,7 @@ fn a_finding_is_over_when_its_gate_is_met_or_something_else_holds_it() {
     let set = |report: &mut NodeReport, gate: Gate, state: GateState| {
         report.pods[0].gates.iter_mut().find(|view| view.gate == gate).unwrap().state = state;
     };
-    assert_eq!(end(&first, &|_| {}), None, "nobody knows what holds it");
+    assert_eq!(end(&first, &|_| {}), None, "what holds it is unknown");
     assert_eq!(end(&first, &|report| set(report, gate, GateState::Unknown)), None);
     assert_eq!(end(&first, &|report| report.pods[0].gates.clear()), Some(format!("{gate} is met")));
     assert_eq!(end(&first, &|report| set(report, gate, GateState::Met)), Some(format!("{gate} is met")));
@@ -433,7 +433,7 @@ fn while_the_kubelet_has_not_tried_again_nobody_else_is_blamed_on_suspicion() {
 
     let mut tracker = Tracker::new(RULES, 7);
     take_report(&mut tracker, &first, 0);
-    assert!(opened(&take_report(&mut tracker, &other(Confidence::Proven), 10)), "what is proven is told at once");
+    assert!(opened(&take_report(&mut tracker, &other(Confidence::Proven), 10)), "what is proven is reported at once");
 }
 
 #[test]

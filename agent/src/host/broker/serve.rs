@@ -207,7 +207,7 @@ mod tests {
             let refused = call(&opened, &socket, method, b"", Duration::from_secs(1), None).await.unwrap_err();
             assert!(refused.to_string().ends_with("is not called for anybody"), "{refused}");
         }
-        assert_eq!(listener.accept().unwrap_err().kind(), io::ErrorKind::WouldBlock, "nobody has connected");
+        assert_eq!(listener.accept().unwrap_err().kind(), io::ErrorKind::WouldBlock, "nothing has connected");
     }
 
     #[tokio::test]

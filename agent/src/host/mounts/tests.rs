@@ -115,5 +115,5 @@ fn what_exceeds_all_bounds_is_told_and_leaves_room_for_others() {
     let ordinary = Namespace::new();
     assert!(reader.other(ordinary.pid(), &[]).get().is_some());
     assert!(reader.other(hostile.pid(), &[]).fault().is_some());
-    assert_eq!(reader.faults().len(), 1, "it is told once");
+    assert_eq!(reader.faults().len(), 1, "it is reported once");
 }

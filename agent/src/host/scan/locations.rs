@@ -208,7 +208,7 @@ mod tests {
         // One that is closed may still be open in a child that another test has just begun.
         let bound = socket(AddressFamily::Unix, SockType::Stream, SockFlag::SOCK_CLOEXEC, None).unwrap();
         bind(bound.as_raw_fd(), &UnixAddr::new(&path).unwrap()).unwrap();
-        assert_eq!(facts(&real).await, Some(FaultKind::Refused), "nobody listens on it");
+        assert_eq!(facts(&real).await, Some(FaultKind::Refused), "nothing listens on it");
     }
 
     #[tokio::test]
@@ -253,10 +253,10 @@ mod tests {
             assert_eq!(chosen(settings), at("/run/crio/crio.sock"));
             assert!(!is_kubelets(&chosen(settings), settings, &host), "what is left of a runtime may be silent");
         }
-        assert_eq!(chosen(&whole), at("/run/containerd/containerd.sock"), "its default, with nobody there");
+        assert_eq!(chosen(&whole), at("/run/containerd/containerd.sock"), "its default, with nothing there");
         let mut elsewhere = whole.clone();
         elsewhere.flags.runtime_endpoint = Some("tcp://127.0.0.1:1".into());
-        assert_eq!(chosen(&elsewhere), at("/run/crio/crio.sock"), "it was told of another than the default");
+        assert_eq!(chosen(&elsewhere), at("/run/crio/crio.sock"), "it was given another than the default");
         put("run/containerd/containerd.sock");
         for settings in [&unknown, &k3s] {
             let fault = chosen(settings).fault().cloned().unwrap();

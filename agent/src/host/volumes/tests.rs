@@ -116,7 +116,7 @@ fn nothing_is_touched_on_a_file_system_that_needs_a_server() {
     for minor in [29, 30] {
         let dir = staged.read(&HostRoot::default(), &table(&suspect), minor);
         let csi = volume(&dir, "pv-1");
-        assert_eq!((csi.mounted, csi.entries), (Seen::Seen(true), None), "mountinfo alone tells");
+        assert_eq!((csi.mounted, csi.entries), (Seen::Seen(true), None), "mountinfo alone shows it");
         assert_eq!(dir.faults.len(), 1);
         assert!(dir.faults[0].says.contains("nfs4"), "{:?}", dir.faults);
     }

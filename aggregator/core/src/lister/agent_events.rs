@@ -86,6 +86,6 @@ mod tests {
         assert_eq!(questions(&nodes, false), [question(None)]);
         let alone = questions(&nodes, true);
         assert_eq!(alone.len(), nodes.len());
-        assert!(!alone.contains(&question(None)), "it was asked, and told too little");
+        assert!(!alone.contains(&question(None)), "it was queried, and showed too little");
     }
 }

@@ -55,7 +55,7 @@ mod tests {
         for question in (0..MAX_VOLUMES).map(named) {
             state.add(Answered::whole(question, Answer::Missing));
         }
-        assert_eq!(limited(&state, 0..0).len(), 0, "nothing is asked that nobody needs");
+        assert_eq!(limited(&state, 0..0).len(), 0, "nothing is queried without need");
         let list = limited(&state, MAX_VOLUMES..MAX_VOLUMES + 1);
         let [Question::Objects { scope: Scope::All, .. }] = list.iter().collect::<Vec<_>>()[..] else {
             panic!("{list:?}")

@@ -97,7 +97,7 @@ fn nothing_is_said_where_no_volume_of_a_completed_pod_is_waited_for() {
         let looked = look(world, everything());
         assert_eq!((looked.causes(), looked.report.verdict), (vec![], Verdict::Clear), "{why}: {:#?}", looked.report);
     };
-    says_nothing(completed(), "nobody waits");
+    says_nothing(completed(), "nothing waits");
     says_nothing(next(completed(), 60), "the next one starts");
     says_nothing(next(completed().with(attachment("node-b")), 500), "it can be attached to both");
     let unmounted =

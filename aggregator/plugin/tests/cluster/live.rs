@@ -158,7 +158,7 @@ fn without_the_right_it_is_what_was_said_before() {
     assert_eq!(looked.causes(), ["FuseServerNotResponding"], "{:#?}", looked.report);
     let says = format!("{:?}", looked.report.notes);
     assert!(says.contains("was not asked now") && says.contains("create pods/exec in why-terminating"), "{says}");
-    assert!(!looked.commands().iter().any(|command| command.contains("exec")), "nobody is told to take it");
+    assert!(!looked.commands().iter().any(|command| command.contains("exec")), "no step takes it");
     // Without the flag no agent is queried.
     let quiet = look(stuck().told(AgentEventFixture::fuse(&[POD])), object("pod", "exam-dstate", "p"));
     assert!(!quiet.requests.iter().any(|path| path.contains("/exec")), "{:?}", quiet.requests);

@@ -281,7 +281,7 @@ fn an_attachment_that_is_named_says_how_it_stands() {
     let held = &looked.report.unexplained[0];
     assert!(held.words.starts_with("not attached to node-a (attached: false, attachError"), "{}", held.words);
     assert!(held.words.ends_with("PersistentVolume pv-1 does not exist"), "{}", held.words);
-    assert_eq!(looked.report.verdict, Verdict::Clear, "nobody asked it to go");
+    assert_eq!(looked.report.verdict, Verdict::Clear, "its deletion was not requested");
     let detaching = look(attachment(json!({"attached": false}), true), everything());
     assert!(root(&detaching).contains("attached: false"), "{:?}", detaching.chain(0));
     let refused = json!({"attached": true, "detachError": {"message": "rpc error: node is gone"}});

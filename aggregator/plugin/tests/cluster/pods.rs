@@ -161,7 +161,7 @@ fn a_phase_that_the_collector_wrote_says_nothing_of_the_containers() {
     assert!(causes.len() == 2 && causes.contains(&"PodForceDeleted"), "{:#?}", looked.report);
     assert!(!looked.chain(0).concat().contains("kubelet has finished"), "{:?}", looked.chain(0));
     let causes = causes_of(marked(json!({"terminated": {"exitCode": 0}})));
-    assert!(!causes.contains(&"PodForceDeleted"), "its kubelet has said so itself: {causes:?}");
+    assert!(!causes.contains(&"PodForceDeleted"), "its kubelet has reported it: {causes:?}");
 }
 
 /// For a node that is out of service it gives no condition (`gcTerminating`).

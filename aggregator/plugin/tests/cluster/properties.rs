@@ -81,7 +81,7 @@ fn draw(report: &aggregator_core::report::ClusterReport) {
         name(report),
     ];
     for text in shown {
-        assert!(!text.contains('\u{1b}'), "somebody else's text steers the terminal: {text:?}");
+        assert!(!text.contains('\u{1b}'), "text from elsewhere steers the terminal: {text:?}");
     }
 }
 
@@ -100,7 +100,7 @@ fn holds_together(report: &ClusterReport) -> Result<(), TestCaseError> {
     for root in &report.roots {
         prop_assert!(!root.victims.is_empty() && root.verdict <= report.verdict, "{report:#?}");
         let things: BTreeSet<_> = root.victims.iter().map(|victim| &victim.held.thing).collect();
-        prop_assert_eq!(things.len(), root.victims.len(), "a victim is told twice: {:#?}", root);
+        prop_assert_eq!(things.len(), root.victims.len(), "a victim is shown twice: {:#?}", root);
         prop_assert!(root.on_the_way.iter().all(|one| !things.contains(one)), "{root:#?}");
         for victim in &root.victims {
             let (first, last) = (victim.chain.first().unwrap(), victim.chain.last().unwrap());
@@ -112,7 +112,7 @@ fn holds_together(report: &ClusterReport) -> Result<(), TestCaseError> {
     for held in &report.unexplained {
         prop_assert!(held.verdict <= report.verdict, "{held:#?}");
         let is_explained = report.roots.iter().flat_map(|root| &root.victims).any(|one| one.held.thing == held.thing);
-        prop_assert!(!is_explained, "explained, and told as unexplained: {held:#?}");
+        prop_assert!(!is_explained, "explained, and shown as unexplained: {held:#?}");
     }
     Ok(())
 }

@@ -75,7 +75,7 @@ fn listen(config: Arc<ServerConfig>) -> (SocketAddr, JoinHandle<Told>) {
         let stream = loop {
             match listener.accept() {
                 Ok((stream, _)) => break stream,
-                Err(_) => assert!(Instant::now() < deadline, "nobody has come"),
+                Err(_) => assert!(Instant::now() < deadline, "nothing has connected"),
             }
             std::thread::sleep(Duration::from_millis(5));
         };

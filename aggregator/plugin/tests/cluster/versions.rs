@@ -70,7 +70,7 @@ fn an_exact_rule_about_some_of_the_served_versions_leaves_an_update_probable() {
     for all in [json!(["v1", "v1beta1"]), json!(["*"])] {
         assert_eq!(update(all), (vec!["WebhookBlocksUpdate"], Confidence::Proven));
     }
-    assert_eq!(update(json!(["v1alpha1"])).0, ["FinalizerControllerFailing"], "nobody can use what is not served");
+    assert_eq!(update(json!(["v1alpha1"])).0, ["FinalizerControllerFailing"], "what is not served cannot be used");
     // A webhook that may not be called does not hide a controller that is down.
     let mut down = run(0, json!(["v1beta1"])).0;
     down.sort_unstable();

@@ -213,6 +213,6 @@ mod tests {
         assert!(!is_served_as(&tls, of(&other), "localhost").await, "two starts have the same key");
         assert_ne!(tls.fingerprint(), other.fingerprint());
         let digest: Vec<String> = Sha256::digest(of(&tls)).iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!(tls.fingerprint(), digest.concat(), "what is logged is what openssl x509 -fingerprint tells");
+        assert_eq!(tls.fingerprint(), digest.concat(), "what is logged is what openssl x509 -fingerprint prints");
     }
 }

@@ -361,7 +361,7 @@ fn what_comes_up_does_not_wait_for_all_that_is_asked_again() {
     let is_of_it = |question: &Question| format!("{question:?}").contains("comes-up");
     assert!(next.iter().any(is_of_it), "{next:#?}");
     let rest = ask(&mut judge, seconds(7202));
-    assert!(rest.iter().all(|question| !again.contains(question)), "what nobody has answered yet is not asked twice");
+    assert!(rest.iter().all(|question| !again.contains(question)), "what has no answer yet is not queried twice");
     assert!(rest.len() > MAX_BATCH / 2, "all the others have their turn: {}", rest.len());
 }
 

@@ -89,7 +89,7 @@ fn pause_before_it_tells(api: &Api, leader: &Process) -> String {
         }
         leader.signal(Signal::SIGCONT);
     }
-    panic!("it always told before it could be paused");
+    panic!("it always reported before it could be paused");
 }
 
 #[test]

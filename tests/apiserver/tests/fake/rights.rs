@@ -33,7 +33,7 @@ fn what_is_not_granted_is_refused_before_anything_else() {
         "secrets \"a\" is forbidden: User \"system:serviceaccount:default:fake\" cannot get resource \"secrets\" in API \
          group \"\" in the namespace \"shop\""
     );
-    assert_eq!(server.get("/api/v1/namespaces/shop/secrets/a").status, 404, "whoever else asks");
+    assert_eq!(server.get("/api/v1/namespaces/shop/secrets/a").status, 404, "any other caller");
 }
 
 /// Each right that the test account of `helm test` has by name is for that name alone.

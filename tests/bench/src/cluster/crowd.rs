@@ -132,7 +132,7 @@ impl Crowd {
         let property = |index: usize| {
             (
                 format!("property{index}"),
-                json!({"type": "string", "description": "What it is for, told in a sentence or two, as most schemas do at length."}),
+                json!({"type": "string", "description": "What it is for, in a sentence or two, as most schemas do at length."}),
             )
         };
         let properties: serde_json::Map<String, serde_json::Value> = (0..150).map(property).collect();

@@ -57,6 +57,6 @@ pub fn is_of_the_node(flag: &str) -> bool {
 /// Of shared memory, the share.
 fn pss(pid: i32) -> anyhow::Result<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
-    let line = text.lines().find_map(|line| line.strip_prefix("Pss:")).context("the kernel does not tell")?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Pss:")).context("the kernel does not show it")?;
     Ok(line.trim().trim_end_matches(" kB").parse()?)
 }

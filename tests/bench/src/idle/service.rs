@@ -76,7 +76,7 @@ impl Service {
             let (stat, status) = (process.stat()?, process.status()?);
             let of_children = u64::try_from(stat.cutime + stat.cstime)?;
             let ticks = stat.utime + stat.stime + of_children;
-            let kib = |value: Option<u64>| value.context("the kernel does not tell");
+            let kib = |value: Option<u64>| value.context("the kernel does not show it");
             Ok(Cost {
                 cpu: Duration::from_millis(ticks * 1000 / procfs::ticks_per_second()),
                 age: self.started.elapsed(),

@@ -252,7 +252,7 @@ fn takeover(program: &std::path::Path, cluster: &Running, leader: Service) -> an
     drop(leader);
     let begun = Instant::now();
     while other.metric("leader")? == 0.0 {
-        ensure!(begun.elapsed() < Duration::from_secs(60), "nobody leads after a minute");
+        ensure!(begun.elapsed() < Duration::from_secs(60), "no replica leads after a minute");
         std::thread::sleep(LOOK);
     }
     Ok(begun.elapsed().as_secs_f64())

@@ -148,7 +148,7 @@ mod tests {
         let containers = &deployment.pod().unwrap().containers;
         let ports = containers.iter().flat_map(|container| container.ports.iter().flatten());
         let ports: Vec<_> = ports.map(|port| (port.name.as_deref(), port.container_port)).collect();
-        assert_eq!(ports, [(Some("metrics"), 9753)], "a port that the policy does not name is nobody's");
+        assert_eq!(ports, [(Some("metrics"), 9753)], "a port that the policy does not name is closed");
     }
 
     /// What the policy compares with is what the agent writes and runs as.

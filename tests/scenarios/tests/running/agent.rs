@@ -75,7 +75,7 @@ impl Agent {
         // Who takes down the node of a test that was killed ends the agent, too.
         cgroup::join(&cgroup::tagging().join(cgroup::HOST.trim_start_matches('/')), agent.pid()?)?;
         let address = agent.wait_line("metrics are served", |_| true)?;
-        agent.metrics = address["address"].as_str().context("the address is told")?.parse()?;
+        agent.metrics = address["address"].as_str().context("the address is logged")?.parse()?;
         Ok(agent)
     }
 

@@ -49,7 +49,7 @@ pub fn killed_heard(staged: &Staged) -> anyhow::Result<()> {
     agent.wait_scans(3)?;
     let events = cluster.events()?.about(&staged.pod.uid);
     ensure!(events.count() == (1, 0), "{events:#?}");
-    ensure!(series(events.warning()?) == 1, "it was told once: {events:#?}");
+    ensure!(series(events.warning()?) == 1, "it was reported once: {events:#?}");
     Ok(())
 }
 
@@ -78,7 +78,7 @@ pub fn nameless(staged: &Staged) -> anyhow::Result<()> {
     command.args(["--mount", "sh", "-c", "mount --bind \"$0\" /etc/resolv.conf && exec \"$@\""]);
     command.arg(&resolver).arg(ask::binary()?);
     let agent = Agent::start_by(command, &staged.node, &cluster.dir().join("log"), &cluster.kubeconfig(), &[])?;
-    mute.recv(&mut [0; 512]).context("nobody asks for the name")?;
+    mute.recv(&mut [0; 512]).context("nothing looks the name up")?;
     let ended = agent.terminate()?;
     ensure!(ended.took < END, "it took {:?}", ended.took);
     Ok(())
@@ -123,11 +123,11 @@ pub fn over_meanwhile(staged: &Staged) -> anyhow::Result<()> {
     put_kept_pod(&cluster, &pod)?;
     let counted = || anyhow::Ok(cluster.events()?.about(&pod.uid).count());
     let agent = staged.agent(&cluster, &[])?;
-    agent.wait("it is told", || Ok((counted()? == (1, 0)).then_some(())))?;
+    agent.wait("it is reported", || Ok((counted()? == (1, 0)).then_some(())))?;
     agent.terminate()?;
     cluster.store().remove_pod(&pod.namespace, &pod.name)?;
     let agent = staged.agent(&cluster, &[])?;
-    agent.wait("its end is told", || Ok((counted()? == (1, 1)).then_some(())))?;
+    agent.wait("its end is reported", || Ok((counted()? == (1, 1)).then_some(())))?;
     agent.terminate()?;
     let agent = staged.agent(&cluster, &[])?;
     agent.wait_scans(3)?;
@@ -150,7 +150,7 @@ pub fn over_unanswered(staged: &Staged) -> anyhow::Result<()> {
         agent.wait_held("FinalizersRemain")?;
         cluster.store().remove_pod(&pod.namespace, &pod.name)?;
         agent.wait_over("FinalizersRemain")?;
-        agent.wait(&format!("{name}: both are told"), || Ok((counted()? == (1, 1)).then_some(())))?;
+        agent.wait(&format!("{name}: both are reported"), || Ok((counted()? == (1, 1)).then_some(())))?;
         agent.wait_scans(2)?;
         ensure!(counted()? == (1, 1), "{:#?}", cluster.events()?);
     }

@@ -86,7 +86,7 @@ fn check(event: &Value, node_uid: &str) -> anyhow::Result<()> {
     ensure!(is_warning == (carried.phase == Phase::Holds), "type and phase do not agree");
     let related = &event["related"];
     if related.is_object() {
-        let [pod] = &carried.pods[..] else { anyhow::bail!("it is about one pod and tells {:?}", carried.pods) };
+        let [pod] = &carried.pods[..] else { anyhow::bail!("it is about one pod and reports {:?}", carried.pods) };
         ensure!(related["kind"] == "Pod" && related["uid"] == pod.uid.as_str(), "related and annotation differ");
         let named = (related["namespace"].as_str(), related["name"].as_str());
         ensure!(named == (pod.namespace.as_deref(), pod.name.as_deref()), "the pod's name is wrong");

@@ -65,6 +65,6 @@ impl Staged {
 
     /// Waits until a Warning names the stuck pod.
     pub fn wait_told(&self, cluster: &Cluster, agent: &Agent) -> anyhow::Result<()> {
-        agent.wait("the API server is told of the stuck pod", || Ok((self.told(cluster)?.0 > 0).then_some(())))
+        agent.wait("the API server has the report of the stuck pod", || Ok((self.told(cluster)?.0 > 0).then_some(())))
     }
 }

@@ -88,7 +88,7 @@ pub fn node_anew(staged: &Staged) -> anyhow::Result<()> {
     agent.terminate()?;
     cluster.make_node_anew(ANEW)?;
     let agent = staged.agent(&cluster, &[])?;
-    agent.wait("the Node made anew is told of", || Ok((staged.told(&cluster)?.0 == 2).then_some(())))?;
+    agent.wait("the Node made anew is reported", || Ok((staged.told(&cluster)?.0 == 2).then_some(())))?;
     agent.wait_scans(2)?;
     let events = cluster.events()?.about(&staged.pod.uid);
     ensure!(events.count() == (2, 0), "{events:#?}");

@@ -31,21 +31,23 @@ pub fn told() -> anyhow::Result<()> {
     for (cause, earliest) in CAUSES {
         let line = agent.wait_held(cause)?;
         let after = began.duration_until(time(&line)?).unsigned_abs();
-        ensure!(after >= Duration::from_secs(*earliest), "{cause} is told after {after:?}");
+        ensure!(after >= Duration::from_secs(*earliest), "{cause} is reported after {after:?}");
         agent.wait(&format!("{cause} is in an Event"), || Ok((events(cause)?.count() == (1, 0)).then_some(())))?;
     }
     let order: Vec<Value> = agent.said("a pod is held")?.iter().map(|line| line["cause"].clone()).collect();
-    ensure!(order.iter().eq(CAUSES.iter().map(|(cause, _)| cause)), "they are told in the order {order:?}");
+    ensure!(order.iter().eq(CAUSES.iter().map(|(cause, _)| cause)), "they are reported in the order {order:?}");
     agent.wait("one is renewed", || Ok((series(events("VolDataMissing")?.warning()?) >= 2).then_some(())))?;
     cure(&node, &staged[0])?;
     agent.wait_over("VolDataMissing")?;
-    agent.wait("its end is told", || Ok((events("VolDataMissing")?.count() == (1, 1)).then_some(())))?;
+    agent.wait("its end is reported", || Ok((events("VolDataMissing")?.count() == (1, 1)).then_some(())))?;
     let ended = agent.terminate()?;
     ensure!(ended.last["dropped"] == 0, "it says {}", ended.last);
     staged[1..].iter().try_for_each(|staged| cure(&node, staged))?;
     let agent = start(&[])?;
     for (cause, _) in CAUSES {
-        agent.wait(&format!("the end of {cause} is told"), || Ok((events(cause)?.count() == (1, 1)).then_some(())))?;
+        agent.wait(&format!("the end of {cause} is reported"), || {
+            Ok((events(cause)?.count() == (1, 1)).then_some(()))
+        })?;
     }
     agent.wait_scans(2)?;
     let metrics = agent.metrics()?;

@@ -39,7 +39,7 @@ pub fn beside(state: &State, from: Instant, until: Instant) -> anyhow::Result<An
     }
     answers.faults.extend(files.remove(&node)?);
     busy.end(&node, state)?;
-    wait_for("all that was told of the hostile pods is over", LIMIT, || {
+    wait_for("all that was reported of the hostile pods has ended", LIMIT, || {
         thread::sleep(Duration::from_secs(1));
         let told = node.store().events()?.iter().map(Told::read).collect::<anyhow::Result<Vec<_>>>()?;
         let of_them = told.iter().filter(|one| one.pod.as_deref().is_some_and(swaps_files));

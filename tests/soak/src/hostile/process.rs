@@ -39,7 +39,7 @@ pub fn take_over() -> Option<anyhow::Result<()>> {
     let mut args = std::env::args().skip(1);
     match args.next()?.as_str() {
         "hostile" => Some(args.next().context("it is given a directory").and_then(|base| run(Path::new(&base)))),
-        HOLD_THREADS => Some(args.next().context("it is told how many").and_then(|most| hold_threads(&most))),
+        HOLD_THREADS => Some(args.next().context("how many is reported").and_then(|most| hold_threads(&most))),
         _ => None,
     }
 }

@@ -41,7 +41,7 @@ fn a_volume_in_a_directory_that_is_bound_over_itself() {
         "umount {volume} && mount --bind {base}/pods {base}/pods && mount -t tmpfs vol {volume} && echo x > {volume}/file"
     ));
     let at_volume = stage.ns.run(&format!("grep -c ' {volume} ' /proc/self/mountinfo"));
-    assert_eq!(at_volume, "2\n", "the other one is below the bind, where nobody comes to it");
+    assert_eq!(at_volume, "2\n", "the other one is below the bind, out of reach");
     let stands = stage.ns.spawn(&format!("env -C {volume} sleep 1000"));
     let reads = stage.ns.spawn(&holding(&format!("{volume}/file")));
     let outcome = stage.judged();

@@ -220,7 +220,7 @@ fn one_of_more_pods_than_are_named_is_probable() {
     assert_eq!(looked.causes(), ["VolumeHeldByProcess"], "{:#?}", looked.report);
     assert_eq!(looked.victims(0).len(), 2);
     let other = look(recording("volumes-busy").told(AgentEventFixture::held(&[CWD]).of_node()), everything());
-    assert_eq!(other.causes(), ["VolumeHeldByProcess", "PodCleanupNotFinished"], "it is told whole");
+    assert_eq!(other.causes(), ["VolumeHeldByProcess", "PodCleanupNotFinished"], "it is reported whole");
     // Alone, the pod that is not named has only a probable cause.
     let mut says = AgentEventFixture::held(&["00000000-0000-4000-8000-000000000000"]).of_node();
     says.carried.pod_count = 60;

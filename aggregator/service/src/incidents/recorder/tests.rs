@@ -146,7 +146,7 @@ impl Shown {
 fn from_the_question_to_the_end() {
     let mut shown = Shown::new();
     assert!(!shown.show(10, &["a"], vec![root(&FUSE, Verdict::Progressing, &["a"])], &[]));
-    assert_eq!(shown.0.incidents().count(), 0, "what goes by itself is no incident");
+    assert_eq!(shown.0.incidents().count(), 0, "what ends by itself is no incident");
     assert!(shown.show(100, &["a"], vec![root(&FUSE, Verdict::Stuck, &["a"])], &[]));
     assert!(!shown.show(110, &["a"], vec![root(&FUSE, Verdict::Stuck, &["a"])], &[]), "nothing new");
     assert!(shown.show(200, &["a"], vec![root(&HELD, Verdict::Stuck, &["a"])], &[]));
@@ -168,7 +168,7 @@ fn what_the_agent_still_sees_afterwards_was_left_behind() {
     shown.show(100, &["a"], vec![root(&FUSE, Verdict::Stuck, &["a"])], &[]);
     shown.show(200, &[], vec![], &[("a", left(&FUSE, 199))]);
     assert!(!shown.only().was_forced(), "the agent has not looked since");
-    assert!(!shown.show(300, &[], vec![], &[("a", left(&FUSE, 210))]), "it may be about to say that it is over");
+    assert!(!shown.show(300, &[], vec![], &[("a", left(&FUSE, 210))]), "it may be about to report its end");
     assert!(shown.show(900, &[], vec![], &[("a", left(&FUSE, 800)), ("b", left(&FUSE, 800))]));
     assert!(!shown.show(950, &[], vec![], &[("a", left(&FUSE, 900))]), "it is said once");
     assert!(shown.only().was_forced());
