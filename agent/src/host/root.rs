@@ -1,6 +1,9 @@
 //! Where the host's root directory is found.
 
-use std::path::{Component, Path, PathBuf};
+use std::{
+    convert::Infallible,
+    path::{Component, PathBuf},
+};
 
 use crate::{observation::HostPath, sys};
 
@@ -38,47 +41,60 @@ impl HostRoot {
     /// The same place without links in its path: those of the host would lead into the agent's own files.
     /// Each is read and none opened.
     pub fn without_links(&self, path: HostPath) -> HostPath {
-        let mut path = path;
-        for _ in 0..MAX_LINKS {
-            let Some((link, target)) = self.first_link(&path) else { return without_dots(&path) };
-            let rest = path.as_path().strip_prefix(link.as_path()).unwrap_or(Path::new("")).to_owned();
-            let parent = link.as_path().parent().unwrap_or(Path::new("/"));
-            let real = parent.join(target.as_path());
-            path = HostPath::from(if rest.as_os_str().is_empty() { real } else { real.join(rest) });
-        }
-        path
+        self.followed(&path).unwrap_or(path)
     }
 
     /// Whether surely nothing is there: not where a link remains that would be followed below the agent's own root, and
     /// not where the root itself has gone with its process.
     pub fn is_missing(&self, path: &HostPath) -> bool {
-        let real = self.without_links(path.clone());
-        self.first_link(&real).is_none()
-            && sys::file_facts(&self.at(&real)).is_err_and(|error| sys::is_gone(&error))
-            && sys::file_facts(&self.at(&HostPath::from("/"))).is_ok()
+        let is_gone = |real| sys::file_facts(&self.at(&real)).is_err_and(|error| sys::is_gone(&error));
+        self.followed(path).is_some_and(is_gone) && sys::file_facts(&self.at(&HostPath::from("/"))).is_ok()
     }
 
-    /// The first component of `path` that is a link, and where it points.
-    fn first_link(&self, path: &HostPath) -> Option<(HostPath, HostPath)> {
-        let mut ancestors: Vec<_> = path.as_path().ancestors().map(Path::to_owned).collect();
-        ancestors.reverse();
-        ancestors.into_iter().skip(1).map(HostPath::from).find_map(|part| {
-            let target = sys::read_link(&self.at(&part)).ok()?;
-            Some((part, HostPath::new(target)))
-        })
+    fn followed(&self, path: &HostPath) -> Option<HostPath> {
+        let read_link = |part: &HostPath| Ok(sys::read_link(&self.at(part)).ok().map(HostPath::new));
+        follow(path, read_link).unwrap_or_else(|error: Infallible| match error {})
     }
 }
 
-/// Of a path without links: on many hosts `/var/run` leads to `../run`.
-fn without_dots(path: &HostPath) -> HostPath {
-    let mut real = PathBuf::new();
-    for part in path.as_path().components() {
-        match part {
-            Component::ParentDir => _ = real.pop(),
-            part => real.push(part),
-        }
+/// `path` without links and dots, or nothing behind more than [`MAX_LINKS`]. `read_link` is asked for each directory on the
+/// way, from the root on, and gives where a link points, or nothing for what is no link.
+pub(super) fn follow<E>(
+    path: &HostPath,
+    mut read_link: impl FnMut(&HostPath) -> Result<Option<HostPath>, E>,
+) -> Result<Option<HostPath>, E> {
+    let (mut real, mut links) = (PathBuf::from("/"), 0);
+    let mut rest = path.as_path().to_owned();
+    loop {
+        let mut parts = rest.components();
+        let Some(part) = parts.next() else { return Ok(Some(HostPath::from(real))) };
+        let after = parts.as_path().to_owned();
+        rest = match part {
+            Component::RootDir => {
+                real = PathBuf::from("/");
+                after
+            }
+            Component::ParentDir => {
+                real.pop();
+                after
+            }
+            Component::CurDir | Component::Prefix(_) => after,
+            Component::Normal(name) => {
+                let next = HostPath::from(real.join(name));
+                match read_link(&next)? {
+                    Some(_) if links == MAX_LINKS => return Ok(None),
+                    Some(target) => {
+                        links += 1;
+                        target.as_path().join(after)
+                    }
+                    None => {
+                        real.push(name);
+                        after
+                    }
+                }
+            }
+        };
     }
-    HostPath::from(real)
 }
 
 #[cfg(test)]
@@ -92,8 +108,9 @@ mod tests {
         std::os::unix::fs::symlink("data", dir.path().join("lib")).unwrap();
         std::os::unix::fs::symlink(dir.path().join("data/kubelet"), dir.path().join("data/again")).unwrap();
         let base = HostPath::from(std::fs::canonicalize(dir.path()).unwrap());
-        let linked = base.join("lib").join("again");
-        assert_eq!(HostRoot::default().without_links(linked), base.join("data").join("kubelet"));
+        for way in ["lib/again", "lib/../data/./again", "data/kubelet/../again"] {
+            assert_eq!(HostRoot::default().without_links(base.join(way)), base.join("data/kubelet"), "{way}");
+        }
     }
 
     #[test]

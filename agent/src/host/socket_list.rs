@@ -18,28 +18,19 @@ pub fn inode(link: &[u8]) -> Option<u64> {
     std::str::from_utf8(number).ok()?.parse().ok()
 }
 
-/// The sockets with an absolute name, by their inodes:
+/// The sockets that are bound to a file, by their inodes: a name that is not abstract.
 /// `000000000ed58eb2: 00000002 00000000 00010000 0001 01 17266 /run/x.sock`
 ///
 /// Nothing in a name is escaped, and every process in the network namespace may choose one. So a name begins where the
 /// kernel begins it (`unix_seq_show`, net/unix/af_unix.c), and an inode that is there twice, which a name with a line break
 /// can do, is left out. In the 108 bytes of a name a whole line leaves 46 for a path: too few for that of a pod's volume.
 pub fn bound(list: &[u8]) -> BTreeMap<u64, HostPath> {
-    named(list, |name| name.starts_with(b"/"))
-}
-
-/// The sockets with a relative name: only the process that bound one knew where that begins.
-pub fn relative(list: &[u8]) -> BTreeMap<u64, HostPath> {
-    named(list, |name| !name.starts_with(b"/") && !name.starts_with(b"@"))
-}
-
-fn named(list: &[u8], is_one: impl Fn(&[u8]) -> bool) -> BTreeMap<u64, HostPath> {
     let mut names: BTreeMap<u64, Option<HostPath>> = BTreeMap::new();
     for (inode, name) in list.split(|b| *b == b'\n').filter_map(parse) {
         names.entry(inode).and_modify(|known| *known = None).or_insert(name);
     }
     let known = names.into_iter().filter_map(|(inode, name)| Some((inode, name?)));
-    known.filter(|(_, name)| is_one(name.as_bytes())).collect()
+    known.filter(|(_, name)| !name.as_bytes().starts_with(b"@")).collect()
 }
 
 /// `%pK: %08X %08X %08X %04X %02X %5lu`, and after a space the name, if it has one.
@@ -75,8 +66,7 @@ mod tests {
             000000000ed58eb3: 00000003 00000000 00000000 0001 03   226\n\
             000000000ed58eb4: 00000002 00000000 00010000 0001 01 17267 @/abstract\n\
             000000000ed58eb5: 00000002 00000000 00010000 0001 01 17268 run/s\n";
-        assert_eq!(bound(list), BTreeMap::from([(17266, "/tmp/a b/s".into())]));
-        assert_eq!(relative(list), BTreeMap::from([(17268, "run/s".into())]));
+        assert_eq!(bound(list), BTreeMap::from([(17266, "/tmp/a b/s".into()), (17268, "run/s".into())]));
         assert_eq!(inode(b"socket:[17266]"), Some(17266));
         assert_eq!(inode(b"pipe:[17266]"), None);
     }

@@ -16,7 +16,7 @@ use nix::{
 
 use super::{
     dir::{Entry, entries},
-    linux::{AtFlags, StatxAttributes, StatxFlags, statx},
+    linux::{AtFlags, StatxAttributes, StatxFlags, link, statx},
     read::{named, read_all, read_text},
     statx::FileFacts,
 };
@@ -122,6 +122,16 @@ impl Beneath {
             read_all(&open(&descriptor_path(&file), flags, Mode::empty())?, cap)
         };
         read().map_err(|error| self.named(below, error))
+    }
+
+    /// Where the link at `below` points; nothing of what is no link. Mounts on the way are entered as by [`Beneath::open`],
+    /// links on the way are refused.
+    pub fn link(&self, below: &Path) -> io::Result<Option<Vec<u8>>> {
+        let look = || {
+            let fd = self.reach(below, Mounts::Entered)?;
+            if is_link(&fd)? { link(&fd, b"").map(Some) } else { Ok(None) }
+        };
+        look().map_err(|error| self.named(below, error))
     }
 
     /// Whether something is mounted right at `below`, which is not entered to see it. `None` on a kernel that would not show
@@ -336,6 +346,9 @@ mod tests {
             assert_eq!(kind(root.list_capped(Path::new("link"), 9)), Refused::Link);
             assert_eq!(kind(root.socket(Path::new("link"))), Refused::Link);
             assert!(root.read_capped(Path::new("real/again"), 9).is_err());
+            assert_eq!(root.link(Path::new("link")).unwrap().as_deref(), Some(&b"real"[..]));
+            assert_eq!(root.link(Path::new("real/file")).unwrap(), None);
+            assert_eq!(kind(root.link(Path::new("link/again"))), Refused::Link);
             let facts = root.file_facts(Path::new("link")).unwrap();
             assert!(!facts.is_directory && !facts.is_file);
             for way in ["../pods/real", "real/../real", "/etc"] {

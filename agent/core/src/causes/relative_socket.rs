@@ -1,4 +1,4 @@
-//! A volume without a known holder, and a socket that may be bound in it: its name is relative, and to what is unknown.
+//! A volume without a known holder, and a socket that may be bound in it: its name is relative, or leads through links.
 
 use findings::{Evidence, Finding, Link, Placeholder, ProcessId, cause};
 
@@ -16,23 +16,49 @@ const MAX_EVIDENCE: usize = 3;
 
 /// Who has such a socket. None is to be ended: anybody may bind any name.
 pub fn find(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
-    let sockets = &view.holders(&mount.mount_point)?.relative_sockets;
+    together(view, mount, sockets(view, mount), head)
+}
+
+/// Who has one whose name leads into the volume by now.
+pub fn find_linked(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
+    together(view, mount, sockets(view, mount).filter(|socket| socket.leads_to.is_some()), head)
+}
+
+fn sockets<'a>(view: &PodView<'a>, mount: &Mount) -> impl Iterator<Item = &'a RelativeSocket> {
+    view.holders(&mount.mount_point).into_iter().flat_map(|search| &search.relative_sockets)
+}
+
+fn together<'a>(
+    view: &PodView,
+    mount: &Mount,
+    sockets: impl Iterator<Item = &'a RelativeSocket>,
+    head: &[Link],
+) -> Option<Finding> {
+    let sockets: Vec<_> = sockets.collect();
     Finding::together(sockets.iter().map(|socket| finding(view, mount, socket, sockets.len(), head)).collect())
 }
 
 /// Names them beside another cause, which may be an effect of such a socket: a driver whose `umount` says busy.
 pub fn add_evidence(view: &PodView, mount: &Mount, mut finding: Finding) -> Finding {
-    let sockets = view.holders(&mount.mount_point).map_or(&[][..], |search| &search.relative_sockets);
-    finding.evidence.extend(sockets.iter().take(MAX_EVIDENCE).map(|socket| {
+    finding.evidence.extend(sockets(view, mount).take(MAX_EVIDENCE).map(|socket| {
         let comm = findings::clean(&socket.comm, 32);
-        let says = format!("{comm} has a socket bound to {}: in which directory is unknown", shown_name(socket));
-        Evidence::new(source(socket), says)
+        Evidence::new(
+            source(socket),
+            format!("{comm} has a socket bound to {}: {}", shown_name(socket), where_to(socket)),
+        )
     }));
     finding
 }
 
 fn shown_name(socket: &RelativeSocket) -> String {
     findings::clean(&String::from_utf8_lossy(socket.name.as_bytes()), 108)
+}
+
+fn where_to(socket: &RelativeSocket) -> String {
+    match &socket.leads_to {
+        Some(path) => format!("a link leads to {}", path.show()),
+        None => "in which directory is unknown".to_owned(),
+    }
 }
 
 fn source(socket: &RelativeSocket) -> String {
@@ -48,8 +74,13 @@ fn finding(view: &PodView, mount: &Mount, socket: &RelativeSocket, count: usize,
     let one_of = if count > 1 { format!("perhaps, one of these {count}: ") } else { "perhaps: ".to_owned() };
     let id = ProcessId { pid: socket.pid, start_ticks: socket.start_ticks };
     let name = shown_name(socket);
+    let unknown = match (&socket.leads_to, name.starts_with('/')) {
+        (Some(_), _) => "whether the link led there when the socket was bound",
+        (None, true) => "in which directory the socket was bound: that of its name is gone, or is not looked into",
+        (None, false) => "in which directory the socket was bound: its name is relative",
+    };
     pod_finding(view, &cause::VOLUME_HELD_BY_SOCKET, VOLUMES, head)
-        .probable("in which directory the socket was bound: its name is relative")
+        .probable(unknown)
         .link(describe::mount(mount), "mounted, and no process is seen to hold it")
         .blame(
             describe::pid(socket.pid, &socket.comm, socket.state),
@@ -59,7 +90,7 @@ fn finding(view: &PodView, mount: &Mount, socket: &RelativeSocket, count: usize,
                 describe::owner(&socket.owner)
             ),
         )
-        .evidence(source(socket), name)
+        .evidence(source(socket), format!("{name}: {}", where_to(socket)))
         .name(Placeholder::Pid, id)
         .name(Placeholder::Comm, &socket.comm)
         .name_if(Placeholder::Path, mount.mount_point.as_str())
@@ -73,7 +104,28 @@ mod tests {
 
     fn socket(pid: u32) -> RelativeSocket {
         let name = HostPath::from("run/s");
-        RelativeSocket { pid, start_ticks: 1, comm: "agentd".into(), state: 'S', fd: 4, name, owner: Owner::Host }
+        let (comm, owner) = ("agentd".into(), Owner::Host);
+        RelativeSocket { pid, start_ticks: 1, comm, state: 'S', fd: 4, name, leads_to: None, owner }
+    }
+
+    /// Whatever the driver says of its volume is an effect of it.
+    #[test]
+    fn a_socket_whose_name_leads_into_the_volume_comes_before_what_is_known() {
+        let mut seen = sample::mounted("ext4");
+        let volume = seen.holders[0].mount_point.join("s");
+        let linked = RelativeSocket { name: "/run/agentd/s".into(), leads_to: Some(volume), ..socket(700) };
+        seen.holders[0].relative_sockets = vec![socket(701), linked];
+        assert_eq!(causes(&seen), ["VolumeHeldBySocket"]);
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!(finding.confidence, Confidence::Probable);
+        assert_eq!(finding.roots().count(), 1);
+        assert!(finding.missing.iter().any(|missing| missing.contains("whether the link led there")), "{finding:?}");
+        assert!(
+            finding.evidence.iter().any(|one| one.says.contains("/run/agentd/s: a link leads to /")),
+            "{finding:?}"
+        );
+        let steps = finding.remedy.steps.iter();
+        assert!(steps.filter_map(|step| step.command.as_deref()).all(|command| !command.contains("kill")));
     }
 
     #[test]

@@ -186,6 +186,9 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
         && searched.is_some_and(|search| search.holders.is_empty() && search.behind_unread_tables == 0);
     let is_late = view.is_overdue_by(UNMOUNT_RETRY_MS);
     let mut untold = None;
+    if nobody && let Some(finding) = relative_socket::find_linked(view, mount, head) {
+        return Some(finding);
+    }
     if !is_late
         && nobody
         && matches!(csi::presence(view, volume), Presence::Lasting)

@@ -24,7 +24,7 @@ pub struct HolderSearch {
     /// How many mount namespaces live on without a process, by a bind mount: nothing looks into those.
     #[serde(default)]
     pub unsearched_namespaces: u32,
-    /// Sockets that may be bound in it: their names are relative, and to what is unknown.
+    /// Sockets that may be bound in it: their names are relative, or lead through links.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub relative_sockets: Vec<RelativeSocket>,
     /// Whether mappings were searched too (in the disposable child); `Failed` when the child did
@@ -32,7 +32,8 @@ pub struct HolderSearch {
     pub mappings: Seen<u32>,
 }
 
-/// A unix socket that was bound to a relative name. It holds the mount of its file, also when that is unlinked.
+/// A unix socket whose name does not show where it is bound: a relative one, or one that leads through links. It holds the
+/// mount of its file, also when that is unlinked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RelativeSocket {
     /// The pid of a process that has it open.
@@ -47,6 +48,9 @@ pub struct RelativeSocket {
     pub fd: u32,
     /// What was given to `bind`.
     pub name: HostPath,
+    /// Where that leads now, by a link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leads_to: Option<HostPath>,
     /// Whom it belongs to.
     pub owner: Owner,
 }

@@ -7,7 +7,6 @@ use super::{
     Options,
     scan::{clear, directories, mount_id, walk},
     searches::{Searches, Who},
-    sockets,
     space::{Namespace, Space},
 };
 use crate::{
@@ -38,7 +37,6 @@ pub(super) fn search(
         return;
     }
     for space in spaces {
-        sockets::bound_in(space, found);
         threads(space, spaces, found);
     }
     elsewhere(spaces, all, found);

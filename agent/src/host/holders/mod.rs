@@ -13,6 +13,7 @@
 mod copies;
 mod deep;
 mod loops;
+mod places;
 mod scan;
 mod searches;
 mod sockets;
@@ -25,6 +26,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use places::Places;
 use searches::Searches;
 
 use super::{mounts::MountReader, prober::Prober, process_index::ProcessIndex};
@@ -85,6 +87,8 @@ pub fn search(
         (tables, unread) = space::tables(&all.group_by_mount_ns().pids, kubelet, floor, reader);
         spaces = copies::spaces(targets, kubelet.ns, &tables);
         let new = || spaces.iter().filter(|space| !known.contains(&space.ns));
+        let mut places = kubelet_places(kubelet, &tables);
+        new().for_each(|space| sockets::read(space, &mut places, &mut searches));
         let pids: Vec<u32> = new().flat_map(|space| &space.pids).copied().collect();
         let clear = scan::clear(&pids, &spaces, &searches);
         new().for_each(|space| scan::processes(space, &spaces, &clear, &mut searches));
@@ -98,15 +102,15 @@ pub fn search(
     unread += u32::try_from(behind).unwrap_or(u32::MAX);
     loops::backing_files(&spaces, kubelet.ns, &mut searches);
     deep::search(targets, &spaces, &tables, &all, options, &mut searches);
-    let places = sockets::Places::new(
-        kubelet,
-        tables.iter().map(|namespace| &*namespace.table).find(|table| table.ns == kubelet.ns),
-    );
-    spaces.iter().for_each(|space| sockets::relative_in(space, &places, &mut searches));
+    sockets::candidates(&spaces, &mut kubelet_places(kubelet, &tables), &mut searches);
     let kept = kept_namespaces(&tables, searches.kept_namespaces(), &all);
     let mut found = searches.finish(all.group_by_mount_ns().unreadable, unread);
     found.iter_mut().for_each(|search| search.unsearched_namespaces = kept);
     found
+}
+
+fn kubelet_places<'a>(kubelet: &'a MountTable, tables: &'a [space::Namespace]) -> Places<'a> {
+    Places::new(kubelet, tables.iter().map(|namespace| &*namespace.table).find(|table| table.ns == kubelet.ns))
 }
 
 /// How many mount namespaces without a process are kept by a bind mount of them, or by a descriptor of a process that was

@@ -5,12 +5,14 @@ use std::{collections::BTreeSet, io, ops::ControlFlow};
 
 use super::{
     searches::{Searches, Who},
+    sockets::{self, Sockets},
     space::{MountCopy, Space},
 };
 use crate::{
     host::{
         descriptors::{self, Walk},
         mounts::living,
+        socket_list,
     },
     observation::{HostPath, How},
     parse,
@@ -51,11 +53,11 @@ pub(super) fn processes(space: &Space, spaces: &[Space], clear: &BTreeSet<u32>, 
 pub(super) fn clear(pids: &[u32], spaces: &[Space], found: &Searches) -> BTreeSet<u32> {
     let places = spaces.iter().flat_map(|space| &space.copies).map(|copy| copy.mount_point.as_bytes());
     let places = beginnings(places.chain([NAMESPACE]).collect());
-    sys::pids_where(pids, found.end(), |visit| has_nothing(visit, &places))
+    sys::pids_where(pids, found.end(), |visit| has_nothing(visit, &places, &found.sockets))
 }
 
 /// A zombie's threads may live, and one that ends needs a second look too: their links cannot be read.
-fn has_nothing(visit: &Visit<'_>, places: &[&[u8]]) -> io::Result<bool> {
+fn has_nothing(visit: &Visit<'_>, places: &[&[u8]], sockets: &Sockets) -> io::Result<bool> {
     if begins_with_one(&visit.link("cwd")?, places) || begins_with_one(&visit.link("root")?, places) {
         return Ok(false);
     }
@@ -66,7 +68,8 @@ fn has_nothing(visit: &Visit<'_>, places: &[&[u8]]) -> io::Result<bool> {
         _ => {}
     }
     // Files may be registered with an io_uring that have no descriptor.
-    let walk = visit.descriptors(|_, link| match begins_with_one(link, places) || link == sys::IO_URING {
+    let is_meant = |link: &[u8]| begins_with_one(link, places) || link == sys::IO_URING || sockets.is_one(link);
+    let walk = visit.descriptors(|_, link| match is_meant(link) {
         true => ControlFlow::Break(()),
         false => ControlFlow::Continue(()),
     })?;
@@ -118,6 +121,9 @@ pub(super) fn walk(who: &Who<'_>, spaces: &[Space], found: &mut Searches) -> Wal
         }
         if let Some(namespace) = mount_namespace(path) {
             return found.kept_namespace(namespace);
+        }
+        if let Some(inode) = socket_list::inode(path) {
+            return sockets::see(who, fd, inode, spaces, found);
         }
         if !path.starts_with(b"/") || !spaces.iter().any(|space| space.could_hold(path)) {
             return;
@@ -189,7 +195,7 @@ mod tests {
         .map(|script| sleeper(&script));
         let pids: Vec<u32> = children.iter().map(Child::id).collect();
         let asked = |path: &[u8], in_time| {
-            sys::pids_where(&pids, Instant::now() + in_time, |visit| has_nothing(visit, &[path]))
+            sys::pids_where(&pids, Instant::now() + in_time, |visit| has_nothing(visit, &[path], &Sockets::default()))
         };
         let (soon, here) = (Duration::from_secs(5), path.as_os_str().as_bytes());
         // Until each is where it goes.

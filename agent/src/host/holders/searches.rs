@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Instant};
 
-use super::{blocks, empty};
+use super::{blocks, empty, sockets::Sockets};
 use crate::{
     host::{descriptors::Walk, processes::owner},
     observation::{CopyKind, Dev, Fault, Holder, HolderSearch, How, Mount, Owner, RelativeSocket, Seen},
@@ -13,7 +13,7 @@ use crate::{
 /// The most descriptors that are noted of one process for one mount.
 const MAX_DESCRIPTORS: usize = 4;
 
-/// More sockets of which it is not known where they are bound are not named.
+/// More sockets of which it is not sure where they are bound are not named.
 const MAX_RELATIVE_SOCKETS: usize = 8;
 
 /// The answers, while they grow.
@@ -25,6 +25,8 @@ pub(super) struct Searches {
     cut_off: BTreeSet<u32>,
     /// The mount namespaces that a process has a descriptor of.
     kept_namespaces: BTreeSet<u64>,
+    /// The sockets that may hold a target.
+    pub(super) sockets: Sockets,
 }
 
 /// A process that was seen to hold something.
@@ -41,7 +43,8 @@ impl Searches {
     /// Nothing is found yet. No descriptor is looked at after `end`, and `at_most` so many holders of a target are kept.
     pub(super) fn new(targets: &[Mount], end: Instant, at_most: usize) -> Self {
         let searches = targets.iter().map(empty).collect();
-        Searches { searches, end, at_most, cut_off: BTreeSet::new(), kept_namespaces: BTreeSet::new() }
+        let (cut_off, kept_namespaces) = (BTreeSet::new(), BTreeSet::new());
+        Searches { searches, end, at_most, cut_off, kept_namespaces, sockets: Sockets::default() }
     }
 
     /// Until when descriptors are looked at.
@@ -51,7 +54,14 @@ impl Searches {
 
     /// Notes how far the descriptors of a process were looked at.
     pub(super) fn walked(&mut self, pid: u32, walk: Walk) {
-        self.cut_off.extend((walk == Walk::CutOff).then_some(pid));
+        if walk == Walk::CutOff {
+            self.cut_off(pid);
+        }
+    }
+
+    /// Notes that a process may hold something that was not seen.
+    pub(super) fn cut_off(&mut self, pid: u32) {
+        self.cut_off.insert(pid);
     }
 
     /// Notes that a descriptor keeps a mount namespace.

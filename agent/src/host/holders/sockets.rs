@@ -1,5 +1,5 @@
-//! Unix sockets that are bound to a name in a target: the socket holds the mount, and its
-//! descriptor's link shows only a number.
+//! Unix sockets that are bound to a file in a target: the socket holds the mount, and its descriptor's link shows only a
+//! number.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -7,137 +7,163 @@ use std::{
 };
 
 use super::{
+    blocks,
+    places::Places,
     searches::{Searches, Who, facts},
     space::Space,
 };
 use crate::{
-    host::{
-        HostRoot,
-        descriptors::{self, Walk},
-        mounts::{Table, living},
-        socket_list,
-        tree::Tree,
-    },
-    observation::{HostPath, How, MountTable, RelativeSocket, is_path_within},
-    sys::{self, ProcDir},
+    host::{mounts::living, socket_list},
+    observation::{HostPath, How, RelativeSocket},
+    sys,
 };
 
-/// Notes the processes of `space` that have such a socket. One list is read per network
-/// namespace; descriptors only when a name fits.
-pub(super) fn bound_in(space: &Space, found: &mut Searches) {
-    let mut seen = BTreeSet::new();
-    let mut names: BTreeMap<u64, HostPath> = BTreeMap::new();
-    for pid in &space.pids {
-        let Ok(net) = ProcDir::open(*pid).and_then(|dir| dir.namespace("net")) else { continue };
-        if seen.insert(net) {
-            match socket_list::read(*pid) {
-                Ok(list) => names.extend(
-                    socket_list::bound(&list).into_iter().filter(|(_, path)| space.could_hold(path.as_bytes())),
-                ),
-                Err(error) if sys::is_gone(&error) => {}
-                // Longer than is read, or not readable: any process in there may have one.
-                Err(_) => found.walked(*pid, Walk::CutOff),
-            }
-        }
+/// The sockets that may hold a target, and who was seen to have one open.
+#[derive(Default)]
+pub(super) struct Sockets {
+    /// By the mount namespace in which their names are looked at, and their inode.
+    bound: BTreeMap<u64, BTreeMap<u64, Bound>>,
+    inodes: BTreeSet<u64>,
+    seen: Vec<Seen>,
+}
+
+/// What was given to `bind`, and where that is.
+struct Bound {
+    name: HostPath,
+    place: Place,
+}
+
+enum Place {
+    /// In a target, as the name says.
+    Named,
+    /// In a target, by a link on the way.
+    Linked(HostPath),
+    /// Anywhere.
+    Unknown,
+}
+
+struct Seen {
+    ns: u64,
+    pid: u32,
+    fd: u32,
+    inode: u64,
+}
+
+impl Sockets {
+    /// Whether a descriptor with this link may hold a target.
+    pub(super) fn is_one(&self, link: &[u8]) -> bool {
+        socket_list::inode(link).is_some_and(|inode| self.inodes.contains(&inode))
     }
-    if names.is_empty() {
-        return;
-    }
-    for pid in with_names(&space.pids, &names, found) {
-        let Ok((dir, ns)) = living(pid) else { continue };
-        let who = Who { pid, dir: &dir, ns };
-        let walk = descriptors::walk(&dir, found.end(), |fd, link| {
-            let Some(path) = socket_list::inode(link).and_then(|inode| names.get(&inode)) else { return };
-            for copy in space.copies_at(path) {
-                found.process(copy.target, &who, How::Fd { fd, path: path.clone() }, copy.kind);
-            }
-        });
-        found.walked(pid, walk);
+
+    fn name(&self, ns: u64, inode: u64) -> Option<&Bound> {
+        self.bound.get(&ns)?.get(&inode)
     }
 }
 
-/// Those that may have a socket of these.
-fn with_names(pids: &[u32], names: &BTreeMap<u64, HostPath>, found: &Searches) -> Vec<u32> {
-    let is_named = |link: &[u8]| socket_list::inode(link).is_some_and(|inode| names.contains_key(&inode));
-    descriptors::candidates(pids, found.end(), |_, _, link| is_named(link))
-}
-
-/// Notes the sockets of `space` with relative names. One list is read per network namespace; descriptors only where there
-/// are such names, which is rare. `sock_diag` reports which file a socket is bound to (`UDIAG_SHOW_VFS`), but only in the
-/// caller's own network namespace, and the agent may not enter another one (`setns` needs CAP_SYS_ADMIN).
-pub(super) fn relative_in(space: &Space, places: &Places<'_>, found: &mut Searches) {
-    // Who holds a copy that nothing ties to the kubelet's keeps no `umount` from doing its work.
-    let tied = space.copies.iter().filter(|copy| super::blocks(copy.kind));
-    let targets: BTreeSet<usize> = tied.map(|copy| copy.target).collect();
-    if targets.is_empty() {
-        return;
-    }
-    let mut names: BTreeMap<u64, HostPath> = BTreeMap::new();
+/// Reads which sockets may hold a target that is in `space`. One list is read per network namespace. `sock_diag` reports
+/// which file a socket is bound to (`UDIAG_SHOW_VFS`), but only in the caller's own network namespace, and the agent may not
+/// enter another one (`setns` needs CAP_SYS_ADMIN).
+pub(super) fn read(space: &Space, places: &mut Places<'_>, found: &mut Searches) {
     let mut seen = BTreeSet::new();
     for (pid, net) in space.pids.iter().zip(sys::namespaces_of(&space.pids, "net")) {
-        if net.is_ok_and(|net| seen.insert(net)) {
-            names.extend(socket_list::read(*pid).map(|list| socket_list::relative(&list)).unwrap_or_default());
+        if !net.is_ok_and(|net| seen.insert(net)) {
+            continue;
+        }
+        match socket_list::read(*pid) {
+            Ok(list) => {
+                for (inode, name) in socket_list::bound(&list) {
+                    if let Some(place) = place(&name, space, places) {
+                        found.sockets.inodes.insert(inode);
+                        found.sockets.bound.entry(space.ns).or_default().insert(inode, Bound { name, place });
+                    }
+                }
+            }
+            Err(error) if sys::is_gone(&error) => {}
+            // Longer than is read, or not readable: any process in there may have one.
+            Err(_) => found.cut_off(*pid),
         }
     }
-    if names.is_empty() {
-        return;
+}
+
+/// Where a socket of this name may be in `space`; nothing when it is elsewhere.
+fn place(name: &HostPath, space: &Space, places: &mut Places<'_>) -> Option<Place> {
+    if space.could_hold(name.as_bytes()) {
+        return Some(Place::Named);
     }
-    let (mut bound, mut placed) = (Vec::new(), BTreeSet::new());
-    for pid in with_names(&space.pids, &names, found) {
-        let Ok((dir, _)) = living(pid) else { continue };
-        descriptors::walk(&dir, found.end(), |fd, link| {
-            let Some(inode) = socket_list::inode(link) else { return };
-            let Some(name) = names.get(&inode) else { return };
-            // Of two sockets with one name the file is that of either.
-            let is_single = names.values().filter(|other| *other == name).count() == 1;
-            if is_single && places.is_beside(&dir, name, space) {
-                placed.insert(inode);
-            }
-            bound.push((pid, fd, inode));
-        });
+    // Who holds a copy that nothing ties to the kubelet's keeps no `umount` from doing its work.
+    if !space.copies.iter().any(|copy| blocks(copy.kind)) {
+        return None;
     }
-    bound.retain(|(_, _, inode)| !placed.contains(inode));
-    bound.dedup_by_key(|(pid, ..)| *pid);
-    for (pid, fd, inode) in bound {
-        let (Ok((dir, ns)), Some(name)) = (living(pid), names.get(&inode).cloned()) else { continue };
+    if !name.as_bytes().starts_with(b"/") {
+        return Some(Place::Unknown);
+    }
+    // Another namespace is a tenant's, who may mount what never answers while it is looked at.
+    let real = places.of(space)?.real(name);
+    match real {
+        Some(real) => space.could_hold(real.as_bytes()).then_some(Place::Linked(real)),
+        None => Some(Place::Unknown),
+    }
+}
+
+/// Notes that a process has a socket open.
+pub(super) fn see(who: &Who<'_>, fd: u32, inode: u64, spaces: &[Space], found: &mut Searches) {
+    let Some(bound) = found.sockets.name(who.ns, inode) else { return };
+    if !matches!(bound.place, Place::Named) {
+        return found.sockets.seen.push(Seen { ns: who.ns, pid: who.pid, fd, inode });
+    }
+    let path = bound.name.clone();
+    for space in spaces.iter().filter(|space| space.ns == who.ns) {
+        for copy in space.copies_at(&path) {
+            found.process(copy.target, who, How::Fd { fd, path: path.clone() }, copy.kind);
+        }
+    }
+}
+
+/// Notes the sockets that may be bound in a target, and have not that name.
+pub(super) fn candidates(spaces: &[Space], places: &mut Places<'_>, found: &mut Searches) {
+    let mut seen = std::mem::take(&mut found.sockets.seen);
+    let beside: BTreeSet<u64> =
+        seen.iter().filter(|one| is_beside(one, spaces, places, &found.sockets)).map(|one| one.inode).collect();
+    seen.retain(|one| !beside.contains(&one.inode));
+    seen.sort_by_key(|one| one.pid);
+    for Seen { ns, pid, fd, inode } in seen {
+        let Some(space) = spaces.iter().find(|space| space.ns == ns) else { continue };
+        let Some(Bound { name, place }) = found.sockets.name(ns, inode) else { continue };
+        let (name, leads_to) = match place {
+            Place::Linked(path) => (name.clone(), Some(path.clone())),
+            _ => (name.clone(), None),
+        };
+        let Ok((dir, ns)) = living(pid) else { continue };
         let Some((stat, leader, owner)) = facts(&Who { pid, dir: &dir, ns }) else { continue };
         let (start_ticks, state) = (leader.start_ticks, stat.state);
-        let socket = RelativeSocket { pid, start_ticks, comm: leader.comm, state, fd, name, owner };
-        targets.iter().for_each(|target| found.relative_socket(*target, &socket));
-    }
-}
-
-/// Where files of the kubelet's mount namespace may be looked at.
-pub(super) struct Places<'a> {
-    view: HostRoot,
-    ns: u64,
-    table: Option<&'a Table>,
-}
-
-impl<'a> Places<'a> {
-    /// With the whole table of that namespace, if it could be read.
-    pub(super) fn new(kubelet: &MountTable, table: Option<&'a Table>) -> Self {
-        let table = table.filter(|table| table.fault().is_none());
-        Places { view: HostRoot::new(format!("/proc/{}/root", kubelet.through_pid)), ns: kubelet.ns, table }
-    }
-
-    /// Whether there is a socket of this name in the working directory of a process, outside of the copies: most daemons
-    /// that bind a relative name stay in that directory. It is no proof, as a file may be made later; but it is used only
-    /// to drop a candidate, never to name a holder.
-    fn is_beside(&self, dir: &ProcDir, name: &HostPath, space: &Space) -> bool {
-        let Some(table) = self.table.filter(|_| self.ns == space.ns) else { return false };
-        let is_plain = name.as_path().components().all(|part| matches!(part, Component::Normal(_)));
-        let Some(cwd) = dir.link("cwd").ok().filter(|_| is_plain) else { return false };
-        let path = HostPath::new(cwd).join(name.as_path());
-        let Some(parent) = path.as_path().parent().map(|parent| HostPath::from(parent.to_owned())) else {
-            return false;
+        let socket = RelativeSocket { pid, start_ticks, comm: leader.comm, state, fd, name, leads_to, owner };
+        let copies: BTreeSet<u32> = match &socket.leads_to {
+            Some(path) => space.copies_at(path).map(|copy| copy.id).collect(),
+            None => space.copies.iter().map(|copy| copy.id).collect(),
         };
-        if space.could_hold(path.as_bytes()) {
-            return false;
-        }
-        let mounts = table.mounts(|mount| is_path_within(path.as_bytes(), &mount.mount_point())).mounts;
-        let tree = Tree::open(&self.view, &parent, &mounts);
-        let facts = tree.get().and_then(|tree| tree.facts(&path).get().cloned());
-        facts.is_some_and(|facts| !facts.is_file && !facts.is_directory)
+        let tied = space.copies.iter().filter(|copy| blocks(copy.kind) && copies.contains(&copy.id));
+        let targets: BTreeSet<usize> = tied.map(|copy| copy.target).collect();
+        targets.into_iter().for_each(|target| found.relative_socket(target, &socket));
     }
+}
+
+/// Whether there is a socket of this name in the working directory of its process, outside of the copies: most daemons
+/// that bind a relative name stay in that directory. It is no proof, as a file may be made later; but it is used only
+/// to drop a candidate, never to name a holder.
+fn is_beside(one: &Seen, spaces: &[Space], places: &mut Places<'_>, sockets: &Sockets) -> bool {
+    let Some(space) = spaces.iter().find(|space| space.ns == one.ns) else { return false };
+    let (Some(names), Some(Bound { name, place: Place::Unknown })) =
+        (sockets.bound.get(&one.ns), sockets.name(one.ns, one.inode))
+    else {
+        return false;
+    };
+    // Of two sockets with one name the file is that of either.
+    let is_single = names.values().filter(|other| other.name == *name).count() == 1;
+    let is_plain = name.as_path().components().all(|part| matches!(part, Component::Normal(_)));
+    if !is_single || !is_plain {
+        return false;
+    }
+    let cwd = living(one.pid).and_then(|(dir, _)| dir.link("cwd"));
+    let Ok(path) = cwd.map(|cwd| HostPath::new(cwd).join(name.as_path())) else { return false };
+    !space.could_hold(path.as_bytes()) && places.of(space).is_some_and(|places| places.has_socket(&path))
 }

@@ -130,9 +130,8 @@ fn what_lies_on_a_mount_below_does_not_hold_the_one_above() {
 fn a_bound_socket() {
     let mut stage = Stage::new();
     let path = format!("{}/s", stage.volume);
-    let script = format!("import socket,time; s=socket.socket(socket.AF_UNIX); s.bind(\"{path}\"); time.sleep(1000)");
-    let pid = stage.ns.spawn(&format!("python3 -c '{script}'"));
-    stage.await_file(&path);
+    let pid = stage.ns.spawn(&binding(&stage.base, &path));
+    stage.await_file(&format!("{}/ready", stage.base));
     let outcome = stage.judged();
     assert_eq!(only(&outcome).pid, pid);
     assert!(matches!(&only(&outcome).how, How::Fd { path: shown, .. } if shown.as_str() == Some(&path)));
@@ -154,6 +153,44 @@ fn a_socket_bound_by_a_relative_name_may_be_one() {
     let socket = outcome.relative_sockets.iter().find(|socket| socket.pid == pid);
     assert_eq!(socket.and_then(|socket| socket.name.as_str()), Some("sub/s"), "{:?}", outcome.relative_sockets);
     assert!(stage.umount_is_busy());
+}
+
+/// Binds `name`, makes `{base}/ready`, and sleeps.
+fn binding(base: &str, name: &str) -> String {
+    let script = format!(
+        "import socket,time; s=socket.socket(socket.AF_UNIX); s.bind(\"{name}\"); s.listen(); \
+         open(\"{base}/ready\",\"w\").close(); time.sleep(1000)"
+    );
+    format!("python3 -c '{script}'")
+}
+
+/// `/proc/net/unix` has the name as it was given, and no other process holds the volume.
+#[test]
+fn a_socket_bound_through_a_link_may_be_one() {
+    let mut stage = Stage::new();
+    let (base, volume) = (stage.base.clone(), stage.volume.clone());
+    stage.ns.run(&format!("ln -s pods {base}/all && ln -s {base}/all/vol/sub {base}/link"));
+    let pid = stage.ns.spawn(&binding(&base, &format!("{base}/link/s")));
+    stage.await_file(&format!("{base}/ready"));
+    let candidate = |stage: &Stage| stage.search().relative_sockets.into_iter().find(|socket| socket.pid == pid);
+    let socket = candidate(&stage).unwrap();
+    assert_eq!(socket.name.as_str(), Some(format!("{base}/link/s").as_str()));
+    assert_eq!(socket.leads_to, Some(format!("{volume}/sub/s").as_str().into()));
+    // Where it led is not known any more.
+    stage.ns.run(&format!("rm {base}/link"));
+    assert_eq!(candidate(&stage).map(|socket| socket.leads_to), Some(None));
+    assert!(stage.umount_is_busy());
+}
+
+#[test]
+fn a_socket_bound_through_a_link_elsewhere_is_none() {
+    let mut stage = Stage::new();
+    let base = stage.base.clone();
+    stage.ns.run(&format!("ln -s {base}/else {base}/link"));
+    let pid = stage.ns.spawn(&binding(&base, &format!("{base}/link/s")));
+    stage.await_file(&format!("{base}/ready"));
+    assert!(stage.search().relative_sockets.iter().all(|socket| socket.pid != pid));
+    assert!(!stage.umount_is_busy());
 }
 
 /// As daemons of the host do: one of them is no reason to doubt each answer of the node.

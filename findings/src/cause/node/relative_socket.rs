@@ -1,18 +1,18 @@
-//! A volume without a known holder, and a socket that may be bound in it: its name is relative, and to what is unknown.
+//! A volume without a known holder, and a socket that may be bound in it: its name is relative, or leads through links.
 
 use crate::Gate;
 use crate::cause::entry::{Cause, Danger, Proven, check, step};
 
 causes! {
-    /// A socket with a relative name may be bound in the volume.
+    /// A socket whose name does not show where it is bound may be bound in the volume.
     VOLUME_HELD_BY_SOCKET = Cause::gate(Gate::VolumesUnmounted, "VolumeHeldBySocket")
-        .title("A unix socket with a relative name may be bound in the volume")
+        .title("A unix socket may be bound in the volume: its name is relative, or leads through a link")
         .meaning("The volume is mounted and no process is seen to hold it, but a process has a unix socket that was bound by a \
-            relative name. A bound socket keeps the mount of its file in use, also when the file is deleted, and its name in \
-            /proc/net/unix is what was given to bind: where it lies is not shown.")
+            relative name, or by one that leads through a link. A bound socket keeps the mount of its file in use, also when \
+            the file is deleted, and its name in /proc/net/unix is what was given to bind: where it lies is not shown.")
         .proof("The mount is in the kubelet's mountinfo, a search of all processes found no holder, and /proc/<pid>/net/unix \
-            has a relative name of a socket that a process with the mount in sight has open. Anybody may choose such a name, \
-            so it is only probable.")
+            has such a name of a socket that a process with the mount in sight has open: a relative one, one that a link leads \
+            into the volume, or one whose directory is gone. Anybody may choose such a name, so it is only probable.")
         .safe(&[
             check("Look at the sockets of {comm} (pid {pid}): beside the name stands the inode of its file (ino:)")
                 .run("nsenter -t {pid} -n ss -xlpe"),

@@ -1,0 +1,84 @@
+//! Files of the kubelet's mount namespace, as far as they can be looked at without asking any server.
+
+use std::{collections::BTreeMap, path::Path};
+
+use super::space::Space;
+use crate::{
+    host::{
+        HostRoot,
+        mounts::{Table, touchable},
+        root::follow,
+        tree::Tree,
+    },
+    observation::{HostPath, MountTable, is_path_within},
+    sys::Beneath,
+};
+
+/// That namespace, and where its links were seen to point.
+pub(super) struct Places<'a> {
+    kubelet: &'a MountTable,
+    view: HostRoot,
+    table: Option<&'a Table>,
+    root: Option<Beneath>,
+    links: BTreeMap<HostPath, Result<Option<HostPath>, Unseen>>,
+}
+
+/// It is not there, or could not be looked at.
+#[derive(Clone, Copy)]
+struct Unseen;
+
+impl<'a> Places<'a> {
+    /// With the whole table of that namespace, if it could be read.
+    pub(super) fn new(kubelet: &'a MountTable, table: Option<&'a Table>) -> Self {
+        let table = table.filter(|table| table.fault().is_none());
+        let view = HostRoot::new(format!("/proc/{}/root", kubelet.through_pid));
+        Places { kubelet, view, table, root: None, links: BTreeMap::new() }
+    }
+
+    /// The places of a space, if it is this namespace.
+    pub(super) fn of(&mut self, space: &Space) -> Option<&mut Self> {
+        (space.ns == self.kubelet.ns).then_some(self)
+    }
+
+    /// The path of a file with its directory's links followed; nothing where that directory is gone, or cannot be looked at.
+    /// The file itself need not be there.
+    pub(super) fn real(&mut self, path: &HostPath) -> Option<HostPath> {
+        let (dir, name) = (path.as_path().parent()?, path.as_path().file_name()?);
+        let real = follow(&HostPath::from(dir.to_owned()), |part| self.link(part)).ok()??;
+        Some(real.join(name))
+    }
+
+    fn link(&mut self, part: &HostPath) -> Result<Option<HostPath>, Unseen> {
+        if let Some(known) = self.links.get(part) {
+            return known.clone();
+        }
+        let link = self.read_link(part);
+        self.links.insert(part.clone(), link.clone());
+        link
+    }
+
+    fn read_link(&mut self, part: &HostPath) -> Result<Option<HostPath>, Unseen> {
+        // A link of a process leads where no path says, and is read only when its lock is free.
+        if is_path_within(part.as_bytes(), b"/proc") || touchable(&self.kubelet.mounts, part).is_err() {
+            return Err(Unseen);
+        }
+        if self.root.is_none() {
+            self.root = Beneath::open(&self.view.at(&HostPath::from("/")), Path::new("")).ok();
+        }
+        let below = part.as_path().strip_prefix("/").map_err(|_| Unseen)?;
+        let link = self.root.as_ref().ok_or(Unseen)?.link(below).map_err(|_| Unseen)?;
+        Ok(link.map(HostPath::new))
+    }
+
+    /// Whether there is a socket at `path`.
+    pub(super) fn has_socket(&self, path: &HostPath) -> bool {
+        let Some(table) = self.table else { return false };
+        let Some(parent) = path.as_path().parent().map(|parent| HostPath::from(parent.to_owned())) else {
+            return false;
+        };
+        let mounts = table.mounts(|mount| is_path_within(path.as_bytes(), &mount.mount_point())).mounts;
+        let tree = Tree::open(&self.view, &parent, &mounts);
+        let facts = tree.get().and_then(|tree| tree.facts(path).get().cloned());
+        facts.is_some_and(|facts| !facts.is_file && !facts.is_directory)
+    }
+}
