@@ -115,7 +115,7 @@ impl Compare {
         report.costs_head();
         let line = |what, runs| Line { what, runs, cpu_target: None, rss_target: None };
         let in_all =
-            Line { cpu_target: Some(40.0), rss_target: Some(16.0), ..line("`check`, three pods stuck", &full) };
+            Line { cpu_target: Some(80.0), rss_target: Some(16.0), ..line("`check`, three pods stuck", &full) };
         report.costs(&in_all);
         report.costs(&line("`check --api off`, three pods stuck", &offline));
         report.costs(&Line {
@@ -140,8 +140,8 @@ impl Compare {
         report.costs(&line("`fuser -m VOLUME`", &fusers));
         report.text("");
         report.ratios_head();
-        report.ratios("`lsof` / `check --pod`", &beside_lsof, 20.0);
-        report.ratios("`fuser -m` / `check --pod`", &beside_fuser, 10.0);
+        report.ratios("`lsof` / `check --pod`", &beside_lsof, 30.0);
+        report.ratios("`fuser -m` / `check --pod`", &beside_fuser, 15.0);
 
         report.text("\n### With a FUSE server on the node that is stopped (none of the volume that is asked about)\n");
         report.text("| command | outcome |");
