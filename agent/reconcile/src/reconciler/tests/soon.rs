@@ -174,9 +174,7 @@ fn a_check_20_seconds_after_the_deadline_says_what_one_says_after_140() {
             let mut seen = seen.clone();
             let deadline_ms = seen.at_ms - overdue_s * 1000;
             sample::set_deadline(&mut seen, deadline_ms, 30);
-            let pod = judge(&seen).pods.remove(0);
-            let findings = pod.findings.into_iter().map(|one| (one.cause.id, one.confidence, one.root));
-            (pod.verdict, findings.collect::<Vec<_>>())
+            said(&seen)
         };
         let early = answer(20);
         assert_eq!(early.0, Verdict::Stuck, "{what}: {early:?}");
@@ -211,6 +209,54 @@ fn a_driver_that_refuses_is_known_within_25_seconds_of_the_deadline() {
         assert!((60 + 15..=60 + 25).contains(&second), "seed {seed}: {second}, scans {:?}", world.scans);
         assert!(world.writes[0].1.note.contains("CSI driver exam.csi"), "{}", world.writes[0].1.note);
     }
+}
+
+/// As the kubelet counts them: 40 before the deadline, and so many since.
+fn failures_since(overdue_s: u64, since: u64) -> Observation {
+    let mut seen = claimed_volume();
+    let deadline_ms = seen.at_ms - overdue_s * 1000;
+    sample::set_deadline(&mut seen, deadline_ms, 30);
+    let of = Operation::Csi { driver: "exam.csi".into(), method: "/csi.v1.Node/NodeUnpublishVolume".to_owned() };
+    let read = |at_ms, count| {
+        let counters = vec![Counter { of: of.clone(), outcome: "Internal".into(), count }];
+        CounterRead { at_ms, counters }
+    };
+    let (earlier, last) = (Some(read(deadline_ms, 40)), read(seen.at_ms, 40 + since));
+    seen.kubelet_counters = Seen::Seen(KubeletCounters { last, earlier });
+    seen
+}
+
+fn said(seen: &Observation) -> (Verdict, Vec<(&'static str, Confidence, String)>) {
+    let pod = judge(seen).pods.remove(0);
+    let findings = pod.findings.into_iter().map(|one| (one.cause.id, one.confidence, one.root));
+    (pod.verdict, findings.collect())
+}
+
+#[test]
+fn a_check_says_of_a_driver_that_refuses_after_20_seconds_what_it_says_after_140() {
+    let early = said(&failures_since(20, 5));
+    assert_eq!((early.0, early.1.len()), (Verdict::Stuck, 1), "{early:?}");
+    assert_eq!((early.1[0].0, early.1[0].1), ("CsiUnpublishFails", Confidence::Proven));
+    assert_eq!(early, said(&failures_since(140, 8)));
+}
+
+/// Its volume is busy for a moment, as while the last process of the pod ends.
+#[test]
+fn a_driver_that_fails_three_times_and_then_succeeds_is_not_stuck_but_is_named() {
+    for seed in 0..20 {
+        let mut world = World::new(claimed_volume(), Api::Down);
+        world.failures = Some(|second| 40 + tries(second).min(3));
+        world.reconciler = Reconciler::new("node-7", Settings::default(), true, seed, moment(0));
+        world.api = Api::Up;
+        world.tell_list();
+        // The fourth try.
+        world.run_until(65);
+        end(&mut world);
+        world.run_until(300);
+        assert!(world.writes.is_empty(), "seed {seed}: {:?}", world.writes);
+    }
+    let meanwhile = said(&failures_since(4, 3));
+    assert_eq!((meanwhile.0, meanwhile.1[0].0), (Verdict::Progressing, "CsiUnpublishFails"), "{meanwhile:?}");
 }
 
 /// What the counters say is of before, and another try is not made within the hour.
