@@ -10,8 +10,9 @@
 const ENTER: [(&str, &str); 2] =
     [("umount ", "umount -i -n -c -N {mount_namespace_pid} "), ("findmnt ", "findmnt -N {mount_namespace_pid} ")];
 
-/// These only look, at a path that is seen through the process.
-const LOOK: [&str; 3] = ["find ", "ls ", "lsattr "];
+/// These only look, at a path that is seen through the process; `swapoff` as well, since the kernel takes the file that it
+/// finds there and refuses whatever is no swap.
+const LOOK: [&str; 4] = ["find ", "ls ", "lsattr ", "swapoff "];
 
 /// The template of a command as it reaches its path from another mount namespace; none where it is the same.
 pub(crate) fn entered(template: &str) -> Option<String> {
@@ -34,9 +35,8 @@ mod tests {
     /// file system there. A command that changes something is not led through another process's root, which a tenant may own
     /// by the time it is typed.
     const PLAIN: [&str; 6] = ["chattr", "rmdir", "mkdir", "mv", "test", "printf"];
-    /// `grep` reads mount tables, fusectl is the host's, the finder gives the path to thaw through a process, and that of a
-    /// swap only where both namespaces are one.
-    const NO_PATH_OF_THE_KUBELET: [&str; 4] = ["grep", "mount", "fsfreeze", "swapoff"];
+    /// `grep` reads mount tables, fusectl is the host's, and the finder gives the path to thaw through a process.
+    const NO_PATH_OF_THE_KUBELET: [&str; 3] = ["grep", "mount", "fsfreeze"];
     /// Nothing else in the registry asks for mounts.
     const OF_MOUNTS: [&str; 8] = ["umount", "findmnt", "mountpoint", "fuser", "lsof", "nsenter", "df", "stat"];
 
@@ -112,6 +112,7 @@ mod tests {
             ("umount -f {path}", "umount -i -n -c -N 77 -f '/k/a b'"),
             ("findmnt {path}", "findmnt -N 77 '/k/a b'"),
             ("findmnt --list | grep -F {uid}", "findmnt -N 77 --list | grep -F 96fb425e-919e-44f9-8b42-b1254a602ba1"),
+            ("swapoff {path}", "swapoff /proc/77/root'/k/a b'"),
             ("ls -la {path}", "ls -la /proc/77/root'/k/a b'"),
             ("ls -la /etc/cni/net.d", "ls -la /etc/cni/net.d"),
             ("rmdir {path}", "rmdir '/k/a b'"),

@@ -19,7 +19,9 @@ mod pid_namespace;
 mod repair;
 mod repeated;
 mod runtime;
+mod sockets;
 mod support;
+mod swap;
 
 pub use note::Note;
 pub use odd::ODD;
@@ -55,6 +57,9 @@ impl Scenario {
         let needs_v1 = WITH_V1_FREEZER.contains(&self.name);
         if needs_v1 && cgroup::is_unified() {
             return Some("it needs the freezer of cgroup v1, and this machine has v2 only");
+        }
+        if self.name == holders::REGISTERED_FILE.name && !has_io_uring() {
+            return Some("io_uring is switched off on this machine, or its kernel is older than 6.6");
         }
         let is_given = self.name == fuse::FUSE_WITHOUT_FUSECTL.name && node::fusectl_is_mounted();
         is_given.then_some("fusectl is mounted on this machine, and the lab does not unmount what is not its own")
@@ -176,12 +181,17 @@ pub const ALL: &[Scenario] = &[
     holders::OPEN_FD,
     holders::MAPPED_FILE,
     holders::FD_IN_FLIGHT,
+    holders::REGISTERED_FILE,
+    sockets::SOCKET_RELATIVE,
+    sockets::SOCKET_LINKED,
+    swap::SWAP_ON_VOLUME,
     holders::SEVERAL_HOLDERS,
     holders::COMPLETED_POD,
     nested::NESTED_MOUNT,
     namespaces::PROPAGATED_COPY,
     namespaces::HELD_TWICE,
     namespaces::PRIVATE_COPY,
+    namespaces::NAMESPACE_WITHOUT_PROCESS,
     namespaces::DEVICE_PINNED,
     csi::FUSE_DEAD,
     csi::FUSE_HUNG_VOLUME,
@@ -213,6 +223,10 @@ pub const ALL: &[Scenario] = &[
 /// Whether this is the virtual machine of `make test-vm`, which ends with the tests.
 pub fn has_own_machine() -> bool {
     std::env::var_os("WHY_TERMINATING_LAB_VM").is_some()
+}
+
+fn has_io_uring() -> bool {
+    std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled").is_ok_and(|mode| mode.trim() == "0")
 }
 
 /// The scenario of that name.

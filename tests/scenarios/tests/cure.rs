@@ -21,9 +21,27 @@ const STEP: Duration = Duration::from_secs(8);
 pub fn apply(scenario: &Scenario, node: &Node, staged: &Staged, answer: &Answer) -> anyhow::Result<()> {
     match &staged.cure {
         Cure::None => Ok(()),
-        Cure::ByHand(repair) => repair.apply(node).context("cure by hand"),
+        Cure::ByHand(repair) => {
+            checks(scenario, staged, answer)?;
+            repair.apply(node).context("cure by hand")
+        }
         Cure::Printed => printed(scenario, node, staged, answer),
     }
+}
+
+/// Types the printed commands that this scenario proves, beside which something else has to be done.
+fn checks(scenario: &Scenario, staged: &Staged, answer: &Answer) -> anyhow::Result<()> {
+    let findings = staged.expect.iter().filter_map(|expect| expect.cause).flat_map(|cause| findings_of(cause, answer));
+    for finding in findings {
+        let is_proven = |text: &str| finding.cause.safe.iter().any(|advice| is_proven_here(scenario, advice, text));
+        let steps = finding.remedy.steps.iter().filter(|step| step.tested && is_proven(&step.text));
+        steps.filter_map(|step| step.command.as_deref()).try_for_each(type_in)?;
+    }
+    Ok(())
+}
+
+fn is_proven_here(scenario: &Scenario, advice: &Advice, text: &str) -> bool {
+    is_text_of(advice, text) && advice.proven == Proven::Lab(scenario.name)
 }
 
 fn printed(scenario: &Scenario, node: &Node, staged: &Staged, answer: &Answer) -> anyhow::Result<()> {
@@ -93,7 +111,7 @@ fn steps(scenario: &Scenario, node: &Node, staged: &Staged, finding: &Finding) -
 }
 
 fn is_claimed_here(scenario: &Scenario, finding: &Finding, text: &str) -> bool {
-    finding.cause.safe.iter().any(|advice| is_text_of(advice, text) && advice.proven == Proven::Lab(scenario.name))
+    finding.cause.safe.iter().any(|advice| is_proven_here(scenario, advice, text))
         // A scenario that nothing was written for may still use what another one has proven.
         || finding.cause.safe.iter().all(|advice| advice.proven != Proven::Lab(scenario.name))
 }

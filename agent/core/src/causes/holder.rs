@@ -1,6 +1,6 @@
 //! A process holds a mount, so that the kubelet's `umount` fails with "target is busy".
 
-use findings::{Cause, Finding, Link, Placeholder, cause};
+use findings::{Cause, Finding, FindingBuilder, Link, Placeholder, cause};
 
 use super::{
     completed_pod, csi, describe,
@@ -8,7 +8,7 @@ use super::{
     kill, uninterruptible,
 };
 use crate::{
-    observation::{Container, CopyKind, Holder, HostPath, How, Mount, Owner, Question, Seen, VolumeDir},
+    observation::{Container, CopyKind, Holder, HolderSearch, HostPath, How, Mount, Owner, Question, Seen, VolumeDir},
     view::{PodView, Why},
 };
 
@@ -164,14 +164,12 @@ fn finding(view: &PodView, cause: &'static Cause, mount: &Mount, holder: &Holder
             .finish();
     }
     if let How::Swap(file) = &holder.how {
-        // The path is one of the kubelet's mount namespace.
-        let is_here = view.seen.node.kubelet_in_own_mount_namespace().is_none();
         let mut draft = draft;
         draft.names.retain(|placeholder, _| placeholder != Placeholder::Path);
         return draft
             .blame(describe::file(file), by)
             .evidence(source, file.show())
-            .name_if(Placeholder::Path, file.as_str().filter(|_| is_here))
+            .name_if(Placeholder::Path, file.as_str())
             .root(file.show())
             .finish();
     }
@@ -193,6 +191,20 @@ fn finding(view: &PodView, cause: &'static Cause, mount: &Mount, holder: &Holder
 
 fn busy_state(view: &PodView) -> &'static str {
     if view.why == Why::Assumed { "could not be unmounted: in use" } else { "cannot be unmounted: in use" }
+}
+
+/// Adds who uses the file system by a mount that stands in no table that was read: it may be detached, or be one of a mount
+/// namespace that is not searched, and hold this one there.
+pub fn add_unlisted(search: Option<&HolderSearch>, draft: FindingBuilder) -> FindingBuilder {
+    let mut holders = search.into_iter().flat_map(|search| &search.holders);
+    match holders.find(|holder| holder.copy == CopyKind::Detached) {
+        Some(holder) => {
+            let (by, source, _) = holder_path(holder);
+            let comm = findings::clean(&holder.comm, 32);
+            draft.evidence(source, format!("{comm}: {by}, on a mount that is in no mount table"))
+        }
+        None => draft,
+    }
 }
 
 /// In words, the file that shows it, and the path in it.

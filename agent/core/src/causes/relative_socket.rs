@@ -79,13 +79,14 @@ fn finding(view: &PodView, mount: &Mount, socket: &RelativeSocket, count: usize,
         (None, true) => "in which directory the socket was bound: that of its name is gone, or is not looked into",
         (None, false) => "in which directory the socket was bound: its name is relative",
     };
+    let through = if socket.leads_to.is_some() { ", through a link into the volume" } else { "" };
     pod_finding(view, &cause::VOLUME_HELD_BY_SOCKET, VOLUMES, head)
         .probable(unknown)
         .link(describe::mount(mount), "mounted, and no process is seen to hold it")
         .blame(
             describe::pid(socket.pid, &socket.comm, socket.state),
             format!(
-                "{one_of}has a socket bound to {name} (descriptor {}); {}",
+                "{one_of}has a socket bound to {name}{through} (descriptor {}); {}",
                 socket.fd,
                 describe::owner(&socket.owner)
             ),

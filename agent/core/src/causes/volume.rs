@@ -241,6 +241,7 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
         .evidence("search for holders", says)
         .name_if(Placeholder::Path, mount.mount_point.as_str())
         .root(mount.mount_point.show());
+    let draft = holder::add_unlisted(searched, draft);
     let draft = match untold {
         Some(why) => draft.evidence("CSI driver", format!("since when the driver has been there is unknown: {why}")),
         None => draft,
@@ -409,5 +410,11 @@ mod tests {
         assert_eq!(causes(&seen), ["VolumeMountedNoHolder"]);
         let text = serde_json::to_string(&judge(&seen).pods[0].findings[0].evidence).unwrap();
         assert!(text.contains("not searched: 1 mount namespace without a process, kept by a bind mount"), "{text}");
+        let how = How::Fd { fd: 5, path: HostPath::from("/data/journal") };
+        seen.holders[0].holders = vec![Holder { copy: CopyKind::Detached, how, ..sample::holder() }];
+        assert_eq!(causes(&seen), ["VolumeMountedNoHolder"]);
+        let evidence = judge(&seen).pods[0].findings[0].evidence.clone();
+        let unlisted = evidence.iter().find(|one| one.source == "/proc/700/fdinfo/5").unwrap();
+        assert!(unlisted.says.ends_with("on a mount that is in no mount table"), "{}", unlisted.says);
     }
 }

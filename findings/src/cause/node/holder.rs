@@ -105,7 +105,7 @@ causes! {
         .proof("/proc/swaps names a file below the mount.")
         .safe(&[
             check("See how much is swapped there: it must fit into the memory that is free").run("cat /proc/swaps"),
-            step("Switch that swap off; the kubelet's next try unmounts the volume").run("swapoff {path}").if_known(),
+            step("Switch that swap off; the kubelet's next try unmounts the volume").run("swapoff {path}").lab("swap-on-volume").if_known(),
         ])
         .danger(Danger::new(
             "umount -l of the volume, or deleting the file",
@@ -113,7 +113,7 @@ causes! {
         ))
         .sources(&["reference: mm/swapfile.c swap_show"])
         .event_reason("PodVolumeBusy")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Lab("swap-on-volume"));
 
     /// An fd or cwd in a propagated copy of the mount makes the host's unmount fail.
     VOLUME_HELD_IN_OTHER_NAMESPACE = Cause::gate(Gate::VolumesUnmounted, "VolumeHeldInOtherNamespace")

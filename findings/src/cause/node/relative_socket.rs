@@ -15,8 +15,8 @@ causes! {
             into the volume, or one whose directory is gone. Anybody may choose such a name, so it is only probable.")
         .safe(&[
             check("Look at the sockets of {comm} (pid {pid}): beside the name stands the inode of its file (ino:)")
-                .run("nsenter -t {pid} -n ss -xlpe"),
-            check("Compare it with the inodes of the sockets in the volume").run("find {path} -xdev -type s -ls"),
+                .run("nsenter -t {pid} -n ss -xlpe").lab("socket-linked"),
+            check("Compare it with the inodes of the sockets in the volume").run("find {path} -xdev -type s -ls").lab("socket-linked"),
             step("If one is the same, have that process close the socket or end it; the kubelet's next try unmounts the volume"),
         ])
         .danger(Danger::new(
@@ -25,5 +25,5 @@ causes! {
         ))
         .sources(&["reference: net/unix/af_unix.c unix_bind, unix_seq_show"])
         .event_reason("PodVolumeBusy")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Lab("socket-linked"));
 }

@@ -33,6 +33,7 @@ pub fn remove(layout: &Layout) -> anyhow::Result<()> {
     attempt("thaw file systems", thaw_file_systems(layout));
     attempt("thaw cgroups", cgroup::thaw(cgroup::PODS));
     attempt("end processes", end_processes(layout));
+    attempt("switch swap off", switch_swap_off(layout));
     attempt("detach loop devices", detach_loops(layout));
     attempt("remove network namespaces", remove_network_namespaces(layout));
     attempt("unmount", mounts::unmount_all(layout.dir()));
@@ -135,6 +136,17 @@ fn remove_network_namespaces(layout: &Layout) -> anyhow::Result<()> {
         fs::remove_file(&path).with_context(|| format!("remove {}", path.display()))?;
         // Only if it is empty.
         let _ = path.parent().map(fs::remove_dir);
+    }
+    Ok(())
+}
+
+/// It is the whole machine's.
+fn switch_swap_off(layout: &Layout) -> anyhow::Result<()> {
+    let swaps = fs::read_to_string("/proc/swaps").context("read /proc/swaps")?;
+    let files = swaps.lines().filter_map(|line| line.split_whitespace().next()).map(Path::new);
+    for file in files.filter(|file| file.starts_with(layout.dir())) {
+        let status = Command::new("swapoff").arg(file).stdin(Stdio::null()).status().context("run swapoff")?;
+        anyhow::ensure!(status.success(), "swapoff of {} failed", file.display());
     }
     Ok(())
 }

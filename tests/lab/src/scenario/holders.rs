@@ -48,6 +48,16 @@ pub const FD_IN_FLIGHT: Scenario = Scenario {
     },
 };
 
+/// It has a file registered with an io_uring, and closed.
+pub const REGISTERED_FILE: Scenario = Scenario {
+    name: "registered-file",
+    about: "a process of the host has a file of an emptyDir of the pod registered with an io_uring, but not open",
+    stage: |node| {
+        let file = |volume: &Path| volume.join("data");
+        hold(node, "registered-file", "VolumeHeldByProcess", "--register", file, support::wait_registered)
+    },
+};
+
 /// A job is done, and a process has its volume as working directory.
 pub const COMPLETED_POD: Scenario = Scenario {
     name: "completed-pod",

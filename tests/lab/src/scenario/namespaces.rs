@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use super::{Repair, Scenario, Staged, leftovers::losetup, support};
 use nix::sys::signal::Signal;
 
-use crate::{Gate, Launch, Node, PodSpec, node::loop_devices, process, volume, wait_for};
+use crate::{Gate, Launch, Node, PodSpec, mounts, node::loop_devices, process, volume, wait_for};
 
 /// A copy that follows the host, and is used.
 pub const PROPAGATED_COPY: Scenario = Scenario {
@@ -30,6 +30,13 @@ pub const PRIVATE_COPY: Scenario = Scenario {
     stage: private_copy,
 };
 
+/// A copy in a namespace that no process lives in.
+pub const NAMESPACE_WITHOUT_PROCESS: Scenario = Scenario {
+    name: "namespace-without-process",
+    about: "a file of the volume is open through a mount namespace that only a bind mount keeps: it cannot be searched",
+    stage: namespace_without_process,
+};
+
 /// A copy that keeps a device in use.
 pub const DEVICE_PINNED: Scenario = Scenario {
     name: "device-pinned",
@@ -49,6 +56,29 @@ fn propagated_copy(node: &Node) -> anyhow::Result<Staged> {
     node.delete_until(&spec, Gate::VolumesUnmounted)?;
     Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "VolumeHeldInOtherNamespace", vec![holder.to_string()])
         .cured_by(format!("kill {holder}")))
+}
+
+fn namespace_without_process(node: &Node) -> anyhow::Result<Staged> {
+    let mut spec = PodSpec::sleeping("namespace-without-process");
+    let volume = node.empty_dir(&mut spec, "scratch", true)?;
+    node.run(&spec)?;
+    let (file, kept) = (volume.join("data"), node.layout().mnt("namespaces"));
+    // A namespace cannot be bound where the mount would arrive in itself.
+    mounts::tmpfs(&kept)?;
+    support::shell(&format!("mount --make-private {0} && touch {0}/left", kept.display()))?;
+    let launch = Launch::stand_in("entrant").args(["stand-in", "hold", "--namespace", "slave", "--open"]);
+    let holder = node.launch(launch.arg(&file).arg("--keep-at").arg(kept.join("left")))?;
+    support::wait_open(holder, &file)?;
+    wait_for("the namespace is kept", Duration::from_secs(10), || {
+        Ok(mounts::is_mounted(&kept.join("left"))?.then_some(()))
+    })?;
+    node.delete_until(&spec, Gate::VolumesUnmounted)?;
+    let says = ["kept by a bind mount or a descriptor", "on a mount that is in no mount table"];
+    let mut names = vec![volume.display().to_string(), format!("/proc/{holder}/fdinfo")];
+    names.extend(says.map(str::to_owned));
+    let mut staged = Staged::stuck(spec.pod, Gate::VolumesUnmounted, "VolumeMountedNoHolder", names);
+    staged.expect.iter_mut().for_each(|expect| expect.verdict = "CannotTell");
+    Ok(staged.by_hand(Repair::Holder(holder)))
 }
 
 fn held_twice(node: &Node) -> anyhow::Result<Staged> {

@@ -30,6 +30,7 @@ const ONE_OF: &[(&[&str], &str)] = &[
             "mounted-twice",
             "fuse-dead",
             "fuse-hung-volume",
+            "swap-on-volume",
             "orphan-remembered",
             "orphan-remembered-moved",
             "orphan-dir",
@@ -51,6 +52,7 @@ const ONE_OF: &[(&[&str], &str)] = &[
         &["loop-left", "csi-block-driver-gone"],
         "the first's kubelet has no losetup, so it detaches no loop device of the second either",
     ),
+    (&["fd-in-flight", "socket-relative"], "each may hold the volume of the other, which is to be said of both"),
     (&["cni-del", "cni-config-gone"], "the node has one network"),
     (&["kubelet-namespace", "globalmount-left"], "what the second mounts does not reach the first's kubelet"),
 ];

@@ -104,7 +104,22 @@ pub fn wait_mapped(pid: i32, file: &Path) -> anyhow::Result<()> {
         let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
         Ok(maps.lines().any(|line| line.ends_with(&path)).then_some(()))
     })?;
-    wait_for(&format!("process {pid} has closed {path}"), LIMIT, || {
+    wait_closed(pid, file)
+}
+
+/// Waits until a process has a file registered with an io_uring and not open.
+pub fn wait_registered(pid: i32, file: &Path) -> anyhow::Result<()> {
+    let path = file.display().to_string();
+    wait_for(&format!("process {pid} has {path} registered"), LIMIT, || {
+        let infos = fs::read_dir(format!("/proc/{pid}/fdinfo")).into_iter().flatten().flatten();
+        let mut texts = infos.filter_map(|info| fs::read_to_string(info.path()).ok());
+        Ok(texts.any(|text| text.contains("UserFiles") && text.contains(&path)).then_some(()))
+    })?;
+    wait_closed(pid, file)
+}
+
+fn wait_closed(pid: i32, file: &Path) -> anyhow::Result<()> {
+    wait_for(&format!("process {pid} has closed {}", file.display()), LIMIT, || {
         let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
         let mut targets = descriptors.filter_map(|descriptor| fs::read_link(descriptor.path()).ok());
         Ok((!targets.any(|target| target == file)).then_some(()))

@@ -3,7 +3,10 @@
 use std::{
     fs::{self, File},
     io::{IoSlice, Seek as _, Write as _},
-    os::{fd::AsRawFd as _, unix::net::UnixStream},
+    os::{
+        fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd},
+        unix::net::{UnixListener, UnixStream},
+    },
     path::{Path, PathBuf},
     thread,
     time::Duration,
@@ -12,6 +15,7 @@ use std::{
 use anyhow::Context as _;
 use nix::{
     mount::MsFlags,
+    sched::{CloneFlags, setns},
     sys::socket::{ControlMessage, MsgFlags, sendmsg},
 };
 
@@ -23,6 +27,9 @@ pub struct Hold {
     /// First enter a mount namespace of its own, with this propagation.
     #[arg(long, value_enum)]
     namespace: Option<Propagation>,
+    /// Leave that namespace when all is held, and keep it by a bind mount on this file.
+    #[arg(long, requires = "namespace")]
+    keep_at: Option<PathBuf>,
     /// Make this the working directory.
     #[arg(long)]
     cwd: Option<PathBuf>,
@@ -35,6 +42,15 @@ pub struct Hold {
     /// Send this file over a socket, receive nothing, and close it.
     #[arg(long)]
     send: Option<PathBuf>,
+    /// Listen on a unix socket that is bound to this path.
+    #[arg(long)]
+    bind: Option<PathBuf>,
+    /// Bind it while this is the working directory, and leave that again.
+    #[arg(long)]
+    bind_in: Option<PathBuf>,
+    /// Register this file with an io_uring and close it.
+    #[arg(long)]
+    register: Option<PathBuf>,
     /// Read this file.
     #[arg(long)]
     read: Option<PathBuf>,
@@ -55,6 +71,7 @@ enum Propagation {
 impl Hold {
     /// Runs until it is killed.
     pub fn run(self) -> anyhow::Result<()> {
+        let home = File::open(OWN_NAMESPACE).context("open the own mount namespace")?;
         if let Some(propagation) = self.namespace {
             mounts::enter_namespace(match propagation {
                 Propagation::Slave => MsFlags::MS_SLAVE,
@@ -75,6 +92,18 @@ impl Hold {
             Some(path) => Some(send(path)?),
             None => None,
         };
+        let _listener = match &self.bind {
+            Some(path) => Some(listen(path, self.bind_in.as_deref())?),
+            None => None,
+        };
+        let _ring = match &self.register {
+            Some(path) => Some(register(path)?),
+            None => None,
+        };
+        if let Some(path) = &self.keep_at {
+            leave_namespace(&home, path)?;
+        }
+        drop(home);
         if let Some(path) = &self.read {
             fs::read(path).with_context(|| format!("read {}", path.display()))?;
         }
@@ -83,6 +112,24 @@ impl Hold {
         }
         super::wait_forever()
     }
+}
+
+const OWN_NAMESPACE: &str = "/proc/self/ns/mnt";
+
+/// Goes `home`, and leaves the namespace behind without a process.
+fn leave_namespace(home: &File, keep_at: &Path) -> anyhow::Result<()> {
+    let left = File::open(OWN_NAMESPACE).context("open the new mount namespace")?;
+    setns(home, CloneFlags::CLONE_NEWNS).context("go back to the first mount namespace")?;
+    mounts::bind(Path::new(&format!("/proc/self/fd/{}", left.as_raw_fd())), keep_at)
+}
+
+fn listen(path: &Path, bind_in: Option<&Path>) -> anyhow::Result<UnixListener> {
+    if let Some(dir) = bind_in {
+        nix::unistd::chdir(dir).with_context(|| format!("go to {}", dir.display()))?;
+    }
+    let listener = UnixListener::bind(path).with_context(|| format!("bind {}", path.display()))?;
+    nix::unistd::chdir("/").context("leave the directory")?;
+    Ok(listener)
 }
 
 fn journal(dir: &Path) -> anyhow::Result<()> {
@@ -117,4 +164,26 @@ fn map(path: &PathBuf) -> anyhow::Result<()> {
         unsafe { libc::mmap(std::ptr::null_mut(), 4096, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0) };
     anyhow::ensure!(address != libc::MAP_FAILED, "map {}: {}", path.display(), std::io::Error::last_os_error());
     Ok(())
+}
+
+/// The ring, which holds the file when its descriptor is closed at the end.
+#[expect(unsafe_code, reason = "io_uring has no safe form here; nothing is ever submitted to the ring")]
+fn register(path: &Path) -> anyhow::Result<OwnedFd> {
+    /// `IORING_REGISTER_FILES`
+    const REGISTER_FILES: libc::c_uint = 2;
+    let file = File::open(path).with_context(|| format!("open {}", path.display()))?;
+    // `struct io_uring_params`, all zero.
+    let mut params = [0_u64; 15];
+    // SAFETY: the kernel writes no more than the 120 bytes of its structure.
+    let made = unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, params.as_mut_ptr()) };
+    anyhow::ensure!(made >= 0, "make an io_uring: {}", std::io::Error::last_os_error());
+    // SAFETY: the kernel has just made this descriptor for us.
+    let ring = unsafe { OwnedFd::from_raw_fd(RawFd::try_from(made)?) };
+    let files = [file.as_raw_fd()];
+    // SAFETY: the kernel reads one descriptor.
+    let done = unsafe {
+        libc::syscall(libc::SYS_io_uring_register, ring.as_raw_fd(), REGISTER_FILES, files.as_ptr(), files.len())
+    };
+    anyhow::ensure!(done == 0, "register {}: {}", path.display(), std::io::Error::last_os_error());
+    Ok(ring)
 }
