@@ -35,45 +35,44 @@ pub fn requested(lister: &Lister, about: &mut Diagnosis) -> Scan {
 }
 
 fn everything(lister: &Lister, only: Option<&str>, secrets: bool, about: &mut Diagnosis) -> Scan {
-    let objects = match only {
+    let namespaces = match only {
         Some(name) if lister.namespace(name).is_missing() => {
             about.missing = true;
             about.words = format!("namespace {name:?} not found; `kubectl get namespaces` lists them");
             return Scan::default();
         }
-        Some(name) => vec![ObjectRef::cluster_wide(known::NAMESPACES, name)],
+        Some(name) => Some(vec![ObjectRef::cluster_wide(known::NAMESPACES, name)]),
         None => terminating_namespaces(lister, about),
     };
-    let mut scan = Scan::of_objects(objects);
-    scan.add_known_kinds([known::NAMESPACES]);
+    let mut scan = Scan::default();
+    scan.add_known_kind(known::NAMESPACES, namespaces);
     add_inside(&mut scan, lister, only, about);
     if only.is_none() {
         for known in scan::CLUSTER_WIDE {
-            scan.objects.extend(terminating(lister, *known, Scope::All, about));
+            scan.add_known_kind(*known, terminating(lister, *known, Scope::All, about));
         }
-        scan.add_known_kinds(scan::CLUSTER_WIDE.iter().copied());
     }
     scan.add_other_kinds(lister, only, secrets, about);
     scan
 }
 
-fn terminating_namespaces(lister: &Lister, about: &mut Diagnosis) -> Vec<ObjectRef> {
+/// `None` where they could not be listed.
+fn terminating_namespaces(lister: &Lister, about: &mut Diagnosis) -> Option<Vec<ObjectRef>> {
     let terminating = Select::Fields("status.phase=Terminating".to_owned());
     let answer = lister.select::<Namespace>(known::NAMESPACES, Scope::All, terminating);
     let seen = about.required("namespaces", "which namespaces are being deleted", answer);
     let name = |namespace: &Namespace| ObjectRef::cluster_wide(known::NAMESPACES, &namespace.metadata.name);
-    seen.into_iter().flatten().map(name).collect()
+    Some(seen?.into_iter().map(name).collect())
 }
 
 /// What is being deleted in namespaces, of the kinds that mostly are.
 fn add_inside(scan: &mut Scan, lister: &Lister, only: Option<&str>, about: &mut Diagnosis) {
     let scope = only.map_or(Scope::All, within);
     for known in scan::NAMESPACED {
-        scan.objects.extend(terminating(lister, *known, scope.clone(), about));
+        scan.add_known_kind(*known, terminating(lister, *known, scope.clone(), about));
     }
     let more = completed_pod::candidates(lister, only, &scan.objects, about);
     scan.objects.extend(more);
-    scan.add_known_kinds(scan::NAMESPACED.iter().copied());
 }
 
 /// Objects of any kind that are being deleted.
@@ -124,11 +123,14 @@ fn one_kind(lister: &Lister, word: &str, only: Option<&str>, about: &mut Diagnos
         return Vec::new();
     }
     let scope = only.map_or(Scope::All, within);
-    match known::named(word) {
-        Some(known::NAMESPACES) => return terminating_namespaces(lister, about),
-        Some(known) if scan::NAMESPACED.contains(&known) => return terminating(lister, known, scope, about),
-        Some(known) if scan::CLUSTER_WIDE.contains(&known) => return terminating(lister, known, Scope::All, about),
-        Some(_) | None => {}
+    let known = match known::named(word) {
+        Some(known::NAMESPACES) => Some(terminating_namespaces(lister, about)),
+        Some(known) if scan::NAMESPACED.contains(&known) => Some(terminating(lister, known, scope.clone(), about)),
+        Some(known) if scan::CLUSTER_WIDE.contains(&known) => Some(terminating(lister, known, Scope::All, about)),
+        Some(_) | None => None,
+    };
+    if let Some(terminating) = known {
+        return terminating.unwrap_or_default();
     }
     let Some(discovery) = about.required("API discovery", "what this word means", lister.discovery()) else {
         return Vec::new();
@@ -144,7 +146,8 @@ fn one_kind(lister: &Lister, word: &str, only: Option<&str>, about: &mut Diagnos
         .collect()
 }
 
-fn terminating(lister: &Lister, known: ApiResource, scope: Scope, about: &mut Diagnosis) -> Vec<ObjectRef> {
+/// Those of a kind that are being deleted; `None` where they could not be listed.
+fn terminating(lister: &Lister, known: ApiResource, scope: Scope, about: &mut Diagnosis) -> Option<Vec<ObjectRef>> {
     let metas: Answer<Vec<&Meta>> = match known {
         known::PODS => metas(lister.select::<Pod>(known, scope, Select::Terminating)),
         known::CLAIMS => metas(lister.select::<Claim>(known, scope, Select::Terminating)),
@@ -157,14 +160,14 @@ fn terminating(lister: &Lister, known: ApiResource, scope: Scope, about: &mut Di
         _ => metas(lister.select::<Node>(known, scope, Select::Terminating)),
     };
     let hides = format!("which {} are being deleted", known.plural);
-    let seen = about.required(known.plural, &hides, metas).unwrap_or_default();
+    let seen = about.required(known.plural, &hides, metas)?;
     let target = |meta: &Meta| ObjectRef {
         kind: known.kind.into(),
         resource: known.into(),
         namespace: meta.namespace.clone(),
         name: meta.name.clone(),
     };
-    seen.into_iter().filter(|meta| meta.deletion_timestamp.is_some()).map(target).collect()
+    Some(seen.into_iter().filter(|meta| meta.deletion_timestamp.is_some()).map(target).collect())
 }
 
 fn metas<K: Kind>(answer: Answer<Vec<&K>>) -> Answer<Vec<&Meta>> {

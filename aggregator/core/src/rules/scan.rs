@@ -39,8 +39,12 @@ impl Scan {
         self.not_scanned.extend(other.not_scanned);
     }
 
-    pub(super) fn add_known_kinds(&mut self, kinds: impl IntoIterator<Item = ApiResource>) {
-        self.kinds.extend(kinds.into_iter().map(|kind| kind.plural.to_owned()));
+    /// Adds what is being deleted of a kind, if that could be listed.
+    pub(super) fn add_known_kind(&mut self, kind: ApiResource, terminating: Option<Vec<ObjectRef>>) {
+        if let Some(objects) = terminating {
+            self.kinds.push(kind.plural.to_owned());
+            self.objects.extend(objects);
+        }
     }
 
     /// Scans what the server serves beside the kinds that are always scanned; Secrets only on request. Events are deleted

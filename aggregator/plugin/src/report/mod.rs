@@ -1,5 +1,6 @@
 //! The answer in words: a first screen, trees and a table for people, JSON and YAML for scripts, drawings.
 
+mod deleter;
 mod drawing;
 mod name;
 mod normal;

@@ -236,8 +236,10 @@ fn counted(root: &Root) -> String {
 }
 
 fn not_seen(page: &mut Page, same: &NotSeen) {
-    let hides = same.all.iter().map(|one| one.hides.as_str()).find(|hides| !hides.is_empty());
-    let hides = hides.map_or(String::new(), |hides| format!("; hides {hides}"));
+    let hides = match same.hides().as_slice() {
+        [] => String::new(),
+        hides => format!("; hides {}", some(hides)),
+    };
     let text = match same.refusals.is_empty() {
         true => format!("{}: {}{hides}", some(&same.sources()), same.why()),
         false => format!("{}{hides}", same.why()),

@@ -97,6 +97,13 @@ impl NotSeen<'_> {
         names.filter(|name| known.insert(name.clone())).collect()
     }
 
+    /// What that hides, each once.
+    pub fn hides(&self) -> Vec<String> {
+        let mut known = BTreeSet::new();
+        let hidden = self.all.iter().map(|one| one.hides.clone());
+        hidden.filter(|hides| !hides.is_empty() && known.insert(hides.clone())).collect()
+    }
+
     /// Why: `you may not list nodes and pods (all namespaces)`.
     pub fn why(&self) -> String {
         if self.refusals.is_empty() {

@@ -9,11 +9,10 @@ use findings::{Entity, Finding, Link, RootId, Verdict, clean, duration};
 use jiff::{SignedDuration, Timestamp};
 
 use super::summary::{NotSeen, by_reason, summary};
-use super::{normal, scanned};
+use super::{deleter, normal, scanned};
 
 /// How the reader calls this program.
 const PROGRAM: &str = "kubectl why-terminating";
-const DELETED_BY: &str = "not recorded in the object (audit log: verb=delete)";
 /// More names are counted.
 const MAX_NAMES: usize = 12;
 
@@ -143,9 +142,9 @@ fn one_root(page: &mut Page, report: &ClusterReport, root: &Root, detail: Detail
     if root.more_explanations > 0 {
         page.filled("  Also   ", &format!("{} more explanations", root.more_explanations));
     }
-    let is_deleted = root.victims.iter().any(|victim| victim.held.overdue_seconds.is_some());
-    if is_deleted && detail == Detail::Wide && report.subject.is_of_named() {
-        page.filled("  Deleted by: ", DELETED_BY);
+    let deleted = root.victims.iter().find(|victim| victim.held.overdue_seconds.is_some());
+    if let Some(victim) = deleted.filter(|_| detail == Detail::Wide && report.subject.is_of_named()) {
+        deleter::lines(page, &victim.held.thing);
     }
 }
 
@@ -221,9 +220,7 @@ fn unexplained(page: &mut Page, report: &ClusterReport, held: &Held) {
 }
 
 fn not_seen(page: &mut Page, same: &NotSeen) {
-    let mut hides: Vec<&str> = same.all.iter().map(|one| one.hides.as_str()).filter(|one| !one.is_empty()).collect();
-    hides.dedup();
-    render::unknown(page, &same.sources().join(", "), &same.why(), &hides.join("; "));
+    render::unknown(page, &same.sources().join(", "), &same.why(), &same.hides().join("; "));
     if let Some(command) = same.command() {
         page.line(&format!("         {}", page.style.strong(&command)));
     }

@@ -174,7 +174,9 @@ fn the_time_of_the_deletion_stands_beside_its_age() {
     assert!(text.contains(&format!("Stuck for 10m (deletionTimestamp {day} ")), "{text}");
     assert!(!text.contains("Deleted by"), "{text}");
     let wide = tree(&looked.report, Detail::Wide, 100, Style::Plain);
-    assert!(wide.contains("Deleted by: not recorded in the object (audit log: verb=delete)"), "{wide}");
+    assert!(wide.contains("Deleted by: not recorded in the object; in the audit log"), "{wide}");
+    assert!(wide.contains("objectRef.name = \"web-0\" and objectRef.namespace = \"shop\" | fields"), "{wide}");
+    assert!(wide.contains("resourceName:\"namespaces/shop/pods/web-0\"'\n"), "{wide}");
 }
 
 #[test]
@@ -227,7 +229,14 @@ fn rights_that_are_missing_are_said_once_with_the_command_that_asks_for_them() {
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains("you may not list nodes, volumeattachments.storage.k8s.io (all namespaces)"), "{text}");
         assert!(text.contains("\n         kubectl auth can-i --list\n"), "{text}");
+        assert!(
+            words.contains("which nodes are being deleted") && words.contains("which volumeattachments are"),
+            "{text}"
+        );
     }
+    let scanned = looked.report.looked_at;
+    let is_scanned = |kind: &str| scanned.iter().any(|one| one == kind);
+    assert!(is_scanned("persistentvolumes") && !is_scanned("nodes") && !is_scanned("volumeattachments"), "{scanned:?}");
 }
 
 #[test]
