@@ -143,3 +143,24 @@ fn happened(root: &Root, incidents: &[Incident]) -> Markup {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use aggregator_core::report::AtRiskKind;
+    use aggregator_core::state::ObjectRef;
+    use findings::Evidence;
+
+    use super::super::chain_diagram::tests::root;
+    use super::*;
+
+    #[test]
+    fn what_is_at_risk_stands_above_what_to_do() {
+        let mut root = root(&[&["a", "b"]]);
+        assert!(!details(&root, &[], None).into_string().contains("at risk"));
+        let claim = ObjectRef::claim("shop", "data");
+        root.at_risk = vec![AtRisk::new(AtRiskKind::Disk, "vol-3", &claim, Evidence::new("", ""))];
+        let page = details(&root, &[], None).into_string();
+        let (risk, steps) = (page.find("Data at risk: disk vol-3 is deleted"), page.find("<h3>Do</h3>"));
+        assert!(risk.is_some() && risk < steps, "{page}");
+    }
+}
