@@ -42,6 +42,11 @@ impl<'a> Tree<'a> {
         self.ask(path, |root, below| root.read_capped(below, cap))
     }
 
+    /// Where a link points, without following it; nothing of what is no link. Mounts on the way are entered.
+    pub(super) fn link(&self, path: &HostPath) -> Seen<Option<Vec<u8>>> {
+        self.ask(path, Beneath::link)
+    }
+
     /// Whether something is mounted right there; none where the kernel does not show it.
     pub(super) fn is_mount_root(&self, path: &HostPath) -> Seen<Option<bool>> {
         self.ask(path, Beneath::is_mount_root)

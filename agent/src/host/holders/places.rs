@@ -1,17 +1,11 @@
 //! Files of the kubelet's mount namespace, as far as they can be looked at without asking any server.
 
-use std::{collections::BTreeMap, path::Path};
+use std::collections::BTreeMap;
 
 use super::space::Space;
 use crate::{
-    host::{
-        HostRoot,
-        mounts::{Table, touchable},
-        root::follow,
-        tree::Tree,
-    },
+    host::{HostRoot, mounts::Table, root::follow, tree::Tree},
     observation::{HostPath, MountTable, is_path_within},
-    sys::Beneath,
 };
 
 /// That namespace, and where its links were seen to point.
@@ -19,7 +13,6 @@ pub(super) struct Places<'a> {
     kubelet: &'a MountTable,
     view: HostRoot,
     table: Option<&'a Table>,
-    root: Option<Beneath>,
     links: BTreeMap<HostPath, Result<Option<HostPath>, Unseen>>,
 }
 
@@ -32,7 +25,7 @@ impl<'a> Places<'a> {
     pub(super) fn new(kubelet: &'a MountTable, table: Option<&'a Table>) -> Self {
         let table = table.filter(|table| table.fault().is_none());
         let view = HostRoot::new(format!("/proc/{}/root", kubelet.through_pid));
-        Places { kubelet, view, table, root: None, links: BTreeMap::new() }
+        Places { kubelet, view, table, links: BTreeMap::new() }
     }
 
     /// The places of a space, if it is this namespace.
@@ -59,14 +52,12 @@ impl<'a> Places<'a> {
 
     fn read_link(&mut self, part: &HostPath) -> Result<Option<HostPath>, Unseen> {
         // A link of a process leads where no path says, and is read only when its lock is free.
-        if is_path_within(part.as_bytes(), b"/proc") || touchable(&self.kubelet.mounts, part).is_err() {
+        if is_path_within(part.as_bytes(), b"/proc") {
             return Err(Unseen);
         }
-        if self.root.is_none() {
-            self.root = Beneath::open(&self.view.at(&HostPath::from("/")), Path::new("")).ok();
-        }
-        let below = part.as_path().strip_prefix("/").map_err(|_| Unseen)?;
-        let link = self.root.as_ref().ok_or(Unseen)?.link(below).map_err(|_| Unseen)?;
+        let root = HostPath::from("/");
+        let tree = Tree::open(&self.view, &root, &self.kubelet.mounts);
+        let link = tree.get().and_then(|tree| tree.link(part).get().cloned()).ok_or(Unseen)?;
         Ok(link.map(HostPath::new))
     }
 
