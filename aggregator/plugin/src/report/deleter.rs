@@ -3,7 +3,7 @@
 use aggregator_core::state::ObjectRef;
 use findings::render::Page;
 
-/// Adds the queries of the audit logs of clouds (docs/kubectl.md tells where each is kept).
+/// Adds the queries of the audit logs of clouds (docs/kubectl.md has where each is kept).
 pub fn lines(page: &mut Page, object: &ObjectRef) {
     page.filled("  Deleted by: ", "not recorded in the object; in the audit log of the API server, if one is kept:");
     for query in queries(object) {
