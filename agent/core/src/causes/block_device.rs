@@ -70,7 +70,11 @@ pub fn not_responding(
     let draft = beside.fold(draft, |draft, device| draft.evidence(source(device), state(device)));
     // That it finishes nothing in a moment proves little; that its driver has given it up does.
     match sure {
-        Sure::Yes if stack.is_some_and(BlockStack::is_gone) => draft,
+        Sure::Yes
+            if stack.is_some_and(|stack| stack.is_gone() && !stack.devices.iter().any(BlockDevice::is_recovering)) =>
+        {
+            draft
+        }
         Sure::Yes => draft.probable(lacks(blamed)),
         Sure::Perhaps => draft.probable("that it is this mount which the task waits for"),
     }
@@ -80,6 +84,9 @@ pub fn not_responding(
 /// What would prove that the device is waited for.
 fn lacks(blamed: Option<&BlockDevice>) -> &'static str {
     match blamed {
+        Some(device) if device.is_recovering() => {
+            "whether the way to the device comes back, or its driver gives up by itself and what waits fails"
+        }
         Some(device) if device.finishes() => "whether the request that the task waits for is one of those it finishes",
         Some(device) if device.finished.iter().all(Option::is_some) => {
             "whether the device answers later: in a moment it finished no request"
@@ -272,6 +279,18 @@ mod tests {
         assert_eq!(root([disk("running", 0), disk("running", 0)]), (of("dm-4"), Confidence::Probable));
         let unknown = BlockDevice { kind: BlockKind::Disk { state: None }, ..disk("", 0) };
         assert_eq!(root([disk("offline", 0), unknown]), (of("sdb"), Confidence::Probable));
+    }
+
+    /// An iSCSI session fails what waits after two minutes without its target.
+    #[test]
+    fn a_disk_whose_driver_still_waits_for_the_way_to_it_is_no_proof() {
+        for state in ["blocked", "connecting"] {
+            let seen = writing("xlog_wait_on_iclog", vec![disk(state, 0)]);
+            let finding = judge(&seen).pods[0].findings[0].clone();
+            assert_eq!((finding.cause.id, finding.confidence), ("BlockDeviceNotResponding", Confidence::Probable));
+            assert_eq!(finding.root, "BlockDeviceNotResponding:sdb");
+            assert!(finding.missing.is_some_and(|missing| missing.contains("gives up by itself")), "{state}");
+        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::{
 /// show more.
 pub fn find(view: &PodView, process: &Process, thread: &Thread, head: &[Link], gate: Option<Gate>) -> Option<Finding> {
     let known = kernel::wait_site(thread);
-    let mounts: Vec<&Mount> = view.table(process, thread)?.mounts.iter().collect();
+    let mounts = view.mounts_of(process, thread)?;
     let function = known.map(|known| known.function).or(thread.wchan.get().map(String::as_str)).unwrap_or_default();
     let waiting = BlockedTask { process, thread, function, head, gate };
     match file_system(view, process, thread) {

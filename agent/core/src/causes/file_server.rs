@@ -97,6 +97,18 @@ mod tests {
     }
 
     #[test]
+    fn what_closes_a_file_on_its_way_out_may_wait_for_a_share_of_its_pod() {
+        let mut seen = sample::running();
+        exit_blocked(&mut seen, INIT, 'D', "wait_for_response");
+        seen.processes[0].mount_ns = None;
+        assert_eq!(causes(&seen), ["UninterruptibleTask"]);
+        let volume = format!("/var/lib/kubelet/pods/{UID}/volumes/kubernetes.io~csi/data/mount");
+        table(&mut seen).push(Mount { source: HostPath::from("//files/share"), ..mount(50, "0:60", &volume, "cifs") });
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!((finding.cause.id, finding.confidence), ("FileServerNotResponding", Confidence::Probable));
+    }
+
+    #[test]
     fn of_two_shares_neither_is_accused() {
         let mut seen = waiting_on("cifs", "//a/b", "wait_for_response");
         seen.mounts.others[0].mounts.push(mount(11, "0:61", "/other", "cifs"));

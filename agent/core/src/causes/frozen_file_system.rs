@@ -28,8 +28,8 @@ pub fn among(view: &PodView, waiting: &BlockedTask, mounts: &[&Mount]) -> Option
         suspended.or_else(|| Some(frozen(view, &waiting, mount, sure)))
     };
     let writable: Vec<&Mount> = mounts.iter().copied().filter(|mount| !mount.takes_no_writes()).collect();
-    // A lock of this kind is also taken to start and to run a program.
-    let may_write = describe::may_write(thread);
+    // A lock of this kind is also taken to start and to run a program. What exits removes its files that have no name.
+    let may_write = describe::may_write(thread) || process.exits(thread);
     if !may_write {
         let [mount] = writable.as_slice() else { return None };
         return finding(mount, Sure::Perhaps);
@@ -220,6 +220,19 @@ mod tests {
         let call = Syscall { number: 59, first_argument: 1, name: Some("execve".into()) };
         seen.processes[0].threads[0].syscall = Seen::Seen(call);
         assert_eq!(causes(&seen), ["UninterruptibleTask"]);
+    }
+
+    /// It had a file open that has no name any more.
+    #[test]
+    fn what_ends_may_wait_for_the_thaw_of_a_mount_of_its_pod() {
+        let mut seen = sample::running();
+        exit_blocked(&mut seen, INIT, 'D', "percpu_rwsem_wait");
+        seen.processes[0].mount_ns = None;
+        let volume = format!("/var/lib/kubelet/pods/{UID}/volumes/kubernetes.io~csi/data/mount");
+        sample::table(&mut seen).extend([mount(50, "7:0", &volume, "ext4"), mount(51, "254:0", "/", "ext4")]);
+        seen.block_stacks = vec![stack("7:0", "loop0", [3, 3]), stack("254:0", "vda", [3, 5])];
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!((finding.root.as_str(), finding.confidence), ("FileSystemFrozen:7:0", Confidence::Probable));
     }
 
     #[test]

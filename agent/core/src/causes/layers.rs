@@ -46,7 +46,7 @@ pub fn down_to(view: &PodView, process: &Process, thread: &Thread, waited: &[&Mo
 }
 
 fn table<'a>(view: &PodView<'a>, process: &Process, thread: &Thread) -> Vec<&'a Mount> {
-    view.table(process, thread).map(|table| table.mounts.iter().collect()).unwrap_or_default()
+    view.mounts_of(process, thread).unwrap_or_default()
 }
 
 /// Layers in a place where the kubelet's namespace has a file system with a server.

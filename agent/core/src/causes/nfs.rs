@@ -151,6 +151,29 @@ mod tests {
         assert!(proxy("0:55").chain.last().unwrap().state.contains("a proxy on this node"));
     }
 
+    /// The last descriptor of a file on NFS 4 is closed after the task has left its mount namespace.
+    #[test]
+    fn what_closes_a_file_on_its_way_out_may_wait_for_the_mounts_of_its_pod() {
+        let mut seen = sample::running();
+        exit_blocked(&mut seen, INIT, 'D', "rpc_wait_bit_killable");
+        seen.processes[0].mount_ns = None;
+        let volume = |uid: &str| format!("/var/lib/kubelet/pods/{uid}/volumes/kubernetes.io~nfs/data");
+        let of = |server: &str, mount: Mount| Mount { source: HostPath::from(server), ..mount };
+        table(&mut seen).push(of("other:/export", mount(51, "0:56", &volume("another"), "nfs4")));
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert!(finding.chain.last().unwrap().subject.contains("an NFS server"), "{finding:?}");
+        table(&mut seen).push(of("own:/export", mount(50, "0:55", &volume(UID), "nfs4")));
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!((finding.cause.id, finding.confidence), ("NfsServerNotResponding", Confidence::Probable));
+        assert!(finding.chain.last().unwrap().state.contains("own:/export"), "{finding:?}");
+        assert!(finding.missing.is_some_and(|missing| missing.contains("has left its mount namespace")));
+        // What is mounted elsewhere may be shown to the container as well.
+        table(&mut seen).push(of("host:/export", mount(52, "0:57", "/srv/media", "nfs4")));
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        let states: Vec<&str> = finding.chain.iter().map(|link| link.state.as_str()).collect();
+        assert_eq!(states.iter().filter(|state| state.starts_with("one of these servers")).count(), 2, "{states:?}");
+    }
+
     /// `umount` has started `umount.nfs4` and waits for it.
     fn unmounting(parent: u32) -> Observation {
         let mut seen = sample::mounted("nfs4");

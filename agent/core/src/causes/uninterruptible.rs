@@ -58,6 +58,18 @@ fn untold(thread: &Thread) -> &'static str {
 
 /// What one task waits for.
 pub fn explain(view: &PodView, process: &Process, thread: &Thread, head: &[Link], gate: Option<Gate>) -> Finding {
+    let mut finding = explain_task(view, process, thread, head, gate);
+    if process.has_left_mounts(thread) && finding.cause.id != cause::UNINTERRUPTIBLE_TASK.id {
+        finding.doubt(MOUNTS_LEFT);
+    }
+    finding
+}
+
+/// Said of a task that has left its mount namespace.
+const MOUNTS_LEFT: &str = "which file the task closes: it has left its mount namespace, and only the mounts of the kubelet's \
+    that its pod may have are known";
+
+fn explain_task(view: &PodView, process: &Process, thread: &Thread, head: &[Link], gate: Option<Gate>) -> Finding {
     let mut head = head.to_vec();
     if thread.tid != process.pid && process.state == 'Z' {
         head.push(Link::new(

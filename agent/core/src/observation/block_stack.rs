@@ -149,6 +149,13 @@ impl BlockDevice {
         }
     }
 
+    /// Whether its driver waits for the way to it, and then gives up by itself: of SCSI `blocked`
+    /// (`recovery_tmo` of iSCSI, `fast_io_fail_tmo` of Fibre Channel), of NVMe until `ctrl_loss_tmo`.
+    pub fn is_recovering(&self) -> bool {
+        let is_passing = |state: &String| matches!(state.as_str(), "blocked" | "connecting" | "resetting");
+        matches!(&self.kind, BlockKind::Disk { state: Some(state) } if is_passing(state))
+    }
+
     /// Whether it has requests, and none was finished between two looks.
     pub fn stands_still(&self) -> bool {
         self.in_flight.is_some_and(|count| count > 0)

@@ -107,6 +107,12 @@ impl Process {
         thread.exiting || (thread.tid == self.pid && self.exiting)
     }
 
+    /// Whether this thread has left its mount namespace: on its way out it does so before its last files are closed
+    /// (`do_exit`, kernel/exit.c: `exit_task_namespaces` before `exit_task_work`).
+    pub fn has_left_mounts(&self, thread: &Thread) -> bool {
+        self.mount_ns.is_none() && self.exits(thread)
+    }
+
     /// Whether it is on its way out, or its pid namespace is ending.
     pub fn is_exiting(&self) -> bool {
         self.exiting || self.is_in_zap()

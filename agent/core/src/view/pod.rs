@@ -338,6 +338,18 @@ impl<'a> PodView<'a> {
         self.seen.mounts.table(ns)
     }
 
+    /// The mounts that a task may use: those it can see, or, where it has left its mount namespace, those of the kubelet's
+    /// that its pod may have: what lies elsewhere below the kubelet's root is another pod's, or is mounted here as well.
+    pub fn mounts_of(&self, process: &Process, thread: &Thread) -> Option<Vec<&'a Mount>> {
+        if !process.has_left_mounts(thread) {
+            return self.table(process, thread).map(|table| table.mounts.iter().collect());
+        }
+        let root = &self.seen.node.kubelet_root;
+        let own = root.join("pods").join(self.uid().as_str());
+        let may_be_seen = |mount: &&Mount| mount.mount_point.is_within(&own) || !mount.mount_point.is_below(root);
+        Some(self.kubelet_mounts().iter().filter(may_be_seen).collect())
+    }
+
     /// The kubelet's mount that a walk to `path` ends on.
     pub fn mount_of(&self, path: &HostPath) -> Option<&'a Mount> {
         self.seen.is_settled(Question::PathMount(path.clone()));
