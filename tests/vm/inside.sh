@@ -25,3 +25,5 @@ status=$?
 echo "ended with $status after $(cut -d' ' -f1 /proc/uptime) s"
 echo $status >"$2/status"
 sync -f "$2/status"
+# Without waiting for servers that the scenarios have started.
+echo b >/proc/sysrq-trigger

@@ -7,6 +7,8 @@ mkdir -p "$dir"
 # What is in the machine; a change makes its image anew. initramfs-tools before the kernel, which needs one.
 packages=systemd,systemd-sysv,udev,dbus,kmod,iproute2,iptables,procps,psmisc,apparmor,containerd,runc,busybox-static
 packages=$packages,containernetworking-plugins,e2fsprogs,xfsprogs,dmsetup,nfs-kernel-server,nfs-common,initramfs-tools
+# Debian's kernel without `-cloud`, which lacks 9p. debootstrap does not resolve what Samba depends on.
+more="linux-image-amd64 nbd-server nbd-client tgt open-iscsi samba cifs-utils lvm2 mdadm multipath-tools autofs"
 
 if ! command -v qemu-system-x86_64 >/dev/null || ! command -v debootstrap >/dev/null; then
 	apt-get update -q >/dev/null
@@ -19,7 +21,8 @@ make_image() {
 	root=$dir/root
 	rm -rf "$root" "$dir/image"
 	debootstrap --variant=minbase --include="$packages" bookworm "$root" >"$dir/image.log"
-	chroot "$root" sh -c 'apt-get install -y -q --no-install-recommends linux-image-amd64' >>"$dir/image.log" 2>&1
+	# shellcheck disable=SC2086 # words
+	DEBIAN_FRONTEND=noninteractive chroot "$root" apt-get install -y -q --no-install-recommends $more >>"$dir/image.log" 2>&1
 	cat >"$root/etc/systemd/system/lab.service" <<-UNIT
 		[Service]
 		Type=oneshot

@@ -8,6 +8,8 @@ mod fuse;
 mod holders;
 mod leftovers;
 mod lifecycle;
+pub(crate) mod machine;
+mod mapper;
 mod namespaces;
 mod nested;
 mod network;
@@ -16,12 +18,14 @@ mod note;
 mod odd;
 pub mod pair;
 mod pid_namespace;
+mod remote;
 mod repair;
 mod repeated;
 mod runtime;
 mod sockets;
 mod support;
 mod swap;
+mod xfs;
 
 pub use note::Note;
 pub use odd::ODD;
@@ -29,7 +33,6 @@ pub use repair::Repair;
 pub use repeated::{REPEATED, Repeated, provide};
 
 pub(crate) use network::provide_network;
-pub(crate) use nfs::answer;
 pub(crate) use support::shell;
 
 use crate::{Gate, Node, PodRef, cgroup, node};
@@ -218,6 +221,18 @@ pub const ALL: &[Scenario] = &[
     cgroups::NESTED_CGROUP,
     nfs::NFS4_WRITER,
     nfs::NFS3_WRITER,
+    nfs::NFS4_READER,
+    nfs::NFS_BACK,
+    nfs::NFS_SUB_PATH,
+    nfs::NFS_BUSY,
+    nfs::NFS_STALE,
+    nfs::LOOP_ON_NFS,
+    nfs::OVERLAY_ON_NFS,
+    mapper::SUSPENDED,
+    mapper::SUSPENDED_BELOW,
+    xfs::FROZEN,
+    remote::NBD_SILENT,
+    remote::CIFS_SILENT,
 ];
 
 /// Whether this is the virtual machine of `make test-vm`, which ends with the tests.

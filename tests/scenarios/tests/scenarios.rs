@@ -24,7 +24,7 @@ use lab::{
     Node,
     scenario::{self, Scenario},
 };
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::{Arguments, Conclusion, Trial};
 
 /// How long the kubelet stand-in may take to get a cured pod out.
 const GONE: Duration = Duration::from_secs(20);
@@ -77,13 +77,26 @@ fn main() -> ExitCode {
     trials.push(trial("typed-with-kubectl", typed::read_only_commands));
     trials.push(trial("rights", container::rights));
     trials.extend(running::on_a_node_of_its_own());
+    let is_listing = arguments.list;
     let alone = libtest_mimic::run(&arguments, trials);
     let together = running::on_one_node(arguments);
     let too_many = again::tell();
+    let together = match together {
+        Ok(ended) => ended,
+        Err(error) => {
+            eprintln!("{error:#}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let has_run = |ended: &Conclusion| ended.num_passed + ended.num_failed > 0;
+    if !is_listing && ![&alone, &together].into_iter().any(has_run) {
+        eprintln!("no test has run: the filter matches none that can be staged on this machine");
+        return ExitCode::FAILURE;
+    }
     match () {
         () if alone.has_failed() => alone.exit_code(),
         () if too_many => ExitCode::FAILURE,
-        () => together,
+        () => together.exit_code(),
     }
 }
 

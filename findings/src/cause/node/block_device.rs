@@ -17,7 +17,7 @@ causes! {
         .safe(&[
             check("Look at its table").run("dmsetup info {map}"),
             check("See whether a program still changes it (lvconvert, pvmove, multipathd): it resumes the device"),
-            step("Resume it; what waits is then written").run("dmsetup resume {map}"),
+            step("Resume it; what waits is then written").run("dmsetup resume {map}").lab("vm-dm-suspended"),
         ])
         .danger(Danger::new(
             "dmsetup remove --force",
@@ -27,21 +27,24 @@ causes! {
         .event_reason("PodProcessUninterruptible")
         .stays()
         .followed()
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Lab("vm-dm-suspended"));
 
     /// A block device does not finish its requests.
     BLOCK_DEVICE_NOT_RESPONDING = Cause::gate(Gate::ContainersStopped, "BlockDeviceNotResponding")
         .title("A block device does not answer")
         .meaning("A task waits in state D for the device below a file system, and does not act on SIGKILL before the \
             device answers or its driver gives up. The chain goes from the mount down to the disk that has requests in \
-            flight and finishes none, or whose driver says that it does not work.")
+            flight and finishes none, or whose driver says that it does not work. The driver of a disk that is blocked gives up by \
+            itself: an iSCSI session after its recovery_tmo, by default two minutes. What waits then fails, and data in flight is \
+            lost.")
         .proof("A thread is D with SIGKILL pending in a function of the file system's journal, the page cache or the \
             block layer, and has not run between two looks at least a quarter of a second apart; the descriptor of its \
             system call is on a mount whose device is not running, or all that it is built on: one dead path of a \
             multipath map, or one dead disk of a mirror, proves nothing. Below a loop device the chain goes on to what its file \
             lies on. Where the call has a path, of the file systems it sees the others have devices that are idle or finish \
             their requests. Requests in flight of which none is finished \
-            between two looks make it probable.")
+            between two looks make it probable, and so does a disk that is blocked, or an NVMe controller that is connecting: its \
+            driver gives up by itself.")
         .safe(&[
             check("Look for messages of the disk and its driver, and repair what they name").run("dmesg -T"),
             check("See what the device is built on").run("lsblk -s {device}").if_known(),
@@ -57,5 +60,5 @@ causes! {
         .event_reason("PodProcessUninterruptible")
         .stays()
         .followed()
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Lab("vm-nbd"));
 }

@@ -14,7 +14,8 @@ causes! {
             apart; the descriptor of its system call is on such a mount, or it waits in a function of such a client \
             and its mount table has one mount of that type. With several of them it is only probable which. \
             A task that exits and waits for a page writes a file back as it closes it: where its only mount with a \
-            server is CIFS, that is probable.")
+            server is CIFS, that is probable. Of one that has left its mount namespace as it exits, the kubelet's mounts that \
+            its pod may have are known, and it is probable as well.")
         .safe(&[
             check("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack"),
             step("Bring the server, or the network to it, back: the waiting tasks then continue by themselves"),
@@ -32,5 +33,5 @@ causes! {
         ])
         .event_reason("PodProcessUninterruptible")
         .followed()
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Lab("vm-cifs"));
 }

@@ -14,7 +14,9 @@ causes! {
             (percpu_rwsem_wait), and has not run between two looks at least a quarter of a second apart; its system \
             call writes, and the call's descriptor is on this mount. Where the call has a path, of the file systems on \
             devices that it sees, and those below its overlays, the others are read-only or were written to between two \
-            looks. The only one that it sees, or one that another task waits for, is probable; of several, one is.")
+            looks. The only one that it sees, or one that another task waits for, is probable; of several, one is. A task that has left \
+            its mount namespace as it exits removes a deleted file: of the kubelet's mounts that its pod may have, that is \
+            probable.")
         .safe(&[
             check("Read which device the mount is of").run("findmnt {mount}").if_known(),
             check("See what has frozen it: a backup or snapshot that still runs ends the freeze by itself"),

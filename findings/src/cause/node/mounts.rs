@@ -210,6 +210,8 @@ causes! {
         .safe(&[
             check("Read what the kubelet says: as long as it writes no error it is still at it")
                 .read(log_of!("kubelet", "-15min", "{uid}")),
+            check("For \"read-only file system\" or \"input/output error\", look for errors of the disk and its file system: \
+                some kernels still show rw for an ext4 that has become read-only after an error").run("dmesg -T"),
             check("For \"operation not permitted\", look for files that are immutable (i) or append-only (a), and take that \
                 off with chattr -i or -a")
                 .run("lsattr -aR {path} | grep -E '^[^ /]*[ia]'"),

@@ -14,7 +14,8 @@ causes! {
             and has not run between two looks at least a quarter of a second apart; mountinfo shows the NFS mount it uses. \
             With several NFS mounts it is only probable which, and so it always is with an umount, whose command line is \
             not read and whose mount may have left the table. A task that exits and waits for a page writes a file back as it closes it: where this is its only \
-            mount with a server, that is probable.")
+            mount with a server, that is probable. One that exits and has left its mount namespace closes its last files, \
+            which NFS 4 sends to the server: of the kubelet's mounts that its pod may have, that too is probable.")
         .safe(&[
             check("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack").if_known(),
             check("See whether a connection to the server stands, and whether it retransmits").run("ss -tno dport = :2049"),

@@ -15,7 +15,11 @@ use anyhow::Context as _;
 use nix::sys::signal::Signal;
 
 use super::{Layout, fusectl};
-use crate::{cgroup, mounts, process, scenario, wait_for};
+use crate::{
+    cgroup, mounts, process,
+    scenario::{self, machine},
+    wait_for,
+};
 
 /// Removes everything; goes on after a failure, so that one leftover does not cause more.
 pub fn remove(layout: &Layout) -> anyhow::Result<()> {
@@ -27,7 +31,8 @@ pub fn remove(layout: &Layout) -> anyhow::Result<()> {
         }
     };
     if scenario::has_own_machine() {
-        attempt("let servers answer", scenario::answer());
+        attempt("let servers answer", machine::answer());
+        attempt("resume devices", machine::resume());
     }
     attempt("abort FUSE connections", abort_fuse(layout));
     attempt("thaw file systems", thaw_file_systems(layout));
@@ -37,6 +42,9 @@ pub fn remove(layout: &Layout) -> anyhow::Result<()> {
     attempt("detach loop devices", detach_loops(layout));
     attempt("remove network namespaces", remove_network_namespaces(layout));
     attempt("unmount", mounts::unmount_all(layout.dir()));
+    if scenario::has_own_machine() {
+        attempt("remove disks", machine::remove_disks());
+    }
     attempt("unmount fusectl", fusectl::withdraw(layout));
     attempt("remove cgroups", cgroup::remove_all(&units(layout)));
     for socket in shim_sockets {
@@ -68,7 +76,7 @@ fn abort_fuse(layout: &Layout) -> anyhow::Result<()> {
 
 /// Ends every wait for a frozen file system of the lab. Of one that is not frozen `fsfreeze` says so, and fails.
 fn thaw_file_systems(layout: &Layout) -> anyhow::Result<()> {
-    for mount in mounts::below(layout.dir())?.into_iter().filter(|mount| mount.kind == "ext4") {
+    for mount in mounts::below(layout.dir())?.into_iter().filter(|mount| ["ext4", "xfs"].contains(&&*mount.kind)) {
         let mut thaw = Command::new("fsfreeze");
         thaw.arg("-u").arg(&mount.target).stdin(Stdio::null()).stderr(Stdio::null());
         let _ = thaw.status().context("run fsfreeze (util-linux)")?;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{csi, leftovers, lifecycle, namespaces, network, nfs};
+use super::{csi, leftovers, lifecycle, machine, namespaces, network};
 use crate::Node;
 
 /// Something that an administrator does away from the shell.
@@ -33,7 +33,7 @@ impl Repair {
             Repair::VolumeNote => leftovers::put_back(node),
             Repair::CsiDriver => csi::restart_driver(node),
             Repair::Holder(pid) => namespaces::end_holder(node, pid),
-            Repair::Server => nfs::answer(),
+            Repair::Server => machine::answer(),
             Repair::Kubelet => lifecycle::restart_kubelet(node),
         }
     }

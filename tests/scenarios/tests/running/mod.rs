@@ -19,9 +19,9 @@ mod refused;
 mod token;
 mod told;
 
-use std::{process::ExitCode, time::Duration};
+use std::time::Duration;
 
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::{Arguments, Conclusion, Trial};
 
 use super::trial;
 pub use agent::Agent;
@@ -71,7 +71,7 @@ const ON_ONE_NODE: &[(&str, Test)] = &[
 ];
 
 /// Runs the tests that share a node, some at a time: mostly they wait.
-pub fn on_one_node(mut arguments: Arguments) -> ExitCode {
+pub fn on_one_node(mut arguments: Arguments) -> anyhow::Result<Conclusion> {
     arguments.test_threads = Some(AT_ONCE);
     let ground = Ground::default();
     let trials = ON_ONE_NODE.iter().map(|&(name, test)| {
@@ -79,11 +79,6 @@ pub fn on_one_node(mut arguments: Arguments) -> ExitCode {
         trial(name, move || test(&*ground.get()?))
     });
     let ended = libtest_mimic::run(&arguments, trials.collect());
-    match ground.down() {
-        Ok(()) => ended.exit_code(),
-        Err(error) => {
-            eprintln!("{error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    ground.down()?;
+    Ok(ended)
 }

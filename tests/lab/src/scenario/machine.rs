@@ -1,0 +1,65 @@
+//! What scenarios of the virtual machine break outside of the lab's directory: its network, and device-mapper devices.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context as _;
+
+use super::{leftovers::losetup, support};
+use crate::Node;
+
+/// Where the machine's servers listen. `tests/vm/inside.sh` makes the address and starts that of NFS.
+pub const ADDRESS: &str = "10.99.0.1";
+pub const NFS: u16 = 2049;
+pub const NBD: u16 = 10809;
+pub const CIFS: u16 = 445;
+
+/// Drops whatever is sent to one of its servers.
+pub fn silence(port: u16) -> anyhow::Result<()> {
+    support::shell(&format!("iptables -I INPUT -p tcp --dport {port} -j DROP"))
+}
+
+/// Lets its servers answer.
+pub fn answer() -> anyhow::Result<()> {
+    support::shell("iptables -F INPUT && exportfs -o rw,no_root_squash,no_subtree_check,insecure '*:/srv/export'")
+}
+
+/// Ends every wait for a device-mapper device of the lab.
+pub fn resume() -> anyhow::Result<()> {
+    each_map("dmsetup resume")
+}
+
+/// Takes the lab's device-mapper devices and network disks away, on which nothing is mounted any more.
+pub fn remove_disks() -> anyhow::Result<()> {
+    each_map("dmsetup remove --retry")?;
+    support::shell("[ ! -e /sys/block/nbd0/pid ] || nbd-client -d /dev/nbd0")
+}
+
+fn each_map(command: &str) -> anyhow::Result<()> {
+    support::shell(&format!("for map in /dev/mapper/lab-*; do [ ! -e $map ] || {command} $map; done"))
+}
+
+/// A device-mapper device that shows all of a disk.
+pub struct Map {
+    /// `lab-` and the scenario's name.
+    pub name: String,
+}
+
+impl Map {
+    /// Makes one with a new disk of this size.
+    pub fn create(node: &Node, scenario: &str, bytes: u64) -> anyhow::Result<Self> {
+        let disk = node.layout().mnt(&format!("{scenario}.img"));
+        fs::File::create(&disk).and_then(|file| file.set_len(bytes)).context("create the image of a disk")?;
+        let below = losetup(&disk)?;
+        let name = format!("lab-{scenario}");
+        support::shell(&format!("dmsetup create {name} --table \"0 $(blockdev --getsz {below}) linear {below} 0\""))?;
+        Ok(Self { name })
+    }
+
+    /// Its device file.
+    pub fn device(&self) -> PathBuf {
+        Path::new("/dev/mapper").join(&self.name)
+    }
+}

@@ -1,0 +1,106 @@
+//! A disk or a share of a server that does not answer.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::Context as _;
+
+use super::{
+    Repair, Scenario, Staged, csi,
+    machine::{self, ADDRESS, CIFS, NBD},
+    support,
+};
+use crate::{Gate, Node, PodSpec, process, standin::csi::Manner, wait_for};
+
+/// A network block device.
+pub const NBD_SILENT: Scenario = Scenario {
+    name: "vm-nbd",
+    about: "the container's process has a file stored on a network block device, whose server is silent",
+    stage: |node| {
+        let settings = format!("[generic]\nlistenaddr = {ADDRESS}\n[disk]\nexportname = /srv/disk\n");
+        fs::write("/srv/nbd.conf", settings).context("write the server's settings")?;
+        serve(NBD, "nbd-server -C /srv/nbd.conf")?;
+        support::shell(&format!("modprobe nbd && nbd-client -N disk {ADDRESS} /dev/nbd0"))?;
+        on_disk(node, NBD_SILENT.name, NBD, "/dev/nbd0".into(), "nbd0".to_owned())
+    },
+};
+
+/// A share of a Samba server.
+pub const CIFS_SILENT: Scenario = Scenario {
+    name: "vm-cifs",
+    about: "the container's process has written a file on a CIFS share, and the server is silent",
+    stage: cifs,
+};
+
+/// Starts a server, once in the life of the machine.
+fn serve(port: u16, command: &str) -> anyhow::Result<()> {
+    machine::answer()?;
+    fs::create_dir_all("/srv/share").context("create what is shared")?;
+    if !is_listening(port) {
+        let disk = fs::File::create("/srv/disk").and_then(|file| file.set_len(64 << 20));
+        disk.context("create the image of a disk")?;
+        support::shell(command)?;
+    }
+    wait_for("the server listens", Duration::from_secs(10), || Ok(is_listening(port).then_some(())))
+}
+
+fn is_listening(port: u16) -> bool {
+    std::net::TcpStream::connect((ADDRESS, port)).is_ok()
+}
+
+/// The pod has a file stored on a volume on this disk, over and over, and its server on this port is silent.
+fn on_disk(node: &Node, name: &str, port: u16, device: PathBuf, disk: String) -> anyhow::Result<Staged> {
+    csi::start_driver(node, Manner::Proper)?;
+    let command = "while true; do dd if=/dev/zero of=/data/log bs=4k count=1 conv=fsync; rm /data/log; done";
+    let mut spec = PodSpec::new(name).container(&["/bin/sh", "-c", command]);
+    let volume = node.csi_directory(&mut spec, "pvc-data")?;
+    support::shell(&format!("mkfs.ext4 -qF {0} && mount {0} {1}", device.display(), volume.target.display()))?;
+    let spec = spec.mount(&volume.target, "/data");
+    let init = node.run(&spec)?.app()?.pid;
+    support::wait_exists(&volume.target.join("log"))?;
+    machine::silence(port)?;
+    let task = waiting(init)?;
+    node.delete_until(&spec, Gate::ContainersStopped)?;
+    support::wait_killed(task)?;
+    let names = vec![task.to_string(), "/data".to_owned(), disk];
+    Ok(Staged::stuck(spec.pod, Gate::ContainersStopped, "BlockDeviceNotResponding", names).by_hand(Repair::Server))
+}
+
+/// The process of the container that stays in state D.
+pub fn waiting(init: i32) -> anyhow::Result<i32> {
+    let is_waiting = |task: &i32| {
+        let steady = || process::state(*task) == Some('D');
+        steady() && {
+            std::thread::sleep(Duration::from_millis(500));
+            steady()
+        }
+    };
+    wait_for("a process of the container waits in state D", Duration::from_secs(10), || {
+        Ok(process::children(init).into_iter().chain([init]).find(is_waiting))
+    })
+}
+
+fn cifs(node: &Node) -> anyhow::Result<Staged> {
+    let settings = "[global]\nmap to guest = bad user\nserver role = standalone server\nload printers = no\n\
+                    [share]\npath = /srv/share\nguest ok = yes\nread only = no\nforce user = root\n";
+    fs::write("/srv/smb.conf", settings).context("write the server's settings")?;
+    serve(CIFS, "smbd -D -s /srv/smb.conf")?;
+    csi::start_driver(node, Manner::Proper)?;
+    let command = "exec 3> /data/log; while true; do echo on >&3; sleep 1; done";
+    let mut spec = PodSpec::new(CIFS_SILENT.name).container(&["/bin/sh", "-c", command]);
+    let volume = node.csi_directory(&mut spec, "pvc-data")?;
+    let share = format!("//{ADDRESS}/share");
+    support::shell(&format!("mount -t cifs -o guest,hard,cache=loose {share} {}", volume.target.display()))?;
+    let spec = spec.mount(&volume.target, "/data");
+    let task = node.run(&spec)?.app()?.pid;
+    support::wait_exists(Path::new(&volume.target.join("log")))?;
+    machine::silence(CIFS)?;
+    std::thread::sleep(Duration::from_secs(3));
+    node.delete_until(&spec, Gate::ContainersStopped)?;
+    process::wait_state(task, "D")?;
+    let names = vec![task.to_string(), share, "/data".to_owned()];
+    Ok(Staged::stuck(spec.pod, Gate::ContainersStopped, "FileServerNotResponding", names).by_hand(Repair::Server))
+}
