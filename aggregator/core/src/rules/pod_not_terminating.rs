@@ -69,7 +69,7 @@ fn on_silent_node(lister: &Lister, target: &ObjectRef, pod: &Pod, diagnosis: &mu
             .same_as(&suspended.root)
             .in_place_of_own()
             .step(Step::about(target, &diagnosis.words))
-            .step(Step::about(&ObjectRef::node(name), &suspended.words))
+            .step(Step::about(&ObjectRef::node(name), suspended.words()))
             .not_stuck();
         diagnosis.causes.push(suspended.prove(root));
     } else if !diagnosis.pending {

@@ -393,11 +393,11 @@ fn not_evicted(lister: &Lister, case: &UnhealthyNode, diagnosis: &mut Diagnosis)
         let found = RootCause::below(&cause::EVICTION_SUSPENDED, case.target)
             .same_as(&suspended.root)
             .in_place_of_own()
-            .step(Step::about(case.target, &suspended.words))
+            .step(Step::about(case.target, suspended.words()))
             .not_stuck();
         diagnosis.causes.push(suspended.prove(found));
     } else {
-        diagnosis.note(format!("Other pods of {} are not evicted: it is {}.", case.target, suspended.words));
+        diagnosis.note(format!("Other pods of silent nodes are not evicted: {}.", suspended.why));
     }
 }
 

@@ -117,14 +117,19 @@ impl Disruption {
 pub struct Suspended {
     /// Equal for all nodes that the same disruption holds.
     pub root: String,
-    /// The node's state, in words.
-    pub words: String,
+    /// Why, in words: the same for these nodes.
+    pub why: String,
     evidence: Vec<(String, String)>,
     /// What of the proof was not seen.
     missing: Option<&'static str>,
 }
 
 impl Suspended {
+    /// The node's state, in words.
+    pub fn words(&self) -> String {
+        format!("silent, and not evicted: {}", self.why)
+    }
+
     /// Adds what shows it.
     pub fn prove(self, root: RootCause) -> RootCause {
         let root = root.with_evidence(self.evidence);
@@ -156,7 +161,7 @@ pub fn suspended(lister: &Lister, on: &Node, diagnosis: &mut Diagnosis) -> Optio
     }
     Some(Suspended {
         root: disruption.place.clone().unwrap_or_default(),
-        words: format!("silent, and not evicted: {}, so {rate}", disruption.words()),
+        why: format!("{}, so {rate}", disruption.words()),
         evidence: vec![
             (
                 format!("Node {}", on.metadata.name),
