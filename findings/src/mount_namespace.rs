@@ -10,8 +10,8 @@
 const ENTER: [(&str, &str); 2] =
     [("umount ", "umount -i -n -c -N {mount_namespace_pid} "), ("findmnt ", "findmnt -N {mount_namespace_pid} ")];
 
-/// These only look, at a path that is seen through the process; `swapoff` as well, since the kernel takes the file that it
-/// finds there and refuses whatever is no swap.
+/// These reach their path through the process. All but `swapoff` only look; that refuses what is no swap, and if the pid is
+/// a tenant's by the time it is typed, a link of that tenant could at worst lead it to another swap of the node.
 const LOOK: [&str; 4] = ["find ", "ls ", "lsattr ", "swapoff "];
 
 /// The template of a command as it reaches its path from another mount namespace; none where it is the same.
@@ -32,8 +32,8 @@ mod tests {
     };
 
     /// A directory or a file that no mount lies on is the same wherever the command is typed, as far as both have the same
-    /// file system there. A command that changes something is not led through another process's root, which a tenant may own
-    /// by the time it is typed.
+    /// file system there. A command that changes files is not led through another process's root, which a tenant may own by
+    /// the time it is typed.
     const PLAIN: [&str; 6] = ["chattr", "rmdir", "mkdir", "mv", "test", "printf"];
     /// `grep` reads mount tables, fusectl is the host's, and the finder gives the path to thaw through a process.
     const NO_PATH_OF_THE_KUBELET: [&str; 3] = ["grep", "mount", "fsfreeze"];

@@ -8,6 +8,7 @@ use tokio_rustls::rustls::{CertificateError, DigitallySignedStruct, Error, Signa
 /// Which certificates are accepted, whatever name they carry. The server must have the key in both cases.
 #[derive(Debug)]
 pub(crate) enum AcceptedCertificates {
+    #[cfg(feature = "cluster")]
     Any,
     Only(Vec<CertificateDer<'static>>),
 }
