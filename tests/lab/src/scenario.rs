@@ -232,6 +232,7 @@ pub const ALL: &[Scenario] = &[
     mapper::SUSPENDED_BELOW,
     xfs::FROZEN,
     remote::NBD_SILENT,
+    remote::ISCSI_SILENT,
     remote::CIFS_SILENT,
 ];
 

@@ -14,6 +14,7 @@ use crate::Node;
 pub const ADDRESS: &str = "10.99.0.1";
 pub const NFS: u16 = 2049;
 pub const NBD: u16 = 10809;
+pub const ISCSI: u16 = 3260;
 pub const CIFS: u16 = 445;
 
 /// Drops whatever is sent to one of its servers.
@@ -34,7 +35,10 @@ pub fn resume() -> anyhow::Result<()> {
 /// Takes the lab's device-mapper devices and network disks away, on which nothing is mounted any more.
 pub fn remove_disks() -> anyhow::Result<()> {
     each_map("dmsetup remove --retry")?;
-    support::shell("[ ! -e /sys/block/nbd0/pid ] || nbd-client -d /dev/nbd0")
+    support::shell("[ ! -e /sys/block/nbd0/pid ] || nbd-client -d /dev/nbd0")?;
+    support::shell(
+        "[ ! -d /sys/class/iscsi_session ] || [ -z \"$(ls /sys/class/iscsi_session)\" ] || iscsiadm -m node --logout",
+    )
 }
 
 fn each_map(command: &str) -> anyhow::Result<()> {

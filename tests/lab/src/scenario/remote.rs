@@ -9,8 +9,8 @@ use std::{
 use anyhow::Context as _;
 
 use super::{
-    Repair, Scenario, Staged, csi,
-    machine::{self, ADDRESS, CIFS, NBD},
+    Cure, Repair, Scenario, Staged, csi,
+    machine::{self, ADDRESS, CIFS, ISCSI, NBD},
     support,
 };
 use crate::{Gate, Node, PodSpec, process, standin::csi::Manner, wait_for};
@@ -26,6 +26,13 @@ pub const NBD_SILENT: Scenario = Scenario {
         support::shell(&format!("modprobe nbd && nbd-client -N disk {ADDRESS} /dev/nbd0"))?;
         on_disk(node, NBD_SILENT.name, NBD, "/dev/nbd0".into(), "nbd0".to_owned())
     },
+};
+
+/// A disk of an iSCSI target.
+pub const ISCSI_SILENT: Scenario = Scenario {
+    name: "vm-iscsi",
+    about: "the container's process has a file stored on an iSCSI disk, whose target is silent until the session gives up",
+    stage: iscsi,
 };
 
 /// A share of a Samba server.
@@ -49,6 +56,38 @@ fn serve(port: u16, command: &str) -> anyhow::Result<()> {
 
 fn is_listening(port: u16) -> bool {
     std::net::TcpStream::connect((ADDRESS, port)).is_ok()
+}
+
+fn iscsi(node: &Node) -> anyhow::Result<Staged> {
+    let target = "iqn.2026-01.invalid.lab:disk";
+    let (new, all) = ("tgtadm --lld iscsi --op new --mode", "--lld iscsi --op bind --mode target --tid 1 -I ALL");
+    serve(
+        ISCSI,
+        &format!(
+            "tgtd && sleep 2 && {new} target --tid 1 -T {target} && {new} logicalunit --tid 1 --lun 1 -b /srv/disk \
+             && tgtadm {all}"
+        ),
+    )?;
+    support::shell(&format!(
+        "modprobe iscsi_tcp && {{ pidof iscsid >&2 || iscsid; }} && iscsiadm -m discovery -t st -p {ADDRESS} \
+         && iscsiadm -m node -T {target} --op update -n node.session.timeo.replacement_timeout -v 60 && iscsiadm -m node -T {target} --login"
+    ))?;
+    let link = PathBuf::from(format!("/dev/disk/by-path/ip-{ADDRESS}:{ISCSI}-iscsi-{target}-lun-1"));
+    support::wait_exists(&link)?;
+    let device = link.canonicalize().context("find the disk")?;
+    let name = device.file_name().context("a device has a name")?.to_string_lossy().into_owned();
+    let state = PathBuf::from(format!("/sys/block/{name}/device/state"));
+    let mut staged = on_disk(node, ISCSI_SILENT.name, ISCSI, device, name)?;
+    wait_for("the session has noticed", Duration::from_secs(10), || {
+        Ok((fs::read_to_string(&state)?.trim() == "blocked").then_some(()))
+    })?;
+    // Its session gives up.
+    staged.cure = Cure::None;
+    staged
+        .expect
+        .iter_mut()
+        .for_each(|expect| expect.names.extend(["blocked", "gives up by itself"].map(str::to_owned)));
+    Ok(staged)
 }
 
 /// The pod has a file stored on a volume on this disk, over and over, and its server on this port is silent.
