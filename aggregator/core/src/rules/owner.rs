@@ -2,7 +2,7 @@
 
 use findings::cause;
 
-use super::admission_policy::{self, Seen, Suspect};
+use super::admission_policy::{self, Seen};
 use super::finalizer::controller_manager::by_controller_manager;
 use super::phrases::{count, some, within};
 use super::webhook::Request;
@@ -75,12 +75,16 @@ pub fn orphan(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut 
         return;
     }
     by_controller_manager(lister, target, meta, "orphan", &cause::ORPHAN_FINALIZER_PENDING, diagnosis);
-    match diagnosis.causes.pop() {
+    let Some(suspect) = suspect else { return };
+    // Where another reason is known, a policy that may refuse it is none.
+    let has_not_acted = |root: &mut RootCause| root.draft.cause.id == cause::ORPHAN_FINALIZER_PENDING.id;
+    match diagnosis.causes.pop_if(has_not_acted) {
         Some(root) => {
-            let root = admission_policy::beside(diagnosis, suspect, root, Seen::NotActed);
+            let root = admission_policy::beside(diagnosis, Some(suspect), root, Seen::NotActed);
             diagnosis.causes.push(root);
         }
-        None => diagnosis.causes.extend(suspect.map(Suspect::into_root)),
+        None if diagnosis.causes.is_empty() => diagnosis.causes.push(suspect.into_root()),
+        None => {}
     }
 }
 

@@ -193,6 +193,10 @@ fn what_refuses_the_update_of_a_dependent_holds_an_owner_that_orphans() {
     assert_eq!(asked(owned("secrets")).causes(), ["OrphanFinalizerPending"]);
     let webhook = owned("secrets").webhook("UPDATE", "", "serviceaccounts");
     assert_eq!(asked(webhook).causes(), ["WebhookBlocksUpdate"]);
+    // A controller that does not run was refused nothing.
+    let silent = asked(owned("secrets").without_controller_manager());
+    assert_eq!(silent.causes(), ["ControllerManagerSilent"], "{:#?}", silent.report);
+    assert_eq!(silent.report.roots[0].finding.confidence, Confidence::Proven, "{:#?}", silent.report);
 }
 
 fn deployment() -> World {
