@@ -5,7 +5,7 @@ use findings::render::Page;
 
 /// Adds the queries of the audit logs of clouds (docs/kubectl.md has where each is kept).
 pub fn lines(page: &mut Page, object: &ObjectRef) {
-    page.filled("  Deleted by: ", "not recorded in the object; in the audit log of the API server, if one is kept:");
+    page.filled("  Deleted by: ", "not recorded in the object; in the audit log of the API server, if one is kept");
     for query in queries(object) {
         page.line(&format!("    {query}"));
     }

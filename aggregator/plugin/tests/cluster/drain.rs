@@ -160,7 +160,6 @@ fn the_steps_of_a_budget_follow_what_it_says() {
     );
 }
 
-/// That it should be deleted is known.
 /// Nothing requests an eviction where Karpenter does not run: that it "empties" the node would be false.
 #[test]
 fn a_node_that_karpenter_should_empty_where_there_is_no_karpenter() {
@@ -196,7 +195,10 @@ fn a_node_that_never_reported_before_the_controller_says_so() {
         let world = healthy().without("/apis/coordination.k8s.io/v1/leases", "node-a");
         world.change(NODES, "node-a", |node| node["status"]["conditions"] = json!([]))
     };
-    assert_eq!(asked(world()).causes(), ["NodeNeverReported"]);
+    let looked = asked(world());
+    assert_eq!(looked.causes(), ["NodeNeverReported"]);
+    let evidence = format!("{:?}", looked.report.roots[0].finding.evidence);
+    assert!(evidence.contains("has no condition Ready") && evidence.contains("does not exist"), "{evidence}");
     let asked_at = world().ago(65);
     let deleted = world().change(NODES, "node-a", |node| {
         node["metadata"]["deletionTimestamp"] = asked_at.into();

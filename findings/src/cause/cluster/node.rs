@@ -106,7 +106,8 @@ causes! {
         .title("No kubelet ever reported for this node")
         .meaning("A Node object exists and no kubelet has posted its status: the machine never joined, or the object \
             was created by hand. Pods bound to it can neither start nor end.")
-        .proof("Ready is Unknown with reason NodeStatusNeverUpdated.")
+        .proof("Ready is Unknown with reason NodeStatusNeverUpdated; or, before the node lifecycle controller has written that, \
+            the Node has no condition Ready and no Lease.")
         .safe(&[
             SEE_NODE,
             check("See whether a machine has this name; if so, start its kubelet"),

@@ -10,7 +10,7 @@ use crate::{Gate, Launch, Node, PodSpec, process};
 /// It writes, and the file system is frozen.
 pub const FROZEN_FILE_SYSTEM: Scenario = Scenario {
     name: "frozen-file-system",
-    about: "the container's process writes to an ext4 that somebody has frozen for a snapshot",
+    about: "the container's process writes to an ext4 that was frozen for a snapshot",
     stage: frozen_file_system,
 };
 

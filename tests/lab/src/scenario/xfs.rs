@@ -10,7 +10,7 @@ use crate::{Gate, Node, PodSpec, process};
 /// Something writes to it, and it is frozen.
 pub const FROZEN: Scenario = Scenario {
     name: "vm-xfs-frozen",
-    about: "the container's process writes to an xfs that somebody has frozen for a snapshot",
+    about: "the container's process writes to an xfs that was frozen for a snapshot",
     stage: frozen,
 };
 

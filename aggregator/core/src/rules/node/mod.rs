@@ -46,7 +46,7 @@ impl UnhealthyNode<'_> {
         let found = RootCause::here(cause, self.target, words).name(Placeholder::Node, &self.target.name);
         match self.ready {
             Some(ready) => found.evidence(format!("status of {}", self.target), condition_text(ready)),
-            None => found,
+            None => found.evidence(format!("status of {}", self.target), "has no condition Ready"),
         }
     }
 
@@ -221,7 +221,11 @@ fn judge(lister: &Lister, case: &UnhealthyNode, diagnosis: &mut Diagnosis) -> Ro
         return case.found(&cause::OUT_OF_SERVICE_NOT_EFFECTIVE, words).not_stuck();
     }
     if case.never_reported {
-        return case.found(&cause::NODE_NEVER_REPORTED, "its kubelet has never reported");
+        let found = case.found(&cause::NODE_NEVER_REPORTED, "its kubelet has never reported");
+        return match case.ready {
+            Some(_) => found,
+            None => found.evidence(format!("Lease kube-node-lease/{}", case.target.name), "does not exist"),
+        };
     }
     let kubelet_talks = case.ready.filter(|ready| ready.status == "False");
     let heartbeat = match kubelet_talks {
