@@ -10,6 +10,7 @@
 
 pub mod access;
 pub mod answer_budget;
+mod at_risk;
 pub mod bounded_list;
 mod deletion_cycle;
 pub mod diagnosis;

@@ -10,6 +10,7 @@
 //! Cost: one link per process, each namespace's table once, and 3.2 µs per descriptor of the
 //! processes in namespaces that have a copy; `fdinfo` (6 µs) only where the link fits.
 
+mod bound_sockets;
 mod copies;
 mod deep;
 mod loops;

@@ -4,8 +4,9 @@
 use std::{collections::BTreeSet, io, ops::ControlFlow};
 
 use super::{
+    bound_sockets::Sockets,
     searches::{Searches, Who},
-    sockets::{self, Sockets},
+    sockets,
     space::{MountCopy, Space},
 };
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Instant};
 
-use super::{blocks, empty, sockets::Sockets};
+use super::{blocks, bound_sockets::Sockets, empty};
 use crate::{
     host::{descriptors::Walk, processes::owner},
     observation::{CopyKind, Dev, Fault, Holder, HolderSearch, How, Mount, Owner, RelativeSocket, Seen},

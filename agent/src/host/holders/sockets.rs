@@ -1,13 +1,11 @@
 //! Unix sockets that are bound to a file in a target: the socket holds the mount, and its descriptor's link shows only a
 //! number.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::Component,
-};
+use std::{collections::BTreeSet, path::Component};
 
 use super::{
     blocks,
+    bound_sockets::{Bound, Place, Seen, Sockets},
     places::Places,
     searches::{Searches, Who, facts},
     space::Space,
@@ -17,48 +15,6 @@ use crate::{
     observation::{HostPath, How, RelativeSocket},
     sys,
 };
-
-/// The sockets that may hold a target, and who was seen to have one open.
-#[derive(Default)]
-pub(super) struct Sockets {
-    /// By the mount namespace in which their names are looked at, and their inode.
-    bound: BTreeMap<u64, BTreeMap<u64, Bound>>,
-    inodes: BTreeSet<u64>,
-    seen: Vec<Seen>,
-}
-
-/// What was given to `bind`, and where that is.
-struct Bound {
-    name: HostPath,
-    place: Place,
-}
-
-enum Place {
-    /// In a target, as the name says.
-    Named,
-    /// In a target, by a link on the way.
-    Linked(HostPath),
-    /// Anywhere.
-    Unknown,
-}
-
-struct Seen {
-    ns: u64,
-    pid: u32,
-    fd: u32,
-    inode: u64,
-}
-
-impl Sockets {
-    /// Whether a descriptor with this link may hold a target.
-    pub(super) fn is_one(&self, link: &[u8]) -> bool {
-        socket_list::inode(link).is_some_and(|inode| self.inodes.contains(&inode))
-    }
-
-    fn name(&self, ns: u64, inode: u64) -> Option<&Bound> {
-        self.bound.get(&ns)?.get(&inode)
-    }
-}
 
 /// Reads which sockets may hold a target that is in `space`. One list is read per network namespace. `sock_diag` reports
 /// which file a socket is bound to (`UDIAG_SHOW_VFS`), but only in the caller's own network namespace, and the agent may not

@@ -10,8 +10,8 @@ use findings::{Evidence, FaultKind, Unknown, clean};
 pub use explained::{Explained, Found, Way};
 pub use root_cause::{AgentFinding, Claim, FromAgent, Identity, RootCause, Step, ToldBy};
 
+use crate::at_risk::AtRisk;
 use crate::messages::Refusal;
-use crate::report::AtRisk;
 use crate::state::{Answer, Fault, ObjectRef};
 
 /// Something that could not be looked at.

@@ -7,12 +7,13 @@ mod waiting;
 
 use findings::{Verdict, clean};
 
+use crate::at_risk::{AtRisk, MAX_AT_RISK};
 use crate::diagnosis::{Found, RootCause, Step};
 use crate::engine::{build, to_ask};
 use crate::explanation_cache::ExplanationCache;
 use crate::graph::{Graph, Marks, Node};
 use crate::lister::Changes;
-use crate::report::{AtRisk, ClusterReport, Counts, Held, MAX_AT_RISK, TerminatingNormally};
+use crate::report::{ClusterReport, Counts, Held, TerminatingNormally};
 use crate::shares::Shares;
 use crate::state::{Question, State, Subject};
 

@@ -3,9 +3,10 @@
 use findings::{CauseRef, Confidence, Evidence, Finding, RootId};
 use foldhash::{HashMap, HashSet};
 
+use crate::at_risk::{AtRisk, MAX_AT_RISK};
 use crate::diagnosis::{Claim, Explained, Found, Identity, RootCause};
 use crate::graph::{Graph, Node};
-use crate::report::{AtRisk, Held, MAX_AT_RISK, Root, Victim};
+use crate::report::{Held, Root, Victim};
 use crate::state::ObjectRef;
 
 /// More evidence for one explanation is not kept.

@@ -1,6 +1,5 @@
 //! The answer for a cluster. Its JSON is the stable schema, version [`ClusterReport::SCHEMA`].
 
-mod at_risk;
 mod fault;
 mod normal;
 mod not_scanned;
@@ -13,12 +12,11 @@ use foldhash::HashSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use at_risk::MAX_AT_RISK;
-pub use at_risk::{AtRisk, AtRiskKind};
 pub use normal::NormalKind;
 pub use not_scanned::{NotScanned, by_reason};
 
 use crate::access::Reads;
+pub use crate::at_risk::{AtRisk, AtRiskKind};
 use crate::diagnosis::ToldBy;
 use crate::state::{ObjectRef, Subject};
 

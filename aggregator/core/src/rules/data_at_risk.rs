@@ -2,9 +2,9 @@
 
 use findings::Evidence;
 
+use crate::at_risk::{AtRisk, AtRiskKind};
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
-use crate::report::{AtRisk, AtRiskKind};
 use crate::state::*;
 
 /// Notes the disk of a claim that is being deleted. `released_by` is the one object that keeps the claim and is not being

@@ -1,0 +1,49 @@
+//! What is known of unix sockets that are bound to files, while holders are searched.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{host::socket_list, observation::HostPath};
+
+/// The sockets that may hold a target, and who was seen to have one open.
+#[derive(Default)]
+pub(super) struct Sockets {
+    /// By the mount namespace in which their names are looked at, and their inode.
+    pub(super) bound: BTreeMap<u64, BTreeMap<u64, Bound>>,
+    pub(super) inodes: BTreeSet<u64>,
+    pub(super) seen: Vec<Seen>,
+}
+
+/// What was given to `bind`, and where that is.
+pub(super) struct Bound {
+    pub(super) name: HostPath,
+    pub(super) place: Place,
+}
+
+/// Where its file is.
+pub(super) enum Place {
+    /// In a target, as the name says.
+    Named,
+    /// In a target, by a link on the way.
+    Linked(HostPath),
+    /// Anywhere.
+    Unknown,
+}
+
+/// A descriptor of one.
+pub(super) struct Seen {
+    pub(super) ns: u64,
+    pub(super) pid: u32,
+    pub(super) fd: u32,
+    pub(super) inode: u64,
+}
+
+impl Sockets {
+    /// Whether a descriptor with this link may hold a target.
+    pub(super) fn is_one(&self, link: &[u8]) -> bool {
+        socket_list::inode(link).is_some_and(|inode| self.inodes.contains(&inode))
+    }
+
+    pub(super) fn name(&self, ns: u64, inode: u64) -> Option<&Bound> {
+        self.bound.get(&ns)?.get(&inode)
+    }
+}
