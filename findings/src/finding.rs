@@ -258,7 +258,9 @@ impl Remedy {
 impl Step {
     /// Whether it runs the agent's check once, on a node without an agent.
     pub fn is_agents_check(&self) -> bool {
-        self.command.as_deref().is_some_and(|command| command.contains(" debug node/"))
+        self.command
+            .as_deref()
+            .is_some_and(|command| command.ends_with(" --on-node") || command.contains(" debug node/"))
     }
 }
 

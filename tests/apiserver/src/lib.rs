@@ -37,6 +37,9 @@ mod watch;
 mod world;
 mod write;
 
+/// The annotation of a pod that holds what its container has written.
+pub const LOG: &str = "apiserver.example.com/log";
+
 pub use fake::{FakeApiServer, VERSION, kubeconfig};
 pub use faults::{Fault, Faults, Rule};
 pub use prepared::Prepared;

@@ -22,6 +22,14 @@ pub(crate) fn get(world: &World, catalog: &Catalog, asked: &Asked, target: &Targ
     Ok(text)
 }
 
+/// What a test has set as the log of a pod ([`crate::LOG`]).
+pub(crate) fn log(world: &World, catalog: &Catalog, target: &Target) -> Result<String, Status> {
+    let key = key_of(target);
+    let pod =
+        world.get(target.resource, &key).ok_or_else(|| Status::not_found(catalog.get(target.resource), &key.1))?;
+    Ok(pod.value["metadata"]["annotations"][crate::LOG].as_str().unwrap_or_default().to_owned())
+}
+
 pub(crate) fn key_of(target: &Target) -> Key {
     (target.namespace.clone().unwrap_or_default(), target.name.clone().unwrap_or_default())
 }

@@ -30,11 +30,15 @@ const OWN_GROUPS: &str = "own-kinds.example.com";
 const INTERNAL: [&str; 2] = ["internal.apiserver.k8s.io", "storagemigration.k8s.io"];
 
 /// Rights that a person has or has not, and that nothing of the project grants. See docs/security.md.
-const OF_THE_CALLER: [(&str, &str, &str); 3] = [
+const OF_THE_CALLER: [(&str, &str, &str); 6] = [
     // `--all-kinds`
     ("kubectl-why_terminating", "list", "secrets"),
     // `--live`
     ("kubectl-why_terminating", "get", "pods/exec"),
+    // `--on-node`
+    ("kubectl-why_terminating", "create", "pods"),
+    ("kubectl-why_terminating", "delete", "pods"),
+    ("kubectl-why_terminating", "get", "pods/log"),
     // `--kubelet-log`
     ("kubectl-why_terminating", "get", "nodes/proxy"),
 ];

@@ -285,6 +285,9 @@ fn try_answer(server: &Arc<Server>, world: &mut World, asked: &Asked) -> Result<
         return as_recorded().or_else(|| elsewhere(server, asked)).ok_or_else(Status::no_such_path);
     };
     match asked.verb {
+        "get" if target.subresource.as_deref() == Some("log") => {
+            list::log(world, &server.catalog, target).map(|text| Reply::text(200, "text/plain", text))
+        }
         _ if target.subresource.is_some() => Err(Status::no_such_path()),
         "watch" => Watch::begin(server, world, asked, target).map(Reply::Watch),
         "list" => list::list(world, &server.catalog, asked, target).map(|text| Reply::json(200, text)),

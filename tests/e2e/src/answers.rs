@@ -45,6 +45,11 @@ pub fn live(cluster: &Cluster, namespace: &str) -> anyhow::Result<Value> {
     asked(cluster, &[&format!("ns/{namespace}"), "-o", "json", "--live"])
 }
 
+/// The plugin's, which checks the node of the pod in a pod of its own.
+pub fn on_node(cluster: &Cluster, namespace: &str, pod: &str) -> anyhow::Result<Value> {
+    asked(cluster, &[&format!("pod/{pod}"), "-n", namespace, "-o", "json", "--on-node", "--yes"])
+}
+
 fn asked(cluster: &Cluster, args: &[&str]) -> anyhow::Result<Value> {
     let answer = cluster.ask("kubectl-why_terminating", args)?;
     anyhow::ensure!(answer["roots"].is_array(), "no answer: {answer}");

@@ -9,7 +9,7 @@ use findings::cause::{self, Cause};
 use lab::wait_for;
 use serde_json::{Value, json};
 
-use crate::answers::{agent, causes, commands, events, live, plugin, service};
+use crate::answers::{agent, causes, commands, events, live, on_node, plugin, service};
 use crate::cluster::Cluster;
 use crate::install::Installed;
 
@@ -211,6 +211,10 @@ impl Situation {
             }
             steps.extend(commands(&self.until("agent", || agent(cluster, namespace, POD))?));
             self.until("live", || live(cluster, namespace))?;
+            // The others stop what starts a pod.
+            if self.turn != Turn::Alone {
+                self.until("on-node", || on_node(cluster, namespace, POD))?;
+            }
         }
         self.until("service", || service(cluster, installed, namespace))?;
         let shown = || events(cluster, namespace, uid);

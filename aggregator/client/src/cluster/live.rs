@@ -10,7 +10,7 @@ use super::server::Server;
 use crate::path::part;
 
 /// Where the image has it: there is no shell and no PATH.
-const PROGRAM: &str = "/why-terminating-agent";
+pub const PROGRAM: &str = "/why-terminating-agent";
 const CONTAINER: &str = "talker";
 /// A longer answer is no agent's.
 const LONGEST: usize = 1 << 20;
@@ -32,13 +32,13 @@ pub async fn ask(server: &Server<'_>, agent: (&str, &str), pod: (&str, &str), be
     );
     server.exec(&path, LONGEST).await.and_then(|said| match said.as_slice() {
         [] if before => Answer::failed(FaultKind::Malformed, "it wrote nothing: an older agent knows no --before"),
-        said => read(said, pod, before),
+        said => read_report(said, pod),
     })
 }
 
 /// Another program may pose as an agent's pod and write anything: the report is parsed strictly, and only what an Event
 /// could carry is kept.
-fn read(said: &[u8], pod: (&str, &str), before: bool) -> Answer<Facts> {
+pub fn read_report(said: &[u8], pod: (&str, &str)) -> Answer<Facts> {
     let report: NodeReport = match serde_json::from_slice(said) {
         Ok(report) => report,
         Err(error) => return Answer::failed(FaultKind::Malformed, format!("the agent's answer is none: {error}")),
@@ -48,8 +48,8 @@ fn read(said: &[u8], pod: (&str, &str), before: bool) -> Answer<Facts> {
     }
     let is_it = |named: &PodRef| named.namespace.as_deref() == Some(pod.0) && named.name.as_deref() == Some(pod.1);
     let its = || report.pods.iter().filter(|one| is_it(&one.pod));
-    // An object that could not be queried is not reported as absent.
-    if before && report.verdict == Verdict::CannotTell && its().all(|one| one.findings.is_empty()) {
+    // What could not be looked at is not reported as absent.
+    if report.verdict == Verdict::CannotTell && its().all(|one| one.findings.is_empty()) {
         let hidden = report.unknown.iter().chain(its().flat_map(|one| &one.unknown)).next();
         let why = hidden.map(|unknown| format!("{}: {}", unknown.source, unknown.why)).or(report.notes.last().cloned());
         let why = clean(&why.unwrap_or_default(), 300);

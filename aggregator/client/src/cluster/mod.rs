@@ -27,6 +27,7 @@ pub use connect::{ConnectError, Connection, Defaults, connect, with_scheme};
 pub use credential_plugin::ExecError;
 pub use follow::{From, changed, followed, versions};
 pub use gather::{Unreachable, answer, gather, reach};
+pub use live::{PROGRAM as AGENT_PROGRAM, read_report};
 pub use port_forward::forwarded_tls;
 pub use server::{Bounds, ScanBudget, Server};
 pub use watch::{version as version_to_watch_from, watch};

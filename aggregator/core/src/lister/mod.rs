@@ -100,6 +100,15 @@ impl<'a> Lister<'a> {
         self.state.live
     }
 
+    /// Where the check of this pod ran, if it was run once on its node for this answer.
+    pub fn node_check(&self, pod: &Pod) -> Option<&'a (String, String)> {
+        self.state
+            .node_check
+            .as_ref()
+            .filter(|check| check.pod == pod.metadata.namespace_and_name())
+            .map(|check| &check.ran_in)
+    }
+
     /// Whether Secrets may be scanned.
     pub fn scans_all_kinds(&self) -> bool {
         self.state.all_kinds
@@ -171,15 +180,9 @@ impl<'a> Lister<'a> {
         })
     }
 
-    /// What the agent in a pod reports of another pod right now; missing where it is not to be queried. `before` is for a
-    /// pod that is not being deleted.
-    pub fn live(&self, agent: &Pod, pod: &Pod, before: bool) -> Answer<Vec<&'a AgentEvent>> {
-        let both = |meta: &Meta| (meta.namespace.clone().unwrap_or_default(), meta.name.clone());
-        if !self.state.live {
-            return Answer::Missing;
-        }
-        let (agent, pod) = (both(&agent.metadata), both(&pod.metadata));
-        self.facts(Question::Live { agent, pod, before }).and_then(objects_of_kind)
+    /// What the agent in a pod reports of another pod right now. `before` is for a pod that is not being deleted.
+    pub fn live(&self, agent: (String, String), pod: &Pod, before: bool) -> Answer<Vec<&'a AgentEvent>> {
+        self.facts(Question::Live { agent, pod: pod.metadata.namespace_and_name(), before }).and_then(objects_of_kind)
     }
 
     /// All objects of a kind, of the cluster or of one namespace.

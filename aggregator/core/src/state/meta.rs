@@ -80,6 +80,11 @@ pub struct Meta {
 pub const CONTROLLER_MANAGER: &str = "kube-controller-manager";
 
 impl Meta {
+    /// Both; the namespace is empty where it lives in none.
+    pub fn namespace_and_name(&self) -> (String, String) {
+        (self.namespace.clone().unwrap_or_default(), self.name.clone())
+    }
+
     /// When kube-controller-manager last wrote the status, as the server recorded it.
     pub fn controllers_wrote_at(&self) -> Option<Timestamp> {
         self.managed_fields.iter().filter(|managed| managed.is_status_by_controllers()).filter_map(|one| one.time).max()

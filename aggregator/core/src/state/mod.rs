@@ -136,6 +136,15 @@ impl Answered {
     }
 }
 
+/// A check of one pod that was run once on its node, in a pod made for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeCheck {
+    /// The pod that ran it: namespace and name.
+    pub ran_in: (String, String),
+    /// The pod that was checked.
+    pub pod: (String, String),
+}
+
 /// What was asked and answered so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
@@ -157,6 +166,9 @@ pub struct State {
     /// Whether agents may be asked now: that takes a strong right.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub live: bool,
+    /// The check that a pod of this plugin ran on a node for this answer.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub node_check: Option<NodeCheck>,
     /// Every answer.
     #[serde(with = "as_list")]
     pub answers: BTreeMap<Question, Answered>,
@@ -177,6 +189,7 @@ impl State {
             kubelet_log: false,
             all_kinds: false,
             live: false,
+            node_check: None,
             answers: BTreeMap::new(),
         }
     }

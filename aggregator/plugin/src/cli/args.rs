@@ -111,6 +111,20 @@ pub struct Flags {
     /// the nodes: do not grant it for this)
     #[arg(long, conflicts_with = "watch")]
     pub live: bool,
+    /// Check the node of pod/NAME now, where no agent runs: creates a privileged pod there for about 10 s, after asking,
+    /// and deletes it (needs your right to create, get and delete pods and get pods/log in its namespace; a pod that sees
+    /// the node is root on it)
+    #[arg(long, conflicts_with_all = ["watch", "live", "before", "all_namespaces", "selector"])]
+    pub on_node: bool,
+    /// With --on-node: do not ask
+    #[arg(long, requires = "on_node")]
+    pub yes: bool,
+    /// With --on-node: the namespace of the pod; it has to admit privileged pods
+    #[arg(long, value_name = "NAMESPACE", default_value = "kube-system", requires = "on_node")]
+    pub on_node_namespace: String,
+    /// With --on-node: the agent's image
+    #[arg(long, value_name = "IMAGE", default_value_t = findings::agent_image(), requires = "on_node")]
+    pub agent_image: String,
     /// Show what would hold TYPE/NAME, and what would be lost, if it were deleted (a node: drained) now
     #[arg(long, conflicts_with = "watch")]
     pub before: bool,

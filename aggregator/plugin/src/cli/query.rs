@@ -15,16 +15,24 @@ pub async fn query(client: &Client, subject: &Subject, flags: &Flags) -> Result<
     state.kubelet_log = flags.kubelet_log;
     state.all_kinds = flags.all_kinds;
     state.live = flags.live;
+    reach(client, &mut state, bounds(subject, flags)).await?;
+    complete_state(client, &mut state, flags).await;
+    Ok(state)
+}
+
+fn bounds(subject: &Subject, flags: &Flags) -> Bounds {
     let is_whole = flags.all_kinds || matches!(subject, Subject::Kind { .. });
     let scan = Bounds::default().scan.filter(|_| !is_whole);
-    let bounds = Bounds { request_timeout: flags.connection.request_timeout, scan, ..Bounds::default() };
-    let started = Instant::now();
-    reach(client, &mut state, bounds).await?;
-    gather(client, &mut state, bounds, |round, questions| {
+    Bounds { request_timeout: flags.connection.request_timeout, scan, ..Bounds::default() }
+}
+
+/// Asks what a state still lacks.
+pub async fn complete_state(client: &Client, state: &mut State, flags: &Flags) {
+    let (started, bounds) = (Instant::now(), bounds(&state.subject, flags));
+    gather(client, state, bounds, |round, questions| {
         if started.elapsed().as_secs() >= 1 && std::io::stderr().is_terminal() {
             eprintln!("round {}: {questions} questions to the API server", round + 1);
         }
     })
     .await;
-    Ok(state)
 }

@@ -10,9 +10,9 @@ use findings::render::{self, Style};
 
 use super::answer::{print, respond};
 use super::args::{Args, Command, Flags};
-use super::query::query;
+use super::query::{complete_state, query};
 use super::version::version;
-use super::{complete, ui, watch};
+use super::{complete, on_node, ui, watch};
 use aggregator_core::judgement::judge;
 use aggregator_core::state::{NamedObject, State, Subject};
 use client::{Client, Defaults, Unreachable, connect, words};
@@ -90,6 +90,10 @@ async fn once(client: &Client, mut subject: Subject, own: &str, flags: &Flags) -
     if !flags.all_namespaces && narrow(&state, &mut subject, own) {
         eprintln!("note: you may not list the pods of all namespaces; this is about namespace {own} (as -n {own})");
         state = query(client, &subject, flags).await?;
+    }
+    if flags.on_node {
+        on_node::check(client, &mut state, flags).await?;
+        complete_state(client, &mut state, flags).await;
     }
     if let Some(file) = &flags.save_state {
         save(&state, file)?;

@@ -39,13 +39,13 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// A healthy cluster on a socket, in which one pod of namespace `shop` should be gone for two hours.
-struct Cluster {
-    fake: FakeApiServer,
+pub struct Cluster {
+    pub fake: FakeApiServer,
     dir: tempfile::TempDir,
 }
 
 impl Cluster {
-    fn start() -> Cluster {
+    pub fn start() -> Cluster {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("store")).unwrap();
         let store = Store::new(dir.path().join("store")).with_recording(folder("baseline"));
@@ -83,6 +83,10 @@ impl Cluster {
         serde_json::from_str(&self.fake.kubeconfig_json().unwrap()).unwrap()
     }
 
+    pub fn write_config(&self) -> PathBuf {
+        write(self.dir.path(), "config", &self.config())
+    }
+
     fn ask_as(&self, config: &Value, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
         let path = write(self.dir.path(), "config", config);
         let mut command = Command::new(PLUGIN);
@@ -90,7 +94,7 @@ impl Cluster {
         command.envs(environment.iter().copied()).output().unwrap()
     }
 
-    fn ask(&self, arguments: &[&str]) -> Output {
+    pub fn ask(&self, arguments: &[&str]) -> Output {
         self.ask_as(&self.config(), arguments, &[])
     }
 

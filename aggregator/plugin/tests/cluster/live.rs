@@ -61,7 +61,7 @@ fn report(uid: &str) -> Vec<u8> {
     serde_json::to_vec(&node_report("exam-dstate", "p", uid)).unwrap()
 }
 
-fn node_report(namespace: &str, name: &str, uid: &str) -> NodeReport {
+pub fn node_report(namespace: &str, name: &str, uid: &str) -> NodeReport {
     let [namespace, name] = [namespace, name].map(|name| Some(name.to_owned()));
     let pod = PodRef { namespace, name, uid: PodUid::parse(uid).unwrap() };
     NodeReport {

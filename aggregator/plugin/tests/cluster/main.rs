@@ -49,6 +49,8 @@ mod named;
 #[cfg(test)]
 mod not_stuck;
 #[cfg(test)]
+mod on_node;
+#[cfg(test)]
 mod own_words;
 #[cfg(test)]
 mod owners;

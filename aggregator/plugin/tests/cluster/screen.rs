@@ -66,8 +66,7 @@ fn pods_of_which_only_the_node_knows_are_one_block() {
     assert!(!text.contains("ROOT CAUSE"), "{text}");
     // In the head and in the first line of all.
     assert_eq!(text.matches("10m").count(), 2, "{text}");
-    let next = format!("   Next    {}", check_once("shop/web-0"));
-    assert!(block.contains(&next), "{text}");
+    assert!(block.contains(&"   Next    kubectl why-terminating pod/web-0 -n shop --on-node".to_owned()), "{text}");
     assert!(block.iter().any(|line| line.starts_with("   Never   kubectl delete pod --force")), "{text}");
 }
 

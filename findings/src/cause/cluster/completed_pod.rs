@@ -1,6 +1,6 @@
 //! A pod that has ended, is not deleted, and whose volume its node still has mounted.
 
-use super::pod::{ASK_THE_AGENT, CHECK_ONCE};
+use super::pod::{ASK_THE_AGENT, CHECK_ON_NODE, CHECK_ONCE};
 use super::shared::DELETE_DEBUG_POD;
 use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
 
@@ -18,6 +18,7 @@ causes! {
         .safe(&[
             check("Its status.volumesInUse lists what it still has mounted").run("kubectl get node {node} -o yaml").typed(),
             ASK_THE_AGENT,
+            CHECK_ON_NODE,
             CHECK_ONCE,
             DELETE_DEBUG_POD,
             step("Stop what it names: the kubelet's next try unmounts the volume, within about two minutes"),

@@ -10,10 +10,14 @@ pub(super) const ASK_THE_AGENT: Advice =
         .typed()
         .if_known();
 
-pub(super) const CHECK_ONCE: Advice =
-    check("Where no agent runs on the node: run its check once, in a privileged pod on the node")
-        .run(CHECK_POD_ONCE)
+/// The plugin deletes the pod that it creates, and adds what is found to its answer.
+pub(super) const CHECK_ON_NODE: Advice =
+    check("Where no agent runs on {agentless_node}: check it once. This asks, then creates a privileged pod there for about 10 s")
+        .run("kubectl why-terminating pod/{name} -n {namespace} --on-node")
         .if_known();
+
+pub(super) const CHECK_ONCE: Advice =
+    check("The same without the plugin, in a debug pod on the node").run(CHECK_POD_ONCE).if_known();
 
 causes! {
     /// The grace period has not ended.
@@ -39,6 +43,7 @@ causes! {
             Lease must be fresh.")
         .safe(&[
             ASK_THE_AGENT,
+            CHECK_ON_NODE,
             CHECK_ONCE,
             DELETE_DEBUG_POD,
             step("Repair what it names; the kubelet tries again by itself"),
@@ -60,6 +65,7 @@ causes! {
             manager is silent and does not judge nodes, the node's own Lease must be fresh.")
         .safe(&[
             ASK_THE_AGENT,
+            CHECK_ON_NODE,
             CHECK_ONCE,
             DELETE_DEBUG_POD,
             step("Repair what it names; the kubelet tries again by itself"),
@@ -88,6 +94,7 @@ causes! {
                 repair or restore it; the kubelet's next try then succeeds")
                 .run("kubectl -n kube-system get pods -o wide --field-selector spec.nodeName={node}").typed(),
             check("Wait for the kubelet's next try: it tries again by itself, at the latest after a few minutes"),
+            CHECK_ON_NODE,
             CHECK_ONCE,
             DELETE_DEBUG_POD,
         ])
@@ -106,6 +113,7 @@ causes! {
         .safe(&[
             check("Read the whole Event").run("kubectl describe pod {name} -n {namespace}").typed(),
             ASK_THE_AGENT,
+            CHECK_ON_NODE,
             CHECK_ONCE,
             DELETE_DEBUG_POD,
             step("Repair what it names; the kubelet tries again within two minutes"),
@@ -149,6 +157,7 @@ causes! {
             Ready.")
         .safe(&[
             ASK_THE_AGENT,
+            CHECK_ON_NODE,
             CHECK_ONCE,
             DELETE_DEBUG_POD,
             step("Repair the volume's set-up or the network plugin that it names"),
@@ -211,6 +220,7 @@ causes! {
             was not reported by the node.")
         .safe(&[
             ASK_THE_AGENT,
+            CHECK_ON_NODE,
             CHECK_ONCE,
             DELETE_DEBUG_POD,
             SEE_NODE,

@@ -12,8 +12,19 @@ use crate::state::{Node, Pod};
 /// such as that of a FUSE server.
 const LOOK: &[&str] = &["dmesg", "findmnt", "grep", "ls", "lsattr", "readlink", "systemd-cgls"];
 
+/// Where a finding was read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// In an Event.
+    Event,
+    /// In the answer of the agent, asked now.
+    Agent,
+    /// In that of a check that was run once on the node, where no agent is.
+    NodeCheck,
+}
+
 /// The one command that is always true, and what the agent says.
-pub fn steps(claim: &Claim, pod: &Pod, on: &Node, by: &ToldBy, is_asked_now: bool) -> Remedy {
+pub fn steps(claim: &Claim, pod: &Pod, on: &Node, by: &ToldBy, source: Source) -> Remedy {
     let finding = &claim.carried.finding;
     let cause: &'static Cause = finding.cause.0;
     let mut told = finding.values.clone();
@@ -33,8 +44,8 @@ pub fn steps(claim: &Claim, pod: &Pod, on: &Node, by: &ToldBy, is_asked_now: boo
         advice.fill(values).map(|step| Step { on_the_node: true, ..step })
     });
     // A command in a pod of the node takes its kubelet and its runtime.
-    let first = match is_asked_now || node::runs_pods(on) {
-        true => ask_the_node(pod, &by.node, is_asked_now),
+    let first = match source != Source::Event || node::runs_pods(on) {
+        true => ask_the_node(pod, &by.node, source),
         false => see_node(&by.node),
     };
     let steps = first.into_iter().chain(filled).collect();
@@ -43,17 +54,23 @@ pub fn steps(claim: &Claim, pod: &Pod, on: &Node, by: &ToldBy, is_asked_now: boo
 }
 
 /// It queries the node itself, so no Event has a say in what it answers.
-fn ask_the_node(pod: &Pod, node: &str, is_asked_now: bool) -> Option<Step> {
+fn ask_the_node(pod: &Pod, node: &str, source: Source) -> Option<Step> {
     let node = clean(node, 253);
-    let (text, command) = if is_asked_now {
-        let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
-        let name = quote_for_shell(&format!("{namespace}/{}", pod.metadata.name))?;
-        (format!("Verify it on {node}"), format!("why-terminating-agent check --pod {name}"))
-    } else {
-        let text = format!("Verify first: query the agent on {node} itself, which needs pods/exec in its namespace");
-        (text, live_command(pod)?)
+    let (text, command) = match source {
+        Source::Agent => {
+            let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
+            let name = quote_for_shell(&format!("{namespace}/{}", pod.metadata.name))?;
+            (format!("Verify it on {node}"), format!("why-terminating-agent check --pod {name}"))
+        }
+        Source::NodeCheck => (format!("Verify it: check once more on {node}"), plugin_command(pod, "--on-node")?),
+        Source::Event => {
+            let text =
+                format!("Verify first: query the agent on {node} itself, which needs pods/exec in its namespace");
+            (text, live_command(pod)?)
+        }
     };
-    Some(Step { text, command: Some(command), on_the_node: is_asked_now, is_check: true, tested: true })
+    let on_the_node = source == Source::Agent;
+    Some(Step { text, command: Some(command), on_the_node, is_check: true, tested: true })
 }
 
 /// What the API server still knows of a node on which nothing can be run from here.
@@ -65,9 +82,13 @@ fn see_node(node: &str) -> Option<Step> {
 
 /// Queries the agent of a pod's node.
 pub(super) fn live_command(pod: &Pod) -> Option<String> {
+    plugin_command(pod, "--live")
+}
+
+fn plugin_command(pod: &Pod, flag: &str) -> Option<String> {
     let name = quote_for_shell(&format!("pod/{}", pod.metadata.name))?;
     let namespace = quote_for_shell(pod.metadata.namespace.as_deref().unwrap_or_default())?;
-    Some(format!("kubectl why-terminating {name} -n {namespace} --live"))
+    Some(format!("kubectl why-terminating {name} -n {namespace} {flag}"))
 }
 
 /// Whether it only reads. Of an unverified claim nothing else is shown: even a step in words, or one that names what is the

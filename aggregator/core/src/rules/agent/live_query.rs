@@ -23,27 +23,12 @@ pub fn ask<'a>(
     on: &Node,
     about: About,
 ) -> Option<Vec<&'a AgentEvent>> {
-    if !lister.asks_live() {
-        return None;
-    }
     let node = on.metadata.name.as_str();
-    let agents = match lister.agents() {
-        Answer::Unasked => {
-            diagnosis.pending = true;
-            return None;
-        }
-        Answer::Seen(agents) => agents,
-        Answer::Missing | Answer::Failed(_) => {
-            diagnosis.note(format!("The agent on {node} was not asked now: its pod is not visible to us."));
-            return None;
-        }
+    let agent = match lister.node_check(pod) {
+        Some(ran_in) => ran_in.clone(),
+        None => running_agent(lister, diagnosis, node)?,
     };
-    let is_here = |agent: &&&Pod| agent.spec.node_name == node && is_true(&agent.status.conditions, "Ready");
-    let Some(agent) = agents.iter().find(is_here) else {
-        diagnosis.note(format!("The agent on {node} was not asked now: there is none that is ready."));
-        return None;
-    };
-    let at = agent.metadata.namespace.as_deref().unwrap_or_default();
+    let at = agent.0.clone();
     match lister.live(agent, pod, about == About::Running) {
         Answer::Seen(said) => {
             if said.is_empty() && about == About::Terminating {
@@ -67,6 +52,30 @@ pub fn ask<'a>(
         }
     }
     None
+}
+
+/// The agent of a node that can be asked: the namespace and name of its pod.
+fn running_agent(lister: &Lister, diagnosis: &mut Diagnosis, node: &str) -> Option<(String, String)> {
+    if !lister.asks_live() {
+        return None;
+    }
+    let agents = match lister.agents() {
+        Answer::Unasked => {
+            diagnosis.pending = true;
+            return None;
+        }
+        Answer::Seen(agents) => agents,
+        Answer::Missing | Answer::Failed(_) => {
+            diagnosis.note(format!("The agent on {node} was not asked now: its pod is not visible to us."));
+            return None;
+        }
+    };
+    let is_here = |agent: &&&Pod| agent.spec.node_name == node && is_true(&agent.status.conditions, "Ready");
+    let agent = agents.iter().find(is_here);
+    if agent.is_none() {
+        diagnosis.note(format!("The agent on {node} was not asked now: there is none that is ready."));
+    }
+    agent.map(|agent| agent.metadata.namespace_and_name())
 }
 
 fn shown(pod: &Pod) -> String {

@@ -2,9 +2,10 @@
 
 use findings::{Confidence, Evidence, Link};
 
+use super::advice::{self, Source};
 use super::believed_events::Claim;
 use super::event_policy::Policy;
-use super::{advice, event_age, link};
+use super::{event_age, link};
 use crate::diagnosis::{AgentFinding, FromAgent, RootCause, Step, ToldBy};
 use crate::lister::Lister;
 use crate::state::*;
@@ -69,7 +70,12 @@ pub fn root_cause(at: &Context, claim: &Claim, words: &str) -> FromAgent {
         let says = format!("it holds {count} pods of the node and names {named} of them, not this one");
         found = found.evidence(format!("agent on {node}"), says);
     }
-    let remedy = advice::steps(claim, pod, on, &by, policy.is_none());
+    let source = match (policy, lister.node_check(pod)) {
+        (Some(_), _) => Source::Event,
+        (None, Some(_)) => Source::NodeCheck,
+        (None, None) => Source::Agent,
+    };
+    let remedy = advice::steps(claim, pod, on, &by, source);
     let found = match (is_sure, finding.confidence) {
         (true, _) => found,
         (false, Confidence::Probable) => {
