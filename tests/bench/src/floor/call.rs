@@ -1,11 +1,8 @@
 //! The calls that `strace` wrote down.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    ffi::CString,
-};
+use std::{collections::BTreeMap, ffi::CString};
 
-/// A call that reads something of the node. Descriptors are those of the recorded process; none is the working directory.
+/// A call that reads something of the node. Descriptors are numbered as they were opened; none is the working directory.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Call {
     /// `openat` and `openat2`.
@@ -29,8 +26,18 @@ pub enum Call {
 struct Recording<'a> {
     /// Calls that others were written down in the middle of, by thread.
     begun: BTreeMap<&'a str, &'a str>,
-    /// Copies of the process: their descriptors are others, and they are few.
-    copies: BTreeSet<String>,
+    /// What each thread has open: the place of its process in `open`.
+    processes: BTreeMap<String, usize>,
+    open: Vec<Open>,
+    opened: i32,
+}
+
+/// The number of each descriptor of one process.
+#[derive(Clone, Default)]
+struct Open {
+    numbers: BTreeMap<i32, i32>,
+    /// Up to here they are those of the process that it is a copy of.
+    inherited: i32,
 }
 
 /// `CLONE_THREAD`
@@ -40,14 +47,15 @@ const CWD: [i64; 2] = [-100, 0xffff_ff9c];
 
 /// The calls in it, in their order.
 pub fn recorded(text: &str) -> Vec<Call> {
-    let mut recording = Recording::default();
+    let mut recording = Recording { open: vec![Open::default()], ..Recording::default() };
     let mut calls = Vec::new();
     for line in text.lines() {
         let Some((pid, call, result)) = recording.whole(line) else { continue };
+        let process = recording.process(pid);
         if call.starts_with("clone") {
-            recording.note(&call, result);
-        } else if !recording.copies.contains(pid) {
-            calls.extend(read(&call, result));
+            recording.note(process, &call, &result.to_string());
+        } else {
+            calls.extend(read(&call, result).and_then(|call| recording.numbered(process, call)));
         }
     }
     calls
@@ -71,11 +79,51 @@ impl<'a> Recording<'a> {
         Some((pid, call.trim_end().strip_suffix(')')?.to_owned(), result))
     }
 
-    fn note(&mut self, call: &str, child: i64) {
-        let flags = call.split("flags=").nth(1).and_then(|flags| number(flags.split([',', '}']).next()?));
-        if child > 0 && flags.is_some_and(|flags| flags & THREAD == 0) {
-            self.copies.insert(child.to_string());
+    /// The process of a thread. Its first call may be written down before the one that made it has returned.
+    fn process(&mut self, pid: &str) -> usize {
+        if !self.processes.contains_key(pid)
+            && let Some((parent, call)) = self.begun.iter().find(|(_, call)| call.starts_with("clone"))
+        {
+            let (parent, call) = (self.processes.get(*parent).copied().unwrap_or(0), (*call).to_owned());
+            self.note(parent, &call, pid);
         }
+        self.processes.get(pid).copied().unwrap_or(0)
+    }
+
+    fn note(&mut self, parent: usize, call: &str, child: &str) {
+        if self.processes.contains_key(child) {
+            return;
+        }
+        let flags = call.split("flags=").nth(1).and_then(|flags| number(flags.split([',', '}']).next()?));
+        let is_copy = flags.is_some_and(|flags| flags & THREAD == 0);
+        if is_copy {
+            self.open.push(Open { inherited: self.opened, ..self.open[parent].clone() });
+        }
+        self.processes.insert(child.to_owned(), if is_copy { self.open.len() - 1 } else { parent });
+    }
+
+    /// The call with the numbers of its descriptors; none of a descriptor that is no file of the node.
+    fn numbered(&mut self, process: usize, call: Call) -> Option<Call> {
+        let Open { numbers, inherited } = &mut self.open[process];
+        let known = |fd: i32| numbers.get(&fd).copied();
+        let dir_of = |dir: Option<i32>| dir.map_or(Some(None), |dir| known(dir).map(Some));
+        Some(match call {
+            Call::Open { dir, path, flags, resolve, fd } => {
+                let dir = dir_of(dir)?;
+                let fd = fd.map(|fd| {
+                    self.opened += 1;
+                    numbers.insert(fd, self.opened);
+                    self.opened
+                });
+                Call::Open { dir, path, flags, resolve, fd }
+            }
+            Call::ReadLink { dir, path, found } => Call::ReadLink { dir: dir_of(dir)?, path, found },
+            Call::Read { fd, room } => Call::Read { fd: known(fd)?, room },
+            Call::List { fd, room } => Call::List { fd: known(fd)?, room },
+            Call::Facts { fd } => Call::Facts { fd: known(fd)? },
+            Call::FactsAt { dir, path, flags, found } => Call::FactsAt { dir: dir_of(dir)?, path, flags, found },
+            Call::Close { fd } => Call::Close { fd: numbers.remove(&fd).filter(|fd| *fd > *inherited)? },
+        })
     }
 }
 
@@ -144,20 +192,29 @@ mod tests {
             "7 clone(child_stack=NULL, flags=0x1200000|17, child_tidptr=0x7f) = 9\n",
             "8 read(9,  <unfinished ...>\n",
             "9 close(9) = 0\n",
+            "9 openat(-100, \"\\x63\", 0x80000) = 9\n",
+            "7 clone(child_stack=NULL, flags=0x1200000|17, child_tidptr=0x7f <unfinished ...>\n",
+            "10 readlinkat(9, \"\\x31\", 0x7f6c, 4096) = 1\n",
+            "7 <... clone resumed>) = 10\n",
             "8 <... read resumed>\"\\xed\", 4096) = 8\n",
             "8 readlinkat(9, \"\\x33\", 0x7f6c, 4096) = -1 ENOENT (No such file or directory)\n",
+            "9 readlinkat(9, \"\\x34\", 0x7f6c, 4096) = 1\n",
             "7 openat2(9, \"\\x61\", {flags=0x280000, resolve=0x18}, 24) = 10\n",
             "7 statx(0xffffff9c, \"\\x61\", 0x4000|0x1000, 0xa, {stx_mask=0x173f, ...}) = 0\n",
+            "7 read(77, \"\\xed\", 4096) = 8\n",
             "7 close(9) = 0\n",
         );
         let name = |name: &str| CString::new(name).unwrap();
         let calls = [
-            Call::Open { dir: None, path: name("/p"), flags: 0x80000, resolve: None, fd: Some(9) },
-            Call::Read { fd: 9, room: 4096 },
-            Call::ReadLink { dir: Some(9), path: name("3"), found: false },
-            Call::Open { dir: Some(9), path: name("a"), flags: 0x280000, resolve: Some(0x18), fd: Some(10) },
+            Call::Open { dir: None, path: name("/p"), flags: 0x80000, resolve: None, fd: Some(1) },
+            Call::Open { dir: None, path: name("c"), flags: 0x80000, resolve: None, fd: Some(2) },
+            Call::ReadLink { dir: Some(1), path: name("1"), found: true },
+            Call::Read { fd: 1, room: 4096 },
+            Call::ReadLink { dir: Some(1), path: name("3"), found: false },
+            Call::ReadLink { dir: Some(2), path: name("4"), found: true },
+            Call::Open { dir: Some(1), path: name("a"), flags: 0x280000, resolve: Some(0x18), fd: Some(3) },
             Call::FactsAt { dir: None, path: name("a"), flags: 0x5000, found: true },
-            Call::Close { fd: 9 },
+            Call::Close { fd: 1 },
         ];
         assert_eq!(recorded(text), calls);
     }

@@ -1,6 +1,6 @@
 //! The floor: what the calls to the kernel by which `check` reads the node cost when a bare loop makes them.
 //!
-//! They are recorded once with `strace` and made again one after the other, with nothing between them. What starts the
+//! They are recorded once with `strace`, those of copies of the agent too, and made again one after the other. What starts the
 //! program, talks to the runtime and the API server, judges and prints is not in it.
 
 mod call;
