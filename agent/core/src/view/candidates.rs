@@ -59,7 +59,8 @@ pub(crate) fn candidates_by(seen: &Facts<'_>) -> Vec<Candidate> {
                 .pods
                 .iter()
                 .filter_map(|pod| Some(Candidate { pod: pod.to_ref(), why: Why::DeletionRequested(pod.deletion?) }));
-            let known = |uid: &PodUid| api.pods.iter().any(|pod| pod.uid == *uid);
+            let uids: BTreeSet<&PodUid> = api.pods.iter().map(|pod| &pod.uid).collect();
+            let known = |uid: &PodUid| uids.contains(uid);
             let is_static =
                 |uid: &PodUid| uid.is_static() || seen.runtime.get().is_some_and(|runtime| runtime.is_static(uid));
             let unknown = local.into_iter().filter(|(uid, _)| !known(uid) && !is_static(uid));
