@@ -250,6 +250,9 @@ pub fn answers_errors(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &
 }
 
 /// What is known of the driver's answer as long as nothing shows that it fails, and how its calls end.
+///
+/// A connection that stays open shows no call without an answer. `/proc/<kubelet>/net/unix` lists what the driver has accepted
+/// from the host's network, but not who connected: sidecars keep such connections, and most calls begin before the deadline.
 pub fn answer<'a>(view: &PodView<'a>, volume: &VolumeDir) -> Option<(Option<String>, Option<Tries<'a>>)> {
     let VolData::Read(data) = &volume.vol_data else { return None };
     let driver = describe::csi_driver(&data.driver).text;
