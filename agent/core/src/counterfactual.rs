@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use findings::{Confidence, Entity, Finding, Gate, Link, PodReport, Verdict};
 
 use crate::{
-    causes::{relative_socket, uninterruptible},
+    causes::{socket_candidate, uninterruptible},
     facts::Facts,
     observation::{
         ApiFacts, ContainerState, Freezer, HolderSearch, HostPath, MountTable, Observation, Process, RuntimeFacts, Seen,
@@ -51,7 +51,7 @@ fn besides(
     judge: impl Fn(&PodView<'_>) -> PodReport,
 ) -> Option<Vec<String>> {
     // A socket that may be bound there may hold it as well.
-    let may_be_held = finding.gate == Some(Gate::VolumesUnmounted) && relative_socket::may_hold(alone);
+    let may_be_held = finding.gate == Some(Gate::VolumesUnmounted) && socket_candidate::may_hold(alone);
     if !finding.cause.followed || may_be_held {
         return None;
     }

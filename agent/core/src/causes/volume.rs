@@ -8,7 +8,7 @@ use super::{
     describe,
     finding_builder::{Mounted as _, VOLUMES, pod_finding},
     fuse, holder, immutable_file, in_flight_descriptor, kubelet_operations, mount_copy, mounts, multipath, orphan,
-    relative_socket, stray_file, unmounting,
+    socket_candidate, stray_file, unmounting,
 };
 use crate::{
     observation::{HostPath, LoopDevice, Mount, SubPath, VolumeDir},
@@ -186,7 +186,7 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
         && searched.is_some_and(|search| search.holders.is_empty() && search.behind_unread_tables == 0);
     let is_late = view.is_overdue_by(UNMOUNT_RETRY_MS);
     let mut untold = None;
-    if nobody && let Some(finding) = relative_socket::find_linked(view, mount, head) {
+    if nobody && let Some(finding) = socket_candidate::find_linked(view, mount, head) {
         return Some(finding);
     }
     if !is_late
@@ -213,9 +213,9 @@ fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]
         let is_proven = known.as_ref().is_some_and(|known| known.confidence == Confidence::Proven);
         let sent = if is_proven { None } else { in_flight_descriptor::find(view, mount, head) };
         let known = sent.or_else(|| known.map(|known| in_flight_descriptor::add_evidence(view, known)));
-        let known = known.map(|known| relative_socket::add_evidence(view, mount, known));
+        let known = known.map(|known| socket_candidate::add_evidence(view, mount, known));
         // One such socket of the host is a candidate for each volume of the node, so whatever is known comes before.
-        let known = known.or_else(|| relative_socket::find(view, mount, head));
+        let known = known.or_else(|| socket_candidate::find(view, mount, head));
         if let Some(finding) = known.or_else(|| in_flight_descriptor::find_unseen(view, mount, head)) {
             return Some(finding);
         }

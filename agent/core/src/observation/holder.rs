@@ -25,8 +25,8 @@ pub struct HolderSearch {
     #[serde(default)]
     pub unsearched_namespaces: u32,
     /// Sockets that may be bound in it: their names are relative, or lead through links.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub relative_sockets: Vec<RelativeSocket>,
+    #[serde(rename = "relative_sockets", default, skip_serializing_if = "Vec::is_empty")]
+    pub socket_candidates: Vec<SocketCandidate>,
     /// Whether mappings were searched too (in the disposable child); `Failed` when the child did
     /// not come back, `Missing` when it was not needed.
     pub mappings: Seen<u32>,
@@ -35,7 +35,7 @@ pub struct HolderSearch {
 /// A unix socket whose name does not show where it is bound: a relative one, or one that leads through links. It holds the
 /// mount of its file, also when that is unlinked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RelativeSocket {
+pub struct SocketCandidate {
     /// The pid of a process that has it open.
     pub pid: u32,
     /// Clock ticks after boot.

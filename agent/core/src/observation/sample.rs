@@ -289,7 +289,7 @@ pub fn holder_search(mount_point: &HostPath, dev: Dev) -> HolderSearch {
         unreadable: 0,
         behind_unread_tables: 0,
         unsearched_namespaces: 0,
-        relative_sockets: Vec::new(),
+        socket_candidates: Vec::new(),
         mappings: Seen::Missing,
     }
 }

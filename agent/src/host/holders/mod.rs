@@ -140,7 +140,7 @@ fn empty(target: &Mount) -> HolderSearch {
         unreadable: 0,
         behind_unread_tables: 0,
         unsearched_namespaces: 0,
-        relative_sockets: Vec::new(),
+        socket_candidates: Vec::new(),
         mappings: Seen::Missing,
     }
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, time::Instant};
 use super::{blocks, bound_sockets::Sockets, empty};
 use crate::{
     host::{descriptors::Walk, processes::owner},
-    observation::{CopyKind, Dev, Fault, Holder, HolderSearch, How, Mount, Owner, RelativeSocket, Seen},
+    observation::{CopyKind, Dev, Fault, Holder, HolderSearch, How, Mount, Owner, Seen, SocketCandidate},
     parse::{self, Stat},
     sys::{ProcDir, limits::MAX_LINE_BYTES},
 };
@@ -14,7 +14,7 @@ use crate::{
 const MAX_DESCRIPTORS: usize = 4;
 
 /// More sockets of which it is not sure where they are bound are not named.
-const MAX_RELATIVE_SOCKETS: usize = 8;
+const MAX_SOCKET_CANDIDATES: usize = 8;
 
 /// The answers, while they grow.
 pub(super) struct Searches {
@@ -136,11 +136,11 @@ impl Searches {
     }
 
     /// Notes a socket that may be bound in a target.
-    pub(super) fn relative_socket(&mut self, target: usize, socket: &RelativeSocket) {
+    pub(super) fn socket_candidate(&mut self, target: usize, socket: &SocketCandidate) {
         let Some(search) = self.searches.get_mut(target) else { return };
-        let is_known = search.relative_sockets.iter().any(|known| known.pid == socket.pid);
-        if !is_known && search.relative_sockets.len() < MAX_RELATIVE_SOCKETS {
-            search.relative_sockets.push(socket.clone());
+        let is_known = search.socket_candidates.iter().any(|known| known.pid == socket.pid);
+        if !is_known && search.socket_candidates.len() < MAX_SOCKET_CANDIDATES {
+            search.socket_candidates.push(socket.clone());
         }
     }
 

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     host::{mounts::living, socket_list},
-    observation::{HostPath, How, RelativeSocket},
+    observation::{HostPath, How, SocketCandidate},
     sys,
 };
 
@@ -54,6 +54,7 @@ fn place(name: &HostPath, space: &Space, places: &mut Places<'_>) -> Option<Plac
         return Some(Place::Unknown);
     }
     // Another namespace is a tenant's, who may mount what never answers while it is looked at.
+    // On a root file system that needs a server no name can be followed, not even to a local mount: the walk there asks it.
     let real = places.of(space)?.real(name);
     match real {
         Some(real) => space.could_hold(real.as_bytes()).then_some(Place::Linked(real)),
@@ -92,14 +93,14 @@ pub(super) fn candidates(spaces: &[Space], places: &mut Places<'_>, found: &mut 
         let Ok((dir, ns)) = living(pid) else { continue };
         let Some((stat, leader, owner)) = facts(&Who { pid, dir: &dir, ns }) else { continue };
         let (start_ticks, state) = (leader.start_ticks, stat.state);
-        let socket = RelativeSocket { pid, start_ticks, comm: leader.comm, state, fd, name, leads_to, owner };
+        let socket = SocketCandidate { pid, start_ticks, comm: leader.comm, state, fd, name, leads_to, owner };
         let copies: BTreeSet<u32> = match &socket.leads_to {
             Some(path) => space.copies_at(path).map(|copy| copy.id).collect(),
             None => space.copies.iter().map(|copy| copy.id).collect(),
         };
         let tied = space.copies.iter().filter(|copy| blocks(copy.kind) && copies.contains(&copy.id));
         let targets: BTreeSet<usize> = tied.map(|copy| copy.target).collect();
-        targets.into_iter().for_each(|target| found.relative_socket(target, &socket));
+        targets.into_iter().for_each(|target| found.socket_candidate(target, &socket));
     }
 }
 

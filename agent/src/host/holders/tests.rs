@@ -150,8 +150,8 @@ fn a_socket_bound_by_a_relative_name_may_be_one() {
     stage.await_file(&format!("{}/ready", stage.base));
     let outcome = stage.search();
     assert!(outcome.holders.is_empty(), "{:?}", outcome.holders);
-    let socket = outcome.relative_sockets.iter().find(|socket| socket.pid == pid);
-    assert_eq!(socket.and_then(|socket| socket.name.as_str()), Some("sub/s"), "{:?}", outcome.relative_sockets);
+    let socket = outcome.socket_candidates.iter().find(|socket| socket.pid == pid);
+    assert_eq!(socket.and_then(|socket| socket.name.as_str()), Some("sub/s"), "{:?}", outcome.socket_candidates);
     assert!(stage.umount_is_busy());
 }
 
@@ -172,7 +172,7 @@ fn a_socket_bound_through_a_link_may_be_one() {
     stage.ns.run(&format!("ln -s pods {base}/all && ln -s {base}/all/vol/sub {base}/link"));
     let pid = stage.ns.spawn(&binding(&base, &format!("{base}/link/s")));
     stage.await_file(&format!("{base}/ready"));
-    let candidate = |stage: &Stage| stage.search().relative_sockets.into_iter().find(|socket| socket.pid == pid);
+    let candidate = |stage: &Stage| stage.search().socket_candidates.into_iter().find(|socket| socket.pid == pid);
     let socket = candidate(&stage).unwrap();
     assert_eq!(socket.name.as_str(), Some(format!("{base}/link/s").as_str()));
     assert_eq!(socket.leads_to, Some(format!("{volume}/sub/s").as_str().into()));
@@ -189,7 +189,7 @@ fn a_socket_bound_through_a_link_elsewhere_is_none() {
     stage.ns.run(&format!("ln -s {base}/else {base}/link"));
     let pid = stage.ns.spawn(&binding(&base, &format!("{base}/link/s")));
     stage.await_file(&format!("{base}/ready"));
-    assert!(stage.search().relative_sockets.iter().all(|socket| socket.pid != pid));
+    assert!(stage.search().socket_candidates.iter().all(|socket| socket.pid != pid));
     assert!(!stage.umount_is_busy());
 }
 
@@ -204,7 +204,7 @@ fn a_relative_socket_whose_file_lies_beside_its_process_is_none() {
     );
     let pid = stage.ns.spawn(&format!("python3 -c '{script}'"));
     stage.await_file(&format!("{}/ready", stage.base));
-    let is_known = |stage: &mut Stage| stage.search().relative_sockets.iter().any(|socket| socket.pid == pid);
+    let is_known = |stage: &mut Stage| stage.search().socket_candidates.iter().any(|socket| socket.pid == pid);
     assert!(!is_known(&mut stage));
     // Its file is gone: it may have been bound elsewhere.
     let file = format!("{}/else/s", stage.base);
@@ -228,7 +228,7 @@ fn a_relative_socket_in_a_private_namespace_keeps_no_volume() {
     let pid = private.spawn(&format!("python3 -c '{script}'"));
     stage.await_file(&format!("{}/ready", stage.base));
     let outcome = stage.search();
-    assert!(outcome.relative_sockets.iter().all(|socket| socket.pid != pid), "{:?}", outcome.relative_sockets);
+    assert!(outcome.socket_candidates.iter().all(|socket| socket.pid != pid), "{:?}", outcome.socket_candidates);
     assert!(!stage.umount_is_busy());
 }
 

@@ -26,11 +26,11 @@ mod network;
 mod nfs;
 mod orphan;
 mod pid_namespace;
-mod relative_socket;
 mod runtime;
 mod sandbox;
 mod shim;
 mod slow_exit;
+mod socket_candidate;
 mod static_pod;
 mod stray_file;
 mod tracer;
@@ -63,11 +63,11 @@ pub use network::*;
 pub use nfs::*;
 pub use orphan::*;
 pub use pid_namespace::*;
-pub use relative_socket::*;
 pub use runtime::*;
 pub use sandbox::*;
 pub use shim::*;
 pub use slow_exit::*;
+pub use socket_candidate::*;
 pub use static_pod::*;
 pub use stray_file::*;
 pub use tracer::*;
@@ -99,7 +99,7 @@ pub(super) static ALL: &[&[&Cause]] = &[
     holder::ALL,
     completed_pod::ALL,
     immutable_file::ALL,
-    relative_socket::ALL,
+    socket_candidate::ALL,
     in_flight_descriptor::ALL,
     mount_copy::ALL,
     device_in_use::ALL,

@@ -7,7 +7,7 @@ use super::{
     finding_builder::{VOLUMES, pod_finding},
 };
 use crate::{
-    observation::{Mount, Observation, RelativeSocket},
+    observation::{Mount, Observation, SocketCandidate},
     view::PodView,
 };
 
@@ -24,14 +24,14 @@ pub fn find_linked(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Findi
     together(view, mount, sockets(view, mount).filter(|socket| socket.leads_to.is_some()), head)
 }
 
-fn sockets<'a>(view: &PodView<'a>, mount: &Mount) -> impl Iterator<Item = &'a RelativeSocket> {
-    view.holders(&mount.mount_point).into_iter().flat_map(|search| &search.relative_sockets)
+fn sockets<'a>(view: &PodView<'a>, mount: &Mount) -> impl Iterator<Item = &'a SocketCandidate> {
+    view.holders(&mount.mount_point).into_iter().flat_map(|search| &search.socket_candidates)
 }
 
 fn together<'a>(
     view: &PodView,
     mount: &Mount,
-    sockets: impl Iterator<Item = &'a RelativeSocket>,
+    sockets: impl Iterator<Item = &'a SocketCandidate>,
     head: &[Link],
 ) -> Option<Finding> {
     let sockets: Vec<_> = sockets.collect();
@@ -50,27 +50,27 @@ pub fn add_evidence(view: &PodView, mount: &Mount, mut finding: Finding) -> Find
     finding
 }
 
-fn shown_name(socket: &RelativeSocket) -> String {
+fn shown_name(socket: &SocketCandidate) -> String {
     findings::clean(&String::from_utf8_lossy(socket.name.as_bytes()), 108)
 }
 
-fn where_to(socket: &RelativeSocket) -> String {
+fn where_to(socket: &SocketCandidate) -> String {
     match &socket.leads_to {
         Some(path) => format!("a link leads to {}", path.show()),
         None => "in which directory is unknown".to_owned(),
     }
 }
 
-fn source(socket: &RelativeSocket) -> String {
+fn source(socket: &SocketCandidate) -> String {
     format!("/proc/{}/net/unix", socket.pid)
 }
 
 /// Whether one may hold a volume beside whatever was found.
 pub fn may_hold(seen: &Observation) -> bool {
-    seen.holders.iter().any(|search| !search.relative_sockets.is_empty())
+    seen.holders.iter().any(|search| !search.socket_candidates.is_empty())
 }
 
-fn finding(view: &PodView, mount: &Mount, socket: &RelativeSocket, count: usize, head: &[Link]) -> Finding {
+fn finding(view: &PodView, mount: &Mount, socket: &SocketCandidate, count: usize, head: &[Link]) -> Finding {
     let one_of = if count > 1 { format!("perhaps, one of these {count}: ") } else { "perhaps: ".to_owned() };
     let id = ProcessId { pid: socket.pid, start_ticks: socket.start_ticks };
     let name = shown_name(socket);
@@ -103,10 +103,10 @@ fn finding(view: &PodView, mount: &Mount, socket: &RelativeSocket, count: usize,
 mod tests {
     use crate::test_prelude::*;
 
-    fn socket(pid: u32) -> RelativeSocket {
+    fn socket(pid: u32) -> SocketCandidate {
         let name = HostPath::from("run/s");
         let (comm, owner) = ("agentd".into(), Owner::Host);
-        RelativeSocket { pid, start_ticks: 1, comm, state: 'S', fd: 4, name, leads_to: None, owner }
+        SocketCandidate { pid, start_ticks: 1, comm, state: 'S', fd: 4, name, leads_to: None, owner }
     }
 
     /// Whatever the driver says of its volume is an effect of it.
@@ -114,8 +114,8 @@ mod tests {
     fn a_socket_whose_name_leads_into_the_volume_comes_before_what_is_known() {
         let mut seen = sample::mounted("ext4");
         let volume = seen.holders[0].mount_point.join("s");
-        let linked = RelativeSocket { name: "/run/agentd/s".into(), leads_to: Some(volume), ..socket(700) };
-        seen.holders[0].relative_sockets = vec![socket(701), linked];
+        let linked = SocketCandidate { name: "/run/agentd/s".into(), leads_to: Some(volume), ..socket(700) };
+        seen.holders[0].socket_candidates = vec![socket(701), linked];
         assert_eq!(causes(&seen), ["VolumeHeldBySocket"]);
         let finding = judge(&seen).pods[0].findings[0].clone();
         assert_eq!(finding.confidence, Confidence::Probable);
@@ -133,7 +133,7 @@ mod tests {
     fn a_socket_with_a_relative_name_is_a_candidate_and_nobody_is_killed_for_it() {
         let mut seen = sample::mounted("ext4");
         volume(&mut seen).vol_data = VolData::NotCsi;
-        seen.holders[0].relative_sockets = vec![socket(700), socket(701)];
+        seen.holders[0].socket_candidates = vec![socket(700), socket(701)];
         assert_eq!(causes(&seen), ["VolumeHeldBySocket"]);
         let finding = judge(&seen).pods[0].findings[0].clone();
         assert_eq!(finding.confidence, Confidence::Probable);
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn a_socket_of_the_host_hides_no_cause_that_is_known() {
         let mut seen = sample::mounted("ext4");
-        seen.holders[0].relative_sockets = vec![socket(700)];
+        seen.holders[0].socket_candidates = vec![socket(700)];
         assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"]);
         let finding = judge(&seen).pods[0].findings[0].clone();
         assert_eq!(finding.confidence, Confidence::Probable);
@@ -165,7 +165,7 @@ mod tests {
         seen.holders[0].holders.push(sample::holder());
         let enough = |seen: &Observation| judge(seen).pods[0].findings[0].must_end_too.clone();
         assert_eq!(enough(&seen), Some(Vec::new()));
-        seen.holders[0].relative_sockets = vec![socket(701)];
+        seen.holders[0].socket_candidates = vec![socket(701)];
         assert_eq!(causes(&seen), ["VolumeHeldByProcess"]);
         assert_eq!(enough(&seen), None);
     }
