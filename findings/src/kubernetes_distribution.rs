@@ -165,8 +165,14 @@ pub fn is_unit(name: &str, unit: &str) -> bool {
     name == unit || unit.strip_suffix(".service") == Some(name)
 }
 
-/// Whether this is the program of a distribution that has controllers of its own beside kubelet and API server: `k3s`.
+/// What k3s and RKE2 append to their name in what they set (k3s: `GetUserAgent` in its pkg/util, pkg/server/context.go).
+const CONTROLLERS: [&str; 2] = ["-supervisor", "-cloud-controller-manager"];
+
+/// Whether this is the program of a distribution that has controllers of its own beside kubelet and API server, as it calls
+/// itself: `k3s`, `k3s-supervisor@NODE`.
 pub fn has_own_controllers(program: &str) -> bool {
+    let program = program.split_once('@').map_or(program, |(program, _)| program);
+    let program = CONTROLLERS.iter().find_map(|part| program.strip_suffix(part)).unwrap_or(program);
     let is_it = |kubelet: &Kubelet| {
         is_unit(program, kubelet.unit) || is_unit(&format!("{program}-server"), kubelet.unit) || kubelet.comm == program
     };

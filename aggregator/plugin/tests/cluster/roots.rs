@@ -449,3 +449,26 @@ fn a_root_keeps_its_id_whatever_it_holds_and_whatever_its_cause() {
     assert_eq!(id(held(0, 1, "w2")), ("FinalizerControllerNotReady", down));
     assert_ne!(down, first);
 }
+
+/// Two namespaces may have two controllers, where nothing of the whole cluster is known to serve the object.
+#[test]
+fn one_finalizer_in_two_namespaces_is_one_root_where_one_controller_serves_both() {
+    let roots = |group: &str, plural: &str, kind: &str, finalizer: &str, manager: &str| {
+        let world = healthy().active("a").active("b").with_custom(group, plural, kind);
+        let version = format!("{group}/v1");
+        let world = world.held(&version, kind, "a", "one", &[finalizer]).held(&version, kind, "b", "two", &[finalizer]);
+        let path = format!("/apis/{group}/v1/{plural}");
+        let world = world.set_by(&path, "one", manager).set_by(&path, "two", manager);
+        look(world, everything()).report.roots.len()
+    };
+    let topic = "strimzi.io/topic-operator";
+    assert_eq!(roots("kafka.strimzi.io", "kafkatopics", "KafkaTopic", topic, "strimzi-topic-operator"), 2);
+    let dropped = "cnpg.io/deleteDatabase";
+    assert_eq!(roots("postgresql.cnpg.io", "databases", "Database", dropped, "manager"), 2, "of each Cluster");
+    let stranger = "other.example.org/keep";
+    assert_eq!(roots("example.com", "widgets", "Widget", stranger, "kubectl"), 2, "nothing serves it");
+    assert_eq!(roots("example.com", "widgets", "Widget", "example.com/cleanup", "manager"), 1, "that of the kind");
+    assert_eq!(roots("example.com", "widgets", "Widget", stranger, "widget-operator"), 1, "recorded");
+    let known = "operator.tigera.io/x";
+    assert_eq!(roots("example.com", "widgets", "Widget", known, "kubectl"), 1, "one for the cluster");
+}

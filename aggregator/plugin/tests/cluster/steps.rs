@@ -332,3 +332,49 @@ fn argo_cd_is_restored_only_where_it_does_not_run() {
     let is_down = application(0);
     assert!(has(&is_down, "Restore Argo CD") && !has(&is_down, "log names"), "{:#?}", texts(&is_down));
 }
+
+/// servicelb and the controllers of etcd's members and of names are within the server, which calls itself so.
+#[test]
+fn what_the_server_of_k3s_set_is_removed_by_it() {
+    let log = |name: &str| format!("journalctl -u k3s -u rke2-server --since -1h --no-pager --grep {name}");
+    let service = |set_by: &str| {
+        let world = healthy().active("apps");
+        let world = world.held("v1", "Service", "apps", "web", &["service.kubernetes.io/load-balancer-cleanup"]);
+        let world = world.change("/api/v1/services", "web", |one| one["spec"] = json!({"type": "LoadBalancer"}));
+        look(world.set_by("/api/v1/services", "web", set_by), object("service", "apps", "web"))
+    };
+    for set_by in ["k3s", "k3s-cloud-controller-manager@srv1"] {
+        let looked = service(set_by);
+        assert_eq!(looked.causes(), ["ControllerCleanupPending"], "{:#?}", looked.report);
+        assert!(looked.commands().contains(&log("web")), "{:?}", looked.commands());
+        assert!(looked.chain(0)[0].contains("servicelb"), "{:?}", looked.chain(0));
+        assert!(!has(&looked, "costs money") && !has(&looked, "cloud permissions"), "{:#?}", texts(&looked));
+    }
+    for set_by in ["cloud-controller-manager", "kubectl"] {
+        let looked = service(set_by);
+        assert_eq!(looked.causes(), ["LoadBalancerCleanupPending"], "{:#?}", looked.report);
+        assert!(has(&looked, "cloud permissions"), "{:#?}", texts(&looked));
+    }
+    let node = |finalizer: &str, set_by: &str| {
+        let world = healthy();
+        let asked = world.ago(7200);
+        let world = world.change("/api/v1/nodes", "node-a", |node| {
+            node["metadata"]["deletionTimestamp"] = asked.into();
+            node["metadata"]["finalizers"] = json!([finalizer]);
+        });
+        look(world.set_by("/api/v1/nodes", "node-a", set_by), object("node", "", "node-a"))
+    };
+    for (finalizer, set_by) in [
+        ("wrangler.cattle.io/managed-etcd-controller", "rke2-supervisor@srv1"),
+        ("wrangler.cattle.io/managed-etcd-controller", "kubectl"),
+        ("wrangler.cattle.io/node", "k3s-supervisor@srv1"),
+        ("wrangler.cattle.io/of-a-later-version", "k3s-supervisor@srv1"),
+    ] {
+        let looked = node(finalizer, set_by);
+        assert_eq!(looked.causes(), ["ControllerCleanupPending"], "{:#?}", looked.report);
+        assert!(looked.commands().contains(&log("node-a")), "{finalizer}: {:?}", looked.commands());
+    }
+    let member = node("wrangler.cattle.io/managed-etcd-controller", "k3s-supervisor@srv1");
+    assert!(member.chain(0)[0].contains("etcd"), "{:?}", member.chain(0));
+    assert!(!node("wrangler.cattle.io/node", "rancher").commands().contains(&log("node-a")));
+}

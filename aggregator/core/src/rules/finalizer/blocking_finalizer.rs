@@ -113,10 +113,8 @@ impl BlockingFinalizer<'_> {
     /// controllers call themselves so, or `NAME@NODE`.
     pub fn is_of_server(&self) -> bool {
         let set_by = || self.meta.setter_of(self.finalizer).map(|managed| managed.manager.as_str());
-        match self.known {
-            Some(known) => known.in_server,
-            None => set_by().is_some_and(kubernetes_distribution::has_own_controllers),
-        }
+        self.known.is_some_and(|known| known.in_server)
+            || set_by().is_some_and(kubernetes_distribution::has_own_controllers)
     }
 
     /// How its controller stands, as far as workloads show it.

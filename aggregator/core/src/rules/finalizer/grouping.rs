@@ -22,13 +22,26 @@ pub fn keyed(case: &BlockingFinalizer, found: RootCause) -> RootCause {
         }
         // Each is drained for itself.
         _ if target.is(known::NODES) => target.to_string(),
-        // One program that set several finalizers, also of several kinds, is one root.
-        _ => match setter::program(case.meta, finalizer, &target.resource.group) {
-            Some(program) => return found.same_as(format!("set by {program}")),
-            None => target.resource.for_kubectl(),
-        },
+        _ => {
+            let namespace = target.namespace.as_deref().filter(|_| !is_served_everywhere(case));
+            let within = namespace.map_or(String::new(), |namespace| format!(" in {namespace}"));
+            // One program that set several finalizers, also of several kinds, is one root.
+            match setter::program(case.meta, finalizer, &target.resource.group) {
+                Some(program) => return found.same_as(format!("set by {program}{within}")),
+                None => format!("{}{within}", target.resource.for_kubectl()),
+            }
+        }
     };
     found.same_as(format!("{finalizer}:{by}"))
+}
+
+/// Whether one controller is thought to serve all namespaces: one that is known to, that was recorded, or that of the kind.
+/// Otherwise each may have its own.
+fn is_served_everywhere(case: &BlockingFinalizer) -> bool {
+    match case.known {
+        Some(known) => !known.in_each_namespace,
+        None => case.program().is_some() || case.is_of_kind(),
+    }
 }
 
 /// Makes one cause of finalizers that have the same explanation, where the object itself is the root and one program set

@@ -22,7 +22,7 @@ pub fn explain(
     first: usize,
     diagnosis: &mut Diagnosis,
 ) {
-    let known = registry::find(finalizer, &target.kind);
+    let known = registry::find_on(finalizer, &target.kind, meta);
     let known_for = known.map(|known| known.cause);
     let is_open =
         |root: &RootCause| NO_REASON.iter().copied().chain(known_for).any(|cause| cause.id == root.draft.cause.id);

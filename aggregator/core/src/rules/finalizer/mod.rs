@@ -66,7 +66,7 @@ pub fn one(lister: &Lister, target: &ObjectRef, meta: &Meta, finalizer: &str, di
     match finalizer {
         "foregroundDeletion" => owner::foreground(lister, target, meta, diagnosis),
         "orphan" => owner::orphan(lister, target, meta, diagnosis),
-        _ => match registry::find(finalizer, &target.kind) {
+        _ => match registry::find_on(finalizer, &target.kind, meta) {
             Some(known) if known.in_controller_manager => {
                 by_controller_manager(lister, target, meta, finalizer, known.cause, diagnosis);
             }

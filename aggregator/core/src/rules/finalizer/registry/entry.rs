@@ -33,6 +33,10 @@ pub struct KnownFinalizer {
     pub used_by: &'static [UsedBy],
     /// Whether that program is a part of the server of k3s or RKE2.
     pub in_server: bool,
+    /// Finalizers of other names that are its own where that server has set them.
+    pub set_by_server: &'static [&'static str],
+    /// Whether each namespace may have one such program of its own.
+    pub in_each_namespace: bool,
     /// Whether nothing is behind it any more.
     pub is_empty: bool,
     /// What is lost when it is removed by hand.
@@ -168,6 +172,8 @@ impl KnownFinalizer {
             set_by_another: false,
             used_by: &[],
             in_server: false,
+            set_by_server: &[],
+            in_each_namespace: false,
             is_empty: false,
             lost: "",
             by_mistake: "",
@@ -195,6 +201,18 @@ impl KnownFinalizer {
     pub const fn in_server(mut self) -> Self {
         self.in_server = true;
         self.runs = "in the server of k3s or RKE2";
+        self
+    }
+
+    /// See [`KnownFinalizer::set_by_server`].
+    pub const fn set_by_server(mut self, names: &'static [&'static str]) -> Self {
+        self.set_by_server = names;
+        self
+    }
+
+    /// See [`KnownFinalizer::in_each_namespace`].
+    pub const fn in_each_namespace(mut self) -> Self {
+        self.in_each_namespace = true;
         self
     }
 

@@ -8,8 +8,9 @@ mod operators;
 mod storage;
 
 use findings::cause;
+use findings::kubernetes_distribution::has_own_controllers;
 
-use crate::state::Field;
+use crate::state::{Field, Meta};
 
 pub use entry::{Back, CORE, KnownFinalizer, Pattern, UsedBy};
 
@@ -22,6 +23,13 @@ pub fn all() -> impl Iterator<Item = &'static KnownFinalizer> {
 pub fn find(finalizer: &str, kind: &str) -> Option<&'static KnownFinalizer> {
     let named = || all().filter(|known| known.names.iter().any(|name| name.matches(finalizer)));
     named().find(|known| known.is_for(kind)).or_else(|| named().next())
+}
+
+/// The same of an object, whose setter may be known too: the server of k3s and RKE2 sets finalizers of others' names.
+pub fn find_on(finalizer: &str, kind: &str, meta: &Meta) -> Option<&'static KnownFinalizer> {
+    let by_server = || all().find(|known| known.set_by_server.contains(&finalizer));
+    let is_servers = meta.setter_of(finalizer).is_some_and(|set| has_own_controllers(&set.manager));
+    by_server().filter(|_| is_servers).or_else(|| find(finalizer, kind))
 }
 
 /// NodeClaims of Karpenter that name a class.
@@ -110,6 +118,7 @@ mod tests {
                 "wrangler.cattle.io/legacy-k3sBasedUpgrader-deprecation",
                 "Rancher's cattle-cluster-agent, which sets it on every Deployment,",
             ),
+            ("wrangler.cattle.io/managed-etcd-controller", "the controller of etcd's members"),
             ("wrangler.cattle.io/node", "Rancher, or what is built with its wrangler"),
             ("controller.cattle.io/namespace-auth", "Rancher"),
             ("clusterscoped.controller.cattle.io/user-node-remove_c-1", "Rancher"),
@@ -117,6 +126,7 @@ mod tests {
             ("restores.velero.io/external-resources-finalizer", "Velero"),
             ("cnpg.io/deleteDatabase", "CloudNativePG's instance manager"),
             ("strimzi.io/topic-operator", "Strimzi's Topic Operator"),
+            ("knativeservings.operator.knative.dev", "the Knative Operator"),
             ("routes.serving.knative.dev", "Knative"),
             ("chains.tekton.dev/taskrun", "Tekton Chains"),
             ("snapshot.storage.kubernetes.io/volumesnapshot-bound-protection", "the snapshot controller"),

@@ -43,6 +43,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         Is("cnpg.io/deleteRole")])
         .on("Database, Publication, Subscription, DatabaseRole of postgresql.cnpg.io")
         .by_another()
+        .in_each_namespace()
         .released_by("CloudNativePG's instance manager")
         .runs("in the primary pod of the Cluster")
         .when("the object is dropped in PostgreSQL, if its reclaim policy says so")
@@ -58,6 +59,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
     known(&[Is("strimzi.io/topic-operator")])
         .on("KafkaTopic")
         .by_another()
+        .in_each_namespace()
         .released_by("Strimzi's Topic Operator")
         .runs("in the Entity Operator's pod of the Kafka that the topic's label strimzi.io/cluster names, and goes with that")
         .when("the topic is deleted in Kafka, with its data")
@@ -72,6 +74,12 @@ pub static KNOWN: &[KnownFinalizer] = &[
             "strimzi/strimzi-kafka-operator: \
                 cluster-operator/src/main/java/io/strimzi/operator/cluster/operator/assembly/KafkaAutoRebalancingReconciler.java",
         ),
+    known(&[Domain("operator.knative.dev")])
+        .on("KnativeServing, KnativeEventing")
+        .released_by("the Knative Operator")
+        .when("what it has installed for the last such object is deleted")
+        .lost("Knative stays installed, with its CRDs, roles and webhook configurations")
+        .source("knative/operator: pkg/reconciler/knativeserving/knativeserving.go"),
     known(&[Domain("knative.dev")])
         .on("Route, DomainMapping, Broker, Trigger, PodAutoscaler, … of Knative")
         .released_by("Knative")
@@ -135,6 +143,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .on("Service")
         .released_by("servicelb")
         .in_server()
+        .set_by_server(&["service.kubernetes.io/load-balancer-cleanup"])
         .when("its DaemonSet svclb-NAME is deleted")
         .lost("The DaemonSet svclb-NAME may stay, and keeps the ports of the nodes")
         .source("k3s-io/k3s: pkg/cloudprovider/servicelb.go"),
@@ -146,6 +155,13 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .lost("Nothing: the migration that it was for has ended")
         .is_empty()
         .source("rancher/rancher: pkg/controllers/dashboard/systemcharts/controller.go"),
+    known(&[Is("wrangler.cattle.io/managed-etcd-controller")])
+        .on("Node of a server with etcd")
+        .released_by("the controller of etcd's members")
+        .in_server()
+        .when("the node's member is removed from etcd")
+        .lost("The member stays in etcd and counts for its majority")
+        .source("k3s-io/k3s: pkg/etcd/member_controller.go"),
     known(&[StartsWith("wrangler.cattle.io/")])
         .on("any kind; what follows the slash is the name of the controller")
         .released_by("Rancher, or what is built with its wrangler")
