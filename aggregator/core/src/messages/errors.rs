@@ -34,12 +34,16 @@ pub fn etcd(message: &Message) -> Option<Etcd> {
     })
 }
 
-/// Whether this very object was refused as not valid, a 422: operators call what they make as the object.
+/// Whether this very object was refused as not valid, a 422: operators call what they make as the object. A finalizer that is
+/// added during the deletion says nothing of the object (kubernetes: apimachinery/pkg/api/validation/objectmeta.go,
+/// `ValidateObjectMetaAccessorUpdate`).
 pub fn is_invalid(message: &Message, object: &ObjectRef) -> bool {
     let ObjectRef { kind, resource, name, .. } = object;
     let group = if resource.group.is_empty() { String::new() } else { format!(".{}", resource.group) };
     let refused = format!("{kind}{group} \"{name}\" is invalid");
-    message.0.match_indices(&refused).any(|(at, _)| !message.0[..at].ends_with(char::is_alphanumeric))
+    let of_controller = format!("{refused}: metadata.finalizers: Forbidden: no new finalizers can be added");
+    let all = message.0.match_indices(&refused).filter(|(at, _)| !message.0[..*at].ends_with(char::is_alphanumeric));
+    all.into_iter().any(|(at, _)| !message.0[at..].starts_with(&of_controller))
 }
 
 /// Whether a call failed because nothing is behind a Service (kubernetes: apiserver/pkg/util/proxy/proxy.go,

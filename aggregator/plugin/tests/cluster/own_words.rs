@@ -382,3 +382,30 @@ fn conditions_of_built_in_kinds_are_their_own_words() {
     let whole = |path: &&String| path.starts_with("/api/v1/namespaces/a/serviceaccounts");
     assert_eq!(looked.requests.iter().filter(whole).count(), 1, "{:#?}", looked.requests);
 }
+
+/// The controller writes its own finalizer again, which no object that is being deleted takes
+/// (kubernetes: apimachinery/pkg/api/validation/objectmeta.go, `ValidateFinalizers`).
+#[test]
+fn a_controller_that_adds_a_finalizer_during_the_deletion_is_what_fails() {
+    let looked = asked(widget(conditions(json!([{
+        "type": "ReconcileError", "status": "True", "reason": "LastReconcileCycleFailed",
+        "message": "Widget.example.com \"w\" is invalid: metadata.finalizers: Forbidden: no new finalizers can be added if \
+            the object is being deleted, found new finalizers []string{\"example.com/cleanup\"}"
+    }]))));
+    assert_eq!(looked.causes(), ["FinalizerControllerFailing"], "{:#?}", looked.report);
+    assert!(root(&looked).contains("no new finalizers can be added"), "{:?}", looked.chain(0));
+    assert!(!format!("{:?}", looked.report.roots[0].finding.remedy).contains("Repair the object's fields"));
+}
+
+/// Some kinds have their one sentence in a field of another name.
+#[test]
+fn a_sentence_in_a_field_of_the_status_that_no_other_kind_has_is_followed() {
+    let words = "an error has occurred: unable to get secret idp-secret: Secret \"idp-secret\" not found";
+    let looked = asked(widget(json!({"value": words, "failureCount": 9, "phase": "Error"})));
+    assert_eq!(looked.causes(), ["FinalizerControllerNeedsMissing"], "{:#?}", looked.report);
+    assert!(root(&looked).starts_with("Secret a/idp-secret: is not found"), "{:?}", looked.chain(0));
+    // One word is a state, and no sentence.
+    let looked = asked(widget(json!({"value": "Error", "health": "red"})));
+    assert_eq!(looked.causes(), ["FinalizerControllerFailing"], "{:#?}", looked.report);
+    assert!(!root(&looked).contains("Error"), "{:?}", looked.chain(0));
+}

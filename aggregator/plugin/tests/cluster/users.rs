@@ -145,3 +145,20 @@ fn one_that_is_not_seen_is_not_said_to_be_gone() {
     let last = looked.chain(0).pop().unwrap();
     assert!(!last.contains("nothing uses it"), "{last}");
 }
+
+/// Claims report how they get a volume, also while they are being deleted.
+#[test]
+fn what_a_claim_reports_of_its_volume_is_no_reason_to_stay() {
+    let finalizer = "snapshot.storage.kubernetes.io/pvc-as-source-protection";
+    let world = world().held("v1", "PersistentVolumeClaim", "shop", "data", &[finalizer]).event(
+        ("PersistentVolumeClaim", "shop", "data"),
+        "Warning",
+        "ProvisioningFailed",
+        "storageclass.storage.k8s.io \"none\" not found",
+    );
+    let looked = look(world, object("pvc", "shop", "data"));
+    assert_eq!(looked.causes(), ["SnapshotFinalizer"], "{:#?}", looked.report);
+    let [only] = looked.chain(0).try_into().unwrap_or_else(|all| panic!("{all:?}"));
+    assert!(only.contains("the snapshot controller should have removed the finalizer"), "{only}");
+    assert!(!only.contains("none"), "{only}");
+}

@@ -207,10 +207,28 @@ fn selected<'a>(
     let mut own: Vec<&Event> = all
         .into_iter()
         .filter(|event| event.involved_object.name == target.name && is_of(event, meta))
+        .filter(|event| !is_of_its_start(target, event))
         .filter(|event| event.seen().zip(asked).is_none_or(|(seen, asked)| seen >= asked))
         .collect();
     own.sort_by_key(|event| std::cmp::Reverse(event.seen()));
     own
+}
+
+/// Reasons of Events about how a claim gets its volume, which is tried during its deletion too
+/// (kubernetes: pkg/controller/volume/events/event.go; kubernetes-csi/external-provisioner: controller/controller.go of its
+/// library).
+const OF_CLAIMS_START: &[&str] = &[
+    "FailedBinding",
+    "WaitForFirstConsumer",
+    "WaitForPodScheduled",
+    "ExternalProvisioning",
+    "Provisioning",
+    "ProvisioningFailed",
+    "ProvisioningSucceeded",
+];
+
+fn is_of_its_start(target: &ObjectRef, event: &Event) -> bool {
+    target.is(known::CLAIMS) && OF_CLAIMS_START.contains(&event.reason.as_str())
 }
 
 /// Whether an Event is about this object and not about one that had its name before. Some controllers write the name

@@ -219,6 +219,7 @@ impl<'de> Deserialize<'de> for ObjectStatus {
         // cert-manager's Challenge has its whole sentence there.
         let (reason, message) = match text(&status, "message") {
             "" if reason.contains(' ') => ("", reason),
+            "" => (reason, other_sentence(&status).unwrap_or_default()),
             message => (reason, message),
         };
         Ok(ObjectStatus {
@@ -241,6 +242,17 @@ impl<'de> Deserialize<'de> for ObjectStatus {
 fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value[field].as_str().unwrap_or_default()
 }
+
+/// The first field of a status that has a sentence, whatever it is called.
+fn other_sentence(status: &Value) -> Option<&str> {
+    let fields =
+        status.as_object()?.iter().filter(|(name, _)| !name.starts_with("error") && !name.starts_with("failure"));
+    let texts = fields.filter_map(|(_, value)| value.as_str());
+    texts.into_iter().find(|text| text.split(' ').filter(|word| !word.is_empty()).nth(MIN_WORDS - 1).is_some())
+}
+
+/// Fewer words are a name or a state.
+const MIN_WORDS: usize = 4;
 
 /// A time that cannot be read leaves the rest of the condition as it is.
 fn loose_condition(value: &Value) -> Condition {
