@@ -83,3 +83,46 @@ fn the_node_that_an_objects_own_words_name() {
     assert_eq!(looked.causes(), ["FinalizerControllerFailing"], "{:#?}", looked.report);
     assert!(looked.chain(0).concat().contains("Node node-a is Ready"), "{:?}", looked.chain(0));
 }
+
+/// cert-manager reads it before it cleans up (cert-manager: pkg/controller/acmechallenges/sync.go).
+#[test]
+fn a_challenge_whose_issuer_does_not_exist_waits_for_it() {
+    let challenge = |kind: &str, name: &str, event: bool| {
+        let world = healthy().active("shop").with_custom("acme.cert-manager.io", "challenges", "Challenge");
+        let world = world.with_custom("cert-manager.io", "issuers", "Issuer");
+        let world = world.with_cluster_wide("cert-manager.io", "clusterissuers", "ClusterIssuer");
+        let finalizer = "acme.cert-manager.io/finalizer";
+        let world = world.held("acme.cert-manager.io/v1", "Challenge", "shop", "one", &[finalizer]);
+        let named = json!({"issuerRef": {"kind": kind, "name": name}});
+        let world = world.change("/apis/acme.cert-manager.io/v1/challenges", "one", |one| one["spec"] = named);
+        let world = world.deployment("cert-manager", "cert-manager", 1, 1);
+        let world = world.may_change("cert-manager", "cert-manager", "acme.cert-manager.io", "challenges");
+        let about = ("Challenge", "shop", "one");
+        let world = if event { world.event(about, "Warning", "CleanUpError", "the zone was not found") } else { world };
+        look(
+            world.with(json!([
+                {"apiVersion": "cert-manager.io/v1", "kind": "Issuer", "metadata": {"name": "own", "namespace": "shop", "uid": "i"}},
+                {"apiVersion": "cert-manager.io/v1", "kind": "ClusterIssuer", "metadata": {"name": "all", "uid": "c"}}
+            ])),
+            object("challenge", "shop", "one"),
+        )
+    };
+    for (kind, name, shown) in [
+        ("", "gone", "Issuer shop/gone"),
+        ("Issuer", "all", "Issuer shop/all"),
+        ("ClusterIssuer", "own", "ClusterIssuer own"),
+    ] {
+        let looked = challenge(kind, name, false);
+        assert_eq!(looked.causes(), ["FinalizerControllerNeedsMissing"], "{:#?}", looked.report);
+        assert!(
+            looked.chain(0).last().unwrap().starts_with(&format!("{shown}: does not exist")),
+            "{:?}",
+            looked.chain(0)
+        );
+        assert!(looked.chain(0)[1].starts_with("Deployment cert-manager/cert-manager: runs"), "{:?}", looked.chain(0));
+    }
+    assert!(challenge("ClusterIssuer", "gone", true).chain(0).concat().contains("the zone was not found"));
+    for (kind, name) in [("Issuer", "own"), ("", "own"), ("ClusterIssuer", "all")] {
+        assert_eq!(challenge(kind, name, false).causes(), ["CertManagerChallengeFinalizer"], "{kind} {name}");
+    }
+}

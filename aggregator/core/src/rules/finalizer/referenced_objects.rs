@@ -1,4 +1,4 @@
-//! Objects that show why the finalizer of another stays: its Job, its IngressClass.
+//! Objects that show why the finalizer of another stays: its Job, its class, its issuer.
 
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
@@ -23,23 +23,61 @@ pub fn job(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Dia
     is_foreign.then(|| (shown, format!("spec.managedBy {manager}: that controller counts its pods")))
 }
 
-/// Kinds whose objects are no controller's without the class that they name: group and plural, the field, and the class.
-const CLASSES: &[(&str, &str, Field, &str, &str)] =
-    &[("gateway.networking.k8s.io", "gateways", Field::GatewayClass, "gatewayclasses", "GatewayClass")];
+/// What the objects of a kind need by name to be handled.
+pub struct Needed {
+    group: &'static str,
+    plural: &'static str,
+    field: Field,
+    /// The group of what is named.
+    of: &'static str,
+    /// The kinds it may be, with their plurals; the first where the object does not say it.
+    kinds: &'static [(&'static str, &'static str)],
+    /// Whether its controller takes the object for its own without it.
+    pub is_for_cleanup: bool,
+    /// What follows when it does not exist.
+    pub words: &'static str,
+}
 
-/// The class that the object names, where it does not exist: then no controller takes the object for its own.
-pub fn missing_class(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) -> Option<ObjectRef> {
+const NEEDED: &[Needed] = &[
+    Needed {
+        group: "gateway.networking.k8s.io",
+        plural: "gateways",
+        field: Field::GatewayClass,
+        of: "gateway.networking.k8s.io",
+        kinds: &[("GatewayClass", "gatewayclasses")],
+        is_for_cleanup: false,
+        words: "does not exist: no controller takes the object for its own",
+    },
+    // cert-manager: pkg/controller/acmechallenges/sync.go
+    Needed {
+        group: "acme.cert-manager.io",
+        plural: "challenges",
+        field: Field::Issuer,
+        of: "cert-manager.io",
+        kinds: &[("Issuer", "issuers"), ("ClusterIssuer", "clusterissuers")],
+        is_for_cleanup: true,
+        words: "does not exist: without it cert-manager cannot clean up",
+    },
+];
+
+/// What the object names and needs, where it does not exist.
+pub fn missing(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) -> Option<(ObjectRef, &'static Needed)> {
     let Resource { group, plural, .. } = &target.resource;
-    let (.., field, classes, kind) = CLASSES.iter().find(|(of, its, ..)| *of == group && *its == plural)?;
+    let needed = NEEDED.iter().find(|one| one.group == group && one.plural == plural)?;
     let answer = lister.with_status(&target.resource, target.namespace.as_deref(), &target.name);
-    let name = diagnosis.silently(answer)?.spec.references.first(*field)?;
-    // In the version in which the object is served its class may not be.
-    let (resource, _) = diagnosis.silently(lister.discovery())?.find(group, classes)?;
-    let class = ObjectRef { kind: (*kind).into(), resource, namespace: None, name: name.to_owned() };
-    let answer = lister.object(&class.resource, None, &class.name);
+    let named = diagnosis.silently(answer)?.spec.references.first(needed.field)?;
+    let (kind, plural) = match named.kind.as_str() {
+        "" => needed.kinds.first(),
+        said => needed.kinds.iter().find(|(kind, _)| *kind == said),
+    }?;
+    // In the version in which the object is served what it names may not be.
+    let (resource, served) = diagnosis.silently(lister.discovery())?.find(needed.of, plural)?;
+    let namespace = target.namespace.clone().filter(|_| served.namespaced);
+    let object = ObjectRef { kind: (*kind).into(), resource, namespace, name: named.name.clone() };
+    let answer = lister.object(&object.resource, object.namespace.as_deref(), &object.name);
     let is_gone = answer.is_missing();
-    diagnosis.optional(class.to_string(), "whether a controller takes the object for its own", answer);
-    is_gone.then_some(class)
+    diagnosis.optional(object.to_string(), "whether what the object needs exists", answer);
+    is_gone.then_some((object, needed))
 }
 
 /// Why no update of an Ingress is taken: the AWS controller's webhook refuses those whose class is gone.

@@ -14,7 +14,7 @@ use super::finalizer_cause::{refused, setter as setter_words};
 use super::grouping;
 use super::load_balancer;
 use super::operator::{self, Operator};
-use super::referenced_objects;
+use super::referenced_objects::{self, Needed};
 use super::registry::KnownFinalizer;
 use super::rights::{self, Permission};
 use super::users;
@@ -52,30 +52,33 @@ pub fn explain(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagno
     let Some(found) = users::add(lister, case, diagnosis, found) else { return };
     // Who uses the object is nearer than what its controller reports.
     let is_used = found.draft.facts.has(Circumstance::Users(Users::Some));
-    let class = if is_used { None } else { referenced_objects::missing_class(lister, case.target, diagnosis) };
+    let needed = if is_used { None } else { referenced_objects::missing(lister, case.target, diagnosis) };
     if diagnosis.pending {
         return;
     }
-    if let Some(class) = class {
-        diagnosis.causes.push(of_no_class(case, found, &class));
+    let is_open = !is_used && case.is_open(&found);
+    if let Some((object, needed)) = needed.filter(|(_, needed)| is_open || !needed.is_for_cleanup) {
+        diagnosis.causes.push(without_needed(case, found, &object, needed));
         return;
     }
-    let is_open = !is_used && case.is_open(&found);
     let found = if is_open { lead_on(lister, case, found, diagnosis) } else { Some(found) };
     diagnosis.causes.extend(found.map(|found| grouping::keyed(case, found).in_place_of_own()));
 }
 
-/// Without its class an object is no controller's.
-fn of_no_class(case: &BlockingFinalizer, found: RootCause, class: &ObjectRef) -> RootCause {
+/// Without its class an object is no controller's; without its issuer its controller does not finish.
+fn without_needed(case: &BlockingFinalizer, found: RootCause, object: &ObjectRef, needed: &Needed) -> RootCause {
     let root = RootCause::below(&cause::FINALIZER_CONTROLLER_NEEDS_MISSING, case.target)
-        .same_as(class)
+        .same_as(object)
         .in_place_of_own()
         .given(Circumstance::Creation(Creation::Possible))
-        .evidence(class.to_string(), "not found")
+        .evidence(object.to_string(), "not found")
         .with_evidence(found.draft.evidence.iter().map(|one| (&one.source, &one.says)));
-    let own = found.steps.into_iter().take(1).fold(root, RootCause::step);
-    own.step(Step::about(class, "does not exist: no controller takes the object for its own"))
-        .probable("that its controller looks at the class first: some do not")
+    let (links, missing) = match needed.is_for_cleanup {
+        true => (found.steps.len(), "that this alone keeps its controller from finishing"),
+        false => (1, "that its controller looks at the class first: some do not"),
+    };
+    let links = found.steps.into_iter().take(links).fold(root, RootCause::step);
+    links.step(Step::about(object, needed.words)).probable(missing)
 }
 
 /// A controller that runs, or is unknown, is no more than a link where the object's own words name what is in its way: the

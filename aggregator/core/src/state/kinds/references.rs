@@ -37,6 +37,8 @@ pub enum Field {
     PodGroup,
     /// A PushSecret names its stores, which it needs after its deletion only where it deletes there.
     PushedTo,
+    /// A Challenge names its issuer.
+    Issuer,
 }
 
 /// Where a field stands, and which other must have which value for it to count.
@@ -53,7 +55,7 @@ const fn place(field: Field, path: &'static str) -> Place {
 const DELETES: Option<(&str, &str)> = Some(("/deletionPolicy", "Delete"));
 
 impl Field {
-    const OF_SPEC: [Place; 9] = [
+    const OF_SPEC: [Place; 10] = [
         place(Field::SourceClaim, "/source/persistentVolumeClaimName"),
         place(Field::GatewayClass, "/gatewayClassName"),
         place(Field::Project, "/project"),
@@ -63,6 +65,7 @@ impl Field {
         place(Field::AttributesClass, "/volumeAttributesClassName"),
         place(Field::PodGroup, "/schedulingGroup/podGroupName"),
         Place { only: DELETES, ..place(Field::PushedTo, "/secretStoreRefs") },
+        place(Field::Issuer, "/issuerRef"),
     ];
 }
 
@@ -132,9 +135,9 @@ impl References {
         self.0.is_empty()
     }
 
-    /// The first name that this field has.
-    pub fn first(&self, field: Field) -> Option<&str> {
-        self.0.get(&field)?.first().map(|one| one.name.as_str())
+    /// The first that this field names.
+    pub fn first(&self, field: Field) -> Option<&Named> {
+        self.0.get(&field)?.first()
     }
 
     /// Whether this field names this object.
