@@ -196,6 +196,9 @@ pub struct Remedy {
     pub breaks: String,
 }
 
+/// How the text of a step that gives up a clean-up begins.
+pub(crate) const LAST_RESORT: &str = "Last resort";
+
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
@@ -256,6 +259,11 @@ impl Remedy {
 }
 
 impl Step {
+    /// Whether it gives up what its finalizer stands for; the registry's test holds how these texts begin.
+    pub fn is_last_resort(&self) -> bool {
+        self.text.starts_with(LAST_RESORT)
+    }
+
     /// Whether it runs the agent's check once, on a node without an agent.
     pub fn is_agents_check(&self) -> bool {
         self.command

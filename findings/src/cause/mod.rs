@@ -115,7 +115,7 @@ mod tests {
             let first = cause.safe.iter().position(is_last_resort).unwrap_or(cause.safe.len());
             assert!(cause.safe.iter().skip(first).all(is_last_resort), "{}: something comes after it", cause.id);
             for advice in cause.safe.iter().skip(first) {
-                assert!(advice.text.starts_with("Last resort"), "{}: {}", cause.id, advice.text);
+                assert!(advice.text.starts_with(crate::finding::LAST_RESORT), "{}: {}", cause.id, advice.text);
             }
         }
     }

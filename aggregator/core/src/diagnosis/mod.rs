@@ -14,6 +14,9 @@ use crate::at_risk::AtRisk;
 use crate::messages::Refusal;
 use crate::state::{Answer, Fault, ObjectRef};
 
+/// One threshold for all kinds, in seconds: controllers and kubelets try again within a minute.
+pub const MIN_AGE_SECONDS: i64 = 60;
+
 /// Something that could not be looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotSeen {

@@ -84,6 +84,8 @@ pub struct RootCause {
     pub draft: FindingBuilder,
     /// What it means for whatever waits for it.
     pub verdict: Verdict,
+    /// Whether only the age of what it holds keeps it from being called stuck.
+    pub is_young: bool,
     /// From the object it was found at down to the root, which is last. When `here` is set, the
     /// first of them takes the place of the object's own step.
     pub steps: Vec<Step>,
@@ -178,6 +180,7 @@ impl RootCause {
             holds_from_the_start: cause.holds_from_the_start,
             lost: None,
             goes_on: None,
+            is_young: false,
             agent: None,
         }
         .names_of(object)

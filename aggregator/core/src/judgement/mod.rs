@@ -56,15 +56,18 @@ fn report(state: &State, graph: &Graph, has_questions: bool) -> ClusterReport {
     }
     let is_blind = graph.cut || !more.is_empty() || graph.about.is_blind() || has_questions;
     let verdict = answer.verdict.max(if is_blind { Verdict::CannotTell } else { Verdict::Clear });
-    let mut at_risk = answer.at_risk_before();
+    let mut at_risk = answer.at_risk();
     let more_at_risk = AtRisk::merge(&mut at_risk, MAX_AT_RISK);
     let is_before = answer.is_before();
     let (unknown, notes) = answer.gaps.finish();
+    let refused = graph.about.missing.then(|| clean(&graph.about.words, 300));
+    let missing = missing(graph, &state.subject);
     let mut report = ClusterReport {
         schema: ClusterReport::SCHEMA,
         at: state.at.to_string(),
         subject: state.subject.clone(),
-        refused: refused(graph, &state.subject),
+        refused: refused.or_else(|| missing.clone()),
+        is_missing: missing.is_some(),
         verdict,
         counts: Counts::default(),
         at_risk,
@@ -82,14 +85,14 @@ fn report(state: &State, graph: &Graph, has_questions: bool) -> ClusterReport {
     report
 }
 
-/// What was asked about does not exist.
-fn refused(graph: &Graph, subject: &Subject) -> Option<String> {
-    if graph.about.missing {
-        return Some(clean(&graph.about.words, 300));
+/// That nothing of what was named exists.
+fn missing(graph: &Graph, subject: &Subject) -> Option<String> {
+    let missing = |node: &&Node| graph.diagnosis(**node).missing;
+    if subject.named().is_empty() || graph.victims.is_empty() || !graph.victims.iter().all(|node| missing(&node)) {
+        return None;
     }
-    let [only] = graph.victims.as_slice() else { return None };
-    let diagnosis = graph.diagnosis(*only);
-    (!subject.named().is_empty() && diagnosis.missing).then(|| format!("{} {}", graph.object(*only), diagnosis.words))
+    let words = |node: &Node| format!("{} {}", graph.object(*node), graph.diagnosis(*node).words);
+    Some(graph.victims.iter().map(words).collect::<Vec<_>>().join("; "))
 }
 
 /// An answer in the making.
@@ -119,9 +122,10 @@ impl<'g> Answer<'g> {
         matches!(self.subject, Subject::Before { .. })
     }
 
-    /// What the deletion would destroy.
-    fn at_risk_before(&self) -> Vec<AtRisk> {
-        let nodes = self.graph.nodes().filter(|_| self.is_before());
+    /// What the deletion would destroy, or what ends those that have no root yet.
+    fn at_risk(&self) -> Vec<AtRisk> {
+        let is_young = |node: &Node| self.is_normal(*node) && self.waiting.worst(*node).is_some_and(|one| one.is_young);
+        let nodes = self.graph.nodes().filter(|node| self.is_before() || is_young(node));
         nodes.flat_map(|node| self.graph.diagnosis(node).at_risk.iter().cloned()).collect()
     }
 
@@ -155,7 +159,8 @@ impl<'g> Answer<'g> {
                 object,
                 OBJECT_BYTES + held.words.len() + waits_for.as_ref().map_or(0, |link| link.state.len()),
             );
-            self.normal.push(TerminatingNormally { held, cause: findings::CauseRef(cause.draft.cause), waits_for });
+            let (cause, is_young) = (findings::CauseRef(cause.draft.cause), cause.is_young);
+            self.normal.push(TerminatingNormally { held, cause, waits_for, is_young });
         }
         self.gaps.leave_out(left_out, "more objects that terminate normally", "which they are");
     }

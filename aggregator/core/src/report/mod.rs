@@ -32,6 +32,9 @@ pub struct ClusterReport {
     /// Why there is no answer: no such object, no such type.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub refused: Option<String>,
+    /// Whether that is because nothing of what was named exists.
+    #[serde(skip)]
+    pub is_missing: bool,
     /// The worst verdict in it.
     pub verdict: Verdict,
     /// How many objects there are of each; every output shows these numbers.
@@ -146,6 +149,9 @@ pub struct TerminatingNormally {
     /// What it waits for, where that is something else.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub waits_for: Option<Link>,
+    /// Whether only its age keeps it from being called stuck: it has been deleted for less than a minute.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub is_young: bool,
 }
 
 /// What a reader would miss.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use findings::{clean, duration};
 
 use super::{ClusterReport, TerminatingNormally};
+use crate::diagnosis::MIN_AGE_SECONDS;
 use crate::state::known;
 
 /// All of one kind that terminates normally.
@@ -13,19 +14,30 @@ pub struct NormalKind<'r>(pub Vec<&'r TerminatingNormally>);
 impl ClusterReport {
     /// `3 namespaces and 75 pods are terminating normally; the last grace period ends in 15s.`
     pub fn normal_line(&self) -> Option<String> {
-        let kinds = self.normal_kinds();
+        self.line(false, |verb, until| format!("{verb} terminating normally{until}."))
+    }
+
+    /// `1 pod is held, for 13s: that is called stuck after 1m.`
+    pub fn young_line(&self) -> Option<String> {
+        self.line(true, |verb, until| {
+            format!("{verb} held{until}: that is called stuck after {}.", duration(MIN_AGE_SECONDS.unsigned_abs()))
+        })
+    }
+
+    fn line(&self, is_young: bool, words: impl Fn(&str, &str) -> String) -> Option<String> {
+        let kinds = self.normal_kinds(is_young);
         let counted: Vec<String> = kinds.iter().map(NormalKind::counted).collect();
         let (last, before) = counted.split_last()?;
         let before = if before.is_empty() { String::new() } else { format!("{} and ", before.join(", ")) };
-        let all = NormalKind(self.terminating_normally.iter().collect());
+        let all = NormalKind(kinds.into_iter().flat_map(|kind| kind.0).collect());
         let verb = if all.0.len() == 1 { "is" } else { "are" };
-        Some(format!("{before}{last} {verb} terminating normally{}.", all.until()))
+        Some(format!("{before}{last} {}", words(verb, &all.until())))
     }
 
     /// Namespaces first, then the most frequent kind.
-    pub fn normal_kinds(&self) -> Vec<NormalKind<'_>> {
+    pub fn normal_kinds(&self, is_young: bool) -> Vec<NormalKind<'_>> {
         let mut kinds: BTreeMap<&str, Vec<&TerminatingNormally>> = BTreeMap::new();
-        for one in &self.terminating_normally {
+        for one in self.terminating_normally.iter().filter(|one| one.is_young == is_young) {
             kinds.entry(&one.held.thing.kind).or_default().push(one);
         }
         let is_namespaces = |kind: &NormalKind| kind.0.iter().any(|one| one.held.thing.is(known::NAMESPACES));

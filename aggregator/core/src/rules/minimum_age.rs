@@ -2,10 +2,7 @@
 
 use findings::Verdict;
 
-use crate::diagnosis::Diagnosis;
-
-/// One threshold for all kinds, in seconds: controllers and kubelets try again within a minute.
-pub const MIN_AGE_SECONDS: i64 = 60;
+use crate::diagnosis::{Diagnosis, MIN_AGE_SECONDS};
 
 /// What holds an object that should have been gone for less than a minute is reported as what it waits for. An agent has a
 /// patience of its own.
@@ -14,6 +11,7 @@ pub fn spare(diagnosis: &mut Diagnosis) {
         return;
     }
     for root in diagnosis.causes.iter_mut().filter(|root| root.agent.is_none()) {
+        root.is_young = root.verdict == Verdict::Stuck;
         root.verdict = root.verdict.min(Verdict::Progressing);
     }
 }

@@ -108,6 +108,14 @@ fn pod(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     if !pod.metadata.finalizers.is_empty() {
         finalizer::explain(lister, target, &pod.metadata, &mut diagnosis);
     }
+    let namespace = target.namespace.as_deref().unwrap_or_default();
+    for name in pod.claims() {
+        let claim = diagnosis.silently(lister.get::<Claim>(known::CLAIMS, Some(namespace), &name));
+        // Its deletion waits for the pods that use it.
+        if let Some(claim) = claim.filter(|claim| lister.is_going(&claim.metadata)) {
+            data_at_risk::note_claim_disk(lister, claim, None, &mut diagnosis);
+        }
+    }
     if pod.spec.node_name.is_empty() {
         return diagnosis;
     }

@@ -133,7 +133,7 @@ pub async fn wait(client: &Client, subject: &Subject, flags: &Flags, most: Durat
         };
         if report.refused.is_some() {
             // An unknown type does not prove that the object is gone.
-            if last.is_none() && !is_gone(&report) {
+            if last.is_none() && !report.is_missing {
                 return respond(&report, flags.answer);
             }
             print(&format!("{word}/{name} is gone\n"), Style::Plain)?;
@@ -150,11 +150,6 @@ pub async fn wait(client: &Client, subject: &Subject, flags: &Flags, most: Durat
         }
         last = Some(report);
     }
-}
-
-/// Whether the server said that there is no such object.
-fn is_gone(report: &ClusterReport) -> bool {
-    report.refused.as_ref().is_some_and(|words| words.ends_with("does not exist"))
 }
 
 fn timed_out(report: &ClusterReport, word: &str, name: &str, flags: &Flags) -> Result<ExitCode> {

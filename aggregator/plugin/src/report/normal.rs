@@ -1,29 +1,29 @@
-//! What terminates normally: one line for all of it, and one for each kind where that is wanted.
+//! What has no root cause yet: what terminates normally, and what is held for less than a minute.
 
-use aggregator_core::report::ClusterReport;
+use aggregator_core::report::{ClusterReport, NormalKind};
 use findings::render::Page;
 
 use super::short_names::{short_name, some};
 
-/// Writes the line for all of it.
-pub fn line(page: &mut Page, report: &ClusterReport) {
-    if let Some(line) = report.normal_line() {
+/// Writes a line for all of each; of what is held also what it waits for, and of the others where `all_kinds` is set.
+pub fn lines(page: &mut Page, report: &ClusterReport, all_kinds: bool) {
+    let lines = [(report.young_line(), true, true), (report.normal_line(), false, all_kinds)];
+    for (line, is_young, has_kinds) in lines {
+        let Some(line) = line else { continue };
         page.gap();
         page.filled("", &line);
+        report.normal_kinds(is_young).iter().filter(|_| has_kinds).for_each(|kind| one_kind(page, kind));
     }
 }
 
-/// Writes one line for each kind, with what it waits for.
-pub fn kinds(page: &mut Page, report: &ClusterReport) {
-    for kind in report.normal_kinds() {
-        let names: Vec<String> = kind.0.iter().map(|one| short_name(&one.held.thing)).collect();
-        let first = kind.0.first().map_or("", |one| one.held.words.as_str());
-        let waits_for = kind.0.iter().find_map(|one| one.waits_for.as_ref());
-        let waits_for =
-            waits_for.map_or(String::new(), |link| format!("; waiting for {}: {}", link.subject, link.state));
-        match kind.0.len() {
-            1 => page.filled("  ", &format!("{}: {first}{waits_for}", some(&names))),
-            _ => page.filled("  ", &format!("{} ({}){}{waits_for}", kind.counted(), some(&names), kind.until())),
-        }
+/// One line for a kind, with what it waits for.
+fn one_kind(page: &mut Page, kind: &NormalKind) {
+    let names: Vec<String> = kind.0.iter().map(|one| short_name(&one.held.thing)).collect();
+    let first = kind.0.first().map_or("", |one| one.held.words.as_str());
+    let waits_for = kind.0.iter().find_map(|one| one.waits_for.as_ref());
+    let waits_for = waits_for.map_or(String::new(), |link| format!("; waiting for {}: {}", link.subject, link.state));
+    match kind.0.len() {
+        1 => page.filled("  ", &format!("{}: {first}{waits_for}", some(&names))),
+        _ => page.filled("  ", &format!("{} ({}){}{waits_for}", kind.counted(), some(&names), kind.until())),
     }
 }

@@ -29,6 +29,9 @@ const LABEL_COLUMNS: usize = 8;
 pub fn screen(report: &ClusterReport, width: usize, style: Style) -> String {
     let mut page = Page::new(width, style);
     head(&mut page, report, width);
+    for line in AtRisk::lines(&report.at_risk, report.more_at_risk) {
+        page.filled("", &style.bad(&line));
+    }
     match report.roots.len() > MAX_BLOCKS {
         true => lines_by_cause(&mut page, &report.roots),
         false => report.roots.iter().for_each(|root| {
@@ -45,7 +48,7 @@ pub fn screen(report: &ClusterReport, width: usize, style: Style) -> String {
         let below = if report.unknown.is_empty() { "" } else { " (what could not be read is listed below)" };
         page.line(&format!("   {:<LABEL_COLUMNS$}{}{below}", "Next", style.strong(&ask_about(&first.thing))));
     }
-    normal::line(&mut page, report);
+    normal::lines(&mut page, report, false);
     let unknown = by_reason(&report.unknown);
     if !unknown.is_empty() {
         page.gap();
@@ -156,7 +159,10 @@ fn next(page: &mut Page, root: &Root) {
             None => part(page, "Next", &format!("{node}{}", step.text)),
         }
     }
-    if let Some(fix) = steps.iter().find(|step| !step.is_check).filter(|fix| Some(*fix) != next) {
+    // A check may say what to repair as well; a last resort repairs nothing.
+    let mut repairs = steps.iter().filter(|step| !step.is_last_resort());
+    let fix = repairs.clone().find(|step| !step.is_check).or(repairs.next_back());
+    if let Some(fix) = fix.filter(|fix| Some(*fix) != next) {
         page.filled_at_most(MAX_FIX_LINES, &format!("   {:<LABEL_COLUMNS$}", "Fix"), &fix.text);
     }
 }
@@ -213,7 +219,7 @@ fn place(root: &Root) -> String {
     }
 }
 
-/// `12 pods, 2 ns`: of what and in how many namespaces.
+/// `12 pods, 2 ns`, `1 pod in shop`: of what, and where.
 fn counted(root: &Root) -> String {
     let victims = root.victims.iter().map(|victim| &victim.held.thing);
     let objects: Vec<&ObjectRef> = victims.chain(&root.on_the_way).collect();
@@ -229,8 +235,12 @@ fn counted(root: &Root) -> String {
         (many, 1) => parts.extend(others.first().map(|one| format!("{many} {}", clean(&one.resource.plural, 63)))),
         (many, _) => parts.push(format!("{many} objects")),
     }
-    if !namespaces.is_empty() {
-        parts.push(format!("{} ns", namespaces.len()));
+    match namespaces.first() {
+        None => {}
+        Some(only) if namespaces.len() == 1 && others.len() == objects.len() => {
+            return format!("{} in {}", parts.concat(), clean(only, 63));
+        }
+        Some(_) => parts.push(format!("{} ns", namespaces.len())),
     }
     parts.join(", ")
 }

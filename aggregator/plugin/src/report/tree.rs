@@ -29,10 +29,7 @@ pub fn tree(report: &ClusterReport, detail: Detail, width: usize, style: Style) 
         page.gap();
         unexplained(&mut page, report, held);
     }
-    normal::line(&mut page, report);
-    if detail == Detail::Wide || report.subject.is_of_named() {
-        normal::kinds(&mut page, report);
-    }
+    normal::lines(&mut page, report, detail == Detail::Wide || report.subject.is_of_named());
     for same in by_reason(&report.unknown) {
         page.gap();
         not_seen(&mut page, &same);

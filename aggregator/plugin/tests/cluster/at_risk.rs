@@ -1,6 +1,7 @@
 //! What is destroyed when a deletion completes is the first thing that an answer says of a root.
 
 use aggregator_core::report::AtRisk;
+use aggregator_core::state::Subject;
 use findings::render::{Detail, Style};
 use plugin::report::{screen, tree};
 use serde_json::json;
@@ -45,6 +46,40 @@ fn to_delete_the_pod_that_keeps_a_claim_deletes_its_disk() {
     let tree = tree(&looked.report, Detail::Short, 120, Style::Plain);
     let below = tree.lines().skip_while(|text| !text.contains("data: Stuck")).nth(1);
     assert_eq!(below.map(str::trim), Some(line), "{tree}");
+}
+
+/// The claim is being deleted already, and waits for its pod only.
+#[test]
+fn to_delete_the_pod_of_a_deleted_claim_would_delete_its_disk() {
+    let word = "pod".to_owned();
+    let subject = Subject::Before { word, namespace: "shop".to_owned(), name: "db-0".to_owned() };
+    let before = |world: World| tree(&look(world, subject.clone()).report, Detail::Short, 120, Style::Plain);
+    let said = before(claim("Delete", false));
+    let line = "Data at risk: disk vol-3 is deleted with PersistentVolumeClaim shop/data (reclaim policy Delete)";
+    assert_eq!(said.lines().nth(1), Some(line), "{said}");
+    let said = before(claim("Retain", false));
+    assert!(!said.contains("at risk"), "{said}");
+    let claims = "/api/v1/persistentvolumeclaims";
+    let kept = claim("Delete", false).change(claims, "data", |one| one["metadata"]["deletionTimestamp"] = json!(null));
+    let said = before(kept);
+    assert!(!said.contains("at risk"), "{said}");
+}
+
+/// In the minute in which nothing is called stuck the disk is as much at risk as later.
+#[test]
+fn what_is_held_for_seconds_is_not_called_normal_and_its_risk_is_named() {
+    let world = claim("Delete", false);
+    let asked = world.ago(13);
+    let young = world
+        .change("/api/v1/persistentvolumeclaims", "data", |one| one["metadata"]["deletionTimestamp"] = json!(asked));
+    let report = look(young, everything()).report;
+    let (screen, tree) = (screen(&report, 120, Style::Plain), tree(&report, Detail::Short, 120, Style::Plain));
+    for said in [screen, tree] {
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains("1 persistentvolumeclaim is held, for 13s: that is called stuck after 1m."), "{said}");
+        assert!(said.contains("waiting for Pod shop/db-0: ") && !said.contains("normally"), "{said}");
+        assert!(said.contains("Data at risk: deleting Pod shop/db-0 lets disk vol-3 be deleted"), "{said}");
+    }
 }
 
 #[test]

@@ -38,6 +38,13 @@ fn several_objects_are_one_answer_and_a_root_of_both_is_told_once() {
 }
 
 #[test]
+fn of_several_that_do_not_exist_nothing_is_said_to_be_well() {
+    let looked = look(shop(), several(&[("pod", "none"), ("pvc", "neither")]));
+    let words = "Pod shop/none does not exist; PersistentVolumeClaim shop/neither does not exist";
+    assert_eq!(looked.report.refused.as_deref(), Some(words));
+}
+
+#[test]
 fn a_mistyped_kind_is_named_as_it_is_written() {
     let refused = |word: &str| {
         let world = shop().with_custom("example.com", "widgets", "Widget");

@@ -58,7 +58,7 @@ fn pods_of_which_only_the_node_knows_are_one_block() {
     assert!(block.len() <= 7, "{text}");
     let id = looked.report.roots[0].id;
     let head =
-        format!("{id}  PodContainersNotStopped  not visible from the API: check node node-a  20 pods, 1 ns  10m");
+        format!("{id}  PodContainersNotStopped  not visible from the API: check node node-a  20 pods in shop  10m");
     assert_eq!(block[0], head);
     assert!(block[1].starts_with("   for example shop/web-0: container c is still running"), "{text}");
     let holds = block.iter().find(|line| line.starts_with("   Holds   shop/web-0, shop/web-1"));

@@ -259,15 +259,17 @@ fn a_wait_ends_when_its_object_is_gone_and_tells_what_holds_it_meanwhile() {
 fn a_wait_is_over_when_kubectls_is() {
     let server = Server::start("dstate-fuse");
     let kubectl = crate::connecting::kubectl();
-    for (object, is_gone) in [("pod/p", false), ("pod/none", true)] {
+    // One of that name in another namespace is another.
+    let others = [("pod/none", "exam-dstate", true), ("pod/p", "default", true)];
+    for (object, namespace, is_gone) in [("pod/p", "exam-dstate", false)].into_iter().chain(others) {
         let theirs = Command::new(&kubectl)
-            .args(["wait", "--for=delete", object, "-n", "exam-dstate", "--timeout=1s", "--kubeconfig"])
+            .args(["wait", "--for=delete", object, "-n", namespace, "--timeout=1s", "--kubeconfig"])
             .arg(server.kubeconfig.path())
             .output()
             .unwrap();
         assert_eq!(theirs.status.success(), is_gone, "{}", text(&theirs.stderr));
         for timeout in ["1s", "0"] {
-            let ours = wait(&server, &[object, "-n", "exam-dstate", "--timeout", timeout]).output().unwrap();
+            let ours = wait(&server, &[object, "-n", namespace, "--timeout", timeout]).output().unwrap();
             assert_eq!(ours.status.success(), is_gone, "{}", text(&ours.stderr));
             if !is_gone {
                 assert_eq!(ours.status.code(), Some(2));

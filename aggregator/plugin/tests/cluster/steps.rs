@@ -1,5 +1,7 @@
 //! Steps that depend on facts of the case: with the fact, and without.
 
+use findings::render::Style;
+use plugin::report::screen;
 use serde_json::json;
 
 use crate::support::*;
@@ -86,6 +88,18 @@ fn a_service_that_never_had_a_load_balancer() {
         assert!(!has(&looked, "nothing is left to clean up"), "{kind} {set_by:?}: {:#?}", texts(&looked));
         assert!(looked.report.roots[0].finding.remedy.breaks.contains("costs money"));
     }
+}
+
+/// It is in the tree, behind all that may help.
+#[test]
+fn the_screen_offers_no_last_resort_as_the_repair() {
+    for looked in [service("LoadBalancer", None), look(widget(), object("widget", "team", "w"))] {
+        let screen = screen(&looked.report, 120, Style::Plain);
+        assert!(has(&looked, "Last resort") && !screen.contains("Last resort"), "{screen}");
+        assert!(screen.contains("   Fix     ") || screen.contains("   Next    Bring"), "{screen}");
+    }
+    let screen = screen(&service("LoadBalancer", None).report, 120, Style::Plain);
+    assert!(screen.contains("   Fix     Restore the cloud controller manager"), "{screen}");
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use findings::{Cause, Circumstance, Cleanup, Controller, Placeholder, Users, finalizer_patch};
 
+use crate::diagnosis::MIN_AGE_SECONDS;
 use crate::diagnosis::{Diagnosis, RootCause};
 use crate::lister::Lister;
-use crate::rules::minimum_age::MIN_AGE_SECONDS;
 use crate::rules::webhook::{self, Request};
 use crate::state::*;
 

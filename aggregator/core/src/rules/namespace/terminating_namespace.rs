@@ -1,6 +1,6 @@
 //! A namespace that is being deleted.
 
-use crate::rules::minimum_age::MIN_AGE_SECONDS;
+use crate::diagnosis::MIN_AGE_SECONDS;
 use crate::state::*;
 
 /// A namespace that is being deleted, under explanation.

@@ -48,9 +48,9 @@ fn on_screen(report: &ClusterReport) {
         stuck => format!("{stuck} {objects} stuck"),
     };
     assert!(first.starts_with(&starts) && (counts.stuck > 0 || !first.contains(" stuck,")), "{text}");
-    let normal = report.normal_kinds().iter().map(|kind| kind.0.len()).sum::<usize>();
-    assert_eq!(normal, report.terminating_normally.len());
-    for kind in report.normal_kinds() {
+    let kinds = || [true, false].into_iter().flat_map(|is_young| report.normal_kinds(is_young));
+    assert_eq!(kinds().map(|kind| kind.0.len()).sum::<usize>(), report.terminating_normally.len());
+    for kind in kinds() {
         assert!(text.replace('\n', " ").contains(&kind.counted()), "{}: {text}", kind.counted());
     }
     for root in &report.roots {
@@ -90,7 +90,7 @@ fn by_the_service(report: &ClusterReport) {
         let exported: Vec<&str> = exported.filter_map(|line| line.rsplit(' ').next()).collect();
         assert!(exported == [number.to_string()][..usize::from(is_there)], "{id}: {exported:?}\n{metrics}");
     }
-    if let Some(line) = report.normal_line() {
+    for line in [report.young_line(), report.normal_line()].into_iter().flatten() {
         assert!(page.contains(&format!("<p>{line}</p>")), "{line}: {page}");
     }
 }

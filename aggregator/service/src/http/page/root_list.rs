@@ -66,7 +66,7 @@ impl List<'_> {
                 }
             }
             @if filter.is_empty() {
-                @if let Some(line) = report.normal_line() { p { (line) } }
+                @for line in [report.young_line(), report.normal_line()].into_iter().flatten() { p { (line) } }
                 (self.resolved(is_nothing_stuck))
                 (not_scanned(report))
             }

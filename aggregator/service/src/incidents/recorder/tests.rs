@@ -87,6 +87,7 @@ fn report(roots: Vec<Root>) -> ClusterReport {
         not_scanned: vec![],
         complete: true,
         refused: None,
+        is_missing: false,
         verdict: Verdict::Stuck,
         counts: Counts::default(),
         at_risk: Vec::new(),
