@@ -64,7 +64,6 @@ pub fn held_by(lister: &Lister, meta: &Meta) -> String {
     let terminating = terminating(lister, meta);
     match &*meta.finalizers {
         [] => format!("{terminating}, no finalizer left"),
-        [one] => format!("{terminating}, held by finalizer {one}"),
-        several => format!("{terminating}, held by finalizers {}", several.join(", ")),
+        _ => format!("{terminating}, held by {}", meta.finalizers.in_words()),
     }
 }

@@ -123,9 +123,9 @@ fn judge(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) {
     let has_node = !pod.spec.node_name.is_empty();
     let is_done = pod.metadata.deletion_grace_period_seconds == Some(0) || !has_node;
     if !pod.metadata.finalizers.is_empty() && is_done {
-        let finalizers = pod.metadata.finalizers.join(", ");
+        let finalizers = pod.metadata.finalizers.in_words();
         if !has_node || pod.is_mirror() {
-            diagnosis.words.push_str(&format!("; held by finalizer {finalizers}"));
+            diagnosis.words.push_str(&format!("; held by {finalizers}"));
         } else if !pod.has_ended() {
             let words = format!("{}; force-deleted, its processes may be alive", diagnosis.words);
             let by = if pod.collected().is_some() { " (written by the pod garbage collector)" } else { "" };
@@ -138,7 +138,7 @@ fn judge(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) {
                 diagnosis.causes.extend(reported);
             }
         } else {
-            diagnosis.words.push_str(&format!("; the kubelet has finished, held by finalizer {finalizers}"));
+            diagnosis.words.push_str(&format!("; the kubelet has finished, held by {finalizers}"));
         }
         match object::without_namespace(lister, target, diagnosis) {
             Some(found) => diagnosis.causes.push(found),

@@ -10,6 +10,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 /// What is kept of one object. Controllers set one each; more than five on an object were never seen.
 const MAX_FINALIZERS: usize = 20;
 
+/// So many bytes of names stand in a sentence. Those of controllers take fewer: a name has at most 317 characters.
+const MAX_SENTENCE_BYTES: usize = 400;
+
 /// The first finalizers of an object, in its order, and how many more it has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Finalizers {
@@ -27,6 +30,23 @@ impl Finalizers {
     /// Whether the object has none.
     pub fn is_unset(&self) -> bool {
         self.names.is_empty()
+    }
+
+    /// `finalizer a`, or `finalizers a, b and 18 more`: the first of them, as many as one can read.
+    pub fn in_words(&self) -> String {
+        let mut room = MAX_SENTENCE_BYTES;
+        let fits = |name: &&String| {
+            let fits = name.len() <= room;
+            room = room.saturating_sub(name.len());
+            fits
+        };
+        let named = self.names.iter().take_while(fits).count().max(1).min(self.names.len());
+        let (all, names) = (self.names.len() + self.left_out, self.names[..named].join(", "));
+        match (all, all - named) {
+            (1, _) => format!("finalizer {names}"),
+            (_, 0) => format!("finalizers {names}"),
+            (_, more) => format!("finalizers {names} and {more} more"),
+        }
     }
 
     /// How many more the object has.
@@ -145,6 +165,18 @@ mod tests {
         assert_eq!((kept.len(), kept.left_out()), (MAX_FINALIZERS, 15_000 - MAX_FINALIZERS));
         let saved = serde_json::to_string(&kept).unwrap();
         assert_eq!(serde_json::from_str::<Finalizers>(&saved).unwrap(), kept);
+    }
+
+    /// Two thousand pods with the names of all their finalizers in several sentences took 12 MiB.
+    #[test]
+    fn a_sentence_names_as_many_as_one_can_read() {
+        let words = |names: Vec<String>| names.into_iter().collect::<Finalizers>().in_words();
+        assert_eq!(words(vec!["example.com/hold".to_owned()]), "finalizer example.com/hold");
+        assert_eq!(words(many(3)), "finalizers example.com/0, example.com/1, example.com/2");
+        let long = |count: usize| (0..count).map(|number| format!("{number}.{}", "x".repeat(130))).collect::<Vec<_>>();
+        let (all, three) = (words(long(100)), long(3).join(", "));
+        assert_eq!(all, format!("finalizers {three} and 97 more"));
+        assert!(words(vec!["x".repeat(1000); 2]).ends_with("x and 1 more"));
     }
 
     #[test]
