@@ -12,6 +12,7 @@ use axum::response::{IntoResponse as _, Response};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio_rustls::TlsAcceptor;
 
@@ -19,7 +20,7 @@ use super::Shared;
 use super::connections::{Activity, Connections};
 use super::peer::Peer;
 use super::router::router;
-use super::unread_answers::{Asker, UnreadAnswers};
+use super::unread_answers::{Asker, SendBuffer, UnreadAnswers};
 use super::write_rate::MinWriteRate;
 
 /// At the same time, and of one address: behind a port-forward all come from the same.
@@ -37,7 +38,9 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_CONNECTION_AGE: Duration = Duration::from_secs(600);
 
 /// What the kernel keeps of what is sent to one connection.
-const SEND_BUFFER_BYTES: u32 = 256 << 10;
+pub const SEND_BUFFER_BYTES: u32 = 64 << 10;
+/// When nothing more is sent, the peer takes what the kernel keeps by then.
+const LINGER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Connections that wait to be accepted.
 const MAX_BACKLOG: u32 = 1024;
 
@@ -65,7 +68,12 @@ pub async fn serve(listener: TcpListener, acceptor: TlsAcceptor, shared: Shared)
         };
         // Without a place the connection is closed at once.
         let Some(mut place) = connections.admit(from.ip()) else { continue };
-        let layers = (Extension(Peer(from.ip())), Extension(place.activity.clone()));
+        // What a connection that ends leaves unread goes with it. Else the kernel keeps it for minutes.
+        // And the last packet of an answer waits for nothing.
+        if connection.set_zero_linger().and_then(|()| connection.set_nodelay(true)).is_err() {
+            continue;
+        }
+        let layers = (Extension(Peer(from.ip())), Extension(place.activity.clone()), Extension(SendBuffer::default()));
         let service = TowerToHyperService::new(router.clone().layer(layers));
         let acceptor = acceptor.clone();
         tokio::spawn(async move {
@@ -77,8 +85,10 @@ pub async fn serve(listener: TcpListener, acceptor: TlsAcceptor, shared: Shared)
                 server.timer(TokioTimer::new()).header_read_timeout(HEAD.0).max_buf_size(HEAD.1);
                 server.max_headers(MAX_HEADERS);
                 // A malformed or slow request is not an error of the service.
-                let served = server.serve_connection(TokioIo::new(connection), service);
-                let _ = tokio::time::timeout(MAX_CONNECTION_AGE, served).await;
+                let served = server.serve_connection(TokioIo::new(connection), service).without_shutdown();
+                if let Ok(Ok(ended)) = tokio::time::timeout(MAX_CONNECTION_AGE, served).await {
+                    let _ = tokio::time::timeout(LINGER_TIMEOUT, last_read(ended.io.into_inner())).await;
+                }
             };
             tokio::select! {
                 () = served => {}
@@ -89,10 +99,19 @@ pub async fn serve(listener: TcpListener, acceptor: TlsAcceptor, shared: Shared)
     }
 }
 
+/// Ends when the peer has taken all and closed its side.
+async fn last_read(mut connection: impl AsyncRead + AsyncWrite + Unpin) -> std::io::Result<()> {
+    connection.shutdown().await?;
+    let mut ignored = [0; 512];
+    while connection.read(&mut ignored).await? > 0 {}
+    Ok(())
+}
+
 /// Nothing is ever sent to the service, no answer is taken for something else, and none takes for ever.
 async fn bounded(
     State(unread): State<UnreadAnswers>,
     Extension(activity): Extension<Activity>,
+    Extension(buffer): Extension<SendBuffer>,
     mut request: Request,
     next: Next,
 ) -> Response {
@@ -106,7 +125,7 @@ async fn bounded(
     activity.set(true);
     let answer = tokio::time::timeout(ANSWER_TIMEOUT, next.run(request)).await;
     let answer = answer.unwrap_or_else(|_| StatusCode::GATEWAY_TIMEOUT.into_response());
-    let mut answer = unread.counted(&asker, answer).await;
+    let mut answer = unread.counted(&asker, &buffer, answer).await;
     // A stream goes on; all else is as good as sent.
     activity.set(answer.body().size_hint().exact().is_none());
     let headers = answer.headers_mut();

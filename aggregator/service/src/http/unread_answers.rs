@@ -1,4 +1,5 @@
 //! A budget of bytes over all answers that are made and not read: it is of those who read them, and none takes all of it.
+//! What the kernel may keep for a connection counts too, until the connection ends: a cgroup of version 2 counts it.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,11 +8,14 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 
 use super::concurrency_limit::{ConcurrencyLimit, Permit};
+use super::server::SEND_BUFFER_BYTES;
 
-const UNIT_BYTES: usize = 64 << 10;
-/// Of all, and of one caller, in units.
-const MAX_UNITS: usize = (32 << 20) / UNIT_BYTES;
-const MAX_UNITS_OF_ONE: usize = MAX_UNITS / 2;
+const UNIT_BYTES: usize = 16 << 10;
+/// Of all, and of one caller, in units: one answer is no longer than 8 MiB.
+const MAX_UNITS: usize = (16 << 20) / UNIT_BYTES;
+const MAX_UNITS_OF_ONE: usize = (10 << 20) / UNIT_BYTES;
+/// The kernel gives a connection twice what it is asked for, to have room for its own records.
+const KERNEL_UNITS: usize = 2 * SEND_BUFFER_BYTES as usize / UNIT_BYTES;
 
 /// Who asked; empty for what is public.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +27,10 @@ impl Asker {
         let _ = self.0.set(name.to_owned());
     }
 }
+
+/// What the kernel may keep for one connection, once it was given an answer that counts.
+#[derive(Clone, Default)]
+pub struct SendBuffer(Arc<OnceLock<Permit<String>>>);
 
 /// The budget.
 #[derive(Clone)]
@@ -48,7 +56,7 @@ impl AsRef<[u8]> for Counted {
 
 impl UnreadAnswers {
     /// Counts an answer, or refuses it. What is sent as it comes has nothing unread, and a short answer is of no weight.
-    pub async fn counted(&self, asker: &Asker, answer: Response) -> Response {
+    pub async fn counted(&self, asker: &Asker, buffer: &SendBuffer, answer: Response) -> Response {
         let (head, body) = answer.into_parts();
         let Some(size) = body.size_hint().exact().and_then(|size| usize::try_from(size).ok()) else {
             return Response::from_parts(head, body);
@@ -57,7 +65,11 @@ impl UnreadAnswers {
             return Response::from_parts(head, body);
         }
         let who = asker.0.get().cloned().unwrap_or_default();
-        let Some(places) = self.0.take_many(who, size.div_ceil(UNIT_BYTES)) else {
+        let kept = buffer.0.get().is_some() || {
+            let kept = self.0.take_many(who.clone(), KERNEL_UNITS);
+            kept.is_some_and(|kept| buffer.0.set(kept).is_ok())
+        };
+        let Some(places) = self.0.take_many(who, size.div_ceil(UNIT_BYTES)).filter(|_| kept) else {
             return (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "5")]).into_response();
         };
         match axum::body::to_bytes(body, size).await {

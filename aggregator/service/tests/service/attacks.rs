@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use apiserver::Store;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpSocket;
 
 use crate::api::Api;
 use crate::cluster::{event, stuck_pod, stuck_pod_of};
@@ -22,6 +24,9 @@ const PATIENT: &[&str] = &["--request-timeout", "20"];
 
 /// More than without an attack, in MiB.
 const MAX_MORE_MIB: u64 = 64;
+
+/// The chart's limit.
+const CHART_LIMIT_MIB: u64 = 192;
 
 /// One attack at a time: what it costs is measured.
 fn alone() -> MutexGuard<'static, ()> {
@@ -39,6 +44,15 @@ fn normal_mib() -> u64 {
         assert_eq!(process.status("/api/v1/stuck", "admin"), 200);
         process.peak()
     })
+}
+
+/// The same with what the kernel keeps for it.
+fn normal_of_group_mib() -> u64 {
+    let api = Api::start("baseline", |store| stuck_pod(store, "victim", "v"));
+    let process = Process::limited(CHART_LIMIT_MIB, &api, &[]);
+    process.until_ready();
+    assert_eq!(process.status("/api/v1/stuck", "admin"), 200);
+    process.group_peak()
 }
 
 /// Makes the attack, and sees the pod of another tenant in the first answer.
@@ -168,27 +182,55 @@ fn put_kind_and_webhook(store: &Store, number: u32) {
     store.put("validatingwebhookconfigurations", None, &name, &object).unwrap();
 }
 
-/// Each asks for all there is and reads nothing. Another user is answered.
+/// Each asks for all there is and reads nothing. Another user is answered. All of it, with what the kernel keeps of the
+/// connections, is in the memory that is more than without an attack.
 #[test]
 fn answers_that_nobody_reads() {
     let _alone = alone();
     let api = Api::start("baseline", |store| {
-        for pod in 0..400 {
+        for pod in 0..2000 {
             let long = "x".repeat(60);
             let finalizers = (0..20).map(|number| format!("d{number}.{long}.example.com/{long}-{pod}")).collect();
             pod_with(store, &format!("p{pod}"), finalizers);
         }
     });
-    let process = Process::start(&api, &[]);
+    let limit = normal_of_group_mib() + MAX_MORE_MIB;
+    let mut process = Process::limited(limit, &api, PATIENT);
     process.until_ready();
     let whole = process.get("/api/v1/stuck", "admin").1;
-    assert!(whole.len() > 2 << 20, "{} bytes", whole.len());
+    assert!(whole.len() > 1 << 20, "{} bytes", whole.len());
+    eprintln!("{} bytes, {} MiB before", whole.len(), process.group_peak());
     drop(whole);
-    let unread = process.ask_together((0..50).map(|_| ("/api/v1/stuck", "admin".to_owned())));
+    let unread = process.ask_together((0..60).map(|_| ("/api/v1/stuck", "admin".to_owned())));
     let is = |status: u16| unread.iter().filter(|answer| answer.status() == status).count();
+    eprintln!("{} answered, {} refused, {} MiB of {limit}", is(200), is(503), process.group_peak());
     assert!(is(200) > 0 && is(503) > 0, "{} answered, {} refused", is(200), is(503));
     assert_eq!(process.status("/api/v1/stuck", "alice"), 200);
     assert_eq!(process.status("/healthz", ""), 200);
+    assert!(process.is_running() && process.group_peak() <= limit, "{} MiB of {limit}", process.group_peak());
+}
+
+/// Else the kernel would keep it for minutes after the connection is closed.
+#[test]
+fn what_nobody_takes_goes_with_its_connection() {
+    let api = Api::start("baseline", |_| {});
+    let process = Process::start(&api, &[]);
+    let read_after = |pause: Duration| {
+        process.runtime.block_on(async {
+            let socket = TcpSocket::new_v4().unwrap();
+            socket.set_recv_buffer_size(4096).unwrap();
+            let mut stream = process.connect_over(socket.connect(process.address).await.unwrap()).await.unwrap();
+            let request = b"GET /api/v1/causes HTTP/1.1\r\nhost: service\r\nconnection: close\r\n\r\n";
+            stream.write_all(request).await.unwrap();
+            tokio::time::sleep(pause).await;
+            let mut body = Vec::new();
+            stream.read_to_end(&mut body).await.map(|_| body.len())
+        })
+    };
+    let whole = process.get("/api/v1/causes", "").1.len();
+    assert!(read_after(Duration::from_secs(1)).unwrap() > whole);
+    let late = read_after(Duration::from_secs(18));
+    assert!(late.as_ref().map_or(true, |read| *read < whole), "{late:?} of {whole}");
 }
 
 /// All of it is of what the service keeps of a pod.

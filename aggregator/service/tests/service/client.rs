@@ -56,6 +56,10 @@ pub struct Client {
 
 impl Client {
     pub async fn connect(&self) -> std::io::Result<TlsStream<TcpStream>> {
+        self.connect_over(TcpStream::connect(self.address).await?).await
+    }
+
+    pub async fn connect_over(&self, stream: TcpStream) -> std::io::Result<TlsStream<TcpStream>> {
         let mut roots = RootCertStore::empty();
         roots.add(self.believes.clone()).unwrap();
         let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -63,7 +67,6 @@ impl Client {
             .unwrap()
             .with_root_certificates(roots)
             .with_no_client_auth();
-        let stream = TcpStream::connect(self.address).await?;
         TlsConnector::from(Arc::new(config)).connect(ServerName::try_from("localhost").unwrap(), stream).await
     }
 

@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
 use std::ops::Deref;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,9 +17,52 @@ use crate::client::{Client, Pair};
 /// Whatever is done to it, it takes no more. Of a debug build, which is larger.
 const MOST_MIB: u64 = 128;
 
+/// A cgroup with a memory limit, and in version 1 one for what the kernel keeps of its connections, which version 2 counts
+/// with all else. To be made by root. It is removed when this is dropped, after its processes have ended.
+struct Group(PathBuf);
+
+impl Group {
+    const UNIFIED: &str = "/sys/fs/cgroup/cgroup.controllers";
+
+    fn new(limit_mib: u64) -> Group {
+        let is_unified = Path::new(Group::UNIFIED).exists();
+        let above = if is_unified { "/sys/fs/cgroup" } else { "/sys/fs/cgroup/memory" };
+        let dir = Path::new(above).join(format!("why-terminating-service-{}", fastrand::u32(..)));
+        std::fs::create_dir(&dir).unwrap();
+        let limits = if is_unified { &["memory.max"][..] } else { &["memory.limit_in_bytes", SOCKETS_LIMIT] };
+        for file in limits {
+            std::fs::write(dir.join(file), (limit_mib << 20).to_string()).unwrap();
+        }
+        Group(dir)
+    }
+
+    /// The most that the kernel has kept of connections, where it is counted apart, in MiB.
+    fn sockets_peak(&self) -> u64 {
+        let text = std::fs::read_to_string(self.0.join("memory.kmem.tcp.max_usage_in_bytes"));
+        text.map_or(0, |bytes| bytes.trim().parse::<u64>().unwrap() >> 20)
+    }
+
+    /// The most memory of all kinds, in MiB; files that it has read and that may go are part of it.
+    fn peak(&self) -> u64 {
+        let read = |file| std::fs::read_to_string(self.0.join(file));
+        let bytes = read("memory.peak").or_else(|_| read("memory.max_usage_in_bytes")).unwrap();
+        (bytes.trim().parse::<u64>().unwrap() >> 20) + self.sockets_peak()
+    }
+}
+
+const SOCKETS_LIMIT: &str = "memory.kmem.tcp.limit_in_bytes";
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
 /// It is killed when this is dropped, and must not have grown.
 pub struct Process {
     child: Child,
+    /// Dropped after the process was waited for.
+    group: Option<Group>,
     client: Client,
     log: Arc<Mutex<String>>,
 }
@@ -37,12 +81,30 @@ impl Process {
         Process::logging("service=debug", api, arguments)
     }
 
+    /// The same with so much memory, after which the kernel kills it, and with so much for its connections. As root.
+    pub fn limited(limit_mib: u64, api: &Api, arguments: &[&str]) -> Process {
+        Process::spawn("service=debug", api, arguments, Some(Group::new(limit_mib)))
+    }
+
     /// The same, which logs as much as this.
     pub fn logging(level: &str, api: &Api, arguments: &[&str]) -> Process {
+        Process::spawn(level, api, arguments, None)
+    }
+
+    fn spawn(level: &str, api: &Api, arguments: &[&str], group: Option<Group>) -> Process {
         let pair = Pair::new();
         let dir = tempfile::tempdir_in(api.dir.path()).unwrap().keep();
         pair.put(&dir);
-        let mut child = Command::new(env!("CARGO_BIN_EXE_why-terminating-aggregator"))
+        let program = env!("CARGO_BIN_EXE_why-terminating-aggregator");
+        let mut command = match &group {
+            None => Command::new(program),
+            Some(group) => {
+                let mut enter = Command::new("sh");
+                enter.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]).arg(group.0.join("cgroup.procs")).arg(program);
+                enter
+            }
+        };
+        let mut child = command
             .args(["serve", "--listen", "127.0.0.1:0", "--kubeconfig"])
             .arg(api.kubeconfig())
             .arg("--tls-cert")
@@ -72,7 +134,7 @@ impl Process {
             address.is_some()
         });
         let client = Client { runtime: api.clients.clone(), address: address.unwrap(), believes: pair.certificate };
-        Process { child, client, log }
+        Process { child, group, client, log }
     }
 
     pub fn until_ready(&self) {
@@ -85,6 +147,11 @@ impl Process {
 
     pub fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(self.child.id().try_into().unwrap()), signal).unwrap();
+    }
+
+    /// The most memory that its cgroup has had, in MiB, with what the kernel kept of its connections.
+    pub fn group_peak(&self) -> u64 {
+        self.group.as_ref().unwrap().peak()
     }
 
     /// The most memory it has had, in MiB.
