@@ -320,6 +320,19 @@ def check_details():
         assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
 
 
+def check_network():
+    """Who reaches which port, where values say nothing of it."""
+    policies = {it["metadata"]["name"]: it["spec"] for it in objects(render({})) if it["kind"] == "NetworkPolicy"}
+    monitoring = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
+    labels = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/component": "test"}
+    for component, port, more in [("agent", 9753, []), ("aggregator", 8443, [{"podSelector": {"matchLabels": labels}}])]:
+        policy = policies[f"{NAME}-{component}"]
+        assert policy["podSelector"]["matchLabels"]["app.kubernetes.io/component"] == component
+        [ingress] = policy["ingress"]
+        assert ingress["from"] == [monitoring, *more], ingress
+        assert ingress["ports"] == [{"protocol": "TCP", "port": port}] and policy["policyTypes"] == ["Ingress"]
+
+
 def check_conventions():
     """What platform teams set in every chart reaches each object; what others find ours by stays."""
     values = {
@@ -630,6 +643,7 @@ def main():
     check_hostile()
     check_notes()
     check_rights()
+    check_network()
     check_details()
     check_scc(rendered["OpenShift"])
     check_scc(objects(render({**SETS["OpenShift"][0], **SETS["kernel stacks"][0]})))

@@ -27,7 +27,7 @@ fn broken_in(row: &str, sources: &[Source]) -> Vec<String> {
     missing.map(|test| format!("{DOCUMENT}: there is no test {test}")).collect()
 }
 
-/// Whether it has a function that is a test, or a scenario, of this name.
+/// Whether it has a function that is a test, a scenario, or a check of the chart that is called, of this name.
 fn has_test(source: &Source, name: &str) -> bool {
     let is_test = |before: &str| {
         // The last thing before it but for other attributes.
@@ -35,6 +35,9 @@ fn has_test(source: &Source, name: &str) -> bool {
         before[end..].contains("#[test]") || before[end..].contains("#[tokio::test")
     };
     let function = source.text.split_once(&format!("fn {name}("));
+    if source.path.ends_with(".py") && source.is_in("tests") {
+        return source.text.contains(&format!("def {name}(")) && source.text.matches(&format!("{name}(")).count() > 1;
+    }
     source.is_rust()
         && (function.is_some_and(|(before, _)| is_test(before))
             || (source.is_in("tests") && source.text.contains(&format!("\"{name}\""))))
@@ -45,9 +48,13 @@ mod tests {
     use super::*;
 
     fn broken(row: &str, code: &str) -> usize {
+        broken_in_file(row, "tests/scenarios/tests/a.rs", code)
+    }
+
+    fn broken_in_file(row: &str, path: &str, code: &str) -> usize {
         let text = format!("{HEADING}\n\n| Who | test |\n|---|---|\n{row}\n");
         let source = |path: &str, text: String| Source { path: path.to_owned(), text };
-        check(&[source(DOCUMENT, text), source("tests/scenarios/tests/a.rs", code.to_owned())]).len()
+        check(&[source(DOCUMENT, text), source(path, code.to_owned())]).len()
     }
 
     #[test]
@@ -59,5 +66,12 @@ mod tests {
         assert_eq!(broken("| a tenant | `no_test` |", "fn no_test() {}"), 1, "a function is not yet a test");
         assert_eq!(broken("| `a tenant` | nothing |", ""), 1);
         assert_eq!(broken("", ""), 1, "an empty table");
+    }
+
+    #[test]
+    fn a_check_of_the_chart_is_one_where_it_is_called() {
+        let chart = |code| broken_in_file("| an account | `check_rights` |", "tests/chart/chart.py", code);
+        assert_eq!(chart("def check_rights():\n    pass\n\n\ncheck_rights()\n"), 0);
+        assert_eq!(chart("def check_rights():\n    pass\n"), 1);
     }
 }
