@@ -45,6 +45,7 @@ impl Crowded {
     /// Makes it in `dir`, with room for `stuck` pods that come later.
     pub fn up(dir: &Path, size: Size, stuck: usize) -> anyhow::Result<Self> {
         eprintln!("bench: making a node …");
+        keep_from_children();
         let node = Node::up(dir)?;
         let pods = running_pods(&node, 0..size.pods.saturating_sub(stuck))?;
         eprintln!("bench: gathering {} processes …", size.processes);
@@ -52,6 +53,15 @@ impl Crowded {
         let mounts = size.mounts.checked_div(size.namespaces).unwrap_or(0);
         let crowd = Crowd::gather(&node, &Plan::new(&node, inhabited, size.processes, mounts))?;
         Ok(Self { _crowd: crowd, node })
+    }
+}
+
+/// Keeps what a shell left open from every process of the node: each would have one descriptor far behind its others.
+fn keep_from_children() {
+    // SAFETY: nothing is closed in this process, and what it opens itself is closed in its children anyway.
+    #[expect(unsafe_code, reason = "no crate has this call")]
+    unsafe {
+        libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC);
     }
 }
 
