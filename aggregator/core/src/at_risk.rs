@@ -19,6 +19,9 @@ pub struct AtRisk {
     pub what: AtRiskKind,
     /// What its driver or its cloud calls it; without that, the object that stands for it.
     pub name: String,
+    /// The driver whose name that is: two drivers may call two disks the same.
+    #[serde(skip)]
+    pub driver: String,
     /// The object whose deletion destroys it.
     pub with: ObjectRef,
     /// The object that keeps that deletion from completing and is not being deleted itself: deleting it destroys.
@@ -69,18 +72,18 @@ impl AtRisk {
     /// The name is cleaned here.
     pub fn new(what: AtRiskKind, name: &str, with: &ObjectRef, evidence: Evidence) -> Self {
         let (name, with) = (clean(name, 128), with.clone());
-        AtRisk { what, name, with, released_by: None, evidence, reads: Reads::default() }
+        AtRisk { what, name, driver: String::new(), with, released_by: None, evidence, reads: Reads::default() }
     }
 
     /// Whether both are the same thing: the claim and the volume of a disk are both deleted.
     fn is_same(&self, other: &AtRisk) -> bool {
-        (self.what, &self.name) == (other.what, &other.name)
+        (self.what, &self.name, &self.driver) == (other.what, &other.name, &other.driver)
     }
 
-    /// Each once, by name. Returns how many are left out of `most`.
+    /// Each once, by driver and name. Returns how many are left out of `most`.
     pub fn merge(all: &mut Vec<AtRisk>, most: usize) -> usize {
         all.sort_by(|one, other| {
-            let key = |one: &AtRisk| (one.what, one.name.clone(), one.released_by.is_none());
+            let key = |one: &AtRisk| (one.what, one.name.clone(), one.driver.clone(), one.released_by.is_none());
             key(one).cmp(&key(other)).then_with(|| one.with.cmp(&other.with))
         });
         all.dedup_by(|next, first| next.is_same(first));
@@ -154,6 +157,14 @@ mod tests {
         let by = AtRisk { released_by: Some(ObjectRef::pod("shop", "db-0")), ..disk("a") };
         let mut all = vec![disk("b"), disk("a"), by.clone(), disk("c")];
         assert_eq!((AtRisk::merge(&mut all, 2), all), (1, vec![by, disk("b")]));
+    }
+
+    #[test]
+    fn one_name_of_two_drivers_is_two_disks() {
+        let of = |driver: &str| AtRisk { driver: driver.to_owned(), ..disk("vol-1") };
+        let mut all = vec![of("a.example.com"), of("b.example.com"), of("a.example.com")];
+        assert_eq!((AtRisk::merge(&mut all, 5), all.len()), (0, 2));
+        assert!(AtRisk::lines(&all, 0)[0].contains("2 disks (vol-1, vol-1)"));
     }
 
     #[test]

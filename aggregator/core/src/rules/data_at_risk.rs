@@ -41,9 +41,11 @@ fn disk(volume: &PersistentVolume, with: &ObjectRef) -> Option<AtRisk> {
     let was_bound = !matches!(volume.status.phase.as_str(), "Pending" | "Available");
     let is_deleted = volume.spec.persistent_volume_reclaim_policy == "Delete";
     let name = &volume.metadata.name;
-    let handle = volume.spec.csi.as_ref().map(|csi| &csi.volume_handle).filter(|handle| !handle.is_empty());
+    let csi = volume.spec.csi.as_ref().filter(|csi| !csi.volume_handle.is_empty());
+    let (called, driver) = csi.map_or((name.as_str(), ""), |csi| (&csi.volume_handle, &csi.driver));
     let evidence = Evidence::new(format!("PersistentVolume {name}"), "persistentVolumeReclaimPolicy: Delete");
-    (was_bound && is_deleted).then(|| AtRisk::new(AtRiskKind::Disk, handle.unwrap_or(name), with, evidence))
+    (was_bound && is_deleted)
+        .then(|| AtRisk { driver: driver.to_owned(), ..AtRisk::new(AtRiskKind::Disk, called, with, evidence) })
 }
 
 /// Notes the load balancer of a Service that is being deleted, where its status names one.

@@ -111,6 +111,29 @@ fn without_a_policy_that_deletes_nothing_is_at_risk() {
     assert!(notes.iter().any(|note| note.contains("whether a disk is deleted with its claim")), "{notes:?}");
 }
 
+/// A handle is a name that its driver gives: another driver may give the same.
+#[test]
+fn one_handle_of_two_drivers_is_two_disks() {
+    let with_another = |driver: &str| {
+        let world = claim("Delete", false).with(json!([
+            {"kind": "PersistentVolumeClaim",
+             "metadata": {"name": "logs", "namespace": "shop", "uid": "l", "deletionTimestamp": "2026-01-01T00:00:00Z",
+                          "finalizers": ["kubernetes.io/pvc-protection"]},
+             "spec": {"volumeName": "pv-4"}, "status": {"phase": "Bound"}},
+            {"kind": "PersistentVolume", "metadata": {"name": "pv-4", "uid": "w"},
+             "spec": {"persistentVolumeReclaimPolicy": "Delete", "csi": {"driver": driver, "volumeHandle": "vol-3"},
+                      "claimRef": {"namespace": "shop", "name": "logs", "uid": "l"}}, "status": {"phase": "Bound"}}
+        ]));
+        let world = world.change("/api/v1/pods", "db-0", |pod| {
+            let volumes = pod["spec"]["volumes"].as_array_mut().unwrap();
+            volumes.push(json!({"name": "l", "persistentVolumeClaim": {"claimName": "logs"}}));
+        });
+        lines(&look(world, everything()))
+    };
+    assert!(with_another("ebs.csi.aws.com")[0].contains("lets disk vol-3 be deleted"));
+    assert!(with_another("disk.csi.example.com")[0].contains("lets 2 disks (vol-3, vol-3) be deleted"));
+}
+
 /// Who was refused the list is not asked about each of thousands.
 #[test]
 fn without_the_right_to_volumes_each_is_not_queried() {
