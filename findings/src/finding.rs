@@ -40,9 +40,9 @@ pub struct Finding {
     #[serde(skip_serializing_if = "Remedy::is_empty", default)]
     #[schemars(!skip_serializing_if, !default)]
     pub remedy: Remedy,
-    /// What its steps are filled with. Public JSON leaves it out: there the steps have it in words.
+    /// What its steps are filled with, by the name of the placeholder; not in the answer for a cluster.
     #[serde(skip_serializing_if = "Values::is_empty", default)]
-    #[schemars(skip)]
+    #[schemars(with = "std::collections::BTreeMap<String, String>")]
     pub values: Values,
     /// Equal for findings with the same root, so that many victims show one root.
     pub root: String,

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{CauseRef, FaultKind, Finding, ForceCost, Gate, PodRef, Values, Verdict};
+use crate::{CauseRef, FaultKind, Finding, ForceCost, Gate, PodRef, Verdict};
 
 /// What holds what on one node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -33,14 +33,6 @@ pub struct NodeReport {
 impl NodeReport {
     /// The version of the JSON schema.
     pub const SCHEMA: u32 = 1;
-
-    /// As scripts read it: its steps have the values of its findings in words.
-    pub fn strip_values(mut self) -> Self {
-        let of_node = self.node_findings.iter_mut().map(|found| &mut found.finding);
-        let findings = self.pods.iter_mut().flat_map(|pod| &mut pod.findings).chain(of_node);
-        findings.for_each(|finding| finding.values = Values::new());
-        self
-    }
 }
 
 /// One pod that should be gone.

@@ -216,7 +216,7 @@ fn answer_of(seen: &Observation, kubelets: usize, only: Option<&PodFilter>, outp
     let text = match output {
         Output::Table => report::tree(&report, Detail::Short, style),
         Output::Wide => report::tree(&report, Detail::Wide, style),
-        Output::Json => render::json(&report.strip_values()).context("writing JSON")?,
+        Output::Json => render::json(&report).context("writing JSON")?,
     };
     print(&text, style)?;
     Ok(verdict)

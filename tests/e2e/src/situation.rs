@@ -210,10 +210,10 @@ impl Situation {
                 anyhow::ensure!(of_plugin.iter().any(|step| step.contains(words)), "no {words:?} in {of_plugin:#?}");
             }
             steps.extend(commands(&self.until("agent", || agent(cluster, namespace, POD))?));
-            self.until("live", || live(cluster, namespace))?;
+            self.tells_cure(&self.until("live", || live(cluster, namespace))?)?;
             // The others stop what starts a pod.
             if self.turn != Turn::Alone {
-                self.until("on-node", || on_node(cluster, namespace, POD))?;
+                self.tells_cure(&self.until("on-node", || on_node(cluster, namespace, POD))?)?;
             }
         }
         self.until("service", || service(cluster, installed, namespace))?;
@@ -237,6 +237,15 @@ impl Situation {
         let others: Vec<_> = all.iter().filter(|event| event[0] == "Warning" && !is_its(event)).collect();
         anyhow::ensure!(others.is_empty(), "Events name another root: {others:#?}");
         Ok(Seen { name: self.name, cause: self.cause, told, gone })
+    }
+
+    /// That an agent that was asked now gives the commands that are typed, where they name what is the pod's.
+    fn tells_cure(&self, answer: &Value) -> anyhow::Result<()> {
+        let all = commands(answer);
+        for words in self.cure.typed().iter().filter(|_| !self.is_elsewhere) {
+            anyhow::ensure!(all.iter().any(|step| step.contains(words)), "no {words:?} in {all:#?}");
+        }
+        Ok(())
     }
 
     /// Waits until an Event has these: its type, its reason, and words in what it says. Returns all.

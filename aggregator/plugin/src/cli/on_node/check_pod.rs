@@ -110,7 +110,9 @@ impl CheckPod {
 pub async fn left_behind(api: &ApiClient, namespace: &str) -> Vec<String> {
     let listed = api.get::<Value>(&format!("{}?labelSelector={}&limit=10", pods(namespace), part(LABELS))).await;
     let listed = listed.ok().flatten().unwrap_or_default();
-    let names = listed["items"].as_array().into_iter().flatten().filter_map(|pod| pod["metadata"]["name"].as_str());
+    let pods = listed["items"].as_array().into_iter().flatten();
+    let left = pods.filter(|pod| pod["metadata"]["deletionTimestamp"].is_null());
+    let names = left.filter_map(|pod| pod["metadata"]["name"].as_str());
     names.map(|name| clean(name, 253)).collect()
 }
 
