@@ -369,15 +369,16 @@ fn what_the_server_of_k3s_set_is_removed_by_it() {
         assert_eq!(looked.causes(), ["LoadBalancerCleanupPending"], "{:#?}", looked.report);
         assert!(has(&looked, "cloud permissions"), "{:#?}", texts(&looked));
     }
-    let node = |finalizer: &str, set_by: &str| {
+    let nodes = |finalizers: &[&str], set_by: &str| {
         let world = healthy();
         let asked = world.ago(7200);
         let world = world.change("/api/v1/nodes", "node-a", |node| {
             node["metadata"]["deletionTimestamp"] = asked.into();
-            node["metadata"]["finalizers"] = json!([finalizer]);
+            node["metadata"]["finalizers"] = json!(finalizers);
         });
         look(world.set_by("/api/v1/nodes", "node-a", set_by), object("node", "", "node-a"))
     };
+    let node = |finalizer: &str, set_by: &str| nodes(&[finalizer], set_by);
     for (finalizer, set_by) in [
         ("wrangler.cattle.io/managed-etcd-controller", "rke2-supervisor@srv1"),
         ("wrangler.cattle.io/managed-etcd-controller", "kubectl"),
@@ -391,4 +392,6 @@ fn what_the_server_of_k3s_set_is_removed_by_it() {
     let member = node("wrangler.cattle.io/managed-etcd-controller", "k3s-supervisor@srv1");
     assert!(member.chain(0)[0].contains("etcd"), "{:?}", member.chain(0));
     assert!(!node("wrangler.cattle.io/node", "rancher").commands().contains(&log("node-a")));
+    let both = ["wrangler.cattle.io/node", "wrangler.cattle.io/managed-etcd-controller"];
+    assert_eq!(nodes(&both, "k3s-supervisor@srv1").report.roots.len(), 1, "one server, one root");
 }

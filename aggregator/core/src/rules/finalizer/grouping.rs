@@ -21,7 +21,10 @@ pub fn keyed(case: &BlockingFinalizer, found: RootCause) -> RootCause {
             format!("{}: {}", step.subject, normalised(&step.words, target))
         }
         // Each is drained for itself.
-        _ if target.is(known::NODES) => target.to_string(),
+        _ if target.is(known::NODES) => match setter::program(case.meta, finalizer, &target.resource.group) {
+            Some(program) => return found.same_as(format!("{target} set by {program}")),
+            None => target.to_string(),
+        },
         _ => {
             let namespace = target.namespace.as_deref().filter(|_| !is_served_everywhere(case));
             let within = namespace.map_or(String::new(), |namespace| format!(" in {namespace}"));
