@@ -126,6 +126,13 @@ impl Cluster {
         serde_json::from_slice(&output.stdout).with_context(words)
     }
 
+    /// How one of our own programs ends, and what it prints.
+    pub fn run(&self, program: &str, args: &[&str]) -> anyhow::Result<(Option<i32>, String)> {
+        let output = Command::new(self.programs.join(program)).args(args).output().context(program.to_owned())?;
+        let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+        Ok((output.status.code(), text))
+    }
+
     /// Types a line into a shell.
     pub fn types(&self, line: &str) -> anyhow::Result<()> {
         let output = Command::new("sh").args(["-c", line]).output()?;

@@ -32,6 +32,33 @@ pub struct Situation {
     cluster: u8,
     stage: Stage,
     asks: Vec<Ask>,
+    /// Tried after the questions.
+    lines: Vec<Line>,
+}
+
+/// A command line of the plugin, and how it must end. `{ns}` stands for the namespace.
+struct Line {
+    args: &'static str,
+    exit_code: i32,
+    says: &'static [&'static str],
+    never: &'static [&'static str],
+}
+
+impl Line {
+    /// What is not as it should be; empty when nothing is.
+    fn wrong(&self, cluster: &Cluster, namespace: &str) -> anyhow::Result<String> {
+        let args: Vec<String> = self.args.split(' ').map(|word| word.replace("{ns}", namespace)).collect();
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let (exit_code, text) = cluster.run("kubectl-why_terminating", &args)?;
+        let said = |words: &&&str| text.contains(&words.replace("{ns}", namespace));
+        let lacks = self.says.iter().find(|words| !said(words));
+        let is_right = exit_code == Some(self.exit_code) && lacks.is_none() && !self.never.iter().any(|one| said(&one));
+        Ok(if is_right {
+            String::new()
+        } else {
+            format!("exit {exit_code:?}, not {}; without {lacks:?}: {text}", self.exit_code)
+        })
+    }
 }
 
 /// A question, and what the answer must be. `{ns}` stands for the namespace.
@@ -59,7 +86,11 @@ struct Ask {
 
 impl Situation {
     fn new(name: &'static str, stage: Stage, asks: impl Into<Vec<Ask>>) -> Self {
-        Self { name, cluster: 0, stage, asks: asks.into() }
+        Self { name, cluster: 0, stage, asks: asks.into(), lines: Vec::new() }
+    }
+
+    fn then_typing(self, lines: impl Into<Vec<Line>>) -> Self {
+        Self { lines: lines.into(), ..self }
     }
 
     fn on_cluster(self, cluster: u8) -> Self {
@@ -69,6 +100,11 @@ impl Situation {
     fn is_among(&self, names: &[String]) -> bool {
         names.is_empty() || names.iter().any(|name| name == self.name)
     }
+}
+
+/// A command line that ends so.
+fn line(args: &'static str, exit_code: i32, says: &'static [&'static str]) -> Line {
+    Line { args, exit_code, says, never: &[] }
 }
 
 /// One question, one root.
@@ -161,6 +197,10 @@ impl Situation {
             let answer = one.until_right(cluster, &namespace, asking);
             let answer = answer.with_context(|| format!("question {}, {}", index + 1, one.about))?;
             one.take_steps(cluster, &namespace, &answer)?;
+        }
+        for line in &self.lines {
+            let wrong = line.wrong(cluster, &namespace)?;
+            anyhow::ensure!(wrong.is_empty(), "{}: {wrong}", line.args);
         }
         drop(staged);
         Ok(())

@@ -110,16 +110,19 @@ impl Backend {
     /// Serves until it is dropped.
     pub fn start(name: &str, app: Router) -> anyhow::Result<Self> {
         let server = Server::start(&format!("{name}.{name}.svc"), app)?;
-        create(&[
-            namespace(name),
-            deployment(name, name, &json!({})),
-            json!({
-                "apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": name},
-                "spec": {"selector": {"app": name}, "ports": [{"port": 443, "targetPort": server.port}]}
-            }),
-        ])?;
+        let backend = Self { name: name.to_owned(), server };
+        create(&[namespace(name), deployment(name, name, &json!({})), backend.service()])?;
         kubectl(&format!("-n {name} rollout status deployment {name} --timeout=60s"))?;
-        Ok(Self { name: name.to_owned(), server })
+        Ok(backend)
+    }
+
+    /// Its Service.
+    pub fn service(&self) -> Value {
+        let Self { name, server } = self;
+        json!({
+            "apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": name},
+            "spec": {"selector": {"app": name}, "ports": [{"port": 443, "targetPort": server.port}]}
+        })
     }
 
     /// Its certificate, as a caBundle.

@@ -6,6 +6,7 @@ mod extension;
 mod finalizers;
 mod normal;
 mod storage;
+mod usage;
 mod workloads;
 
 use super::Situation;
@@ -19,6 +20,7 @@ pub fn all() -> Vec<Situation> {
         finalizers::all(),
         normal::all(),
         storage::all(),
+        usage::all(),
         workloads::all(),
     ]
     .into_iter()

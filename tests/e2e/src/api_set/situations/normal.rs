@@ -19,6 +19,14 @@ pub fn all() -> Vec<Situation> {
             long_grace,
             [ask("ns/{ns}", "", "").saying(&["Pod {ns}/slow"]).never(&["Cannot tell"])],
         ),
+        Situation::new(
+            "normal",
+            normal,
+            [ask("ns/{ns}", "", "")
+                .saying(&["\"verdict\":\"Progressing\"", "\"root_causes\":0"])
+                .never(&["Cannot tell"])
+                .then_doing(&["annotate pods --all e2e/never-ends- -n {ns}"], &["namespace {ns}"])],
+        ),
         Situation::new("job-with-grace", job_with_grace, [ask("job/long -n {ns}", "", "").saying(&["long-"])]),
         Situation::new(
             "emptying",
@@ -44,6 +52,29 @@ fn long_grace(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
     kubectl(&format!("wait --for=condition=Ready pod/slow -n {namespace} --timeout=30s"))?;
     delete(&format!("namespace {namespace}"))?;
     std::thread::sleep(Duration::from_secs(60));
+    Ok(Staged::default())
+}
+
+/// Pods that use their grace period, pods that end at once, a Deployment, and what else a namespace has. The controller tries
+/// again after half of that grace period.
+fn normal(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    let pod = |number: usize| {
+        let mut pod = held("v1", "Pod", namespace, &format!("p{number}"), &[]);
+        if number < 8 {
+            pod["metadata"]["annotations"] = json!({"e2e/never-ends": ""});
+        }
+        pod["spec"] = json!({
+            "nodeName": "node-a", "terminationGracePeriodSeconds": 150,
+            "containers": [{"name": "main", "image": "registry.invalid/none"}]
+        });
+        pod
+    };
+    create(&(0..12).map(pod).collect::<Vec<_>>())?;
+    create(&(0..60).map(|one| held("v1", "ConfigMap", namespace, &format!("c{one}"), &[])).collect::<Vec<_>>())?;
+    create(&[deployment(namespace, "web", &json!({}))])?;
+    kubectl(&format!("wait --for=condition=Ready pod --all -n {namespace} --timeout=60s"))?;
+    delete(&format!("namespace {namespace}"))?;
+    std::thread::sleep(Duration::from_secs(65));
     Ok(Staged::default())
 }
 
