@@ -103,6 +103,8 @@ placeholders! {
     KubeletUnit = "kubelet_unit": Unit;
     /// What is lost when a finalizer is taken off before its clean-up is done.
     Lost = "lost": Text;
+    /// A Lease.
+    Lease = "lease": ApiName;
     /// A multipath map.
     Map = "map": Map;
     /// Where something is mounted.
@@ -130,6 +132,10 @@ placeholders! {
     Pod = "pod": Pod;
     /// The addresses of a node's pods.
     PodCidr = "pod_cidr": Cidr;
+    /// A ValidatingAdmissionPolicy.
+    Policy = "policy": ApiName;
+    /// What binds it.
+    PolicyBinding = "policy_binding": ApiName;
     /// A PersistentVolume.
     Pv = "pv": ApiName;
     /// The controller that removes a finalizer, in words.

@@ -9,6 +9,8 @@ pub enum Controller {
     Ready,
     /// It should run, and no pod of it is ready.
     NotReady,
+    /// The same, and its container exits after each start.
+    Crashing,
     /// Its workload is scaled to 0.
     ScaledDown,
     /// Nothing was found that could be it.
@@ -91,6 +93,15 @@ pub enum Creation {
     Refused,
 }
 
+/// Who counts the pods of a Job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobManager {
+    /// The Job controller of the controller manager.
+    ControllerManager,
+    /// The controller that `spec.managedBy` names.
+    Other,
+}
+
 /// One fact of a case. Of each kind of fact a case has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Circumstance {
@@ -112,6 +123,14 @@ pub enum Circumstance {
     Unread(Unread),
     /// Whether what is missing can be created again.
     Creation(Creation),
+    /// Whether a VolumeAttachment of the volume is left.
+    Attachment(Existence),
+    /// Who counts the pods of a Job.
+    JobManager(JobManager),
+    /// Whether the finalizer is in the pod template of the pod's workload.
+    Template(Existence),
+    /// Whether the node is declared out of service.
+    OutOfService(Existence),
 }
 
 impl Circumstance {
@@ -120,6 +139,7 @@ impl Circumstance {
         match self {
             Circumstance::Controller(Controller::Ready) => "its controller has a ready pod",
             Circumstance::Controller(Controller::NotReady) => "no pod of its controller is ready",
+            Circumstance::Controller(Controller::Crashing) => "its container exits after each start",
             Circumstance::Controller(Controller::ScaledDown) => "its controller is scaled to 0",
             Circumstance::Controller(Controller::Absent) => "no controller was found",
             Circumstance::Controller(Controller::Hidden) => "its controller runs where workloads do not show it",
@@ -148,6 +168,14 @@ impl Circumstance {
                 "too few of its pods are ready, and it wants as many as there are"
             }
             Circumstance::Class(Existence::Present) => "the class that it names exists",
+            Circumstance::Template(Existence::Present) => "the pod template of its workload sets the finalizer",
+            Circumstance::Template(Existence::Gone) => "no pod template is known to set the finalizer",
+            Circumstance::OutOfService(Existence::Present) => "the node has the out-of-service taint",
+            Circumstance::OutOfService(Existence::Gone) => "the node has no out-of-service taint",
+            Circumstance::Attachment(Existence::Present) => "a VolumeAttachment of the volume is left",
+            Circumstance::Attachment(Existence::Gone) => "no VolumeAttachment of the volume is left",
+            Circumstance::JobManager(JobManager::ControllerManager) => "kube-controller-manager counts the Job's pods",
+            Circumstance::JobManager(JobManager::Other) => "spec.managedBy of the Job names another controller",
             Circumstance::Creation(Creation::Possible) => "what is missing can be created again",
             Circumstance::Creation(Creation::Refused) => "the namespace of what is missing is being deleted",
             Circumstance::Class(Existence::Gone) => "the class that it names does not exist",

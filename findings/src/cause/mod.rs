@@ -12,7 +12,9 @@ mod cluster;
 mod node;
 
 pub use checks::{Check, checks};
-pub use circumstance::{Budget, Circumstance, Circumstances, Cleanup, Controller, Creation, Existence, Unread, Users};
+pub use circumstance::{
+    Budget, Circumstance, Circumstances, Cleanup, Controller, Creation, Existence, JobManager, Unread, Users,
+};
 pub use cluster::*;
 pub use entry::{Advice, Area, Cause, CauseRef, ClusterArea, Danger, Patience, Proven, UnknownCause, step};
 pub use node::*;

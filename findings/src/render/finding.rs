@@ -27,7 +27,7 @@ pub fn finding(page: &mut Page, finding: &Finding) {
         page.filled(
             "  Probable. ",
             &match &finding.missing {
-                Some(missing) => format!("Not seen: {missing}"),
+                Some(missing) => format!("Not verified: {missing}"),
                 None => "Not all of the proof was seen; the page of the cause has the whole of it".to_owned(),
             },
         );

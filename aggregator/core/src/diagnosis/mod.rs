@@ -107,7 +107,10 @@ impl Diagnosis {
             }
             Err(fault) => fault.to_string(),
         };
-        self.note(format!("Not seen, and not needed for the verdict: {} ({why}). It says {adds}.", source.as_ref()));
+        self.note(format!(
+            "Could not be read, and not needed for the verdict: {} ({why}). It would show {adds}.",
+            source.as_ref()
+        ));
         None
     }
 

@@ -20,6 +20,8 @@ pub struct Step {
     pub object: Option<ObjectRef>,
     /// What it is otherwise: a process, a mount.
     pub what: Option<findings::Entity>,
+    /// What a root that ends here is known by, where that is another object: pods are replaced under other names.
+    pub identity: Option<ObjectRef>,
 }
 
 /// Which agent said it, and when.
@@ -44,7 +46,7 @@ impl Step {
     /// A step about an object.
     pub fn about(object: &ObjectRef, words: impl AsRef<str>) -> Self {
         let (subject, words) = (clean(&object.to_string(), 200), clean_sentence(words.as_ref(), 400));
-        Step { subject, words, object: Some(object.clone()), what: None }
+        Step { subject, words, object: Some(object.clone()), what: None, identity: None }
     }
 
     /// A step about something that is no object of the API.
@@ -54,12 +56,19 @@ impl Step {
             words: clean_sentence(words.as_ref(), 400),
             object: None,
             what: None,
+            identity: None,
         }
     }
 
     /// In place of so many objects that each wait for the next.
     pub fn left_out(count: usize) -> Self {
         Step::named(format!("{count} more objects"), "each waits for the next")
+    }
+
+    /// A root that ends here is known by this object.
+    pub fn identified_by(mut self, object: &ObjectRef) -> Self {
+        self.identity = Some(object.clone());
+        self
     }
 
     /// Says as data what it is about.
@@ -303,7 +312,7 @@ impl RootCause {
         if is_at_itself && last.object.as_ref().is_none_or(|object| self.key() != object.to_string()) {
             return by_key(other);
         }
-        match (&last.object, &last.what, &self.agent) {
+        match (last.identity.as_ref().or(last.object.as_ref()), &last.what, &self.agent) {
             (Some(object), ..) => Identity::of_object(object),
             (None, Some(what), Some(agent)) => match what.identity() {
                 Some(key) => {

@@ -1,6 +1,6 @@
 //! What an answer could not see, and what is worth knowing beside it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use findings::{FaultKind, Unknown, clean};
 
@@ -58,17 +58,17 @@ impl Gaps {
 
     /// What the caller has no permission to see and the verdict does not need: one note for all of it.
     fn without_rights(&self) -> Option<String> {
-        let joined = |each: BTreeSet<&str>| each.into_iter().collect::<Vec<_>>().join(", ");
-        let sources = joined(self.forbidden.iter().map(|(source, _)| source.as_str()).collect());
-        let adds = joined(self.forbidden.iter().map(|(_, adds)| adds.as_str()).collect());
+        let mut by_adds: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (source, adds) in &self.forbidden {
+            by_adds.entry(adds).or_default().push(source);
+        }
+        let each = by_adds.into_iter().map(|(adds, sources)| format!("{} (would show {adds})", sources.join(", ")));
+        let all = each.collect::<Vec<_>>().join("; ");
         let rights =
             Refusal::check(&self.refusals).map(|command| format!(" ({}: {command})", Refusal::words(&self.refusals)));
         (!self.forbidden.is_empty()).then(|| {
             let rights = rights.unwrap_or_default();
-            clean(
-                &format!("Not visible to us, and not needed for the verdict: {sources}. It says {adds}{rights}."),
-                900,
-            )
+            clean(&format!("Not readable with these permissions, and not needed for the verdict: {all}{rights}."), 900)
         })
     }
 }

@@ -20,6 +20,9 @@ pub use crate::at_risk::{AtRisk, AtRiskKind};
 use crate::diagnosis::ToldBy;
 use crate::state::{ObjectRef, Subject};
 
+/// The state of an object that could not be read.
+pub const NOT_KNOWN: &str = "not known";
+
 /// What holds what, grouped by root cause.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClusterReport {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use findings::clean;
+use findings::{Controller, clean};
 use jiff::Timestamp;
 
 use super::phrases::{count, some, within};
@@ -29,8 +29,10 @@ pub enum Backend {
     NoEndpoint {
         /// From the Service down to what is wrong.
         steps: Vec<Step>,
-        /// A workload that should run its pods: `deployment/metrics-server`.
-        workload: Option<String>,
+        /// A workload that should run its pods.
+        workload: Option<ObjectRef>,
+        /// How it stands.
+        state: Controller,
         /// The node all its pods are on, when that node is what is wrong.
         node: Option<ObjectRef>,
     },
@@ -74,7 +76,7 @@ fn inspect_endpoints(
     let selector = &found.spec.selector;
     if selector.is_empty() {
         let steps = vec![Step::about(&service, "has no selector, and no ready endpoint was written for it")];
-        return Backend::NoEndpoint { steps, workload: None, node: None };
+        return Backend::NoEndpoint { steps, workload: None, state: Controller::Unknown, node: None };
     }
     pods_of(lister, diagnosis, &service, selector)
 }
@@ -118,15 +120,28 @@ fn pods_of(
     let answer = lister.select::<Pod>(known::PODS, within(namespace), Select::Labels(labels.clone()));
     let seen = diagnosis.required(format!("pods of {service}"), "why no pod serves it", answer);
     let none = seen.as_ref().is_some_and(Vec::is_empty);
+    let is_hidden = seen.is_none();
     let pods = seen.unwrap_or_default();
     let mut steps = Vec::new();
-    let (workload, words) = workload(lister, diagnosis, namespace, selector);
+    let workload = workload(lister, diagnosis, namespace, selector);
     let what =
         if none { format!("has no endpoint: no pod has its labels {labels}") } else { "has no ready endpoint".into() };
     steps.push(Step::about(service, what));
-    if let (Some(name), Some(words)) = (&workload, &words) {
-        steps.push(Step::named(format!("{namespace}/{name}"), words));
+    if let Ok(Some((object, found))) = &workload {
+        let words = match found.wanted() {
+            0 => "scaled to 0".to_owned(),
+            wanted => format!("{} of {wanted} pods ready", found.ready()),
+        };
+        steps.push(Step::about(object, words).identified_by(service));
     }
+    let state = match &workload {
+        Ok(Some((_, found))) if found.wanted() == 0 => Controller::ScaledDown,
+        _ if pods.iter().any(|pod| pod.crashes()) => Controller::Crashing,
+        Ok(Some(_)) => Controller::NotReady,
+        _ if !pods.is_empty() => Controller::NotReady,
+        Ok(None) if !is_hidden => Controller::Absent,
+        _ => Controller::Unseen,
+    };
     let mut nodes: Vec<&str> = pods.iter().map(|pod| pod.spec.node_name.as_str()).collect();
     nodes.sort_unstable();
     nodes.dedup();
@@ -134,36 +149,41 @@ fn pods_of(
         [only] if !only.is_empty() => lost(lister, diagnosis, only).then(|| ObjectRef::node(only)),
         _ => None,
     };
-    if !pods.is_empty() {
-        let names: Vec<String> = pods.iter().map(|pod| pod.metadata.name.clone()).collect();
-        let subject = format!("{} of it", count(names.len(), "pod"));
-        steps.push(Step::named(subject, format!("{}: {}", some(&names, 3), not_ready(lister, &pods))));
-    }
-    Backend::NoEndpoint { steps, workload, node: lost }
+    let words = not_ready(lister, &pods);
+    let step = match pods.as_slice() {
+        [] => None,
+        [pod] => Some(Step::about(&ObjectRef::pod(namespace, &pod.metadata.name), words)),
+        pods => {
+            let names: Vec<String> = pods.iter().map(|pod| pod.metadata.name.clone()).collect();
+            let subject = format!("{} of {service}", count(names.len(), "pod"));
+            Some(Step::named(subject, format!("{}: {words}", some(&names, 3))))
+        }
+    };
+    steps.extend(step.map(|step| step.identified_by(service)));
+    let workload = workload.ok().flatten().map(|(object, _)| object);
+    Backend::NoEndpoint { steps, workload, state, node: lost }
 }
 
-/// The workload whose pods the selector selects.
-fn workload(
-    lister: &Lister,
+/// The workload whose pods the selector selects; an error where not all could be read.
+fn workload<'a>(
+    lister: &Lister<'a>,
     diagnosis: &mut Diagnosis,
     namespace: &str,
     selector: &BTreeMap<String, String>,
-) -> (Option<String>, Option<String>) {
-    for (known, word) in [(known::DEPLOYMENTS, "deployment"), (known::STATEFUL_SETS, "statefulset")] {
+) -> Result<Option<(ObjectRef, &'a Workload)>, ()> {
+    let mut is_whole = true;
+    for known in [known::DEPLOYMENTS, known::STATEFUL_SETS] {
         let answer = lister.list::<Workload>(known, within(namespace));
-        let all = diagnosis.required(known.plural, "which workload should serve this", answer).unwrap_or_default();
-        let is_it = |workload: &&&Workload| {
+        let all = diagnosis.required(known.plural, "which workload should serve this", answer);
+        is_whole &= all.is_some();
+        let is_it = |workload: &&Workload| {
             selector.iter().all(|(key, value)| workload.spec.template.metadata.labels.get(key) == Some(value))
         };
-        if let Some(found) = all.iter().find(is_it) {
-            let words = match found.wanted() {
-                0 => "scaled to 0".to_owned(),
-                wanted => format!("{} of {wanted} pods ready", found.ready()),
-            };
-            return (Some(format!("{word}/{}", found.metadata.name)), Some(words));
+        if let Some(found) = all.unwrap_or_default().into_iter().find(is_it) {
+            return Ok(Some((ObjectRef::namespaced(known, namespace, &found.metadata.name), found)));
         }
     }
-    (None, None)
+    if is_whole { Ok(None) } else { Err(()) }
 }
 
 fn lost(lister: &Lister, diagnosis: &mut Diagnosis, name: &str) -> bool {

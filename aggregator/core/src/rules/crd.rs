@@ -59,7 +59,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         return Diagnosis::missing();
     }
     let Some(crd) = diagnosis.required(target.to_string(), "why it stays", answer) else {
-        diagnosis.words = "not known".to_owned();
+        diagnosis.words = crate::report::NOT_KNOWN.to_owned();
         return diagnosis;
     };
     diagnosis.words = "is not being deleted".to_owned();

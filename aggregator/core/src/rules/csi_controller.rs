@@ -1,9 +1,9 @@
 //! The controller parts of CSI drivers: whether the one that should act renews its Lease.
 
-use findings::duration;
+use findings::{Circumstance, Controller, Existence, Placeholder, duration};
 
 use super::phrases::{Quote, age};
-use crate::diagnosis::Diagnosis;
+use crate::diagnosis::{Diagnosis, RootCause};
 use crate::lister::Lister;
 use crate::state::*;
 
@@ -17,19 +17,73 @@ pub enum Sidecar {
     Silent(Quote),
 }
 
-/// The csi-attacher of a driver.
-pub fn attacher(lister: &Lister, diagnosis: &mut Diagnosis, driver: &str) -> Sidecar {
-    find_lease(lister, diagnosis, &format!("external-attacher-leader-{driver}"))
+/// A sidecar container of a driver's controller.
+#[derive(Clone, Copy)]
+pub enum Role {
+    /// csi-attacher.
+    Attacher,
+    /// csi-provisioner.
+    Provisioner,
 }
 
-/// The csi-provisioner of a driver.
-pub fn provisioner(lister: &Lister, diagnosis: &mut Diagnosis, driver: &str) -> Sidecar {
-    find_lease(lister, diagnosis, driver)
+/// What is known of a driver's controller: the steps depend on it.
+pub struct CsiController<'d> {
+    driver: &'d str,
+    lease: String,
+    /// How the sidecar stands.
+    pub sidecar: Sidecar,
+    /// Whether its CSIDriver exists.
+    pub driver_exists: Existence,
+}
+
+impl<'d> CsiController<'d> {
+    /// Looks for the sidecar's Lease and the CSIDriver.
+    pub fn find(lister: &Lister, diagnosis: &mut Diagnosis, driver: &'d str, role: Role) -> Self {
+        let lease = match role {
+            Role::Attacher => lock_name(&format!("external-attacher-leader-{driver}")),
+            Role::Provisioner => lock_name(driver),
+        };
+        let sidecar = find_lease(lister, diagnosis, &lease);
+        CsiController { driver, lease, sidecar, driver_exists: existence(lister, diagnosis, driver) }
+    }
+
+    /// "; CSIDriver D does not exist", or nothing.
+    pub fn words(&self) -> String {
+        match self.driver_exists {
+            Existence::Gone => format!("; CSIDriver {} does not exist", self.driver),
+            Existence::Present => String::new(),
+        }
+    }
+
+    /// Adds what is known to a cause.
+    pub fn add_to(self, root: RootCause) -> RootCause {
+        let (state, quote) = match self.sidecar {
+            Sidecar::Silent(lease) => (Controller::NotReady, Some(lease)),
+            Sidecar::Alive(lease) => (Controller::Ready, Some(lease)),
+            Sidecar::NotTold => (Controller::Unknown, None),
+        };
+        let root = match self.driver_exists {
+            Existence::Gone => root.evidence(format!("CSIDriver {}", self.driver), "not found"),
+            Existence::Present => root,
+        };
+        root.given(Circumstance::Controller(state))
+            .given(Circumstance::Driver(self.driver_exists))
+            .name(Placeholder::Driver, self.driver)
+            .name(Placeholder::Lease, self.lease)
+            .with_evidence(quote)
+    }
+}
+
+/// Whether the driver is installed, as far as its CSIDriver shows: a driver needs none.
+fn existence(lister: &Lister, diagnosis: &mut Diagnosis, driver: &str) -> Existence {
+    let answer = lister.object(&Resource::new("storage.k8s.io", "v1", "csidrivers"), None, driver);
+    let is_gone = answer.is_missing();
+    diagnosis.optional(format!("CSIDriver {driver}"), "whether the driver is installed", answer);
+    if is_gone { Existence::Gone } else { Existence::Present }
 }
 
 /// The Lease of this name, in whichever namespace the driver lives.
 fn find_lease(lister: &Lister, diagnosis: &mut Diagnosis, name: &str) -> Sidecar {
-    let name = lock_name(name);
     let about = Select::Fields(format!("metadata.name={name}"));
     let answer = lister.select::<Lease>(known::LEASES, Scope::All, about);
     let leases = diagnosis.optional(format!("leases called {name}"), "whether the driver's controller runs", answer);

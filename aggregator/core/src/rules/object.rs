@@ -16,13 +16,19 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         return invalid_owner::explain_missing(lister, target);
     }
     let Some(object) = diagnosis.required(target.to_string(), "what holds it", answer) else {
-        diagnosis.words = "not known".to_owned();
+        diagnosis.words = crate::report::NOT_KNOWN.to_owned();
         return diagnosis;
     };
     let meta = &object.metadata;
     if meta.deletion_timestamp.is_none() {
         diagnosis.words = "is not being deleted".to_owned();
         invalid_owner::explain_live(lister, target, meta, &mut diagnosis);
+        let namespace = target.namespace.as_deref().filter(|name| lister.is_namespace_terminating(name));
+        if let Some(namespace) = namespace.filter(|_| requested_objects::is_named(lister, target)) {
+            diagnosis.words =
+                format!("is not being deleted, and its namespace {}", lister.namespace_deletion(namespace));
+            diagnosis.wait_for(ObjectRef::cluster_wide(known::NAMESPACES, namespace));
+        }
         return diagnosis;
     }
     if requested_objects::is_named(lister, target) {

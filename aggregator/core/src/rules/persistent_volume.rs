@@ -3,11 +3,11 @@
 use findings::{Circumstance, Controller, Placeholder, cause};
 
 use super::admission_policy::{self, Seen};
-use super::csi_controller::{self, Sidecar};
+use super::csi_controller::{CsiController, Role};
 use super::phrases::held_by;
 use super::phrases::{overdue, within};
 use super::webhook::Request;
-use super::{control_plane, data_at_risk, finalizer, invalid_owner};
+use super::{control_plane, data_at_risk, finalizer, invalid_owner, volume_attachment};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::messages::quote;
@@ -25,7 +25,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         return Diagnosis::missing();
     }
     let Some(volume) = diagnosis.required(target.to_string(), "what holds it", answer) else {
-        diagnosis.words = "not known".to_owned();
+        diagnosis.words = crate::report::NOT_KNOWN.to_owned();
         return diagnosis;
     };
     if volume.metadata.deletion_timestamp.is_none() {
@@ -56,14 +56,16 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
                 not_its_turn(lister, target, volume, &mut diagnosis);
             }
             "external-provisioner.volume.kubernetes.io/finalizer" => {
-                backend(lister, target, volume, &cause::PV_BACKEND_DELETE_FAILS, &mut diagnosis);
+                backend(lister, target, volume, &cause::PV_BACKEND_DELETE_FAILS, finalizer, &mut diagnosis);
             }
             "kubernetes.io/pv-controller" => {
-                backend(lister, target, volume, &cause::PV_DELETION_PENDING, &mut diagnosis)
+                backend(lister, target, volume, &cause::PV_DELETION_PENDING, finalizer, &mut diagnosis)
             }
             // It stays attached while a pod uses it: pv-protection explains which.
             other if other.starts_with("external-attacher/") && is_in_use(volume) => {}
-            other if other.starts_with("external-attacher/") => attachments(lister, target, other, &mut diagnosis),
+            other if other.starts_with("external-attacher/") => {
+                attachments(lister, target, volume, other, &mut diagnosis)
+            }
             other => finalizer::one(lister, target, &volume.metadata, other, &mut diagnosis),
         }
     }
@@ -95,8 +97,11 @@ fn protection(
     };
     let answer = lister.get::<Claim>(known::CLAIMS, Some(namespace), name);
     let is_gone = answer.is_missing();
-    let bound =
-        diagnosis.required(format!("PersistentVolumeClaim {namespace}/{name}"), "whether it is being deleted", answer);
+    let bound = diagnosis.required(
+        format!("PersistentVolumeClaim {namespace}/{name}"),
+        "whether this claim is being deleted",
+        answer,
+    );
     let who = ObjectRef::claim(namespace, name);
     match bound {
         Some(bound) if bound.metadata.uid != *uid => {
@@ -166,7 +171,7 @@ fn not_its_turn(lister: &Lister, target: &ObjectRef, volume: &PersistentVolume, 
         .name_if(Placeholder::Driver, driver)
         .evidence(target.to_string(), format!("phase {phase}, reclaim policy {policy}"));
     let root = match driver.filter(|_| is_kept) {
-        Some(driver) => with_provisioner(root, csi_controller::provisioner(lister, diagnosis, driver)),
+        Some(driver) => CsiController::find(lister, diagnosis, driver, Role::Provisioner).add_to(root),
         None => root,
     };
     diagnosis.causes.push(match is_kept {
@@ -181,6 +186,7 @@ fn backend(
     target: &ObjectRef,
     volume: &PersistentVolume,
     cause: &'static findings::Cause,
+    finalizer: &str,
     diagnosis: &mut Diagnosis,
 ) {
     // Events about what lives in no namespace stand in this one.
@@ -195,11 +201,13 @@ fn backend(
     };
     let words =
         if said.is_empty() { diagnosis.words.clone() } else { format!("{}: {}", diagnosis.words, quote(said, 250)) };
-    let root = RootCause::here(cause, target, words)
-        .name(Placeholder::Pv, &target.name)
-        .name_if(Placeholder::Driver, volume.spec.csi.as_ref().map(|csi| &csi.driver))
-        .evidence(target.to_string(), format!("phase {}, reclaim policy {}", volume.status.phase, policy(volume)));
     let driver = volume.spec.csi.as_ref().map(|csi| csi.driver.as_str()).filter(|driver| !driver.is_empty());
+    let controller = driver.map(|driver| CsiController::find(lister, diagnosis, driver, Role::Provisioner));
+    let words = format!("{words}{}", controller.as_ref().map_or(String::new(), CsiController::words));
+    let root = finalizer::patched(RootCause::below(cause, target), &volume.metadata, finalizer)
+        .at_itself(target, words)
+        .name(Placeholder::Pv, &target.name)
+        .evidence(target.to_string(), format!("phase {}, reclaim policy {}", volume.status.phase, policy(volume)));
     let root = match said.is_empty() {
         false => {
             let source = last.map_or("status".to_owned(), |event| format!("Event {}", event.reason));
@@ -208,18 +216,10 @@ fn backend(
         // Without its words it may as well not run.
         true => root.probable(UNSAID),
     };
-    let sidecar = driver.map_or(Sidecar::NotTold, |driver| csi_controller::provisioner(lister, diagnosis, driver));
-    diagnosis.causes.push(with_provisioner(root, sidecar));
-}
-
-/// Notes how the provisioner stands: the steps depend on it.
-fn with_provisioner(root: RootCause, sidecar: Sidecar) -> RootCause {
-    let (state, lease) = match sidecar {
-        Sidecar::Silent(lease) => (Controller::NotReady, Some(lease)),
-        Sidecar::Alive(lease) => (Controller::Ready, Some(lease)),
-        Sidecar::NotTold => (Controller::Unknown, None),
-    };
-    root.given(Circumstance::Controller(state)).with_evidence(lease)
+    diagnosis.causes.push(match controller {
+        Some(controller) => controller.add_to(root),
+        None => root.given(Circumstance::Controller(Controller::Unknown)),
+    });
 }
 
 fn policy(volume: &PersistentVolume) -> &str {
@@ -233,7 +233,13 @@ fn policy(volume: &PersistentVolume) -> &str {
 const UNSAID: &str = "what the driver answers: no status and no Event has its words";
 
 /// Held while an attachment of it exists, whatever its state.
-fn attachments(lister: &Lister, target: &ObjectRef, finalizer: &str, diagnosis: &mut Diagnosis) {
+fn attachments(
+    lister: &Lister,
+    target: &ObjectRef,
+    volume: &PersistentVolume,
+    finalizer: &str,
+    diagnosis: &mut Diagnosis,
+) {
     let answer = lister.list::<Attachment>(known::ATTACHMENTS, Scope::All);
     let Some(all) = diagnosis.required("volumeattachments", "where it is attached", answer) else { return };
     let own: Vec<&Attachment> =
@@ -242,12 +248,6 @@ fn attachments(lister: &Lister, target: &ObjectRef, finalizer: &str, diagnosis: 
         diagnosis.wait_for(ObjectRef::cluster_wide(known::ATTACHMENTS, &one.metadata.name));
     }
     if own.is_empty() && !diagnosis.pending {
-        let words = format!("{}; nothing is attached, and {finalizer} is left", diagnosis.words);
-        diagnosis.causes.push(
-            RootCause::here(&cause::VOLUME_ATTACHER_GONE, target, words)
-                .name(Placeholder::Finalizer, finalizer)
-                .given(Circumstance::Controller(Controller::Unknown))
-                .probable("whether its attacher runs: what it says of this volume is in its log"),
-        );
+        volume_attachment::left_on_volume(lister, target, volume, finalizer, diagnosis);
     }
 }

@@ -25,7 +25,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         return Diagnosis::missing();
     }
     let Some(claim) = diagnosis.required(target.to_string(), "what holds it", answer) else {
-        diagnosis.words = "not known".to_owned();
+        diagnosis.words = crate::report::NOT_KNOWN.to_owned();
         return diagnosis;
     };
     if claim.metadata.deletion_timestamp.is_none() {
@@ -108,6 +108,10 @@ fn used_by(target: &ObjectRef, pods: &[&Pod], cause: &'static Cause, words: &str
     let base = RootCause::below(cause, target)
         .name(Placeholder::Pod, &first.metadata.name)
         .name(Placeholder::Namespace, namespace);
+    // A DaemonSet cannot be scaled.
+    let workload = workload_of_pod(&first.metadata).filter(|(known, _)| *known != known::DAEMON_SETS);
+    let workload = workload.map(|(known, name)| ObjectRef::namespaced(known, namespace, name).typed_name());
+    let base = base.name_if(Placeholder::Workload, workload);
     if pods.len() == 1 {
         let who = ObjectRef::pod(namespace, &first.metadata.name);
         return Some(base.step(Step::about(&who, format!("{}; {words}", place(first)))));

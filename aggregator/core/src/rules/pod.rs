@@ -48,7 +48,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         return Diagnosis::missing();
     }
     let Some(pod) = diagnosis.required(target.to_string(), "what holds it", answer) else {
-        diagnosis.words = "not known".to_owned();
+        diagnosis.words = crate::report::NOT_KNOWN.to_owned();
         return diagnosis;
     };
     if pod.metadata.deletion_timestamp.is_none() {
@@ -456,7 +456,7 @@ fn remains(pod: &Pod) -> String {
         [one] => format!("container {one} is still running"),
         several => format!("containers {} are still running", some(several, 5)),
     };
-    format!("{which}, as its kubelet last said")
+    format!("{which} (reported by its kubelet)")
 }
 
 /// The last requests about a pod, which a webhook without a backend refuses: its status, and in the end its deletion.

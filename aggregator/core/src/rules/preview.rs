@@ -94,7 +94,7 @@ fn pod(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         return Diagnosis::missing();
     }
     let Some(pod) = diagnosis.required(target.to_string(), "what would hold it", answer) else {
-        diagnosis.words = "not known".to_owned();
+        diagnosis.words = crate::report::NOT_KNOWN.to_owned();
         return diagnosis;
     };
     let place = if pod.spec.node_name.is_empty() { "no node" } else { &pod.spec.node_name };
@@ -138,7 +138,7 @@ fn namespace(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         return Diagnosis::missing();
     }
     let Some(found) = diagnosis.required(target.to_string(), "what would hold it", answer) else {
-        diagnosis.words = "not known".to_owned();
+        diagnosis.words = crate::report::NOT_KNOWN.to_owned();
         return diagnosis;
     };
     diagnosis.words = "once deleted".to_owned();

@@ -14,14 +14,19 @@ pub fn requested(lister: &Lister, about: &mut Diagnosis) -> Scan {
     match lister.subject() {
         Subject::Everything { namespace, all_kinds } => everything(lister, namespace.as_deref(), *all_kinds, about),
         Subject::Kind { word, namespace, selector } => {
-            let words = word.split(',');
-            let each = words.clone().map(|word| one_kind(lister, word, namespace.as_deref(), about));
-            let all = each.collect::<Vec<_>>().concat();
+            let (mut all, mut kinds) = (Vec::new(), Vec::new());
+            for word in word.split(',') {
+                let before = about.unknown.len();
+                all.extend(one_kind(lister, word, namespace.as_deref(), about));
+                if about.unknown.len() == before {
+                    kinds.push(word.to_owned());
+                }
+            }
             let selected = match selector {
                 Some(labels) => selected(lister, all, labels, namespace.as_deref(), about),
                 None => all,
             };
-            Scan { kinds: words.map(str::to_owned).collect(), ..Scan::of_objects(selected) }
+            Scan { kinds, ..Scan::of_objects(selected) }
         }
         Subject::Object { .. } | Subject::Objects { .. } => {
             let mut scan = Scan::default();
@@ -44,8 +49,13 @@ fn everything(lister: &Lister, only: Option<&str>, secrets: bool, about: &mut Di
         Some(name) => Some(vec![ObjectRef::cluster_wide(known::NAMESPACES, name)]),
         None => terminating_namespaces(lister, about),
     };
+    // One that could not be read is explained as far as its objects show it.
+    let is_hidden = |name| matches!(lister.namespace(name), Answer::Failed(_));
     let mut scan = Scan::default();
-    scan.add_known_kind(known::NAMESPACES, namespaces);
+    match only.is_some_and(is_hidden) {
+        true => scan.objects.extend(namespaces.unwrap_or_default()),
+        false => scan.add_known_kind(known::NAMESPACES, namespaces),
+    }
     add_inside(&mut scan, lister, only, about);
     if only.is_none() {
         for known in scan::CLUSTER_WIDE {

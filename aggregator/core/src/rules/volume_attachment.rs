@@ -1,8 +1,8 @@
 //! Why a volume is not detached.
 
-use findings::{Circumstance, Controller, Existence, Placeholder, cause, finalizer_patch};
+use findings::{Circumstance, Controller, Existence, Placeholder, cause};
 
-use super::csi_controller::{self, Sidecar};
+use super::csi_controller::{CsiController, Role, Sidecar};
 use super::finalizer;
 use super::phrases::{lasting, overdue};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
@@ -19,7 +19,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         return Diagnosis::missing();
     }
     let Some(attachment) = diagnosis.required(target.to_string(), "why it is not detached", answer) else {
-        diagnosis.words = "not known".to_owned();
+        diagnosis.words = crate::report::NOT_KNOWN.to_owned();
         return diagnosis;
     };
     let place = &attachment.spec.node_name;
@@ -70,12 +70,10 @@ fn is_released(volume: &PersistentVolume) -> bool {
 }
 
 fn base(cause: &'static findings::Cause, target: &ObjectRef, attachment: &Attachment) -> RootCause {
-    let Meta { uid, finalizers, deletion_timestamp, .. } = &attachment.metadata;
-    let attacher = finalizers.iter().enumerate().find(|(_, name)| name.starts_with("external-attacher/"));
-    let attacher = attacher.filter(|_| deletion_timestamp.is_some() && !uid.is_empty());
-    RootCause::below(cause, target)
-        .name_if(Placeholder::FinalizerPatch, attacher.map(|(index, one)| finalizer_patch(uid, index, one)))
-        .name(Placeholder::Attachment, &target.name)
+    let attacher = attachment.metadata.finalizers.iter().find(|name| name.starts_with("external-attacher/"));
+    let root = RootCause::below(cause, target);
+    let root = attacher.into_iter().fold(root, |root, one| finalizer::patched(root, &attachment.metadata, one));
+    root.name(Placeholder::Attachment, &target.name)
         .name(Placeholder::Driver, &attachment.spec.attacher)
         .name(Placeholder::Node, &attachment.spec.node_name)
         .name(Placeholder::Pv, &attachment.spec.source.persistent_volume_name)
@@ -163,43 +161,67 @@ fn idle(lister: &Lister, target: &ObjectRef, attachment: &Attachment, diagnosis:
     let state = if attachment.status.attached { "" } else { "; attached: false" };
     let words = format!("{}{state}", super::phrases::held_by(lister, &attachment.metadata));
     let driver = &attachment.spec.attacher;
-    let base = base(&cause::VOLUME_ATTACHER_GONE, target, attachment)
+    let root = base(&cause::VOLUME_ATTACHER_GONE, target, attachment)
+        .given(Circumstance::Attachment(Existence::Present))
         .evidence(target.to_string(), "no detachError, and the finalizer is left");
-    let (words, lease, controller) = match csi_controller::attacher(lister, diagnosis, driver) {
-        Sidecar::Silent(lease) => (
-            format!("{words}; the attacher of {driver} is silent: {} is {}", lease.0, lease.1),
-            Some(lease),
-            Controller::NotReady,
-        ),
-        Sidecar::Alive(lease) => {
-            (format!("{words}; the attacher of {driver} runs, and reports nothing"), Some(lease), Controller::Ready)
-        }
-        Sidecar::NotTold => (format!("{words}; {driver} reports nothing"), None, Controller::Unknown),
+    let (root, words) = with_absent(lister, attachment, diagnosis, root, words);
+    let words = match held_too(lister, attachment, diagnosis) {
+        Some(volume) => format!("{words}; {volume} has the same finalizer"),
+        None => words,
     };
-    let existence = driver_existence(lister, diagnosis, driver);
-    let words = match existence {
-        Existence::Gone => format!("{words}; CSIDriver {driver} does not exist"),
-        Existence::Present => words,
-    };
-    let (base, words) = with_absent(lister, attachment, diagnosis, base, words);
-    let root = base
-        .at_itself(target, words)
-        .given(Circumstance::Controller(controller))
-        .given(Circumstance::Driver(existence))
-        .probable("why it is not detached: neither a detachError nor an Event names the reason");
-    let root = root.with_evidence(lease);
+    let root = silent_attacher(lister, diagnosis, target, driver, root, words);
     diagnosis.causes.push(root);
 }
 
-/// Whether the driver is installed, as far as its CSIDriver shows: a driver needs none.
-fn driver_existence(lister: &Lister, diagnosis: &mut Diagnosis, driver: &str) -> Existence {
+/// The volume, where the attacher's finalizer is on it as well.
+fn held_too(lister: &Lister, attachment: &Attachment, diagnosis: &mut Diagnosis) -> Option<ObjectRef> {
+    let name = &attachment.spec.source.persistent_volume_name;
+    let volume = diagnosis.silently(lister.get::<PersistentVolume>(known::VOLUMES, None, name))?;
+    let is_held = volume.metadata.finalizers.iter().any(|one| attachment.metadata.finalizers.contains(one));
+    is_held.then(|| ObjectRef::cluster_wide(known::VOLUMES, name))
+}
+
+/// No VolumeAttachment of the volume is left, and the attacher's finalizer is.
+pub fn left_on_volume(
+    lister: &Lister,
+    target: &ObjectRef,
+    volume: &PersistentVolume,
+    finalizer: &str,
+    diagnosis: &mut Diagnosis,
+) {
+    let words = format!("{}; nothing is attached, and {finalizer} is left", diagnosis.words);
+    let driver = volume.spec.csi.as_ref().map_or("", |csi| csi.driver.as_str());
+    let root = finalizer::patched(RootCause::below(&cause::VOLUME_ATTACHER_GONE, target), &volume.metadata, finalizer)
+        .name(Placeholder::Finalizer, finalizer)
+        .given(Circumstance::Attachment(Existence::Gone))
+        .evidence(target.to_string(), format!("finalizer {finalizer}"))
+        .evidence("volumeattachments", format!("none names {}", target.name));
+    let root = silent_attacher(lister, diagnosis, target, driver, root, words);
+    diagnosis.causes.push(root);
+}
+
+/// Neither an error nor an Event says why the attacher does nothing: its Lease and its CSIDriver may.
+fn silent_attacher(
+    lister: &Lister,
+    diagnosis: &mut Diagnosis,
+    target: &ObjectRef,
+    driver: &str,
+    root: RootCause,
+    words: String,
+) -> RootCause {
+    let why = "why the finalizer stays: neither a detachError nor an Event names the reason";
     if driver.is_empty() {
-        return Existence::Present;
+        let root = root.given(Circumstance::Controller(Controller::Unknown));
+        return root.at_itself(target, words).probable(why);
     }
-    let answer = lister.object(&Resource::new("storage.k8s.io", "v1", "csidrivers"), None, driver);
-    let is_gone = answer.is_missing();
-    diagnosis.optional(format!("CSIDriver {driver}"), "whether the driver is installed", answer);
-    if is_gone { Existence::Gone } else { Existence::Present }
+    let controller = CsiController::find(lister, diagnosis, driver, Role::Attacher);
+    let attacher = match &controller.sidecar {
+        Sidecar::Silent(lease) => format!("; csi-attacher of {driver} is silent: {} is {}", lease.0, lease.1),
+        Sidecar::Alive(_) => format!("; csi-attacher of {driver} runs, and reports nothing"),
+        Sidecar::NotTold => format!("; {driver} reports nothing"),
+    };
+    let words = format!("{words}{attacher}{}", controller.words());
+    controller.add_to(root).at_itself(target, words).probable(why)
 }
 
 /// The detach was not requested, because the node still reports the volume as mounted.

@@ -27,11 +27,16 @@ pub fn respond(report: &ClusterReport, flags: AnswerFlags) -> Result<ExitCode> {
     });
     let detail = if form == Output::Wide { Detail::Wide } else { Detail::Short };
     let text = match (flags.explain, form) {
-        (Some(id), Output::Screen | Output::Tree | Output::Wide) => {
-            report::explain(report, id, detail, width, style).with_context(|| {
-                format!("no root cause {id}: resolved, or hidden by your permissions. For the current list: kubectl why-terminating")
-            })?
-        }
+        (Some(id), Output::Screen | Output::Tree | Output::Wide) => report::explain(report, id, detail, width, style)
+            .with_context(|| {
+            let elsewhere = match &report.subject {
+                Subject::Everything { namespace: None, .. } => {
+                    "resolved, hidden by your permissions, or shown with -n NAMESPACE, which --explain then needs too"
+                }
+                _ => "resolved, hidden by your permissions, or not in this namespace or object",
+            };
+            format!("no root cause {id}: {elsewhere}. For the current list: kubectl why-terminating")
+        })?,
         (Some(_), _) => bail!("--explain answers as a tree: leave -o out, or give -o wide"),
         (None, Output::Screen) => report::screen(report, terminal, style),
         (None, Output::Tree | Output::Wide) => report::tree(report, detail, width, style),

@@ -2,8 +2,8 @@
 //! holds, and what to type next.
 
 use aggregator_core::diagnosis::ToldBy;
-use aggregator_core::report::{AtRisk, Claim, ClusterReport, Held, Root};
-use aggregator_core::state::Subject;
+use aggregator_core::report::{AtRisk, Claim, ClusterReport, Held, NOT_KNOWN, Root};
+use aggregator_core::state::{ObjectRef, Subject};
 use findings::render::{self, Detail, Page, Style};
 use findings::{Entity, Finding, Link, RootId, Verdict, clean, duration};
 use jiff::{SignedDuration, Timestamp};
@@ -38,7 +38,9 @@ pub fn tree(report: &ClusterReport, detail: Detail, width: usize, style: Style) 
         page.gap();
         page.filled("Note     ", note);
     }
-    if detail == Detail::Wide || (report.roots.is_empty() && report.unexplained.is_empty()) {
+    if detail == Detail::Wide
+        || (report.roots.is_empty() && report.unexplained.iter().all(|held| held.verdict == Verdict::Clear))
+    {
         scanned::lines(&mut page, report);
     }
     page.finish()
@@ -121,6 +123,9 @@ fn one_root(page: &mut Page, report: &ClusterReport, root: &Root, detail: Detail
     }
     page.gap();
     render::remedy(page, &root.finding, PROGRAM, detail);
+    if let Some(others) = needing_their_own_patch(root) {
+        page.filled("  Note   ", &others);
+    }
     for other in &root.also {
         page.gap();
         page.filled("  Also   ", &also(other));
@@ -143,6 +148,21 @@ fn one_root(page: &mut Page, report: &ClusterReport, root: &Root, detail: Detail
     if let Some(victim) = deleted.filter(|_| detail == Detail::Wide && report.subject.is_of_named()) {
         deleter::lines(page, &victim.held.thing);
     }
+}
+
+/// The other objects of the kind that a printed patch is for: it changes one of them.
+fn needing_their_own_patch(root: &Root) -> Option<String> {
+    let commands = root.finding.remedy.steps.iter().filter_map(|step| step.command.as_deref());
+    let patch = commands.filter_map(|command| command.strip_prefix("kubectl patch ")).next()?;
+    let mut words = patch.split(' ');
+    let (kind, name) = (words.next()?, words.next()?);
+    let held = root.victims.iter().map(|victim| &victim.held.thing).chain(&root.on_the_way);
+    let others = held.filter(|other| other.type_for_kubectl() == kind && other.name != name);
+    let names: Vec<String> = others.map(ObjectRef::to_string).collect();
+    (!names.is_empty()).then(|| {
+        let names = some(names);
+        format!("The patch is for {kind} {name} only. Each of these needs its own ({PROGRAM} TYPE/NAME): {names}")
+    })
 }
 
 fn at_risk(page: &mut Page, lead: &str, all: &[AtRisk], more: usize) {
@@ -210,9 +230,12 @@ fn unexplained(page: &mut Page, report: &ClusterReport, held: &Held) {
         return;
     }
     page.filled("", &format!("{}: {}", style.strong(&held.thing.to_string()), verdict(report, held, style)));
-    page.filled("  ", &held.words);
-    if held.verdict == Verdict::CannotTell {
-        page.filled("  ", "No cause was found in what could be looked at.");
+    let is_unread = held.words == NOT_KNOWN;
+    if !is_unread {
+        page.filled("  ", &held.words);
+    }
+    if held.verdict == Verdict::CannotTell && !is_unread {
+        page.filled("  ", "No cause was found in what could be read.");
     }
 }
 

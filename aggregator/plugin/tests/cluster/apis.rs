@@ -314,3 +314,51 @@ fn an_api_whose_ca_bundle_has_expired() {
         assert_eq!(root.starts_with(words), is_told, "{root}");
     }
 }
+
+/// What stands behind a dead API, the further down it is known: the id stays, and each step is true.
+#[test]
+fn an_api_without_endpoints_is_named_by_its_pod_and_keeps_its_id() {
+    let dead = || healthy().dead_api("MissingEndpoints", "no addresses").service("addon", "api", None);
+    let pod = |world: World, name: &str, waits: &str| {
+        world.with(json!({
+            "kind": "Pod", "metadata": {"name": name, "namespace": "addon", "labels": {"app": "api"}},
+            "spec": {"nodeName": "node-a"},
+            "status": {"phase": "Running", "containerStatuses": [{"name": "c", "state": {"waiting": {"reason": waits}}}]}
+        }))
+    };
+    let scale = "kubectl -n addon scale deployment/api --replicas=1";
+    let log = "kubectl -n addon logs deployment/api --previous";
+    let worlds = [
+        (dead(), "Service addon/api: has no endpoint", [false, false]),
+        (dead().deployment("addon", "api", 0, 0), "Deployment addon/api: scaled to 0", [true, false]),
+        (dead().deployment("addon", "api", 1, 0), "Deployment addon/api: 0 of 1 pods ready", [false, false]),
+        (
+            pod(dead().deployment("addon", "api", 1, 0), "api-x", "ImagePullBackOff"),
+            "Pod addon/api-x: ImagePullBackOff",
+            [false, false],
+        ),
+        (
+            pod(dead().deployment("addon", "api", 1, 0), "api-x", "CrashLoopBackOff"),
+            "Pod addon/api-x: CrashLoopBackOff",
+            [false, true],
+        ),
+        (
+            pod(pod(dead().deployment("addon", "api", 2, 0), "api-x", "CrashLoopBackOff"), "api-y", ""),
+            "2 pods of Service addon/api: api-x, api-y: CrashLoopBackOff",
+            [false, true],
+        ),
+    ];
+    let mut ids = Vec::new();
+    for (world, root, steps) in worlds {
+        let looked = look(world.going("stuck", json!(null)), everything());
+        assert_eq!(looked.causes(), ["ApiServiceWithoutEndpoints"], "{:#?}", looked.report);
+        let shown = looked.chain(0).pop().unwrap();
+        assert!(shown.starts_with(root), "{shown}");
+        let commands = looked.commands();
+        assert_eq!([scale, log].map(|one| commands.iter().any(|command| command == one)), steps, "{commands:#?}");
+        assert_eq!(commands.last().unwrap(), "kubectl delete apiservice v1.gone.example.com");
+        ids.push(looked.report.roots[0].id.to_string());
+    }
+    ids.dedup();
+    assert_eq!(ids.len(), 1, "{ids:?}");
+}

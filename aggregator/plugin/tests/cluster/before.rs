@@ -297,7 +297,7 @@ fn of_many_claims_none_is_passed_over() {
     };
     let looked = before(world(70).refuse(volumes, 403, "persistentvolumes is forbidden"), "ns", "shop");
     assert!(!looked.requests.iter().any(|path| path.contains("/pv-a-")), "{:#?}", looked.requests);
-    assert!(notes(&looked).contains("persistentvolumes. It says whether a disk is deleted"), "{}", notes(&looked));
+    assert!(notes(&looked).contains("persistentvolumes (would show whether a disk is deleted"), "{}", notes(&looked));
     for retained in [25, 70] {
         let said = at_risk(&before(world(retained), "ns", "shop"));
         assert!(said.contains("3 disks (pv-1, pv-z-0, pv-z-1) are deleted"), "{said}");

@@ -351,6 +351,35 @@ fn a_jobs_pod_that_another_controller_counts() {
     assert!(root(other).contains("owned by Flow f, which is no Job"));
 }
 
+/// The controller that counts the pods is the one to check: of another controller's Job the controller manager removes nothing.
+#[test]
+fn a_job_of_another_controller_names_that_one_in_its_steps() {
+    let job = |managed_by: serde_json::Value| {
+        let world = healthy().going_pod("a", "p", "node-a", "Succeeded").change("/api/v1/pods", "p", |pod| {
+            pod["metadata"]["finalizers"] = json!(["batch.kubernetes.io/job-tracking"]);
+            pod["metadata"]["deletionGracePeriodSeconds"] = json!(0);
+            pod["metadata"]["ownerReferences"] =
+                json!([{"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "j"}]);
+        });
+        world.with(json!({
+            "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "namespace": "a", "uid": "j"},
+            "spec": {"managedBy": managed_by}
+        }))
+    };
+    let lease = "kubectl -n kube-system get lease kube-controller-manager -o yaml";
+    for (by, is_other) in [(json!("kueue.x-k8s.io/multikueue"), true), (json!(null), false)] {
+        let looked = look(job(by.clone()), everything());
+        let root = looked.chain(0).pop().unwrap();
+        assert_eq!(root.contains("kube-controller-manager removes"), !is_other, "{root}");
+        assert_eq!(looked.commands().iter().any(|command| command == lease), !is_other, "{:#?}", looked.commands());
+        let steps = &looked.report.roots[0].finding.remedy.steps;
+        let is_named = |step: &findings::Step| step.text.contains("controller kueue.x-k8s.io/multikueue");
+        assert_eq!(steps.iter().any(|step| !step.is_check && is_named(step)), is_other, "{steps:#?}");
+    }
+    let silent = job(json!("kueue.x-k8s.io/multikueue")).without_controller_manager();
+    assert_eq!(look(silent, everything()).causes(), ["JobTrackingFinalizer"], "it is not its work");
+}
+
 #[test]
 fn an_ingress_whose_class_went_first() {
     let ingress = || {

@@ -232,3 +232,22 @@ fn a_word_that_two_groups_share_means_the_object_that_exists() {
     let looked = look(same, object("cluster", "db", "pg"));
     assert!(!looked.report.notes.iter().any(|note| note.contains("TYPE.GROUP/NAME")), "{:#?}", looked.report.notes);
 }
+
+/// What could not be listed was not scanned.
+#[test]
+fn a_kind_that_could_not_be_read_is_not_among_those_that_were_scanned() {
+    let forbidden = |path: &str, resource: &str| {
+        let says =
+            format!("{resource} is forbidden: User \"dev\" cannot list resource \"{resource}\" in API group \"\"");
+        healthy().going("shop", json!(null)).refuse(path, 403, &says)
+    };
+    let of_namespace = Subject::Everything { namespace: Some("shop".to_owned()), all_kinds: false };
+    let namespaced = look(forbidden("/api/v1/namespaces/shop", "namespaces"), of_namespace.clone());
+    assert!(!namespaced.report.looked_at.contains(&"namespaces".to_owned()), "{:#?}", namespaced.report.looked_at);
+    let seen = look(healthy().going("shop", json!(null)), of_namespace);
+    assert!(seen.report.looked_at.contains(&"namespaces".to_owned()), "{:#?}", seen.report.looked_at);
+    let pods = |word: &str| Subject::Kind { word: word.to_owned(), namespace: None, selector: None };
+    let hidden = look(forbidden("/api/v1/pods", "pods"), pods("pods,nodes"));
+    assert_eq!(hidden.report.looked_at, ["nodes"]);
+    assert_eq!(look(healthy(), pods("pods,nodes")).report.looked_at, ["pods", "nodes"]);
+}

@@ -65,3 +65,17 @@ fn what_is_in_another_namespace_is_named() {
     let hidden = shop().refuse("/api/v1/pods", 403, "pods is forbidden");
     assert_eq!(refused(hidden), "Pod default/db-0 does not exist");
 }
+
+/// It is not being deleted because that fails; what its namespace waits for is the answer.
+#[test]
+fn an_object_left_in_a_namespace_that_is_being_deleted_leads_to_what_holds_that() {
+    let error = "etcdserver: request timed out";
+    let left = || json!({"kind": "ConfigMap", "metadata": {"name": "gone", "namespace": "dev-anna", "uid": "c"}});
+    let stuck =
+        look(healthy().going("dev-anna", content_failure(error)).with(left()), object("cm", "dev-anna", "gone"));
+    assert_eq!(stuck.causes(), ["EtcdNotResponding"], "{:#?}", stuck.report);
+    assert!(stuck.chain(0)[0].contains("is not being deleted, and its namespace"), "{:?}", stuck.chain(0));
+    let namespace = json!({"kind": "Namespace", "metadata": {"name": "dev-anna"}, "status": {"phase": "Active"}});
+    let well = look(healthy().with(namespace).with(left()), object("cm", "dev-anna", "gone"));
+    assert!(well.causes().is_empty(), "{:#?}", well.report);
+}

@@ -133,7 +133,7 @@ fn what_may_not_be_seen_does_not_change_the_verdict() {
     let world = owned(owner("v1", "ConfigMap")).refuse("/api/v1/namespaces/a/events", 403, "events is forbidden");
     let looked = look(world, object("cm", "a", "x"));
     looks_like_nothing(&looked);
-    assert!(notes(&looked).contains("Not visible to us"), "{}", notes(&looked));
+    assert!(notes(&looked).contains("Not readable with these permissions"), "{}", notes(&looked));
 }
 
 /// A pod of StatefulSet `db` that was made two hours after it.

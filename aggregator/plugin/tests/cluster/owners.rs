@@ -299,7 +299,9 @@ fn a_lease_of_somebody_else_tells_nothing() {
     );
     let looked = asked(hidden);
     assert_eq!(looked.causes(), ["FinalizerControllerFailing"], "{:#?}", looked.report);
-    let is_it = |note: &&String| note.starts_with("Not visible to us, and not needed for the verdict: leases of ops.");
+    let is_it = |note: &&String| {
+        note.starts_with("Not readable with these permissions, and not needed for the verdict: leases of ops (")
+    };
     let note = looked.report.notes.iter().find(is_it).unwrap_or_else(|| panic!("{:#?}", looked.report.notes));
     let rights = "(you may not list leases.coordination.k8s.io (namespace ops): kubectl auth can-i list \
                   leases.coordination.k8s.io -n ops).";

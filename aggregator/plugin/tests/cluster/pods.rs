@@ -400,7 +400,7 @@ fn the_kubelets_own_words_are_quoted_when_they_are_asked_for() {
     let listing =
         look_with(log("<pre><a href=\"syslog\">syslog</a></pre>"), subject(), |state| state.kubelet_log = true);
     let told = |looked: &Looked, words: &str| {
-        let begin = "Not seen, and not needed for the verdict: kubelet log of node-a (";
+        let begin = "Could not be read, and not needed for the verdict: kubelet log of node-a (";
         looked.report.notes.iter().any(|note| note.starts_with(begin) && note.contains(words))
     };
     assert!(told(&listing, "has no NodeLogQuery"), "{:#?}", listing.report.notes);

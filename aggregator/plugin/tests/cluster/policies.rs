@@ -185,6 +185,8 @@ fn a_denial_is_followed_to_its_policy() {
         "{:?}",
         looked.chain(0)
     );
+    let both = "kubectl get validatingadmissionpolicy/limit validatingadmissionpolicybinding/limit-all -o yaml";
+    assert_eq!(looked.commands().first().map(String::as_str), Some(both));
     assert_eq!(look(world(), everything()).causes(), ["NamespaceConditionOutdated"]);
 }
 

@@ -134,7 +134,7 @@ fn the_oldest_root_is_first_and_each_has_its_proof() {
     // What of the proof is missing has a line of its own.
     assert!(first[3].starts_with("   Unseen  that no other controller removes it"), "{text}");
     assert_eq!((first[4].as_str(), first.len()), ("   Holds   ns/old", 10), "{text}");
-    assert!(first[6].starts_with("   Fix     If it should go, and its controller was uninstalled: install"), "{text}");
+    assert!(first[6].starts_with("   Fix     Install the same version of the controller again"), "{text}");
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn which_steps_nobody_has_executed_is_for_those_who_want_all() {
 fn what_is_probable_names_the_proof() {
     let looked = look(recording("csi-unmount"), everything());
     let text = tree(&looked.report, Detail::Short, 100, Style::Plain);
-    assert!(text.contains("Probable. Not seen: whether this volume is still mounted on"), "{text}");
+    assert!(text.contains("Probable. Not verified: whether this volume is still mounted on"), "{text}");
     assert!(block(&shown(&looked), 1)[1].starts_with("   probable: "), "{}", shown(&looked));
 }
 

@@ -1,7 +1,9 @@
 //! Who removes a finalizer: the program that set it, then any account with a controller's role for the kind; and whether
 //! that one may still change the object.
 
+use findings::render::{Detail, Style};
 use findings::{Confidence, Verdict};
+use plugin::report::tree;
 use serde_json::{Value, json};
 
 use crate::support::*;
@@ -580,4 +582,68 @@ fn rights_prove_nothing_of_a_finalizer_that_is_not_the_kinds_own() {
         assert_eq!(looked.causes(), ["FinalizerControllerNotReady"], "{:#?}", looked.report);
         assert_eq!(confidence(&looked), expected, "{:?}", looked.chain(0));
     }
+}
+
+/// Two pods of a Deployment, each with a finalizer that its pod template has.
+fn pods_of_template(finalizers: Value) -> World {
+    let world = healthy().deployment("shop", "api", 2, 0).change("/apis/apps/v1/deployments", "api", |one| {
+        one["spec"]["template"]["metadata"]["finalizers"] = finalizers;
+    });
+    ["api-5d4-x", "api-5d4-y"].into_iter().fold(world, |world, name| {
+        let world = world.going_pod("shop", name, "node-a", "Succeeded").change("/api/v1/pods", name, |pod| {
+            pod["metadata"]["finalizers"] = json!(["example.com/audit"]);
+            pod["metadata"]["deletionGracePeriodSeconds"] = json!(0);
+            pod["metadata"]["labels"] = json!({"pod-template-hash": "5d4"});
+            pod["metadata"]["ownerReferences"] = json!([{
+                "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "api-5d4", "uid": "rs", "controller": true
+            }]);
+        });
+        world.set_by("/api/v1/pods", name, "kube-controller-manager")
+    })
+}
+
+/// The server records that the controller manager made the pod; who wrote the finalizer is the template's author.
+#[test]
+fn a_finalizer_of_a_pod_template_is_said_to_come_from_there() {
+    for (finalizers, is_there) in [(json!(["example.com/audit"]), true), (json!(["example.com/other"]), false)] {
+        let looked = look(pods_of_template(finalizers), everything());
+        let root = looked.chain(0).pop().unwrap();
+        assert_eq!(root.contains("from the pod template of Deployment shop/api"), is_there, "{root}");
+        assert_eq!(root.contains("set by kube-controller-manager"), !is_there, "{root}");
+        let reads = "kubectl -n shop get deployment/api -o yaml";
+        assert_eq!(looked.commands().iter().any(|it| it == reads), is_there, "{:#?}", looked.commands());
+        let steps = &looked.report.roots[0].finding.remedy.steps;
+        assert_eq!(steps.iter().any(|step| step.text.starts_with("Ask who set it")), !is_there, "{steps:#?}");
+    }
+}
+
+/// A patch is for one object; the others that the same root holds are named.
+#[test]
+fn the_objects_that_need_a_patch_of_their_own_are_named() {
+    let looked = look(pods_of_template(json!(["example.com/audit"])), everything());
+    assert_eq!(looked.report.roots.len(), 1, "{:#?}", looked.report);
+    let patches = looked.commands().into_iter().filter(|it| it.starts_with("kubectl patch pod api-5d4-x ")).count();
+    assert_eq!(patches, 1, "{:#?}", looked.commands());
+    let text = tree(&looked.report, Detail::Short, 400, Style::Plain);
+    assert!(text.contains("The patch is for pod api-5d4-x only. Each of these needs its own"), "{text}");
+    assert!(text.contains("(kubectl why-terminating TYPE/NAME): Pod shop/api-5d4-y"), "{text}");
+    let one = look(pods_of_template(json!([])).without("/api/v1/pods", "api-5d4-y"), everything());
+    assert!(!tree(&one.report, Detail::Short, 400, Style::Plain).contains("The patch is for"), "only one");
+}
+
+/// Who set it is recorded, and no Deployment has that name.
+#[test]
+fn a_program_that_is_not_installed_is_said_to_be_missing() {
+    let held = || {
+        let namespace = json!({"kind": "Namespace", "metadata": {"name": "shop"}});
+        let world = healthy().with(namespace).held("v1", "ConfigMap", "shop", "c", &["audit.example.com/hold"]);
+        world.set_by("/api/v1/configmaps", "c", "audit-agent")
+    };
+    let words = |world: World| look(world, object("cm", "shop", "c")).chain(0).concat();
+    let gone = words(held());
+    assert!(gone.contains("no Deployment is named audit-agent"), "{gone}");
+    let there = words(held().deployment("audit", "audit-agent", 1, 1));
+    assert!(!there.contains("no Deployment is named"), "{there}");
+    let hidden = words(held().refuse("/apis/apps/v1/deployments", 403, "deployments is forbidden"));
+    assert!(!hidden.contains("no Deployment is named"), "{hidden}");
 }

@@ -131,7 +131,8 @@ fn without_such_a_word_kubelet_machine_and_network_look_alike() {
     let looked = look(hidden, everything());
     assert_eq!(looked.causes(), ["NodeUnreachable"]);
     assert!(
-        notes(&looked).contains("Not visible to us, and not needed for the verdict: Events of the agents."),
+        notes(&looked)
+            .contains("Not readable with these permissions, and not needed for the verdict: Events of the agents ("),
         "{}",
         notes(&looked)
     );
@@ -242,7 +243,7 @@ fn a_machine_that_runs_although_it_was_declared_out_of_service() {
     assert!(looked.causes().contains(&"OutOfServiceNotEffective"), "{:?}", looked.causes());
     let said = notes(&looked);
     assert!(
-        said.contains("has written an Event since, 1m ago: then the machine ran. Unless it was switched off"),
+        said.contains("has written an Event since, 1m ago: then the host ran. Unless it was switched off"),
         "{said}"
     );
     // From before the taint, which `kubectl taint` gives no time; or of another writer.
@@ -313,7 +314,7 @@ fn the_pods_of_a_ready_node_have_their_own_causes_whatever_it_was_declared() {
 fn who_else_is_silent_is_told() {
     let one = silence(zone(healthy(), "z", 4, 0), "node-a").going_pod("a", "p", "node-a", "Running");
     let alone = look(one, everything());
-    assert!(evidence(&alone).contains("so it is this machine, its kubelet or its own link"), "{}", evidence(&alone));
+    assert!(evidence(&alone).contains("so it is this host, its kubelet or its own link"), "{}", evidence(&alone));
     let zone_down = zone(healthy(), "z", 5, 4).going_pod("a", "p", "z-0", "Running");
     let looked = look(zone_down, everything());
     assert_eq!(looked.causes(), ["NodeUnreachable"], "{:#?}", looked.report);
@@ -466,4 +467,19 @@ fn leases_that_have_all_run_out_are_one_root() {
     assert!(!looked.causes().contains(&"AllLeasesExpired"), "{:#?}", looked.report);
     // A cluster of one node has only that.
     assert_eq!(look(silent(), everything()).causes(), ["NodeUnreachable"]);
+}
+
+/// The taint is offered once.
+#[test]
+fn a_node_that_is_declared_out_of_service_is_not_to_be_declared_so_again() {
+    let silent = || healthy().node_ready("node-a", "Unknown", "NodeStatusUnknown", "stopped posting");
+    let taint = "kubectl taint node node-a node.kubernetes.io/out-of-service=nodeshutdown:NoExecute";
+    let untaint = "kubectl taint node node-a node.kubernetes.io/out-of-service-";
+    let tainted = silent().taint("node-a", "node.kubernetes.io/out-of-service", "NoExecute");
+    for (world, offered) in [(silent(), [true, false]), (tainted, [false, true])] {
+        let looked = look(world, object("node", "default", "node-a"));
+        assert_eq!(looked.causes(), ["NodeUnreachable"], "{:#?}", looked.report);
+        let commands = looked.commands();
+        assert_eq!([taint, untaint].map(|one| commands.iter().any(|it| it == one)), offered, "{commands:#?}");
+    }
 }

@@ -319,14 +319,14 @@ fn released(renewed: Option<i64>, policy: &str) -> Looked {
 #[test]
 fn a_provisioner_that_runs_is_not_brought_back() {
     for policy in ["Delete", "Retain"] {
-        let has_back = |renewed| has(&released(renewed, policy), "controller part of ebs.csi.aws.com back");
+        let has_back = |renewed| has(&released(renewed, policy), "the CSI controller of ebs.csi.aws.com again");
         assert_eq!([has_back(Some(5)), has_back(Some(600))], [false, true], "{policy}");
     }
     let runs = released(Some(5), "Delete");
     assert!(has(&runs, "Repair what the storage answers"), "{:#?}", texts(&runs));
     assert!(has(&released(Some(5), "Retain"), "renews its Lease"), "{:#?}", texts(&runs));
     assert!(!has(&released(Some(600), "Delete"), "Repair what the storage answers"));
-    assert!(has(&released(None, "Delete"), "see whether the controller part of ebs.csi.aws.com runs"));
+    assert!(has(&released(None, "Delete"), "see whether the CSI controller of ebs.csi.aws.com runs"));
 }
 
 /// Argo CD is restored where it does not run.

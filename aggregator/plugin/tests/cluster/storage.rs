@@ -25,7 +25,7 @@ fn volume(finalizers: &[&str], phase: &str, spec: Value) -> World {
     let asked = world.ago(600);
     world.with(json!({
         "kind": "PersistentVolume",
-        "metadata": {"name": "pv-1", "deletionTimestamp": asked, "finalizers": finalizers},
+        "metadata": {"name": "pv-1", "uid": "pv", "deletionTimestamp": asked, "finalizers": finalizers},
         "spec": spec, "status": {"phase": phase, "message": "rpc error: still attached"}
     }))
 }
@@ -348,4 +348,75 @@ fn the_lease_of_a_drivers_controller_tells_whether_it_runs() {
     let looked = look(lease(kept, "ebs-csi-aws-com", 600), everything());
     let evidence = &looked.report.roots[0].finding.evidence;
     assert!(evidence.iter().any(|one| one.source == "Lease csi/ebs-csi-aws-com"), "{evidence:#?}");
+}
+
+/// A driver that was removed: what is left of it ends with a check, a step and a guarded patch for each object.
+#[test]
+fn a_volume_whose_driver_was_removed_has_a_last_step() {
+    let installed = |world: World| {
+        world.with(json!({
+            "apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": {"name": "ebs.csi.aws.com"}
+        }))
+    };
+    let patches = |looked: &Looked, of: &str| {
+        let patch = format!("kubectl patch {of} ");
+        looked.commands().iter().any(|command| command.starts_with(&patch))
+    };
+    let held = || volume(&["external-attacher/ebs-csi-aws-com"], "Released", csi());
+    let attached = look(attachment(held(), true, None), everything());
+    let root = attached.chain(0).pop().unwrap();
+    assert!(root.contains("PersistentVolume pv-1 has the same finalizer"), "{root}");
+    assert!(root.contains("CSIDriver ebs.csi.aws.com does not exist"), "{root}");
+    assert!(patches(&attached, "volumeattachment"), "{:#?}", attached.commands());
+
+    let left = look(held(), everything());
+    assert!(patches(&left, "persistentvolume"), "{:#?}", left.commands());
+    let lease = "kubectl get leases -A -o wide --field-selector metadata.name=external-attacher-leader-ebs-csi-aws-com";
+    for looked in [&attached, &left] {
+        assert!(looked.commands().iter().any(|command| command == lease), "{:#?}", looked.commands());
+    }
+    let steps = |looked: &Looked| -> Vec<String> {
+        looked.report.roots[0].finding.remedy.steps.iter().map(|step| step.text.clone()).collect()
+    };
+    assert!(steps(&attached).iter().any(|step| step.contains("detaches")), "{:#?}", steps(&attached));
+    assert!(!steps(&left).iter().any(|step| step.contains("detaches")), "{:#?}", steps(&left));
+
+    let kept = || volume(&["external-provisioner.volume.kubernetes.io/finalizer"], "Released", csi());
+    let undeleted = look(kept(), everything());
+    let root = undeleted.chain(0).pop().unwrap();
+    assert!(root.contains("CSIDriver ebs.csi.aws.com does not exist"), "{root}");
+    assert!(patches(&undeleted, "persistentvolume"), "{:#?}", undeleted.commands());
+
+    for world in [attachment(held(), true, None), held(), kept()] {
+        let looked = look(installed(world), everything());
+        assert!(!looked.chain(0).concat().contains("CSIDriver"), "{:?}", looked.chain(0));
+        assert!(!looked.commands().iter().any(|command| command.contains("patch")), "{:#?}", looked.commands());
+    }
+}
+
+/// What made the pod makes another one, which waits for the claim that is being deleted.
+#[test]
+fn a_claims_pod_that_would_be_replaced_is_scaled_down_first() {
+    let owned = |owner: Value| {
+        let world = claim().with(user("Running", "node-a"));
+        let world = world.change("/api/v1/pods", "user", |pod| {
+            pod["metadata"]["labels"] = json!({"pod-template-hash": "5d4"});
+            pod["metadata"]["ownerReferences"] = json!([owner]);
+        });
+        look(world, everything()).commands()
+    };
+    let owner = |version: &str, kind: &str, name: &str| json!({"apiVersion": version, "kind": kind, "name": name, "uid": "o", "controller": true});
+    let delete = "kubectl -n a delete pod user".to_owned();
+    for (owner, scaled) in [
+        (owner("apps/v1", "ReplicaSet", "web-5d4"), Some("kubectl -n a scale deployment/web --replicas=0")),
+        (owner("apps/v1", "StatefulSet", "db"), Some("kubectl -n a scale statefulset/db --replicas=0")),
+        (owner("apps/v1", "DaemonSet", "agent"), None),
+        (owner("batch/v1", "Job", "report"), None),
+    ] {
+        let commands = owned(owner);
+        let scales = commands.iter().position(|it| it.contains(" scale "));
+        assert_eq!(scales.map(|at| commands[at].as_str()), scaled, "{commands:#?}");
+        let deletes = commands.iter().position(|it| *it == delete).unwrap();
+        assert!(scales.is_none_or(|at| at < deletes), "{commands:#?}");
+    }
 }

@@ -64,8 +64,9 @@ causes! {
         .proof("The namespace's NamespaceDeletionContentFailure holds: ValidatingAdmissionPolicy … denied request.")
         .safe(&[
             check("Read the policy and its binding")
-                .run("kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings -o yaml").typed(),
-            step("Satisfy the policy, or exclude this namespace in the binding's matchResources"),
+                .run("kubectl get validatingadmissionpolicy/{policy} validatingadmissionpolicybinding/{policy_binding} -o yaml")
+                .typed(),
+            step("Do what the policy's message asks for, or exclude this namespace in the binding's matchResources"),
         ])
         .danger(Danger::new("Deleting the policy", "It no longer protects anything in the cluster."))
         .sources(&["reference: a policy on service accounts"])

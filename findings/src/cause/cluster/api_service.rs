@@ -1,6 +1,8 @@
 //! Why an aggregated API is not served.
 
-use crate::cause::cluster::shared::{CONTENT_BY_HAND, EMPTY_THE_NAMESPACE};
+use crate::cause::cluster::shared::{
+    ABSENT, CONTENT_BY_HAND, CRASHING, EMPTY_THE_NAMESPACE, NOT_READY, SCALED_DOWN, UNKNOWN, UNSEEN,
+};
 use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, check, step};
 
 const READ_APISERVICE: Advice =
@@ -43,16 +45,21 @@ causes! {
         .proof("The APIService has Available=False with reason MissingEndpoints or EndpointsNotFound, and no \
             EndpointSlice of its Service has a ready address.")
         .safe(&[
+            check("Read why the last container exited")
+                .run("kubectl -n {namespace} logs {workload} --previous").if_known().when(&[CRASHING]),
             check("See which pods should serve it and why none is ready")
                 .run("kubectl -n {namespace} get endpointslices,deployments,pods -o wide").typed(),
-            step("Start {workload} again, if it was scaled to zero")
-                .run("kubectl -n {namespace} scale {workload} --replicas=1").if_known(),
-            step("Repair what keeps its pods from being ready: image, scheduling, probe, node; if there are none, \
-                install the add-on again"),
+            step("Start {workload} again")
+                .run("kubectl -n {namespace} scale {workload} --replicas=1").if_known().when(&[SCALED_DOWN]),
+            step("Repair what keeps its pods from being ready: image, scheduling, probe, node")
+                .when(&[NOT_READY, CRASHING, UNSEEN]),
+            step("If the add-on should be there, install it again").when(&[ABSENT, UNSEEN, UNKNOWN]),
             GOES_BY_ITSELF,
+            step("Only if the add-on was removed for good: remove its APIService")
+                .run("kubectl delete apiservice {apiservice}"),
         ])
         .danger(Danger::new(
-            "kubectl delete apiservice, or emptying spec.finalizers of the namespaces",
+            "kubectl delete apiservice before the add-on was removed for good, or emptying spec.finalizers of the namespaces",
             "Without the APIService whatever uses that API fails (for metrics.k8s.io: autoscaling and kubectl top). \
                 Emptied finalizers leave the namespaces' objects in etcd, where no client can remove them.",
         ))

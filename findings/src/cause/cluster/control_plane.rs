@@ -17,7 +17,7 @@ causes! {
         .safe(&[
             check("See who held it and since when it is silent")
                 .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),
-            step("Start kube-controller-manager on a control plane machine; its log says why it ended"),
+            step("Start kube-controller-manager on a control plane node; its log says why it ended"),
         ])
         .danger(CONTENT_BY_HAND)
         .sources(&["reference: a controller manager stopped with SIGTERM"])
@@ -29,7 +29,7 @@ causes! {
         .holds_from_the_start()
         .title("The Leases of all nodes have run out")
         .meaning("No node renews its Lease, mostly the controllers do not either, and the API server answers: that so \
-            many machines fail at once is unlikely. The kubelets cannot reach the API server (its address, its load \
+            many hosts fail at once is unlikely. The kubelets cannot reach the API server (its address, its load \
             balancer, its certificate), the API server asks with a clock that is wrong, or its storage was set back to \
             an older state. Silent nodes and unfinished deletions all follow from that.")
         .proof("There are at least two Leases in kube-node-lease, and every one is older than twice its duration by the \
@@ -44,7 +44,7 @@ causes! {
         ])
         .danger(Danger::new(
             "kubectl delete pod --force, deleting Nodes, or the out-of-service taint",
-            "The machines most likely run on, and with them every container: each replacement is a second copy on the \
+            "The hosts most likely run on, and with them every container: each replacement is a second copy on the \
                 same data.",
         ))
         .sources(&["reference: node lifecycle controller, full disruption"])

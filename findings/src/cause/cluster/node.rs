@@ -4,6 +4,7 @@ pub(super) mod drain;
 
 pub use drain::*;
 
+use crate::cause::circumstance::{Circumstance, Existence};
 use crate::cause::cluster::shared::{FORCE, KUBELET_JOURNAL};
 use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, check, step};
 use crate::cause::{
@@ -14,26 +15,34 @@ use crate::cause::{
 pub(super) const SEE_NODE: Advice =
     check("Look at the node's conditions and taints").run("kubectl describe node {node}").typed();
 
+const IN_SERVICE: Circumstance = Circumstance::OutOfService(Existence::Gone);
+
+const UNTAINT: Advice = step("The node is declared out of service already: remove the taint before it comes back")
+    .run("kubectl taint node {node} node.kubernetes.io/out-of-service-")
+    .when(&[Circumstance::OutOfService(Existence::Present)]);
+
 causes! {
     /// The node does not talk to the API server.
     NODE_UNREACHABLE = Cause::cluster(ClusterArea::Pod, "NodeUnreachable")
         .holds_from_the_start()
         .title("The node is silent")
-        .meaning("The kubelet of the node stopped renewing its Lease and status. Kubelet down, machine down and a cut \
+        .meaning("The kubelet of the node stopped renewing its Lease and status. Kubelet down, host down and a cut \
             network look alike from here: no agent on the node was heard since. Pods being deleted there stay until \
             the kubelet comes back, the Node object is deleted, or the node is declared out of service.")
         .proof("Ready is Unknown, or the node has the taint node.kubernetes.io/unreachable.")
         .safe(&[
             SEE_NODE,
-            check("Find out which it is: the machine's console or the cloud's state shows whether it is down or cut \
+            check("Find out which it is: the host's console or the cloud's state shows whether it is down or cut \
                 off"),
             step("Bring the node back: its kubelet finishes the deletions by itself, and local data survives"),
-            step("Only when the machine is confirmed off: declare it out of service; its pods are deleted within 20 \
+            step("Only when the host is confirmed off: declare it out of service; its pods are deleted within 20 \
                 seconds and their volumes are detached (remove the taint again before it comes back)")
-                .run("kubectl taint node {node} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"),
+                .run("kubectl taint node {node} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute")
+                .when(&[IN_SERVICE]),
+            UNTAINT,
         ])
         .danger(Danger::new(
-            "kubectl delete pod --force, deleting the Node or the out-of-service taint while the machine may run",
+            "kubectl delete pod --force, deleting the Node or the out-of-service taint while the host may run",
             "A node that is only cut off keeps running its pods. The second copy of a StatefulSet's pod then writes to \
                 the same data.",
         ))
@@ -46,12 +55,12 @@ causes! {
     /// The kubelet is silent and an agent beside it is not.
     NODE_KUBELET_SILENT = Cause::cluster(ClusterArea::Pod, "NodeKubeletSilent")
         .holds_from_the_start()
-        .title("The kubelet of the node is silent, and the machine is up")
-        .meaning("The kubelet stopped renewing its Lease and status, while the agent on the same machine still reached \
-            the API server. So the machine ran and had its network: the kubelet is down, hangs, or its credentials are \
+        .title("The kubelet of the node is silent, and the host is up")
+        .meaning("The kubelet stopped renewing its Lease and status, while the agent on the same host still reached \
+            the API server. So the host ran and had its network: the kubelet is down, hangs, or its credentials are \
             not accepted any more. Its containers keep running.")
         .proof("The node's Lease has run out, and an Event of the node's own agent was written later than that. Both \
-            carry the time of the machine's clock. When the agent spoke so long ago that it is late itself, this is \
+            carry the time of the host's clock. When the agent spoke so long ago that it is late itself, this is \
             probable.")
         .safe(&[
             SEE_NODE,
@@ -64,7 +73,7 @@ causes! {
         ])
         .danger(Danger::new(
             "kubectl delete pod --force, deleting the Node or the out-of-service taint",
-            "The machine runs, and with it the containers of its pods: every replacement is a second copy on the same \
+            "The host runs, and with it the containers of its pods: every replacement is a second copy on the same \
                 data.",
         ))
         .sources(&["reference: distinguishing kubelet, machine and network"])
@@ -73,26 +82,28 @@ causes! {
         .diagnosis(Proven::Observation)
         .node_is_lost();
 
-    /// The cloud says that the machine is stopped.
+    /// The cloud says that the host is stopped.
     NODE_SHUT_DOWN = Cause::cluster(ClusterArea::Pod, "NodeShutDown")
         .holds_from_the_start()
-        .title("The node's machine is stopped, as its cloud says")
+        .title("The node's instance is stopped, as its cloud says")
         .meaning("The node is silent and carries the cloud's taint for a stopped instance, which stays until the node is \
             Ready again. While the instance is off its pods are not running, and no kubelet finishes their \
             deletion.")
         .proof("Ready is Unknown, the node has the taint node.cloudprovider.kubernetes.io/shutdown, and no agent on it \
-            spoke after that. That the machine still is stopped only its cloud can say.")
+            spoke after that. Whether the instance still is stopped, only its cloud shows.")
         .safe(&[
             SEE_NODE,
-            step("Start the machine again: its kubelet finishes the deletions by itself"),
+            step("Start the host again: its kubelet finishes the deletions by itself"),
             step("If its cloud still shows it as stopped, and it stays off: declare it out of service; its pods are \
                 deleted within 20 seconds and their volumes are detached (remove the taint again before it comes back)")
-                .run("kubectl taint node {node} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"),
+                .run("kubectl taint node {node} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute")
+                .when(&[IN_SERVICE]),
+            UNTAINT,
         ])
         .danger(Danger::new(
-            "kubectl delete pod --force, deleting the Node or the out-of-service taint before its cloud shows the machine as \
+            "kubectl delete pod --force, deleting the Node or the out-of-service taint before its cloud shows the host as \
                 stopped, or deleting claims and volumes of its pods",
-            "A machine that was started again runs its pods, and they run twice on the same data. What is on its own disks \
+            "A host that was started again runs its pods, and they run twice on the same data. What is on its own disks \
                 is lost with the claim, and would be there after a start.",
         ))
         .sources(&["reference: cloud node lifecycle controller"])
@@ -104,14 +115,14 @@ causes! {
     NODE_NEVER_REPORTED = Cause::cluster(ClusterArea::Pod, "NodeNeverReported")
         .holds_from_the_start()
         .title("No kubelet ever reported for this node")
-        .meaning("A Node object exists and no kubelet has posted its status: the machine never joined, or the object \
+        .meaning("A Node object exists and no kubelet has posted its status: the host never joined, or the object \
             was created by hand. Pods bound to it can neither start nor end.")
         .proof("Ready is Unknown with reason NodeStatusNeverUpdated; or, before the node lifecycle controller has written that, \
             the Node has no condition Ready and no Lease.")
         .safe(&[
             SEE_NODE,
-            check("See whether a machine has this name; if so, start its kubelet"),
-            step("If no machine has it, delete the Node: its pods are removed within a minute")
+            check("See whether a host has this name; if so, start its kubelet"),
+            step("If no host has it, delete the Node: its pods are removed within a minute")
                 .run("kubectl delete node {node}"),
         ])
         .danger(FORCE)

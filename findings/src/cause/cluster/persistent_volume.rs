@@ -1,6 +1,6 @@
 //! Why a PersistentVolume does not go.
 
-use crate::cause::cluster::shared::{NOT_READY, READY, UNKNOWN};
+use crate::cause::cluster::shared::{DRIVER_GONE, NOT_READY, READY, TAKE_OFF, UNKNOWN};
 use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
 
 causes! {
@@ -36,10 +36,16 @@ causes! {
         .safe(&[
             check("Read the volume's Events (VolumeFailedDelete)").run("kubectl describe persistentvolume {pv}").typed(),
             step("Repair what the storage answers; the provisioner tries again by itself").when(&[READY, UNKNOWN]),
-            step("Bring the controller part of {driver} back: its Lease has run out. It then deletes the disk")
+            step("Start the CSI controller of {driver} again: its Lease has run out. It then deletes the disk")
                 .when(&[NOT_READY]).if_known(),
-            step("Where no Event says anything, see whether the controller part of {driver} runs, and bring it back if not")
-                .when(&[UNKNOWN]).if_known(),
+            check("Where no Event says anything, see whether the CSI controller of {driver} runs: its pod holds this Lease")
+                .run("kubectl get leases -A -o wide --field-selector metadata.name={lease}").typed().if_known()
+                .when(&[UNKNOWN]),
+            step("CSIDriver {driver} does not exist: install the driver again, and it deletes the disk")
+                .when(&[DRIVER_GONE, NOT_READY, UNKNOWN]).if_known(),
+            step("Last resort, only if the driver was removed for good: delete the disk in the storage's own console, then \
+                remove this one finalizer; refused if the object or its list has changed")
+                .run(TAKE_OFF).when(&[DRIVER_GONE, NOT_READY, UNKNOWN]).if_known(),
         ])
         .danger(Danger::new(
             "Removing the finalizer by hand",
@@ -62,10 +68,10 @@ causes! {
             check("See its phase, its reclaim policy and who provisioned it (annotation \
                 pv.kubernetes.io/provisioned-by)")
                 .run("kubectl describe persistentvolume {pv}").typed(),
-            step("If the policy is Retain: bring the controller part of {driver} back; it takes the finalizer off, and the \
+            step("If the policy is Retain: start the CSI controller of {driver} again; it removes the finalizer, and the \
                 disk stays in the storage").when(&[NOT_READY, UNKNOWN]).if_known(),
-            step("If the policy is Retain: the controller part of {driver} renews its Lease, so read its log for the volume's \
-                name").when(&[READY]).if_known(),
+            step("If the policy is Retain: the CSI controller of {driver} renews its Lease, so search its log for {pv}")
+                .when(&[READY]).if_known(),
             step("If the policy is Delete, and the phase is not Released: note the volume's handle, and set \
                 persistentVolumeReclaimPolicy to Retain; the volume then goes, and its disk stays in the storage"),
         ])

@@ -19,7 +19,10 @@ causes! {
         .safe(&[
             check("See which pods use the claim, and their controllers")
                 .run("kubectl -n {namespace} get pod {pod} -o yaml").typed(),
-            step("Delete the pod, or scale down its controller, if you do not need it any more")
+            step("Scale {workload} down first, if you do not need its pods: it replaces a deleted pod, and the new one stays \
+                Pending")
+                .run("kubectl -n {namespace} scale {workload} --replicas=0").if_known(),
+            step("Delete the pod, if you do not need it and nothing replaces it")
                 .run("kubectl -n {namespace} delete pod {pod}"),
             step("If the pod should stay: a deletion cannot be taken back, so save the data before the pod is deleted"),
         ])
@@ -69,7 +72,7 @@ causes! {
             node.")
         .proof("The claim is being deleted and held by a pod; its PersistentVolume is local to one node by \
             nodeAffinity; that node does not exist, or its Ready has been Unknown for more than a minute, or is Unknown \
-            and a taint says that the machine is off, and no agent on it was heard since. A kubelet that says NotReady \
+            and a taint says that the host is off, and no agent on it was heard since. A kubelet that says NotReady \
             itself lives.")
         .safe(&[
             check("Read since when the node is silent, and its taints").run("kubectl describe node {node}").when(&[NODE_EXISTS]),
@@ -78,7 +81,7 @@ causes! {
                 .when(&[NODE_EXISTS]),
             step("The Node object is gone, and the data is on that node's disk: start the node with it, and let it join under \
                 the name {node} again").when(&[NODE_GONE]),
-            step("Or give the data up. Confirm first that the machine is off; then, in this order: the node is \
+            step("Or give the data up. Confirm first that the host is off; then, in this order: the node is \
                 declared out of service, the pod and the claim are deleted, and the workload creates an empty one \
                 elsewhere"),
         ])

@@ -36,7 +36,7 @@ causes! {
             much younger than its StatefulSet makes it probable.")
         .safe(&[
             check("Read why it waits").run("kubectl describe pod {name} -n {namespace}").typed(),
-            step("For a local volume: bring its node back; only when the machine is confirmed off can the data be given up, \
+            step("For a local volume: bring its node back; only when the host is confirmed off can the data be given up, \
                 and the claim deleted"),
         ])
         .danger(Danger::new("Deleting the replacement again", "Nothing changes but the time it has to start."))

@@ -5,6 +5,7 @@ use crate::cause::entry::{Advice, Cause, Danger, check, step};
 
 pub(in crate::cause) const READY: Circumstance = Circumstance::Controller(Controller::Ready);
 pub(in crate::cause) const NOT_READY: Circumstance = Circumstance::Controller(Controller::NotReady);
+pub(in crate::cause) const CRASHING: Circumstance = Circumstance::Controller(Controller::Crashing);
 pub(in crate::cause) const SCALED_DOWN: Circumstance = Circumstance::Controller(Controller::ScaledDown);
 pub(in crate::cause) const ABSENT: Circumstance = Circumstance::Controller(Controller::Absent);
 pub(in crate::cause) const HIDDEN: Circumstance = Circumstance::Controller(Controller::Hidden);
@@ -17,6 +18,7 @@ pub(in crate::cause) const USED_ELSEWHERE: Circumstance = Circumstance::Users(Us
 pub(in crate::cause) const USERS_UNKNOWN: Circumstance = Circumstance::Users(Users::Unknown);
 pub(in crate::cause) const NODE_EXISTS: Circumstance = Circumstance::Node(Existence::Present);
 pub(in crate::cause) const NODE_GONE: Circumstance = Circumstance::Node(Existence::Gone);
+pub(in crate::cause) const DRIVER_GONE: Circumstance = Circumstance::Driver(Existence::Gone);
 pub(in crate::cause) const PENDING: Circumstance = Circumstance::Cleanup(Cleanup::Pending);
 pub(in crate::cause) const NOTHING: Circumstance = Circumstance::Cleanup(Cleanup::Nothing);
 
@@ -36,12 +38,12 @@ pub(in crate::cause) const DELETE_DEBUG_POD: Advice = check("Delete the debug po
     .run(
         // By name: kubectl labels them since 1.34 only (kubernetes#131791).
         "kubectl -n kube-system get pods -o name --field-selector spec.nodeName={agentless_node},status.phase!=Running \
-            | grep /node-debugger- | xargs kubectl -n kube-system delete",
+            | grep /node-debugger- | xargs -r kubectl -n kube-system delete",
     )
     .if_known();
 
 /// Of a controller that runs.
-pub(in crate::cause) const READ_LOG: Advice = check("Read its log for the object's name")
+pub(in crate::cause) const READ_LOG: Advice = check("Read the log of {workload} for {name}")
     .run("kubectl -n {workload_namespace} logs {workload} --since=1h --tail=200")
     .if_known()
     .when(&[READY]);
@@ -49,7 +51,7 @@ pub(in crate::cause) const REPAIR: Advice = step("Repair what it reports; it tri
 
 /// Of one of which nothing is known.
 pub(in crate::cause) const FIND_IT: Advice =
-    check("See whether the program that removes it runs, and restore it. Who set it, managedFields shows")
+    check("See whether {released_by} runs, and restore it if not. managedFields shows who set the finalizer")
         .run("kubectl get {type} {name} -n {namespace} -o yaml --show-managed-fields")
         .typed()
         .if_known()
@@ -61,18 +63,18 @@ pub(in crate::cause) const HIDDEN_ONE: Advice = step(
 .when(&[HIDDEN]);
 
 /// k3s and RKE2 have controllers that no pod shows: install nothing.
-pub(in crate::cause) const READ_SERVER_LOG: Advice = check(
-    "Its controller is built into the server of k3s or RKE2. On a server node, read its log for the object's name",
-)
-.run("journalctl -u k3s -u rke2-server --since -1h --no-pager --grep {name}")
-.if_known()
-.when(&[IN_SERVER]);
+pub(in crate::cause) const READ_SERVER_LOG: Advice =
+    check("Its controller is built into the server of k3s or RKE2. On a server node, search its log for {name}")
+        .run("journalctl -u k3s -u rke2-server --since -1h --no-pager --grep {name}")
+        .if_known()
+        .when(&[IN_SERVER]);
 pub(in crate::cause) const REPAIR_SERVER: Advice = step(
     "Repair what it reports. Where it reports nothing, restart the server, one node at a time: its controllers begin again",
 )
 .when(&[IN_SERVER]);
 
-const TAKE_OFF: &str = "kubectl patch {type} {name} -n {namespace} --type=json -p {finalizer_patch}";
+pub(in crate::cause) const TAKE_OFF: &str =
+    "kubectl patch {type} {name} -n {namespace} --type=json -p {finalizer_patch}";
 
 /// What uses the object, by its name.
 pub(in crate::cause) const SEE_USER: Advice = Advice {

@@ -2,16 +2,19 @@
 
 use crate::cause::circumstance::{Circumstance, Existence};
 use crate::cause::cluster::shared::{
-    CHECK_NODE_ONCE, DELETE_DEBUG_POD, NODE_EXISTS, NODE_GONE, NOT_READY, READY, UNKNOWN,
+    CHECK_NODE_ONCE, DELETE_DEBUG_POD, DRIVER_GONE, NODE_EXISTS, NODE_GONE, NOT_READY, READY, TAKE_OFF, UNKNOWN,
 };
 use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, check, step};
+
+const ATTACHED: Circumstance = Circumstance::Attachment(Existence::Present);
+const DETACHED: Circumstance = Circumstance::Attachment(Existence::Gone);
 
 /// Where the driver cannot detach any more, or does not exist.
 const FORGET_ATTACHMENT: Advice = step(
     "Last resort, only if the storage's own console shows the volume attached to no instance: remove the attacher's \
         finalizer. Otherwise a second attach can destroy the file system",
 )
-.run("kubectl patch volumeattachment {attachment} --type=json -p {finalizer_patch}")
+.run(TAKE_OFF)
 .if_known();
 
 const GONE_WITH_NODE: Advice = step(
@@ -48,23 +51,25 @@ causes! {
 
     /// No controller detaches the volume.
     VOLUME_ATTACHER_GONE = Cause::cluster(ClusterArea::Storage, "VolumeAttacherGone")
-        .title("No controller detaches the volume")
-        .meaning("The attachment is being deleted, and its driver has not said anything: the controller part of the \
-            driver (csi-attacher) does not run or has lost its Lease.")
+        .title("The CSI attacher has not removed its finalizer")
+        .meaning("external-attacher/… is the finalizer of the driver's csi-attacher, which detaches the volume first. Its \
+            VolumeAttachment is being deleted, or no VolumeAttachment of the volume is left, and csi-attacher has \
+            reported nothing: it does not run, or has lost its Lease.")
         .proof("external-attacher/… is left, and there is no detachError. The Lease of the driver's csi-attacher, \
             where it has one, shows whether that is down or silent; such a Lease may also be left over, so this is \
             probable.")
         .safe(&[
-            check("See whether a pod of the controller part of {driver} holds its Lease, and read the log of csi-attacher there")
-                .run("kubectl get leases -A --field-selector metadata.namespace!=kube-node-lease").typed().if_known(),
-            step("Its attacher runs: read its log, and see whether {driver} answers it").when(&[READY]).if_known(),
-            step("Bring the driver's controller part back; it detaches by itself").when(&[NOT_READY, UNKNOWN]),
+            check("See which pod of {driver} holds the Lease of csi-attacher, and since when")
+                .run("kubectl get leases -A -o wide --field-selector metadata.name={lease}").typed().if_known(),
+            step("Repair what the log of its csi-attacher reports, or restart that pod").when(&[READY]),
+            step("Start the driver's CSI controller again: its csi-attacher detaches the volume, then removes the finalizer")
+                .when(&[ATTACHED, NOT_READY, UNKNOWN]),
+            step("Start the driver's CSI controller again: its csi-attacher then removes the finalizer")
+                .when(&[DETACHED, NOT_READY, UNKNOWN]),
             GONE_WITH_NODE,
             Advice { when: &[NODE_GONE], ..FORGET_ATTACHMENT },
-            Advice {
-                when: &[NODE_EXISTS, NOT_READY, UNKNOWN, Circumstance::Driver(Existence::Gone)],
-                ..FORGET_ATTACHMENT
-            },
+            Advice { when: &[NODE_EXISTS, NOT_READY, UNKNOWN, DRIVER_GONE], ..FORGET_ATTACHMENT },
+            Advice { when: &[DETACHED, NOT_READY, UNKNOWN, DRIVER_GONE], ..FORGET_ATTACHMENT },
         ])
         .danger(PATCH_ATTACHMENT)
         .sources(&["reference: external-attacher"])

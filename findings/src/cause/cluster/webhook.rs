@@ -16,8 +16,7 @@ causes! {
         .safe(&[
             READ_CONFIGURATION,
             step("Bring its backend, Service {service}, back; the deletion then continues within a minute").if_known(),
-            step("If the product was removed for good, its configuration is dead policy that refuses everything: \
-                remove it")
+            step("Only if the product was removed for good: remove its configuration, which refuses every such request")
                 .run("kubectl delete {configuration}")
                 .e2e("webhook")
                 .if_known(),
@@ -80,8 +79,7 @@ causes! {
         .safe(&[
             READ_CONFIGURATION,
             step("Bring its backend, Service {service}, back; what waits is then deleted automatically"),
-            step("If the product was removed for good, its configuration is dead policy that refuses everything: \
-                remove it")
+            step("Only if the product was removed for good: remove its configuration, which refuses every such request")
                 .run("kubectl delete {configuration}")
                 .if_known(),
             step("Where it refuses updates: have it exclude objects with a deletion timestamp"),

@@ -49,8 +49,8 @@ const fn trouble(
 
 /// All of it.
 pub static ALL: &[Trouble] = &[
-    trouble("dead-api", "ApiServiceWithoutEndpoints", "kube-system/deployment/metrics-server", 6, apis::dead_api),
-    trouble("webhook", "WebhookUnavailable", "policy-system/deployment/guard", 5, apis::webhook),
+    trouble("dead-api", "ApiServiceWithoutEndpoints", "Deployment kube-system/metrics-server", 6, apis::dead_api),
+    trouble("webhook", "WebhookUnavailable", "Deployment policy-system/guard", 5, apis::webhook),
     trouble("conversion", "ConversionWebhookUnavailable", "Service gadget-system/converter", 4, apis::conversion),
     trouble("operator-gone", "FinalizerControllerGone", "Deployment backup-system/operator", 5, finalizers::gone),
     trouble(

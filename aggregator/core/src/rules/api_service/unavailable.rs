@@ -1,6 +1,6 @@
 //! Why an aggregated API is said to be unavailable.
 
-use findings::{Placeholder, cause};
+use findings::{Circumstance, Placeholder, cause};
 
 use super::backed_api::Unavailable;
 use super::unreachable;
@@ -23,9 +23,10 @@ impl Unavailable<'_, '_> {
                     .evidence(service.to_string(), "not found")
                     .step(Step::about(&service, "does not exist"))
             }
-            Backend::NoEndpoint { steps, workload, node: None } => {
+            Backend::NoEndpoint { steps, workload, state, node: None } => {
                 let root = self.found(&cause::API_SERVICE_WITHOUT_ENDPOINTS);
-                let root = root.name_if(Placeholder::Workload, workload);
+                let root = root.given(Circumstance::Controller(state));
+                let root = root.name_if(Placeholder::Workload, workload.map(|object| object.typed_name()));
                 steps.into_iter().fold(root, |root, step| root.evidence(&step.subject, &step.words).step(step))
             }
             Backend::Ready { node, .. } => self.by_message(diagnosis, node.as_deref()),

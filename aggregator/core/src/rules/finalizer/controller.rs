@@ -183,7 +183,7 @@ pub fn namesakes<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, finalizer: 
     }
     // One list for all finalizers: tenants choose their names, and a query for each would keep out those of others.
     let answer = lister.metadata(&known::DEPLOYMENTS.into(), Scope::All);
-    let adds = "whether one is called as the finalizer";
+    let adds = "whether a program has the name of the finalizer";
     let all = diagnosis.optional("deployments", adds, answer).unwrap_or_default();
     let names = std::iter::once("").chain(ROLES_OF_PROGRAMS).map(|role| format!("{name}{role}"));
     let names = names.filter(|name| all.iter().any(|one| one.metadata.name == *name));
@@ -225,7 +225,7 @@ fn is_named_in(finalizer: &str, runner: &Runner) -> bool {
 }
 
 /// A manager may call itself anything; a selector takes names only.
-fn is_object_name(name: &str) -> bool {
+pub fn is_object_name(name: &str) -> bool {
     name.len() <= 63 && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
 }
 

@@ -1,10 +1,11 @@
 //! Finalizers that a controller of kube-controller-manager takes off.
 
-use findings::{Cause, Circumstance, Users, cause};
+use findings::{Cause, Circumstance, JobManager, Placeholder, Users, cause};
 
 use super::blocking_finalizer::BlockingFinalizer;
 use super::finalizer_cause::{finalizer_cause, refused};
-use super::{referenced_objects, users};
+use super::referenced_objects::{self, CountedBy};
+use super::users;
 use crate::diagnosis::{Diagnosis, RootCause};
 use crate::lister::Lister;
 use crate::rules::admission_policy::{self, REFUSED_BEFORE, Seen};
@@ -21,7 +22,10 @@ pub fn by_controller_manager(
     cause: &'static Cause,
     diagnosis: &mut Diagnosis,
 ) {
-    if let Some(root) = control_plane::silent(lister, diagnosis, target) {
+    let is_of_job = cause.id == cause::JOB_TRACKING_FINALIZER.id;
+    let counted = is_of_job.then(|| referenced_objects::counted_by(lister, target, meta, diagnosis));
+    let is_others = matches!(counted, Some(CountedBy::Other(..)));
+    if let Some(root) = control_plane::silent(lister, diagnosis, target).filter(|_| !is_others) {
         diagnosis.causes.push(root);
         return;
     }
@@ -35,19 +39,36 @@ pub fn by_controller_manager(
     }
     let update = Request::about(target, meta, "UPDATE");
     let policy = admission_policy::suspect(lister, diagnosis, target, update);
-    let mut words = format!("{}, which kube-controller-manager removes", diagnosis.words);
-    let mut beside = Vec::new();
-    if cause.id == cause::JOB_TRACKING_FINALIZER.id {
-        beside.extend(referenced_objects::job(lister, target, meta, diagnosis));
-        for (source, says) in &beside {
-            words.push_str(&format!("; {source}: {says}"));
+    let mut words = match &counted {
+        Some(CountedBy::Other(manager, _)) => format!(
+            "{}, which the controller named by spec.managedBy {manager} must remove; kube-controller-manager does not",
+            diagnosis.words
+        ),
+        _ => format!("{}, which kube-controller-manager removes", diagnosis.words),
+    };
+    let root = finalizer_cause(target, meta, finalizer, cause);
+    let (root, mut beside) = match counted {
+        Some(CountedBy::Other(manager, quote)) => {
+            let manager = format!("the controller {manager}");
+            let root = root.given(Circumstance::JobManager(JobManager::Other)).name(Placeholder::ReleasedBy, manager);
+            (root, vec![quote])
         }
+        Some(CountedBy::NoJob(quote)) => {
+            words.push_str(&format!("; {}: {}", quote.0, quote.1));
+            (root, vec![quote])
+        }
+        Some(CountedBy::JobController) => {
+            (root.given(Circumstance::JobManager(JobManager::ControllerManager)), Vec::new())
+        }
+        None => (root, Vec::new()),
+    };
+    if is_of_job {
         let changers = webhook::changers(lister, diagnosis, update);
         let says = "is called for updates of this pod; containers that it adds make them invalid";
         beside
             .extend(changers.into_iter().map(|name| (format!("MutatingWebhookConfiguration {name}"), says.to_owned())));
     }
-    let root = finalizer_cause(target, meta, finalizer, cause).at_itself(target, words);
+    let root = root.at_itself(target, words);
     let root = match cause.id == cause::GARBAGE_COLLECTOR_NOT_WORKING.id {
         true => not_looked_at(root, target, policy.is_some()),
         false => root,

@@ -1,6 +1,6 @@
 //! What holds for every finalizer: who set it, and whether anybody may take it off.
 
-use findings::{Cause, Circumstance, Cleanup, Controller, Placeholder, Users, finalizer_patch};
+use findings::{Cause, Circumstance, Cleanup, Controller, Existence, Placeholder, Users, finalizer_patch};
 
 use crate::diagnosis::MIN_AGE_SECONDS;
 use crate::diagnosis::{Diagnosis, RootCause};
@@ -13,16 +13,22 @@ pub const MAX_REACTION_SECONDS: i64 = MIN_AGE_SECONDS;
 
 /// A cause for which a finalizer stays.
 pub fn finalizer_cause(target: &ObjectRef, meta: &Meta, finalizer: &str, cause: &'static Cause) -> RootCause {
-    let index = meta.finalizers.iter().position(|one| one == finalizer);
-    let patch = index.filter(|_| meta.deletion_timestamp.is_some() && !meta.uid.is_empty());
-    RootCause::below(cause, target)
+    patched(RootCause::below(cause, target), meta, finalizer)
         .name(Placeholder::Finalizer, finalizer)
+        .name(Placeholder::ReleasedBy, "the program that set it")
         .name(Placeholder::Lost, "Whatever its controller would have cleaned up")
-        .name_if(Placeholder::FinalizerPatch, patch.map(|index| finalizer_patch(&meta.uid, index, finalizer)))
         .given(Circumstance::Controller(Controller::Unknown))
         .given(Circumstance::Cleanup(Cleanup::Pending))
         .given(Circumstance::Users(Users::Unknown))
+        .given(Circumstance::Template(Existence::Gone))
         .evidence(target.to_string(), format!("finalizer {finalizer}; {}", setter(meta, finalizer)))
+}
+
+/// Names the patch that takes this finalizer off an object that is being deleted.
+pub fn patched(root: RootCause, meta: &Meta, finalizer: &str) -> RootCause {
+    let index = meta.finalizers.iter().position(|one| one == finalizer);
+    let index = index.filter(|_| meta.deletion_timestamp.is_some() && !meta.uid.is_empty());
+    root.name_if(Placeholder::FinalizerPatch, index.map(|index| finalizer_patch(&meta.uid, index, finalizer)))
 }
 
 /// Who set it, as the server recorded it.

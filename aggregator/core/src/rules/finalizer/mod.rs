@@ -24,7 +24,7 @@ use findings::FaultKind;
 
 pub use blocking_finalizer::is_down;
 use controller_manager::by_controller_manager;
-pub use finalizer_cause::refused;
+pub use finalizer_cause::{patched, refused};
 pub use grouping::merge;
 pub use registry::{KnownFinalizer, all as known};
 

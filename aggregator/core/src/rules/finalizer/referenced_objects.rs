@@ -5,22 +5,35 @@ use crate::lister::Lister;
 use crate::rules::phrases::Quote;
 use crate::state::*;
 
-/// Why a pod may not be counted: its Job is another controller's, or it has none.
-pub fn job(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) -> Option<Quote> {
-    let owner = meta.owner_references.first()?;
+/// Who counts a pod.
+pub enum CountedBy {
+    /// The Job controller, as far as is known.
+    JobController,
+    /// The controller that its Job names, and where that is said.
+    Other(String, Quote),
+    /// Its owner is no Job.
+    NoJob(Quote),
+}
+
+/// Who counts the pod of a Job.
+pub fn counted_by(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) -> CountedBy {
+    let Some(owner) = meta.owner_references.first() else { return CountedBy::JobController };
     if owner.kind != "Job" || owner.group_version().0 != known::JOBS.group {
         let says = format!(
             "owned by {} {}, which is no Job: the Job controller leaves such a pod alone",
             owner.kind, owner.name
         );
-        return Some((target.to_string(), says));
+        return CountedBy::NoJob((target.to_string(), says));
     }
     let answer = lister.get::<Job>(known::JOBS, target.namespace.as_deref(), &owner.name);
     let shown = format!("Job {}", owner.name);
-    let job = diagnosis.optional(&shown, "who counts the pod", answer)?;
-    let manager = &job.spec.managed_by;
-    let is_foreign = !manager.is_empty() && manager != "kubernetes.io/job-controller";
-    is_foreign.then(|| (shown, format!("spec.managedBy {manager}: that controller counts its pods")))
+    match diagnosis.optional(&shown, "who counts the pod", answer).map(|job| job.spec.managed_by.as_str()) {
+        None | Some("" | "kubernetes.io/job-controller") => CountedBy::JobController,
+        Some(manager) => {
+            let says = format!("spec.managedBy {manager}: that controller counts its pods");
+            CountedBy::Other(manager.to_owned(), (shown, says))
+        }
+    }
 }
 
 /// What the objects of a kind need by name to be handled.

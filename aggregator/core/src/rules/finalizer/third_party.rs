@@ -17,6 +17,7 @@ use super::operator::{self, Operator};
 use super::referenced_objects::{self, Needed};
 use super::registry::KnownFinalizer;
 use super::rights::{self, Permission};
+use super::setter;
 use super::users;
 use super::workloads_of_account::Runner;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
@@ -129,7 +130,12 @@ fn built_in(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis
     let reported = controller_reports::keep_as_evidence(lister, case.target, case.meta, diagnosis);
     let is_said = diagnosis.words.contains(case.finalizer);
     let held = if is_said { case.released_by() } else { format!("; {}", case.words()) };
-    let words = format!("{}{held}; {}", diagnosis.words, setter_words(case.meta, case.finalizer));
+    let template = setter::pod_template(lister, case.target, case.meta, case.finalizer, diagnosis);
+    let set = match &template {
+        Some(workload) => format!("from the pod template of {workload}"),
+        None => setter_words(case.meta, case.finalizer),
+    };
+    let words = format!("{}{held}; {set}", diagnosis.words);
     if let Some((source, says)) = controller_reports::invalid(lister, case.target, case.meta, diagnosis) {
         return Some(
             case.start(&cause::UPDATE_FAILS_VALIDATION)
@@ -158,7 +164,15 @@ fn built_in(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis
         Blame::Found(root) => *root,
         // That a kind of the domain is served does not show that its operator has set, or removes, this one.
         Blame::Nobody if groups.is_empty() || case.known.is_none() => {
+            let is_searched = groups.is_empty() && found.is_visible;
+            let program = case.program().filter(|name| is_searched && controller::is_object_name(name));
+            let words = match program {
+                Some(program) if case.is_program_recorded() => format!("{words}; no Deployment is named {program}"),
+                Some(program) => format!("{words}; no Deployment or StatefulSet is named {program}"),
+                None => words,
+            };
             let root = unknown(case).at_itself(case.target, words);
+            let root = template.into_iter().fold(root, from_template);
             let root = if found.is_visible { root } else { root.given(case.controller(Controller::Unseen)) };
             namesake(lister, case, diagnosis, root)?
         }
@@ -168,6 +182,14 @@ fn built_in(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis
         }
     };
     Some(controller_reports::add_words(root.same_as(case.finalizer), reported))
+}
+
+/// A pod template sets the finalizer on each new pod.
+fn from_template(root: RootCause, workload: ObjectRef) -> RootCause {
+    root.given(Circumstance::Template(Existence::Present))
+        .evidence(workload.to_string(), "spec.template.metadata.finalizers has it")
+        .name(Placeholder::Workload, workload.typed_name())
+        .name_if(Placeholder::WorkloadNamespace, workload.namespace.as_deref())
 }
 
 /// Of a built-in kind hundreds of programs may change every object. What counts is who set the finalizer, and whose API has

@@ -93,20 +93,19 @@ impl Following<'_, '_> {
         let Sentence { target, .. } = self.sentence;
         let itself = target.is(known::NAMESPACES).then_some(target.name.as_str());
         let namespace = target.namespace.as_deref().or(itself);
+        let refused = |step: Step| {
+            let root = self.claim(&cause::POLICY_REFUSES_DELETE, &step.subject.clone(), step);
+            let root = root.name(Placeholder::Policy, policy).name(Placeholder::PolicyBinding, binding);
+            Followed::Claimed(Box::new(root))
+        };
+        let words = format!("bound by {binding}, refuses the request: {why}");
         match admission_policy::named(self.lister, diagnosis, policy, binding, namespace) {
             admission_policy::Named::Broken => Followed::Explained,
             admission_policy::Named::Gone => repaired(format!("ValidatingAdmissionPolicy {policy}"), NOT_CONFIGURED),
-            admission_policy::Named::Bound(shown) => {
-                let words = format!("bound by {binding}, refuses the request: {why}");
-                self.claimed(&cause::POLICY_REFUSES_DELETE, Step::about(&shown, words))
+            admission_policy::Named::Bound(shown) => refused(Step::about(&shown, words)),
+            admission_policy::Named::NotTold => {
+                refused(Step::named(format!("ValidatingAdmissionPolicy {policy}"), words))
             }
-            admission_policy::Named::NotTold => self.claimed(
-                &cause::POLICY_REFUSES_DELETE,
-                Step::named(
-                    format!("ValidatingAdmissionPolicy {policy}"),
-                    format!("bound by {binding}, refuses the request: {why}"),
-                ),
-            ),
         }
     }
 }

@@ -26,8 +26,9 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     if answer.is_missing() {
         return Diagnosis::missing();
     }
-    let Some(namespace) = diagnosis.required(target.to_string(), "whether it is being deleted", answer) else {
-        diagnosis.words = "not known".to_owned();
+    let Some(namespace) = diagnosis.required(target.to_string(), &format!("whether {target} is being deleted"), answer)
+    else {
+        diagnosis.words = crate::report::NOT_KNOWN.to_owned();
         return diagnosis;
     };
     if namespace.metadata.deletion_timestamp.is_none() {

@@ -47,7 +47,7 @@ fn lease<'a>(lister: &Lister<'a>, node: &Node, diagnosis: &mut Diagnosis) -> Opt
     if answer.is_missing() {
         return Some(None);
     }
-    diagnosis.required(format!("Lease kube-node-lease/{name}"), "when it was last heard of", answer).map(Some)
+    diagnosis.required(format!("Lease kube-node-lease/{name}"), "when its kubelet last renewed it", answer).map(Some)
 }
 
 impl Heartbeat {
@@ -67,10 +67,10 @@ impl Heartbeat {
         Heartbeat { last, agent_is_visible: word.is_some(), agent }
     }
 
-    /// `silent for 5m (last heard of at …)`.
+    /// `silent for 5m (last heartbeat …)`.
     pub fn words(&self, lister: &Lister) -> String {
         match self.last {
-            Some(last) => format!("silent for {} (last heard of at {last})", age(lister, last)),
+            Some(last) => format!("silent for {} (last heartbeat {last})", age(lister, last)),
             None => "silent".to_owned(),
         }
     }

@@ -10,7 +10,7 @@ mod zone_disruption;
 
 use std::collections::BTreeSet;
 
-use findings::{Placeholder, cause};
+use findings::{Circumstance, Existence, Placeholder, cause};
 
 use super::phrases::{age, condition_text};
 use super::{agent, control_plane, finalizer, requested_objects};
@@ -43,7 +43,10 @@ struct UnhealthyNode<'a> {
 
 impl UnhealthyNode<'_> {
     fn found(&self, cause: &'static findings::Cause, words: impl AsRef<str>) -> RootCause {
-        let found = RootCause::here(cause, self.target, words).name(Placeholder::Node, &self.target.name);
+        let taint = if self.node.is_tainted(OUT_OF_SERVICE) { Existence::Present } else { Existence::Gone };
+        let found = RootCause::here(cause, self.target, words)
+            .name(Placeholder::Node, &self.target.name)
+            .given(Circumstance::OutOfService(taint));
         match self.ready {
             Some(ready) => found.evidence(format!("status of {}", self.target), condition_text(ready)),
             None => found.evidence(format!("status of {}", self.target), "has no condition Ready"),
@@ -67,7 +70,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         return Diagnosis::missing();
     }
     let Some(node) = diagnosis.required(target.to_string(), "whether it is Ready", answer) else {
-        diagnosis.words = "not known".to_owned();
+        diagnosis.words = crate::report::NOT_KNOWN.to_owned();
         return diagnosis;
     };
     let ready = condition(&node.status.conditions, "Ready");
@@ -105,7 +108,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
             if let Some(since) = since.filter(|_| !case.never_reported) {
                 let minutes = INSTANCE_STOP_SECONDS / 60;
                 diagnosis.note(format!(
-                    "{target} is empty and silent since {since}: its machine is being ended. After {minutes} minutes it is called \
+                    "{target} is empty and silent since {since}: its host is being ended. After {minutes} minutes it is called \
                      stuck."
                 ));
             }
@@ -254,7 +257,7 @@ fn judge(lister: &Lister, case: &UnhealthyNode, diagnosis: &mut Diagnosis) -> Ro
         // Anybody's word does not make it run, nor go unheard.
         Some(Word { at, doubt: Some(why) }) => {
             diagnosis.note(format!(
-                "The cloud of {} says that the machine is stopped, and an Event of its agent was written {} ago: if that \
+                "The cloud of {} says that the host is stopped, and an Event of its agent was written {} ago: if that \
                  was its agent ({why}), it runs. See whether it is off.",
                 case.target,
                 age(lister, *at)
@@ -266,13 +269,13 @@ fn judge(lister: &Lister, case: &UnhealthyNode, diagnosis: &mut Diagnosis) -> Ro
     let found = match (is_off, kubelet_talks) {
         (_, Some(ready)) => case.found(&cause::NODE_NOT_READY, format!("its kubelet says NotReady: {}", ready.message)),
         (Some(taint), None) => {
-            let words = format!("its cloud says the machine is stopped; {}", heartbeat.words(lister));
+            let words = format!("its cloud says the host is stopped; {}", heartbeat.words(lister));
             let found = case.found(&cause::NODE_SHUT_DOWN, words);
             let since = taint.time_added.map_or(String::new(), |added| format!(" since {added}"));
             found
                 .evidence(format!("taints of {}", case.target), format!("{SHUT_DOWN}:{}{since}", taint.effect))
                 .probable(
-                    "whether it still is stopped: the taint stays until the node is Ready, also where the machine \
+                    "whether it still is stopped: the taint stays until the node is Ready, also where the host \
                     was started again and its kubelet was not",
                 )
         }
@@ -289,7 +292,7 @@ fn runs_all_the_same(lister: &Lister, target: &ObjectRef, taint: &Taint, word: &
         (Some(added), None) => {
             return format!(
                 "{target} was declared out of service, {} ago, and its agent has written an Event since, {ago} ago: then \
-                 the machine ran. Unless it was switched off later, its pods may run twice: see, and if it runs remove \
+                 the host ran. Unless it was switched off later, its pods may run twice: see, and if it runs remove \
                  the taint: kubectl taint node {} {OUT_OF_SERVICE}-",
                 age(lister, added),
                 target.name
@@ -301,7 +304,7 @@ fn runs_all_the_same(lister: &Lister, target: &ObjectRef, taint: &Taint, word: &
     };
     format!(
         "{target} is declared out of service, and an Event of its agent was written {ago} ago, later than its kubelet's \
-         last word: {missing}, the machine runs, and its pods may run twice now. See whether it is off."
+         last word: {missing}, the host runs, and its pods may run twice now. See whether it is off."
     )
 }
 
@@ -337,7 +340,7 @@ fn silent(lister: &Lister, case: &UnhealthyNode, heartbeat: &Heartbeat, diagnosi
             if agent::event_age::is_late(lister, *spoke) {
                 found.probable(format!("whether the agent still reaches the API server: its last Event is {ago} old"))
             } else if case.taint(SHUT_DOWN).is_some_and(|taint| taint.time_added.is_none()) {
-                found.probable(format!("whether its cloud has stopped the machine since: {SHUT_DOWN} has no time"))
+                found.probable(format!("whether its cloud has stopped the host since: {SHUT_DOWN} has no time"))
             } else {
                 found
             }
@@ -346,7 +349,7 @@ fn silent(lister: &Lister, case: &UnhealthyNode, heartbeat: &Heartbeat, diagnosi
             if let Some(found) = control_plane::all_leases_expired(lister, diagnosis, case.target) {
                 return with_timeline(lister, case, found);
             }
-            let root = format!("{words}; kubelet down, machine off and cut network look alike from here");
+            let root = format!("{words}; kubelet down, host off and cut network look alike from here");
             let heard = match heartbeat.agent_is_visible {
                 true => "none since then; an agent writes only while something is stuck",
                 false => "could not be seen",
@@ -457,7 +460,7 @@ fn local_volumes(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis)
     let local: Vec<String> = local.map(|volume| volume.metadata.name.clone()).collect();
     if !local.is_empty() {
         diagnosis.note(format!(
-            "Local to {}: PersistentVolume {}. This data exists on that machine only; it survives if the machine comes \
+            "Local to {}: PersistentVolume {}. This data exists on that host only; it survives if the host comes \
              back, and is lost if the claim is given up.",
             target.name,
             super::phrases::some(&local, 5)

@@ -107,7 +107,7 @@ impl Disruption {
                 Some("the network of the control plane is more likely broken than all of them")
             }
             Extent::MostOfZone => Some("the network or the power of the zone is more likely broken than each of them"),
-            _ if self.silent == 1 && self.all > 1 => Some("so it is this machine, its kubelet or its own link"),
+            _ if self.silent == 1 && self.all > 1 => Some("so it is this host, its kubelet or its own link"),
             _ => None,
         }
     }

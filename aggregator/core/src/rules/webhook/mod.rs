@@ -22,7 +22,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     let known = if target.is(known::MUTATING) { known::MUTATING } else { known::VALIDATING };
     let all = configurations(lister, &mut diagnosis, known);
     let Some(configuration) = all.into_iter().flatten().find(|one| one.metadata.name == target.name) else {
-        diagnosis.words = "not known".to_owned();
+        diagnosis.words = crate::report::NOT_KNOWN.to_owned();
         return diagnosis;
     };
     let names: Vec<&str> = configuration.webhooks.iter().map(|webhook| webhook.name.as_str()).collect();

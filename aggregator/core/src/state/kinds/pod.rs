@@ -175,6 +175,12 @@ impl Pod {
             .chain(&status.ephemeral_container_statuses)
     }
 
+    /// Whether a container waits for its next start because it exits each time.
+    pub fn crashes(&self) -> bool {
+        let mut waiting = self.containers().filter_map(|container| container.state.waiting.as_ref());
+        waiting.any(|waiting| waiting.reason == "CrashLoopBackOff")
+    }
+
     /// Whether it has app containers and each of them runs, which of a pod without readiness probes is all there is.
     pub fn runs(&self) -> bool {
         let all = &self.status.container_statuses;

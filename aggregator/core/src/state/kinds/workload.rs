@@ -79,6 +79,8 @@ lite! {
     Labels {
         /// Labels.
         labels: Texts,
+        /// What each pod begins with.
+        finalizers: Vec<String>,
     }
 }
 
@@ -149,6 +151,21 @@ lite! {
     IngressSpec {
         /// Whose it is.
         ingress_class_name: String,
+    }
+}
+
+/// The workload that made a pod, by the pod's metadata.
+pub fn workload_of_pod(meta: &Meta) -> Option<(ApiResource, &str)> {
+    let owner = meta.owner_references.iter().find(|owner| owner.controller && owner.group_version().0 == "apps")?;
+    match owner.kind.as_str() {
+        // Its ReplicaSets have the names `DEPLOYMENT-HASH`.
+        "ReplicaSet" => {
+            let hash = meta.labels.get("pod-template-hash")?;
+            Some((known::DEPLOYMENTS, owner.name.strip_suffix(hash)?.strip_suffix('-')?))
+        }
+        "StatefulSet" => Some((known::STATEFUL_SETS, owner.name.as_str())),
+        "DaemonSet" => Some((known::DAEMON_SETS, owner.name.as_str())),
+        _ => None,
     }
 }
 

@@ -1,12 +1,15 @@
 //! Finalizers that are known by name.
 
-use crate::cause::circumstance::{Circumstance, Existence};
+use crate::cause::circumstance::{Circumstance, Existence, JobManager};
 use crate::cause::cluster::shared::{
     ABSENT, BY_HAND, FIND_IT, HIDDEN, HIDDEN_LAST_RESORT, HIDDEN_ONE, IN_SERVER, LAST_RESORT, NOT_READY, NOTHING,
     PENDING, READ_LOG, READ_REPORTS, READ_SERVER_LOG, READY, REPAIR, REPAIR_SERVER, RESUMES, SCALED_DOWN, SEE_USER,
     TAKE_OFF_FOR_NOTHING, UNKNOWN, UNSEEN, UNUSED, UNUSED_LAST_RESORT, USED, USED_ELSEWHERE, USERS_UNKNOWN,
 };
 use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, check, step};
+
+const COUNTED: Circumstance = Circumstance::JobManager(JobManager::ControllerManager);
+const MANAGED: Circumstance = Circumstance::JobManager(JobManager::Other);
 
 /// What does not run, or is not seen to run.
 const NOT_RUNNING: &[Circumstance] = &[NOT_READY, SCALED_DOWN, ABSENT, HIDDEN, UNSEEN, UNKNOWN];
@@ -21,7 +24,7 @@ causes! {
         .proof("spec.finalizers is empty, metadata.finalizers is not.")
         .safe(&[
             check("See who set it").run("kubectl get namespace {name} -o yaml --show-managed-fields").typed(),
-            step("Repair or install that platform again, and let it finish"),
+            step("Repair {released_by}, or install it again, and let it finish"),
             TAKE_OFF_FOR_NOTHING,
             LAST_RESORT,
         ])
@@ -43,7 +46,7 @@ causes! {
             check("Read its Events").run("kubectl -n {namespace} describe service {name}").typed(),
             READ_LOG,
             check("Restore the cloud controller manager where its Lease has run out; where the Lease is renewed, repair its \
-                cloud permissions")
+                cloud permissions; NotFound: none is installed")
                 .run("kubectl -n kube-system get lease cloud-controller-manager -o yaml").typed()
                 .when(&[PENDING, NOT_READY, SCALED_DOWN, ABSENT, HIDDEN, UNSEEN, UNKNOWN]),
             REPAIR,
@@ -347,12 +350,14 @@ causes! {
             or when the Job is managed by another controller.")
         .proof("The pod has ended and only the finalizer batch.kubernetes.io/job-tracking is left.")
         .safe(&[
+            check("See whether {released_by} runs, and read its log")
+                .run("kubectl get deployments,statefulsets -A").typed().if_known().when(&[MANAGED]),
             check("See whether the controller manager runs")
-                .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),
+                .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed().when(&[COUNTED]),
             check("See whether a webhook changes or refuses pods (mutating ones that add containers do)")
                 .run("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations").typed(),
-            check("See whether spec.managedBy of the Job names another controller, and whether that one runs")
-                .run("kubectl -n {namespace} get jobs -o yaml").typed().if_known(),
+            step("Start {released_by} again, or repair what its log reports: it removes the finalizer").if_known()
+                .when(&[MANAGED]),
         ])
         .danger(Danger::new(
             "Removing the finalizer by hand",

@@ -1,10 +1,14 @@
 //! Finalizers of installed programs: which program, and whether it lives.
 
+use crate::cause::circumstance::{Circumstance, Existence};
 use crate::cause::cluster::shared::{
     ABSENT, BY_HAND, LAST_RESORT, LAST_RESORT_ANYWAY, PENDING, READ_LOG, READ_REPORTS, RESUMES, SCALED_DOWN,
     TAKE_OFF_FOR_NOTHING,
 };
 use crate::cause::entry::{Advice, Cause, ClusterArea, Proven, check, step};
+
+const IN_TEMPLATE: Circumstance = Circumstance::Template(Existence::Present);
+const NOT_IN_TEMPLATE: Circumstance = Circumstance::Template(Existence::Gone);
 
 const SET_BY: Advice = check("See who set the finalizer {finalizer} (managedFields)")
     .run("kubectl get {type} {name} -n {namespace} -o yaml --show-managed-fields")
@@ -73,11 +77,10 @@ causes! {
             (managedFields) and may change the object.")
         .safe(&[
             SET_BY,
-            step("If it should go, and its controller was scaled down: start that again")
+            step("Start {workload} again")
                 .run("kubectl -n {workload_namespace} scale {workload} --replicas=1").e2e("operator-scaled").if_known()
                 .when(&[SCALED_DOWN]),
-            step("If it should go, and its controller was uninstalled: install the same version again and let it finish; then \
-                uninstall it in the right order: objects first").when(&[ABSENT]),
+            step("Install the same version of the controller again and let it finish. To uninstall it, delete its objects first").when(&[ABSENT]),
             step("If it cannot come back: find out what it would have cleaned up and do that by hand, before anything \
                 else").when(&[ABSENT]),
             TAKE_OFF_FOR_NOTHING,
@@ -210,7 +213,9 @@ causes! {
             of the kind could not be seen, or an account may change everything and may be the one, it is probable.")
         .safe(&[
             SET_BY,
-            check("Ask who set it what it waits for; the audit log names the user"),
+            check("Ask who set it what it waits for; the audit log names the user").when(&[NOT_IN_TEMPLATE]),
+            check("The pod template of {workload} sets it on each pod: see there which program needs it")
+                .run("kubectl -n {workload_namespace} get {workload} -o yaml").typed().if_known().when(&[IN_TEMPLATE]),
             TAKE_OFF_FOR_NOTHING,
             LAST_RESORT,
         ])

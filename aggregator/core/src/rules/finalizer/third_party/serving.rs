@@ -16,8 +16,7 @@ use crate::rules::phrases::Quote;
 use crate::state::*;
 
 /// What of the proof is missing where another program may be the one.
-const NOT_ALONE: &str = "that it is this one: others may change the kind as well, the finalizer may be of another program, or only a name or \
-     what is near the kind leads to it";
+const NOT_ALONE: &str = "which program owns this finalizer";
 const INFERRED: &str = "that the finalizer is its own: the server did not record that this program set it";
 
 /// Who may take it off, and why it is thought to be the one.
