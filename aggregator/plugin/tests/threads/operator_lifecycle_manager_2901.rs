@@ -25,6 +25,10 @@ fn a_package_server_that_is_never_ready_holds_a_namespace() {
     assert_eq!((root.verdict, root.finding.confidence), (Verdict::Stuck, Confidence::Proven));
     let last = looked.chain(0).pop().unwrap();
     assert!(last.starts_with("Service olm/packageserver-service: has no endpoint"), "{last}");
-    // The add-on is in use: it is not to be removed.
-    assert!(!looked.commands().iter().any(|one| one.contains("delete apiservice")), "{:?}", looked.commands());
+    // The add-on is in use: its removal comes last, and only for one that was removed for good.
+    let steps = &root.finding.remedy.steps;
+    let removes = |step: &findings::Step| step.command.as_ref().is_some_and(|one| one.contains("delete apiservice"));
+    let last = steps.last().unwrap();
+    assert!(last.text.starts_with("Only if the add-on was removed for good") && removes(last), "{steps:#?}");
+    assert_eq!(steps.iter().filter(|step| removes(step)).count(), 1, "{steps:#?}");
 }
