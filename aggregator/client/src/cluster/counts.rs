@@ -4,13 +4,18 @@ use std::time::Instant;
 
 use aggregator_core::state::{Answer, Counts, Facts, Page, Question, Resource, Scope, Select};
 
+use super::bounded_client::BoundedClient;
 use super::list::readable;
 use super::pages::{Form, Pages};
 use super::paths::path;
-use super::server::Server;
 
 /// Both counts, some seconds apart.
-pub async fn ask(server: &Server<'_>, question: &Question, resource: &Resource, namespace: &str) -> Answer<Facts> {
+pub async fn ask(
+    server: &BoundedClient<'_>,
+    question: &Question,
+    resource: &Resource,
+    namespace: &str,
+) -> Answer<Facts> {
     let pages = Pages::new(server, &path(resource, &Scope::Namespace(namespace.to_owned())), &Select::Every);
     let begun = Instant::now();
     let first = match count(&pages, question).await {

@@ -3,15 +3,15 @@
 use futures::StreamExt as _;
 use serde_json::Value;
 
+use super::bounded_client::BoundedClient;
 use super::list::readable;
-use super::server::Server;
 use aggregator_core::state::{Answer, Discovery, Facts};
 
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
     application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
 
 /// Asks `/api` and `/apis`; a server that cannot aggregate (before 1.26) is asked group by group.
-pub async fn ask(server: &Server<'_>) -> Answer<Facts> {
+pub async fn ask(server: &BoundedClient<'_>) -> Answer<Facts> {
     let mut discovery = Discovery::default();
     for root in ["/api", "/apis"] {
         let answer = server.get(root, AGGREGATED).await;
@@ -28,7 +28,7 @@ pub async fn ask(server: &Server<'_>) -> Answer<Facts> {
     Answer::Seen(Facts::Discovery(discovery))
 }
 
-async fn one_by_one(server: &Server<'_>, root: &str, list: &Value, discovery: &mut Discovery) {
+async fn one_by_one(server: &BoundedClient<'_>, root: &str, list: &Value, discovery: &mut Discovery) {
     let asked = futures::stream::iter(versions(list))
         .map(|(group, version)| async move {
             let path = if group.is_empty() { format!("{root}/{version}") } else { format!("{root}/{group}/{version}") };

@@ -10,7 +10,7 @@ use aggregator_core::state::{
 use futures::future::{join_all, select_all};
 use kube::Client;
 
-use super::server::Bounds;
+use super::bounds::Bounds;
 use super::watch::{version, watch};
 use crate::Change;
 

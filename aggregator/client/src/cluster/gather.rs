@@ -10,14 +10,16 @@ use http::{HeaderMap, header};
 use jiff::Timestamp;
 use kube::Client;
 
+use super::bounded_client::BoundedClient;
+use super::bounds::Bounds;
 use super::kind_scan::scan_kinds;
 use super::list::readable;
-use super::server::{Bounds, Server, ask};
+use super::retry_after::ask;
 use super::{counts, discovery, kubelet_log, live, objects};
 
 /// Asks until the judgement has all it needs. `progress` hears how many questions each round has.
 pub async fn gather(client: &Client, state: &mut State, bounds: Bounds, progress: impl Fn(usize, usize)) {
-    let server = Server::new(client, bounds);
+    let server = BoundedClient::new(client, bounds);
     let mut budget = AnswerBudget::new(bounds.answers);
     for round in 0..bounds.rounds {
         let questions = next_questions(state);
@@ -40,7 +42,7 @@ pub async fn gather(client: &Client, state: &mut State, bounds: Bounds, progress
 }
 
 /// Asks one question, which may take several requests.
-pub async fn answer(server: &Server<'_>, question: Question) -> Answered {
+pub async fn answer(server: &BoundedClient<'_>, question: Question) -> Answered {
     let answer = match &question {
         Question::Version => version(server).await,
         Question::Discovery => discovery::ask(server).await,
@@ -56,7 +58,7 @@ fn both((namespace, name): &(String, String)) -> (&str, &str) {
     (namespace, name)
 }
 
-async fn version(server: &Server<'_>) -> Answer<Facts> {
+async fn version(server: &BoundedClient<'_>) -> Answer<Facts> {
     server.get("/version", "application/json").await.and_then(|body| read_version(&body))
 }
 

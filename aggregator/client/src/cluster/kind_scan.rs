@@ -7,8 +7,9 @@ use aggregator_core::state::{Answered, Question};
 use futures::StreamExt as _;
 use tokio::time::Instant;
 
+use super::bounded_client::BoundedClient;
+use super::bounds::ScanBudget;
 use super::list::Listing;
-use super::server::{ScanBudget, Server};
 
 /// Kinds that are read at a time.
 const MAX_IN_FLIGHT: usize = 4;
@@ -18,7 +19,7 @@ const FIRST_PAGE: usize = 500;
 const MAX_PAGE_BYTES: usize = 8 << 20;
 
 /// Scans kinds, each as far as the budget lasts.
-pub async fn scan_kinds(server: &Server<'_>, questions: Vec<Question>, budget: ScanBudget) -> Vec<Answered> {
+pub async fn scan_kinds(server: &BoundedClient<'_>, questions: Vec<Question>, budget: ScanBudget) -> Vec<Answered> {
     let left = Left::new(budget);
     let mut listings: Vec<Listing> = questions.into_iter().map(|question| first_page_of(server, question)).collect();
     let first_page = async |listing: &mut Listing| {
@@ -32,14 +33,14 @@ pub async fn scan_kinds(server: &Server<'_>, questions: Vec<Question>, budget: S
 }
 
 /// Scans one kind, as far as the budget lasts.
-pub async fn scan_kind(server: &Server<'_>, question: Question, budget: ScanBudget) -> Answered {
+pub async fn scan_kind(server: &BoundedClient<'_>, question: Question, budget: ScanBudget) -> Answered {
     let left = Left::new(budget);
     let mut listing = first_page_of(server, question);
     while !listing.is_done() && left.read_page(&mut listing).await {}
     listing.finish()
 }
 
-fn first_page_of<'a>(server: &'a Server<'a>, question: Question) -> Listing<'a> {
+fn first_page_of<'a>(server: &'a BoundedClient<'a>, question: Question) -> Listing<'a> {
     let mut listing = Listing::new(server, question);
     listing.pages.set_limit(FIRST_PAGE);
     listing

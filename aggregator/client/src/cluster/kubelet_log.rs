@@ -4,7 +4,7 @@
 use aggregator_core::state::{Answer, Facts};
 use findings::{FaultKind, clean};
 
-use super::server::Server;
+use super::bounded_client::BoundedClient;
 use crate::path::part;
 
 /// More lines are not asked for, and fewer of them kept.
@@ -14,7 +14,7 @@ const LINES: (usize, usize) = (50, 20);
 const ANYTHING: &str = "*/*";
 
 /// The last lines that name the pod.
-pub async fn ask(server: &Server<'_>, node: &str, uid: &str) -> Answer<Facts> {
+pub async fn ask(server: &BoundedClient<'_>, node: &str, uid: &str) -> Answer<Facts> {
     let (at, pattern) = (part(node), part(uid));
     let path = format!("/api/v1/nodes/{at}/proxy/logs/?query=kubelet&pattern={pattern}&tailLines={}", LINES.0);
     let answer = server.get(&path, ANYTHING).await;

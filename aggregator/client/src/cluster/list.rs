@@ -4,17 +4,17 @@ use aggregator_core::bounded_list::{Gathered, Room};
 use aggregator_core::state::{Answer, Answered, Facts, Fault, Page, Question, Scope, Select};
 use findings::FaultKind;
 
+use super::bounded_client::BoundedClient;
 use super::pages::Pages;
 use super::paths::path;
 use super::scan::scan;
-use super::server::Server;
 
 /// Of a list that is longer than what is kept of it, so many times that are read: other namespaces come later in it. What is
 /// being deleted is found only in a list that is read to its end, however long a flood makes it.
 const MAX_READ: usize = 4;
 
 /// Every object of a list that is asked for. Of more than there is room for each namespace has its share.
-pub async fn list(server: &Server<'_>, question: Question) -> Answered {
+pub async fn list(server: &BoundedClient<'_>, question: Question) -> Answered {
     let mut listing = Listing::new(server, question);
     while !listing.is_done() {
         listing.next_page().await;
@@ -41,7 +41,7 @@ pub struct Listing<'a> {
 
 impl<'a> Listing<'a> {
     /// Nothing is read yet.
-    pub fn new(server: &'a Server<'a>, question: Question) -> Self {
+    pub fn new(server: &'a BoundedClient<'a>, question: Question) -> Self {
         let every = (String::new(), Select::Every, true);
         let (path, select, is_of_all) = match &question {
             Question::Objects { resource, scope, select, .. } => {

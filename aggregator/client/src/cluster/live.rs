@@ -6,7 +6,7 @@ use findings::event::{ANNOTATION, FindingAnnotation, Phase};
 use findings::{FaultKind, NodeReport, PodRef, Verdict, clean};
 use jiff::Timestamp;
 
-use super::server::Server;
+use super::bounded_client::BoundedClient;
 use crate::path::part;
 
 /// Where the image has it: there is no shell and no PATH.
@@ -19,7 +19,7 @@ const MOST: usize = 16;
 
 /// Asks the agent in pod `agent` of one pod. Both are namespace and name. `before` is for a pod that is not being
 /// deleted.
-pub async fn ask(server: &Server<'_>, agent: (&str, &str), pod: (&str, &str), before: bool) -> Answer<Facts> {
+pub async fn ask(server: &BoundedClient<'_>, agent: (&str, &str), pod: (&str, &str), before: bool) -> Answer<Facts> {
     let which = format!("{}/{}", pod.0, pod.1);
     let words = [PROGRAM, "check", "--pod", &which, "--output", "json"];
     let words = words.into_iter().chain(before.then_some("--before"));

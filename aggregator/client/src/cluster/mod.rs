@@ -1,5 +1,7 @@
 //! What the judgement of a cluster asks for, and how kubectl would reach that cluster.
 
+mod bounded_client;
+mod bounds;
 mod connect;
 mod counts;
 mod credential_plugin;
@@ -17,17 +19,18 @@ mod paths;
 mod pod_exec;
 mod port_forward;
 mod proxy;
+mod retry_after;
 mod scan;
-mod server;
 mod table;
 mod terminating;
 mod watch;
 
+pub use bounded_client::BoundedClient;
+pub use bounds::{Bounds, ScanBudget};
 pub use connect::{ConnectError, Connection, Defaults, connect, with_scheme};
 pub use credential_plugin::ExecError;
 pub use follow::{From, changed, followed, versions};
 pub use gather::{Unreachable, answer, gather, reach};
 pub use live::{PROGRAM as AGENT_PROGRAM, read_report};
 pub use port_forward::forwarded_tls;
-pub use server::{Bounds, ScanBudget, Server};
 pub use watch::{version as version_to_watch_from, watch};

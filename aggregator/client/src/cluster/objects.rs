@@ -1,15 +1,15 @@
 //! Single objects and lists.
 
+use super::bounded_client::BoundedClient;
 use super::kind_scan::scan_kind;
 use super::list::{list, readable};
 use super::pages::Form;
 use super::paths::path;
-use super::server::Server;
 use super::terminating;
 use aggregator_core::state::{Answered, Detail, Facts, Question, Scope, Select};
 
 /// Asks for one object, or for a list page after page.
-pub async fn ask(server: &Server<'_>, question: Question) -> Answered {
+pub async fn ask(server: &BoundedClient<'_>, question: Question) -> Answered {
     match &question {
         Question::Objects { resource, scope: scope @ Scope::Named(..), detail, .. } => {
             let answer = server.get(&path(resource, scope), Form::from(*detail).of_one()).await;

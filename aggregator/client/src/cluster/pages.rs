@@ -1,6 +1,6 @@
 //! A list, asked for in pages.
 
-use super::server::Server;
+use super::bounded_client::BoundedClient;
 use crate::path::{Selector, part, selected};
 use crate::request::{METADATA, METADATA_LIST};
 use aggregator_core::state::{Answer, Detail, Fault, Select};
@@ -72,7 +72,7 @@ impl<'a> From<&'a Select> for Selector<'a> {
 
 /// A list that is being read.
 pub struct Pages<'a> {
-    server: &'a Server<'a>,
+    server: &'a BoundedClient<'a>,
     path: String,
     limit: usize,
     next: String,
@@ -82,7 +82,7 @@ pub struct Pages<'a> {
 
 impl<'a> Pages<'a> {
     /// The list at `path`.
-    pub fn new(server: &'a Server<'a>, path: &str, select: &Select) -> Self {
+    pub fn new(server: &'a BoundedClient<'a>, path: &str, select: &Select) -> Self {
         let (path, max_bytes) = (selected(path, select.into()), server.bounds.answer);
         Pages { server, path, limit: FIRST, next: String::new(), max_bytes, bytes: 0 }
     }

@@ -9,11 +9,11 @@ use futures::future::join;
 
 use findings::FaultKind;
 
+use super::bounded_client::BoundedClient;
 use super::list::{list, readable, whole};
 use super::pages::{Form, Pages};
 use super::paths::path;
 use super::scan::{Name, scan};
-use super::server::Server;
 use super::table;
 use aggregator_core::bounded_list::Gathered;
 use aggregator_core::state::{Answer, Answered, Facts, Fault, Page, Question, Resource, Scope, Select, known};
@@ -26,7 +26,7 @@ const MOST_RUNS: usize = 200;
 const FEW: usize = 2000;
 
 /// Asks for those objects of a list that are being deleted.
-pub async fn ask(server: &Server<'_>, question: &Question) -> Answered {
+pub async fn ask(server: &BoundedClient<'_>, question: &Question) -> Answered {
     match found(server, question).await {
         Found::One(answer, cut) => Answered { question: question.clone(), answer, cut, not_read: None },
         Found::Whole => list(server, question.clone()).await,
@@ -48,7 +48,7 @@ impl Found {
     }
 }
 
-async fn found(server: &Server<'_>, question: &Question) -> Found {
+async fn found(server: &BoundedClient<'_>, question: &Question) -> Found {
     let Question::Objects { resource, scope, select, .. } = question else { return Found::One(Answer::Missing, false) };
     let mut pages = Pages::new(server, &path(resource, scope), select);
     let first = pages.ask(Form::Whole).await;
@@ -104,7 +104,7 @@ enum Pods {
 }
 
 /// Adds the pods that go: those that have not ended by their rows, the others by their metadata.
-async fn pods(server: &Server<'_>, question: &Question, found: &mut Gathered) -> Answer<Pods> {
+async fn pods(server: &BoundedClient<'_>, question: &Question, found: &mut Gathered) -> Answer<Pods> {
     let Question::Objects { resource, scope, .. } = question else { return Answer::Missing };
     let selected = |selector: &str| Pages::new(server, &path(resource, scope), &Select::Fields(selector.to_owned()));
     let (mut pages, reader) = (selected(table::NOT_ENDED).of_rows(), selected(table::NOT_ENDED));
@@ -203,7 +203,7 @@ async fn names(pages: &mut Pages<'_>) -> Answer<(Vec<Name>, bool)> {
 }
 
 /// Asks for each by its name, as a list: the right to list does not include the right to get.
-async fn each(server: &Server<'_>, question: &Question, names: Vec<Name>, found: &mut Gathered) -> Answer<()> {
+async fn each(server: &BoundedClient<'_>, question: &Question, names: Vec<Name>, found: &mut Gathered) -> Answer<()> {
     let mut answers =
         futures::stream::iter(names).map(|name| one(server, question, name)).buffer_unordered(server.bounds.in_flight);
     while let Some(answer) = answers.next().await {
@@ -219,7 +219,7 @@ async fn each(server: &Server<'_>, question: &Question, names: Vec<Name>, found:
     Answer::Seen(())
 }
 
-async fn one(server: &Server<'_>, question: &Question, Name { namespace, name }: Name) -> Answer<Facts> {
+async fn one(server: &BoundedClient<'_>, question: &Question, Name { namespace, name }: Name) -> Answer<Facts> {
     let Question::Objects { resource, .. } = question else { return Answer::Missing };
     let scope = namespace.map_or(Scope::All, Scope::Namespace);
     let select = Select::Fields(format!("metadata.name={name}"));

@@ -4,9 +4,10 @@ use aggregator_core::state::{Answer, Detail, Question, Scope, Select};
 use kube::Client;
 use serde::Deserialize;
 
+use super::bounds::Bounds;
 use super::list::readable;
 use super::paths::path;
-use super::server::{Bounds, ask};
+use super::retry_after::ask;
 use crate::path::{Selector, selected};
 use crate::request::METADATA_LIST;
 use crate::{Changes, Fault, Watch};

@@ -1,7 +1,7 @@
 //! The agent of a node, asked now and not by what it last said.
 
 use aggregator_core::state::{Answer, Answered, Facts, Question, Subject};
-use client::{Bounds, Server, answer};
+use client::{BoundedClient, Bounds, answer};
 use findings::{Confidence, FaultKind, NodeFinding, NodeReport, PodRef, PodReport, PodUid, Verdict};
 use futures::SinkExt as _;
 use kube::Client;
@@ -51,7 +51,7 @@ fn answered(question: Question, written: Vec<Vec<u8>>, bounds: Bounds) -> (Answe
         };
         let asks = async {
             let client = Client::try_from(kube::Config::new(url.parse().unwrap())).unwrap();
-            answer(&Server::new(&client, bounds), question).await
+            answer(&BoundedClient::new(&client, bounds), question).await
         };
         tokio::join!(asks, serves)
     })

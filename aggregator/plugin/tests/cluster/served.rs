@@ -397,7 +397,7 @@ fn a_large_answer_travels_compressed_and_is_bounded_as_it_is_read() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let client = kube::Client::try_from(config()).unwrap();
-            client::Server::new(&client, bounds).get("/api/v1/pods?limit=1000", "application/json").await
+            client::BoundedClient::new(&client, bounds).get("/api/v1/pods?limit=1000", "application/json").await
         })
     };
     let Answer::Seen(whole) = ask(Bounds::default()) else { panic!("no answer") };

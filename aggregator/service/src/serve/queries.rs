@@ -6,7 +6,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use aggregator_core::state::{Question, State, Subject};
-use client::{self, Bounds, Client, Server, reach};
+use client::{self, BoundedClient, Bounds, Client, reach};
 use findings::TokenBucket;
 use futures::StreamExt as _;
 use jiff::Timestamp;
@@ -45,7 +45,7 @@ pub async fn run(
                 time = Some(Instant::now());
             }
         }
-        let server = Server::new(&client, bounds);
+        let server = BoundedClient::new(&client, bounds);
         let mut paid = 0;
         let mut answers = futures::stream::FuturesUnordered::new();
         for question in questions {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use aggregator_core::bounded_list::Gathered;
 use aggregator_core::state::{Answer, Answered, Detail, Facts, Fault, Question, Select};
-use client::{self, Bounds, Client, Connection, Server, Watch, connect, version_to_watch_from, watch};
+use client::{self, BoundedClient, Bounds, Client, Connection, Watch, connect, version_to_watch_from, watch};
 use findings::FaultKind;
 use tokio::runtime;
 use tokio::sync::{Notify, Semaphore, oneshot};
@@ -314,7 +314,7 @@ async fn list(
         Answer::Failed(fault) => return Err(fault.into()),
         Answer::Missing | Answer::Unasked => return Err(Fault::new(FaultKind::Gone, "it is not served").into()),
     };
-    let answered = client::answer(&Server::new(client, bounds), question.clone()).await;
+    let answered = client::answer(&BoundedClient::new(client, bounds), question.clone()).await;
     if let Answer::Failed(fault) = answered.answer {
         return Err(fault.into());
     }

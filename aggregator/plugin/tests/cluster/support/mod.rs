@@ -18,7 +18,7 @@ use aggregator_core::judgement::judge;
 use aggregator_core::report::ClusterReport;
 use aggregator_core::state::{State, Subject};
 use apiserver::Store;
-use client::{Bounds, Server, answer, gather};
+use client::{BoundedClient, Bounds, answer, gather};
 use kube::Client;
 
 pub use agent_event::AgentEventFixture;
@@ -96,7 +96,7 @@ pub fn look_in_order(world: World, subject: Subject, seed: u64) -> ClusterReport
     let client = apiserver::service(&store, apiserver::VERSION).unwrap();
     runtime.block_on(async {
         let client = Client::new(client, "default");
-        let server = Server::new(&client, Bounds::default());
+        let server = BoundedClient::new(&client, Bounds::default());
         let first = |state: &State| next_questions(state).into_iter().min_by_key(|one| world::seeded(seed, one));
         while let Some(question) = first(&state) {
             let answered = answer(&server, question).await;
