@@ -7,7 +7,7 @@ use findings::{ForceCost, ForcedVolume, OtherPod, Writer, clean};
 use crate::{
     causes::{container, csi, describe},
     observation::{ApiPod, Mount, Process, VolumeDir, WritableFile},
-    view::{PodView, RETRY_WINDOW_MS, Why},
+    view::{DeletionReason, PodView, RETRY_WINDOW_MS},
 };
 
 /// More of them are reported by their number.
@@ -17,7 +17,7 @@ const MAX_PROCESSES_READ: usize = 64;
 
 /// Of a pod whose deletion was requested. None when nothing of it would go on.
 pub fn cost(view: &PodView) -> Option<ForceCost> {
-    if !matches!(view.why, Why::DeletionRequested(_)) {
+    if !matches!(view.why, DeletionReason::DeletionRequested(_)) {
         return None;
     }
     // A zombie writes nothing any more; one of its threads may.

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     gates,
     host::PodFilter,
-    host::{kubelet::Which, prober::Prober, scan},
+    host::{kubelet::KubeletChoice, prober::Prober, scan},
     observation::{Disbelief, Observation},
     reader::{self, ToTalker},
     report,
@@ -78,7 +78,7 @@ fn check(args: CheckArgs) -> anyhow::Result<u8> {
             }
             let options = options.insert(scan::Options {
                 node_name: node_name.clone(),
-                kubelet: Which { wanted: args.kubelet_pid, every: judges_each_kubelet(&args) && pod.is_none() },
+                kubelet: KubeletChoice { wanted: args.kubelet_pid, every: judges_each_kubelet(&args) && pod.is_none() },
                 kubelet_root: args.kubelet_root.clone(),
                 cri_socket: args.cri_endpoint.clone(),
                 host_root: args.host_root.clone(),
@@ -96,13 +96,13 @@ fn check(args: CheckArgs) -> anyhow::Result<u8> {
     };
     let mut seen = vec![scan_in_time(scan)?];
     if let Some(options) = options.filter(|_| judges_each_kubelet(&args)) {
-        let of = |kubelet: Which| scan_in_time(node_scan(scan::Options { kubelet, ..options.clone() }));
+        let of = |kubelet: KubeletChoice| scan_in_time(node_scan(scan::Options { kubelet, ..options.clone() }));
         // A look at one pod costs less than the search for kubelets outside of the usual units.
         if pod.as_ref().is_some_and(|only| !is_known(&seen[0], only)) {
-            seen = vec![of(Which { every: true, ..options.kubelet })?];
+            seen = vec![of(KubeletChoice { every: true, ..options.kubelet })?];
         }
         for pid in other_kubelets(&seen[0]) {
-            let other = of(Which { wanted: Some(pid), every: true })?;
+            let other = of(KubeletChoice { wanted: Some(pid), every: true })?;
             take(&mut seen, other);
         }
     }

@@ -60,7 +60,7 @@ impl Search {
 
 /// Which of several is sought.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Which {
+pub struct KubeletChoice {
     /// The one that a person names. It must be believed as any other.
     pub wanted: Option<u32>,
     /// Reports all others too, not only those in the units.
@@ -71,7 +71,7 @@ pub struct Which {
 /// reads, then among all processes. Many may call themselves `kubelet`; see [`Disbelief`].
 ///
 /// Without the host's pid namespace nothing can be found, and that is a failure, not an absence.
-pub fn find(cgroup_mounts: &[CgroupMount], host: &HostRoot, prober: &Prober, which: Which) -> Search {
+pub fn find(cgroup_mounts: &[CgroupMount], host: &HostRoot, prober: &Prober, which: KubeletChoice) -> Search {
     let (mut refused, wanted) = (Vec::new(), which.wanted);
     if let Some(found) = first_of(&unit_kubelets(cgroup_mounts, host, which.every), prober, wanted, &mut refused) {
         return Search { kubelet: Seen::Seen(found), refused };

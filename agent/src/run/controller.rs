@@ -22,8 +22,8 @@ use super::{
     api::{self, Cluster},
     logs,
     metrics::Metrics,
+    metrics_server::{self, Health},
     scanner::{self, Scanner},
-    serve::{self, Health},
 };
 use crate::{
     clock,
@@ -60,11 +60,11 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     let (sender, mut inputs) = mpsc::channel(MAX_QUEUED_INPUTS);
     let (health, seen_health) = watch::channel(Health { not_ready: Some("no scan has ended yet".to_owned()) });
     if let Some(address) = options.listen {
-        let (listener, address) = serve::bind(address)
+        let (listener, address) = metrics_server::bind(address)
             .await
             .with_context(|| format!("listening on {address}; choose another with --listen"))?;
         tracing::info!(%address, "metrics are served");
-        tokio::spawn(serve::serve(listener, metrics.clone(), seen_health));
+        tokio::spawn(metrics_server::serve(listener, metrics.clone(), seen_health));
     }
     let cluster = match options.credentials {
         Some(credentials) => {

@@ -9,9 +9,9 @@ pub mod api;
 mod controller;
 pub mod logs;
 pub mod metrics;
+pub mod metrics_server;
 mod process_metrics;
 mod scanner;
-pub mod serve;
 
 pub use controller::{Options, run};
 pub use scanner::Scanner;

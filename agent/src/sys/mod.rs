@@ -1,7 +1,6 @@
 //! The only place that opens files: capped reads, listings and links that cannot hang as long as
 //! the caller stays off file systems that need a server.
 
-mod anchor;
 mod beneath;
 mod clock;
 mod copy;
@@ -19,8 +18,8 @@ mod proc_worker;
 mod read;
 pub mod sandbox;
 mod statx;
+mod unix_socket;
 
-pub use anchor::{SocketPath, bind, listener};
 pub use beneath::{Beneath, Refused, Socket, refusal};
 pub use clock::{now_ms, page_size, thread_cpu_ms, ticks_per_second, uptime_ms};
 pub use copy::{Running, copy};
@@ -33,3 +32,4 @@ pub use proc_list::ProcList;
 pub use proc_worker::{FILE_TIMEOUT, Visit, pids_where, stop_proc_worker};
 pub use read::{is_gone, place, read_capped, read_lines_of, read_link, read_text, read_text_of_root};
 pub use statx::{FileFacts, file_facts, is_mount_root, may_have_subdirectories};
+pub use unix_socket::{SocketPath, bind, listener};

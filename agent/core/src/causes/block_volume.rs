@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     observation::{LoopDevice, Observation, VolumeDir},
-    view::{PodView, Why},
+    view::{DeletionReason, PodView},
 };
 
 /// Loop devices on block volumes of pods that are gone.
@@ -80,7 +80,9 @@ fn has_come_to_the_driver(view: &PodView, volume: &VolumeDir) -> bool {
 /// A kubelet that starts finds a block volume again by its link in the pod's directory (`getVolumesFromPodDir`).
 fn may_be_forgotten(view: &PodView, volume: &VolumeDir) -> bool {
     let grace_ms = match view.why {
-        Why::DeletionRequested(deletion) => i64::try_from(deletion.grace_s).unwrap_or(0).saturating_mul(1000),
+        DeletionReason::DeletionRequested(deletion) => {
+            i64::try_from(deletion.grace_s).unwrap_or(0).saturating_mul(1000)
+        }
         _ => 0,
     };
     let age_ms = view.seen.node.kubelet.get().and_then(|kubelet| i64::try_from(kubelet.age_ms).ok());

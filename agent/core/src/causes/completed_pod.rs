@@ -3,11 +3,11 @@
 
 use findings::{Cause, cause};
 
-use crate::view::{PodView, Why};
+use crate::view::{DeletionReason, PodView};
 
 /// The cause when a process uses a volume of a pod that has ended and is not being deleted.
 pub fn volume_busy(view: &PodView) -> Option<&'static Cause> {
-    matches!(view.why, Why::Completed { .. }).then_some(&cause::COMPLETED_POD_VOLUME_BUSY)
+    matches!(view.why, DeletionReason::Completed { .. }).then_some(&cause::COMPLETED_POD_VOLUME_BUSY)
 }
 
 #[cfg(test)]

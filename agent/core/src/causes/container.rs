@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     observation::{CgroupDir, CgroupNode, Container, ContainerState, Freezer, Process, Question, Seen},
-    view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS, Why},
+    view::{DeletionReason, PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS},
 };
 
 const GATE: Option<Gate> = Some(Gate::ContainersStopped);
@@ -60,7 +60,7 @@ fn container_findings(view: &PodView, container: &Container) -> Vec<Finding> {
         findings.extend(lost_exit(view, container, init, &processes, &head));
     }
     // The end of the grace period may be unknown of a pod that was deleted by force.
-    let is_due = view.why != Why::NotInApi || view.overdue_ms().is_some();
+    let is_due = view.why != DeletionReason::NotInApi || view.overdue_ms().is_some();
     if findings.is_empty() && is_due && view.is_overdue_by(RETRY_WINDOW_MS) {
         let known = kill_not_attempted(view, container, &processes, &head);
         findings.extend(known.or_else(|| slow_exit::exit_not_finished(view, init, &processes, &head, GATE)));
@@ -216,7 +216,7 @@ pub fn is_granted(findings: &[Finding]) -> bool {
 /// A kubelet that learns of a deletion later, because it was started again or was cut off, grants the whole grace
 /// period from then on.
 fn granted_again(view: &PodView, container: &Container, head: &[Link]) -> Option<Finding> {
-    let Why::DeletionRequested(deletion) = view.why else { return None };
+    let DeletionReason::DeletionRequested(deletion) = view.why else { return None };
     let at_ms = view.seen.at_ms;
     let started = view.seen.node.kubelet.get().map(|kubelet| at_ms.saturating_sub(kubelet.age_ms));
     let ready = view.seen.api.get().and_then(|api| api.heard.ready_since_ms);
@@ -259,7 +259,7 @@ pub fn grace_period(view: &PodView) -> Vec<Finding> {
 
 fn grace(view: &PodView) -> Option<Finding> {
     let left = -view.overdue_ms()?;
-    let Why::DeletionRequested(deletion) = view.why else { return None };
+    let DeletionReason::DeletionRequested(deletion) = view.why else { return None };
     let container = running(view).into_iter().next()?;
     let left = u64::try_from(left).unwrap_or(0) / 1000;
     let running = hooks(view, container);
@@ -291,7 +291,7 @@ const MAX_HOOKS: usize = 3;
 /// What was put into the container from outside since the pod's deletion: its preStop hook, or a `kubectl exec`. The runtime
 /// starts it beside the container's init.
 fn hooks<'a>(view: &PodView<'a>, container: &Container) -> Vec<&'a Process> {
-    let crate::view::Why::DeletionRequested(deletion) = view.why else { return Vec::new() };
+    let crate::view::DeletionReason::DeletionRequested(deletion) = view.why else { return Vec::new() };
     let asked_ms = deletion.deadline_ms.saturating_sub(deletion.grace_s * 1000);
     let since_ms = view.seen.at_ms.saturating_sub(asked_ms);
     let processes = view.processes_of(container);

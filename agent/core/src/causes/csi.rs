@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     observation::{CsiDriver, FaultKind, Mount, PersistentVolume, Question, Seen, VolData, VolumeDir},
-    view::{PodView, UNMOUNT_RETRY_MS, Why},
+    view::{DeletionReason, PodView, UNMOUNT_RETRY_MS},
 };
 
 /// Whether the kubelet does not even try to unmount this volume: then it needs no holder.
@@ -301,7 +301,7 @@ pub fn left_mounted(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[L
             &mount.mount_point,
         )
         // Of a pod that is gone already the kubelet may remember the volume.
-        .name_if(Placeholder::VolData, vol_data.as_str().filter(|_| view.why != Why::NotInApi))
+        .name_if(Placeholder::VolData, vol_data.as_str().filter(|_| view.why != DeletionReason::NotInApi))
         .root(mount.mount_point.show());
     Some(kubelet_operations::add_evidence(view, tries.as_ref(), draft).finish())
 }

@@ -8,8 +8,10 @@ use super::{
     kill, uninterruptible,
 };
 use crate::{
-    observation::{Container, CopyKind, Holder, HolderSearch, HostPath, How, Mount, Owner, Question, Seen, VolumeDir},
-    view::{PodView, Why},
+    observation::{
+        Container, CopyKind, HeldBy, Holder, HolderSearch, HostPath, Mount, Owner, Question, Seen, VolumeDir,
+    },
+    view::{DeletionReason, PodView},
 };
 
 /// Of so many holders of a mount it is looked at what they wait for.
@@ -86,7 +88,7 @@ fn find_all(view: &PodView, cause: &'static Cause, mount: &Mount, head: &[Link])
 
 /// Whether the kubelet has come to its volumes, or that is assumed.
 fn may_be_unmounted(view: &PodView) -> bool {
-    !view.runs() || view.why == Why::Assumed
+    !view.runs() || view.why == DeletionReason::Assumed
 }
 
 /// Has the holders of a mount looked for.
@@ -107,7 +109,7 @@ fn blockers<'a>(view: &PodView<'a>, mount: &Mount) -> impl Iterator<Item = &'a H
 
 /// Identifies the processes that end before the volumes of a pod whose deletion is assumed are unmounted.
 fn ends_first(view: &PodView) -> impl Fn(&Holder) -> bool + use<> {
-    let own = (view.why == Why::Assumed).then(|| view.uid().clone());
+    let own = (view.why == DeletionReason::Assumed).then(|| view.uid().clone());
     move |holder| matches!((&holder.owner, &own), (Owner::Pod { uid, .. }, Some(own)) if uid == own)
 }
 
@@ -134,11 +136,11 @@ pub fn not_searched(view: &PodView, mount: &Mount) -> Option<String> {
 
 fn cause_of(view: &PodView, holder: &Holder) -> &'static Cause {
     match (&holder.how, holder.copy, completed_pod::volume_busy(view)) {
-        (How::Loop { .. }, _, _) => &cause::VOLUME_HELD_BY_LOOP_DEVICE,
-        (How::Swap(_), _, _) => &cause::VOLUME_HELD_BY_SWAP,
+        (HeldBy::Loop { .. }, _, _) => &cause::VOLUME_HELD_BY_LOOP_DEVICE,
+        (HeldBy::Swap(_), _, _) => &cause::VOLUME_HELD_BY_SWAP,
         (_, _, Some(completed)) => completed,
         (_, CopyKind::Propagated, None) => &cause::VOLUME_HELD_IN_OTHER_NAMESPACE,
-        (How::Mapping(_), _, None) => &cause::VOLUME_HELD_BY_MAPPING,
+        (HeldBy::Mapping(_), _, None) => &cause::VOLUME_HELD_BY_MAPPING,
         _ => &cause::VOLUME_HELD_BY_PROCESS,
     }
 }
@@ -155,7 +157,7 @@ fn finding(view: &PodView, cause: &'static Cause, mount: &Mount, holder: &Holder
     let draft = draft
         .mounted(view.seen, Placeholder::Path, &mount.mount_point)
         .name_if(Placeholder::Owner, describe::stoppable_owner(&holder.owner));
-    if let How::Loop { device, file } = &holder.how {
+    if let HeldBy::Loop { device, file } = &holder.how {
         return draft
             .blame(describe::loop_device(device), format!("its backing file is {}", file.show()))
             .evidence(source, file.show())
@@ -163,7 +165,7 @@ fn finding(view: &PodView, cause: &'static Cause, mount: &Mount, holder: &Holder
             .root(device)
             .finish();
     }
-    if let How::Swap(file) = &holder.how {
+    if let HeldBy::Swap(file) = &holder.how {
         let mut draft = draft;
         draft.names.retain(|placeholder, _| placeholder != Placeholder::Path);
         return draft
@@ -190,7 +192,7 @@ fn finding(view: &PodView, cause: &'static Cause, mount: &Mount, holder: &Holder
 }
 
 fn busy_state(view: &PodView) -> &'static str {
-    if view.why == Why::Assumed { "could not be unmounted: in use" } else { "cannot be unmounted: in use" }
+    if view.why == DeletionReason::Assumed { "could not be unmounted: in use" } else { "cannot be unmounted: in use" }
 }
 
 /// Adds who uses the file system by a mount that stands in no table that was read: it may be detached, or be one of a mount
@@ -211,20 +213,20 @@ pub fn add_unlisted(search: Option<&HolderSearch>, draft: FindingBuilder) -> Fin
 fn holder_path(holder: &Holder) -> (String, String, &HostPath) {
     let pid = holder.pid;
     match &holder.how {
-        How::Fd { fd, path } => {
+        HeldBy::Fd { fd, path } => {
             (format!("has {} open (descriptor {fd})", describe::path(path)), format!("/proc/{pid}/fdinfo/{fd}"), path)
         }
-        How::Cwd(path) => ("its working directory is in it".to_owned(), format!("/proc/{pid}/cwd"), path),
-        How::Root(path) => ("its root directory is in it".to_owned(), format!("/proc/{pid}/root"), path),
-        How::Exe(path) => (format!("it runs {}", describe::path(path)), format!("/proc/{pid}/exe"), path),
-        How::Ring { fd, path } => (
+        HeldBy::Cwd(path) => ("its working directory is in it".to_owned(), format!("/proc/{pid}/cwd"), path),
+        HeldBy::Root(path) => ("its root directory is in it".to_owned(), format!("/proc/{pid}/root"), path),
+        HeldBy::Exe(path) => (format!("it runs {}", describe::path(path)), format!("/proc/{pid}/exe"), path),
+        HeldBy::Ring { fd, path } => (
             format!("has {} registered with io_uring (descriptor {fd})", describe::path(path)),
             format!("/proc/{pid}/fdinfo/{fd}"),
             path,
         ),
-        How::Swap(path) => ("the kernel swaps to it".to_owned(), "/proc/swaps".to_owned(), path),
-        How::Mapping(path) => (format!("has {} mapped", describe::path(path)), format!("/proc/{pid}/maps"), path),
-        How::Loop { device, file } => {
+        HeldBy::Swap(path) => ("the kernel swaps to it".to_owned(), "/proc/swaps".to_owned(), path),
+        HeldBy::Mapping(path) => (format!("has {} mapped", describe::path(path)), format!("/proc/{pid}/maps"), path),
+        HeldBy::Loop { device, file } => {
             let source = format!("/sys/block/{}/loop/backing_file", device.trim_start_matches("/dev/"));
             (format!("{device} is built on a file in it"), source, file)
         }
@@ -238,12 +240,12 @@ mod tests {
     #[test]
     fn a_registered_file_and_a_swap_are_named() {
         let mut seen = sample::mounted("ext4");
-        let how = How::Ring { fd: 7, path: HostPath::from("/x/journal") };
+        let how = HeldBy::Ring { fd: 7, path: HostPath::from("/x/journal") };
         seen.holders[0].holders.push(Holder { how, ..sample::holder() });
         assert_eq!(causes(&seen), ["VolumeHeldByProcess"]);
         let root = judge(&seen).pods[0].findings[0].roots().next().unwrap().clone();
         assert!(root.state.starts_with("has /x/journal registered with io_uring (descriptor 7)"), "{root:?}");
-        let how = How::Swap(HostPath::from("/x/swap"));
+        let how = HeldBy::Swap(HostPath::from("/x/swap"));
         seen.holders[0].holders[0] = Holder { how, pid: 0, ..sample::holder() };
         assert_eq!(causes(&seen), ["VolumeHeldBySwap"]);
         let finding = judge(&seen).pods[0].findings[0].clone();
@@ -319,7 +321,7 @@ mod tests {
     fn a_mapped_file_has_a_cause_of_its_own() {
         let mut seen = sample::mounted("ext4");
         let mut search = held(&seen.holders[0].mount_point);
-        search.holders[0].how = How::Mapping(HostPath::from("/x/data"));
+        search.holders[0].how = HeldBy::Mapping(HostPath::from("/x/data"));
         seen.holders[0] = search;
         assert_eq!(causes(&seen), ["VolumeHeldByMapping"]);
     }
@@ -332,7 +334,7 @@ mod tests {
             start_ticks: 0,
             comm: String::new(),
             state: ' ',
-            how: How::Loop { device: "/dev/loop3".into(), file: HostPath::from("/x/disk.img") },
+            how: HeldBy::Loop { device: "/dev/loop3".into(), file: HostPath::from("/x/disk.img") },
             ..sample::holder()
         });
         assert_eq!(causes(&seen), ["VolumeHeldByLoopDevice"]);

@@ -5,13 +5,13 @@ use findings::{Cause, Confidence, Finding, FindingBuilder, Gate, Placeholder, ca
 use super::{container, csi, describe, finding_builder::pod_finding, kill, kubelet_operations, stray_file};
 use crate::{
     observation::{Container, ContainerState, HostPath, PodDir, Seen, SubPath, VolData, VolumeDir},
-    view::{KubeletMinor, PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS, Why},
+    view::{DeletionReason, KubeletMinor, PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS},
 };
 
 /// Its containers run although the API server has forgotten it: a replacement elsewhere may
 /// already write to the same data.
 pub fn still_running(view: &PodView) -> Option<Finding> {
-    let container = container::running(view).into_iter().next().filter(|_| view.why == Why::NotInApi)?;
+    let container = container::running(view).into_iter().next().filter(|_| view.why == DeletionReason::NotInApi)?;
     let cause = &cause::FORCE_DELETED_STILL_RUNNING;
     let init = view.init(container).and_then(|init| kill::may_be_killed(view, init.id(), &init.comm));
     let pids: Vec<String> = view.processes().iter().take(8).map(|process| process.pid.to_string()).collect();
@@ -45,7 +45,7 @@ fn grace(view: &PodView, container: &Container) -> String {
 /// Its directory is left with volumes or data in it. Asked at the gate of the volumes: nothing of it runs or is READY.
 pub fn directory(view: &PodView) -> Option<Finding> {
     let has_ended = view.containers.iter().all(|container| container.state == ContainerState::Exited);
-    let dir = view.dir.filter(|_| view.why == Why::NotInApi && has_ended)?;
+    let dir = view.dir.filter(|_| view.why == DeletionReason::NotInApi && has_ended)?;
     // `podVolumesExist` fails on it, and the kubelet goes no further.
     if let Some(stray) = stray_file::find(view, dir).into_iter().next() {
         return Some(stray);
@@ -78,7 +78,7 @@ fn has_had_its_time(view: &PodView) -> bool {
 /// The file of a subPath that this kubelet cannot remove of an orphan: up to 1.35 it tries `rmdir`
 /// (`removeOrphanedPodVolumeDirs`).
 pub fn left_file<'a>(view: &PodView<'a>) -> Option<&'a SubPath> {
-    let dir = view.dir.filter(|_| view.why == Why::NotInApi && view.kubelet < KubeletMinor(36))?;
+    let dir = view.dir.filter(|_| view.why == DeletionReason::NotInApi && view.kubelet < KubeletMinor(36))?;
     dir.sub_paths.iter().find(|sub_path| sub_path.is_file && sub_path.mounted.get() == Some(&false))
 }
 

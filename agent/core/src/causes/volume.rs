@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     observation::{HostPath, LoopDevice, Mount, SubPath, VolumeDir},
-    view::{PodView, UNMOUNT_RETRY_MS, Why},
+    view::{DeletionReason, PodView, UNMOUNT_RETRY_MS},
 };
 
 /// What the kubelet sees of the pod's volumes.
@@ -54,7 +54,7 @@ impl Left {
 fn counted<'a>(view: &PodView<'a>) -> impl Iterator<Item = &'a VolumeDir> {
     let volumes = view.dir.into_iter().flat_map(|dir| dir.volumes.get().into_iter().flatten());
     // Of an orphan the kubelet removes it at once, unless it remembers a volume.
-    let is_orphan = view.why == Why::NotInApi;
+    let is_orphan = view.why == DeletionReason::NotInApi;
     volumes.filter(move |volume| is_orphan || !volume.is_only_a_husk())
 }
 
@@ -410,7 +410,7 @@ mod tests {
         assert_eq!(causes(&seen), ["VolumeMountedNoHolder"]);
         let text = serde_json::to_string(&judge(&seen).pods[0].findings[0].evidence).unwrap();
         assert!(text.contains("not searched: 1 mount namespace without a process, kept by a bind mount"), "{text}");
-        let how = How::Fd { fd: 5, path: HostPath::from("/data/journal") };
+        let how = HeldBy::Fd { fd: 5, path: HostPath::from("/data/journal") };
         seen.holders[0].holders = vec![Holder { copy: CopyKind::Detached, how, ..sample::holder() }];
         assert_eq!(causes(&seen), ["VolumeMountedNoHolder"]);
         let evidence = judge(&seen).pods[0].findings[0].evidence.clone();

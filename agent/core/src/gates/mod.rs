@@ -16,7 +16,7 @@ use crate::{
     counterfactual,
     facts::Facts,
     observation::{Observation, Seen},
-    view::{PodView, Why, candidates_by, kubelet_minor},
+    view::{DeletionReason, PodView, candidates_by, kubelet_minor},
 };
 
 /// Judges a whole observation.
@@ -82,7 +82,7 @@ fn check_promised_steps(pods: &[findings::PodReport], of_node: &[NodeFinding]) {
 
 fn judge_pod(view: &PodView, lacking: &Lacking) -> PodReport {
     match view.why {
-        Why::Assumed => before_deletion::judge(view, lacking),
+        DeletionReason::Assumed => before_deletion::judge(view, lacking),
         _ => pod::judge(view, lacking),
     }
 }

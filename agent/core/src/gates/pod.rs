@@ -9,7 +9,7 @@ use crate::{
     },
     force,
     observation::{ContainerState, Fault, FaultKind, Sandbox, Seen, Source},
-    view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS, Why},
+    view::{DeletionReason, PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS},
 };
 
 /// How one gate stands, before the order of the gates is taken into account.
@@ -32,7 +32,7 @@ pub fn judge(view: &PodView<'_>, lacking: &Lacking) -> PodReport {
         status(view),
         object(view),
     ];
-    if matches!(view.why, Why::NotInApi | Why::Completed { .. }) {
+    if matches!(view.why, DeletionReason::NotInApi | DeletionReason::Completed { .. }) {
         // There is no object that could wait for anything, or it rightly stays.
         checks.retain(|check| check.gate < Gate::StatusReported);
     }
@@ -110,14 +110,14 @@ fn is_in_time(view: &PodView) -> bool {
 
 /// Whether it runs, was deleted by force, and when that was is unknown.
 fn may_be_within_grace(view: &PodView) -> bool {
-    view.why == Why::NotInApi && view.runs() && view.overdue_ms().is_none()
+    view.why == DeletionReason::NotInApi && view.runs() && view.overdue_ms().is_none()
 }
 
 fn verdict(view: &PodView, blocked: Option<GateState>, findings: &[Finding]) -> Verdict {
     let proven = findings.iter().any(|finding| finding.confidence == Confidence::Proven);
     match blocked {
         _ if is_in_time(view) => Verdict::Progressing,
-        None if matches!(view.why, Why::Completed { .. }) => Verdict::Clear,
+        None if matches!(view.why, DeletionReason::Completed { .. }) => Verdict::Clear,
         None if view.api.is_none() => Verdict::Clear,
         None => Verdict::CannotTell,
         Some(GateState::Unknown) => Verdict::CannotTell,
@@ -130,7 +130,7 @@ fn verdict(view: &PodView, blocked: Option<GateState>, findings: &[Finding]) -> 
         // What is only probable gets the time of the slowest retry.
         Some(_) if !view.is_overdue_by(UNMOUNT_RETRY_MS) => Verdict::Progressing,
         // Without the API server it may as well be a pod that is about to start again.
-        Some(_) if view.why == Why::Ended => Verdict::CannotTell,
+        Some(_) if view.why == DeletionReason::Ended => Verdict::CannotTell,
         Some(_) if may_be_within_grace(view) => Verdict::CannotTell,
         Some(_) if findings.iter().any(|finding| finding.cause.patience != Patience::NextTry) => Verdict::Stuck,
         Some(_) => Verdict::CannotTell,
@@ -139,7 +139,7 @@ fn verdict(view: &PodView, blocked: Option<GateState>, findings: &[Finding]) -> 
 
 fn gone_because(view: &PodView) -> String {
     match view.why {
-        Why::DeletionRequested(deletion) => {
+        DeletionReason::DeletionRequested(deletion) => {
             let overdue = view.overdue_ms().unwrap_or(0) / 1000;
             let grace = findings::duration(deletion.grace_s);
             match u64::try_from(overdue) {
@@ -147,11 +147,11 @@ fn gone_because(view: &PodView) -> String {
                 Err(_) => format!("deadline in {}, grace is {grace}", findings::duration(overdue.unsigned_abs())),
             }
         }
-        Why::Completed { .. } => {
+        DeletionReason::Completed { .. } => {
             let ended = u64::try_from(view.overdue_ms().unwrap_or(0) / 1000).unwrap_or(0);
             format!("it ended {} ago, not deleted", findings::duration(ended))
         }
-        Why::NotInApi if view.runs() => {
+        DeletionReason::NotInApi if view.runs() => {
             let grace = findings::duration(view.container_grace_s());
             let when = match view.overdue_ms() {
                 Some(0..) => format!("its grace period of {grace} has ended"),
@@ -160,12 +160,12 @@ fn gone_because(view: &PodView) -> String {
             };
             format!("the API server does not know it any more; {when}")
         }
-        Why::NotInApi => "the API server does not know it any more".to_owned(),
-        Why::Assumed => "it was not deleted".to_owned(),
-        Why::BeingKilled => {
+        DeletionReason::NotInApi => "the API server does not know it any more".to_owned(),
+        DeletionReason::Assumed => "it was not deleted".to_owned(),
+        DeletionReason::BeingKilled => {
             "a process of it has been killed or hangs while exiting; the API server does not show it".to_owned()
         }
-        Why::Ended => "all of it has ended, and something is left; the API server was not asked".to_owned(),
+        DeletionReason::Ended => "all of it has ended, and something is left; the API server was not asked".to_owned(),
     }
 }
 

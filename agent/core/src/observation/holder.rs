@@ -67,7 +67,7 @@ pub struct Holder {
     /// Its state letter.
     pub state: char,
     /// By what it holds the mount.
-    pub how: How,
+    pub how: HeldBy,
     /// Whether it holds the kubelet's own mount or a copy.
     pub copy: CopyKind,
     /// Inode of its mount namespace.
@@ -108,7 +108,7 @@ pub struct InFlight {
 
 /// By what a mount is held.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum How {
+pub enum HeldBy {
     /// An open descriptor.
     Fd {
         /// Its number.

@@ -272,7 +272,7 @@ pub fn holder() -> Holder {
         start_ticks: 1,
         comm: "backup".into(),
         state: 'S',
-        how: How::Cwd(HostPath::from("/x")),
+        how: HeldBy::Cwd(HostPath::from("/x")),
         copy: CopyKind::Original,
         mount_ns: 1,
         owner: Owner::Host,

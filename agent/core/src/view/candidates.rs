@@ -16,12 +16,12 @@ pub struct Candidate {
     /// The pod.
     pub pod: PodRef,
     /// How it is known.
-    pub why: Why,
+    pub why: DeletionReason,
 }
 
 /// How it is known that a pod should be gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum DeletionReason {
     /// The API server has a deletion request.
     DeletionRequested(Deletion),
     /// Its containers ended then, it is not being deleted, and it still has a volume mounted here: a pod that waits for that
@@ -55,17 +55,16 @@ pub(crate) fn candidates_by(seen: &Facts<'_>) -> Vec<Candidate> {
     let local = local_pods(seen);
     match seen.api.get() {
         Some(api) => {
-            let requested = api
-                .pods
-                .iter()
-                .filter_map(|pod| Some(Candidate { pod: pod.to_ref(), why: Why::DeletionRequested(pod.deletion?) }));
+            let requested = api.pods.iter().filter_map(|pod| {
+                Some(Candidate { pod: pod.to_ref(), why: DeletionReason::DeletionRequested(pod.deletion?) })
+            });
             let uids: BTreeSet<&PodUid> = api.pods.iter().map(|pod| &pod.uid).collect();
             let known = |uid: &PodUid| uids.contains(uid);
             let is_static =
                 |uid: &PodUid| uid.is_static() || seen.runtime.get().is_some_and(|runtime| runtime.is_static(uid));
             let unknown = local.into_iter().filter(|(uid, _)| !known(uid) && !is_static(uid));
             let forgotten = |pod: PodRef| match &api.stale {
-                None => Some(Candidate { pod, why: Why::NotInApi }),
+                None => Some(Candidate { pod, why: DeletionReason::NotInApi }),
                 Some(_) => local_candidate(seen, pod),
             };
             let superseded = superseded(seen).into_iter().filter(|pod| !known(&pod.uid));
@@ -88,14 +87,14 @@ fn completed<'a>(seen: &'a Observation, pods: &'a [ApiPod]) -> impl Iterator<Ite
     let ended: Vec<(&ApiPod, u64)> = pods.iter().filter_map(ended).collect();
     let mounted = if ended.is_empty() { BTreeSet::new() } else { pods_with_volumes(seen) };
     let left = ended.into_iter().filter(move |(pod, _)| mounted.contains(pod.uid.as_str()));
-    left.map(|(pod, finished_ms)| Candidate { pod: pod.to_ref(), why: Why::Completed { finished_ms } })
+    left.map(|(pod, finished_ms)| Candidate { pod: pod.to_ref(), why: DeletionReason::Completed { finished_ms } })
 }
 
 /// Pods that are not to go, where their deletion is assumed. A static pod's is not: the API server cannot delete it.
 fn assumed<'a>(seen: &Observation, pods: &'a [ApiPod]) -> impl Iterator<Item = Candidate> + 'a {
     let pods = if seen.before { pods } else { &[] };
     let runs = pods.iter().filter(|pod| pod.deletion.is_none() && !pod.mirror && !has_ended(pod));
-    runs.map(|pod| Candidate { pod: pod.to_ref(), why: Why::Assumed })
+    runs.map(|pod| Candidate { pod: pod.to_ref(), why: DeletionReason::Assumed })
 }
 
 fn has_ended(pod: &ApiPod) -> bool {
@@ -145,7 +144,7 @@ fn local_candidate(seen: &Facts<'_>, pod: PodRef) -> Option<Candidate> {
     let was_run = sandboxes.peek().is_some() || containers.peek().is_some();
     let is_over = sandboxes.all(|s| !s.ready) && containers.all(|c| c.state == ContainerState::Exited);
     // A pod directory of which the runtime knows nothing may be that of a pod about to start.
-    (was_run && is_over && leaves_something(seen, &pod.uid)).then_some(Candidate { pod, why: Why::Ended })
+    (was_run && is_over && leaves_something(seen, &pod.uid)).then_some(Candidate { pod, why: DeletionReason::Ended })
 }
 
 /// Static pods beside which another one of their name runs already: they should be gone (`HandlePodCleanups`).
@@ -168,7 +167,7 @@ fn being_killed(seen: &Facts<'_>, pod: PodRef) -> Option<Candidate> {
     seen.is_settled(Question::KilledProcesses);
     let is_its = |process: &&Process| matches!(&process.owner, Owner::Pod { uid, .. } if *uid == pod.uid);
     let is_killed = seen.processes.iter().filter(is_its).any(|process| is_killed(seen, process));
-    is_killed.then_some(Candidate { pod, why: Why::BeingKilled })
+    is_killed.then_some(Candidate { pod, why: DeletionReason::BeingKilled })
 }
 
 /// Whether it has been killed, or hangs on its way out. Processes of any pod exit all the time, so one that exits

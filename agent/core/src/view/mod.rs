@@ -7,7 +7,7 @@ mod pod;
 mod version;
 
 pub(crate) use candidates::candidates_by;
-pub use candidates::{Candidate, Why, candidates};
+pub use candidates::{Candidate, DeletionReason, candidates};
 pub use kernel::copies_block;
 pub use pod::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS, server_ahead_ms};
 pub use version::{KubeletMinor, kubelet_minor, reported_minor};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use findings::{PodRef, PodUid};
 
-use super::{Candidate, KubeletMinor, Why};
+use super::{Candidate, DeletionReason, KubeletMinor};
 use crate::{facts::Facts, observation::*};
 
 /// Milliseconds past the deadline in which the kubelet is given time: it kills two seconds after
@@ -31,7 +31,7 @@ pub struct PodView<'a> {
     /// The pod.
     pub pod: &'a PodRef,
     /// How it is known that it should be gone.
-    pub why: Why,
+    pub why: DeletionReason,
     /// The kubelet's version, the newest when it is not known.
     pub kubelet: KubeletMinor,
     /// Its API object, when the API server was asked and has it.
@@ -149,13 +149,13 @@ impl<'a> PodView<'a> {
             |ms: u64| i64::try_from(self.seen.at_ms).unwrap_or(i64::MAX) - i64::try_from(ms).unwrap_or(i64::MAX);
         match self.why {
             // The deadline is by the server's clock.
-            Why::DeletionRequested(deletion) => {
+            DeletionReason::DeletionRequested(deletion) => {
                 Some(since(deletion.deadline_ms).saturating_add(server_ahead_ms(self.seen)))
             }
             // It had no deadline: from its end on the kubelet has nothing to wait for.
-            Why::Completed { finished_ms } => Some(since(finished_ms)),
+            DeletionReason::Completed { finished_ms } => Some(since(finished_ms)),
             // What runs of a pod that was deleted by force has its whole grace period.
-            Why::NotInApi if self.runs() => {
+            DeletionReason::NotInApi if self.runs() => {
                 let api = self.seen.api.get()?;
                 let since_ms = api.heard.forgotten.get(self.uid()).copied().or(api.heard.since_ms)?;
                 Some(since(since_ms.saturating_add(self.container_grace_s() * 1000)))
@@ -175,7 +175,10 @@ impl<'a> PodView<'a> {
     pub fn is_overdue_by(&self, ms: u64) -> bool {
         let age = |dir: &PodDir| self.seen.at_ms.saturating_sub(dir.changed_ms);
         let runs = self.containers.iter().any(|container| container.state == ContainerState::Running);
-        if self.why == Why::NotInApi && !runs && self.dir.is_some_and(|dir| age(dir) < ms.min(RETRY_WINDOW_MS)) {
+        if self.why == DeletionReason::NotInApi
+            && !runs
+            && self.dir.is_some_and(|dir| age(dir) < ms.min(RETRY_WINDOW_MS))
+        {
             return false;
         }
         self.overdue_ms().is_none_or(|overdue| overdue >= i64::try_from(ms).unwrap_or(i64::MAX))

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use super::{
     Options,
     scan::{clear, directories, mount_id, walk},
-    searches::{Searches, Who},
+    searches::{ProcessVisit, Searches},
     space::{Namespace, Space},
 };
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
         prober::Prober,
         process_index::ProcessIndex,
     },
-    observation::{CopyKind, HostPath, How, Mount},
+    observation::{CopyKind, HeldBy, HostPath, Mount},
     sys::ProcDir,
 };
 
@@ -60,7 +60,7 @@ fn threads(space: &Space, spaces: &[Space], found: &mut Searches) {
         for tid in tids.iter().filter_map(|entry| entry.name.to_str()?.parse::<u32>().ok()).filter(|tid| tid != pid) {
             let Ok(dir) = ProcDir::open_thread(*pid, tid) else { continue };
             let Ok(ns) = dir.namespace("mnt") else { continue };
-            let who = Who { pid: *pid, dir: &dir, ns };
+            let who = ProcessVisit { pid: *pid, dir: &dir, ns };
             if ns == space.ns {
                 directories(&who, space, found);
             } else {
@@ -80,7 +80,7 @@ fn elsewhere(spaces: &[Space], all: &ProcessIndex, found: &mut Searches) {
     let clear = clear(&others, spaces, found);
     for pid in others.into_iter().filter(|pid| !clear.contains(pid)) {
         if let Ok((dir, ns)) = living(pid) {
-            walk(&Who { pid, dir: &dir, ns }, spaces, found);
+            walk(&ProcessVisit { pid, dir: &dir, ns }, spaces, found);
         }
     }
 }
@@ -93,10 +93,10 @@ fn mappings(target: usize, spaces: &[Space], prober: &Prober, options: &Options<
     let seen = prober.mappings(dev, &pids, options.deadline);
     for (pid, _, path) in seen.found {
         let Ok((dir, ns)) = living(pid) else { continue };
-        let who = Who { pid, dir: &dir, ns };
+        let who = ProcessVisit { pid, dir: &dir, ns };
         for space in with_copy().filter(|space| space.ns == ns) {
             for copy in space.copies_at(&path).filter(|copy| copy.target == target) {
-                found.process(target, &who, How::Mapping(path.clone()), copy.kind);
+                found.process(target, &who, HeldBy::Mapping(path.clone()), copy.kind);
             }
         }
     }
@@ -116,12 +116,12 @@ fn detached(
     let Some(dev) = found.dev(target) else { return };
     let holders = found.pids(target);
     let known = mount_ids(tables);
-    let mut asked: BTreeMap<(u32, String), (u64, How)> = BTreeMap::new();
+    let mut asked: BTreeMap<(u32, String), (u64, HeldBy)> = BTreeMap::new();
     let with_copy = spaces.iter().filter(|space| space.copies.iter().any(|copy| copy.target == target));
     for pid in with_copy.flat_map(|space| &space.pids).filter(|pid| !holders.contains(pid)) {
         let Ok((dir, ns)) = living(*pid) else { continue };
         if let Ok(path) = dir.link("cwd") {
-            asked.insert((*pid, "cwd".to_owned()), (ns, How::Cwd(HostPath::new(path))));
+            asked.insert((*pid, "cwd".to_owned()), (ns, HeldBy::Cwd(HostPath::new(path))));
         }
         let mut has_more = false;
         let walk = descriptors::walk(&dir, found.end(), |fd, path| {
@@ -131,7 +131,7 @@ fn detached(
             }
             has_more = asked.len() >= MAX_PLACES;
             if !has_more {
-                asked.insert((*pid, format!("fd/{fd}")), (ns, How::Fd { fd, path: HostPath::new(path) }));
+                asked.insert((*pid, format!("fd/{fd}")), (ns, HeldBy::Fd { fd, path: HostPath::new(path) }));
             }
         });
         found.walked(*pid, if has_more { Walk::CutOff } else { walk });
@@ -143,7 +143,7 @@ fn detached(
         }
         let Some((ns, how)) = asked.remove(&(place.pid, place.link)) else { continue };
         if let Ok((dir, _)) = living(place.pid) {
-            found.process(target, &Who { pid: place.pid, dir: &dir, ns }, how, CopyKind::Detached);
+            found.process(target, &ProcessVisit { pid: place.pid, dir: &dir, ns }, how, CopyKind::Detached);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{searches::Searches, space::Space};
 use crate::{
     host::block::loop_files,
-    observation::How,
+    observation::HeldBy,
     parse,
     sys::{self, limits::MAX_LINE_BYTES},
 };
@@ -17,14 +17,14 @@ pub(super) fn backing_files(spaces: &[Space], kubelet_ns: u64, found: &mut Searc
     let Some(space) = spaces.iter().find(|space| space.ns == kubelet_ns) else { return };
     for (name, file, _) in loop_files().unwrap_or_default() {
         for copy in space.copies_at(&file) {
-            let how = How::Loop { device: format!("/dev/{name}"), file: file.clone() };
+            let how = HeldBy::Loop { device: format!("/dev/{name}"), file: file.clone() };
             found.kernel(copy.target, name.clone(), how, copy.kind, space.ns);
         }
     }
     let swaps = sys::read_capped(Path::new("/proc/swaps"), MAX_LINE_BYTES).unwrap_or_default();
     for file in parse::swap_files(&swaps) {
         for copy in space.copies_at(&file) {
-            found.kernel(copy.target, "swap".to_owned(), How::Swap(file.clone()), copy.kind, space.ns);
+            found.kernel(copy.target, "swap".to_owned(), HeldBy::Swap(file.clone()), copy.kind, space.ns);
         }
     }
 }

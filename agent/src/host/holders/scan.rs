@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, io, ops::ControlFlow};
 
 use super::{
     bound_sockets::Sockets,
-    searches::{Searches, Who},
+    searches::{ProcessVisit, Searches},
     sockets,
     space::{MountCopy, Space},
 };
@@ -15,7 +15,7 @@ use crate::{
         mounts::living,
         socket_list,
     },
-    observation::{HostPath, How},
+    observation::{HeldBy, HostPath},
     parse,
     sys::{self, ProcDir, Visit},
 };
@@ -38,7 +38,7 @@ pub(super) fn processes(space: &Space, spaces: &[Space], clear: &BTreeSet<u32>, 
             denied += u32::from(sys::is_untold(ns));
             continue;
         }
-        let who = Who { pid: *pid, dir: &dir, ns };
+        let who = ProcessVisit { pid: *pid, dir: &dir, ns };
         directories(&who, space, found);
         match walk(&who, spaces, found) {
             Walk::Whole => looked_at += 1,
@@ -95,7 +95,7 @@ fn begins_with_one(link: &[u8], places: &[&[u8]]) -> bool {
 }
 
 /// By `cwd`, `root` and `exe`. They show no mount id, so the path must decide.
-pub(super) fn directories(who: &Who<'_>, space: &Space, found: &mut Searches) {
+pub(super) fn directories(who: &ProcessVisit<'_>, space: &Space, found: &mut Searches) {
     let names = ["cwd", "root", "exe"];
     for (link, path) in names.into_iter().zip(who.dir.links(names)) {
         let Some(path) = path else { continue };
@@ -104,9 +104,9 @@ pub(super) fn directories(who: &Who<'_>, space: &Space, found: &mut Searches) {
         }
         let path = HostPath::new(path);
         let how = match link {
-            "cwd" => How::Cwd(path.clone()),
-            "root" => How::Root(path.clone()),
-            _ => How::Exe(path.clone()),
+            "cwd" => HeldBy::Cwd(path.clone()),
+            "root" => HeldBy::Root(path.clone()),
+            _ => HeldBy::Exe(path.clone()),
         };
         for copy in space.copies_at(&path) {
             found.process(copy.target, who, how.clone(), copy.kind);
@@ -115,7 +115,7 @@ pub(super) fn directories(who: &Who<'_>, space: &Space, found: &mut Searches) {
 }
 
 /// By open descriptors: exact, because `fdinfo` names the mount.
-pub(super) fn walk(who: &Who<'_>, spaces: &[Space], found: &mut Searches) -> Walk {
+pub(super) fn walk(who: &ProcessVisit<'_>, spaces: &[Space], found: &mut Searches) -> Walk {
     let walk = descriptors::walk(who.dir, found.end(), |fd, path| {
         if path == sys::IO_URING {
             return registered(who, fd, path, spaces, found);
@@ -131,7 +131,7 @@ pub(super) fn walk(who: &Who<'_>, spaces: &[Space], found: &mut Searches) -> Wal
         }
         let Some(mount_id) = mount_id(who.dir, fd, path) else { return };
         for copy in copies_with_id(spaces, mount_id) {
-            let how = How::Fd { fd, path: HostPath::new(path) };
+            let how = HeldBy::Fd { fd, path: HostPath::new(path) };
             found.process(copy.target, who, how, copy.kind);
         }
     });
@@ -145,12 +145,12 @@ pub(super) fn mount_namespace(name: &[u8]) -> Option<u64> {
 }
 
 /// Files that are registered with an io_uring stay open when their descriptors are closed.
-fn registered(who: &Who<'_>, fd: u32, link: &[u8], spaces: &[Space], found: &mut Searches) {
+fn registered(who: &ProcessVisit<'_>, fd: u32, link: &[u8], spaces: &[Space], found: &mut Searches) {
     let Ok(info) = who.dir.fdinfo(fd, link) else { return };
     for path in parse::registered_files(&info) {
         for space in spaces.iter().filter(|space| space.ns == who.ns) {
             for copy in space.copies_at(&path) {
-                found.process(copy.target, who, How::Ring { fd, path: path.clone() }, copy.kind);
+                found.process(copy.target, who, HeldBy::Ring { fd, path: path.clone() }, copy.kind);
             }
         }
     }

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, time::Instant};
 use super::{blocks, bound_sockets::Sockets, empty};
 use crate::{
     host::{descriptors::Walk, processes::owner},
-    observation::{CopyKind, Dev, Fault, Holder, HolderSearch, How, Mount, Owner, Seen, SocketCandidate},
+    observation::{CopyKind, Dev, Fault, HeldBy, Holder, HolderSearch, Mount, Owner, Seen, SocketCandidate},
     parse::{self, Stat},
     sys::{ProcDir, limits::MAX_LINE_BYTES},
 };
@@ -30,7 +30,7 @@ pub(super) struct Searches {
 }
 
 /// A process that was seen to hold something.
-pub(super) struct Who<'a> {
+pub(super) struct ProcessVisit<'a> {
     /// Its pid.
     pub pid: u32,
     /// Its directory, or that of a thread of it that lives.
@@ -100,11 +100,12 @@ impl Searches {
     }
 
     /// Notes a process. One that has gone in the meantime is left out, and of many one that blocks less surely.
-    pub(super) fn process(&mut self, target: usize, who: &Who<'_>, how: How, copy: CopyKind) {
+    pub(super) fn process(&mut self, target: usize, who: &ProcessVisit<'_>, how: HeldBy, copy: CopyKind) {
         let Some(search) = self.searches.get_mut(target) else { return };
         let same = search.holders.iter().filter(|holder| holder.pid == who.pid && holder.mount_ns == who.ns);
-        let fds = same.clone().filter(|holder| matches!(holder.how, How::Fd { .. })).count();
-        if same.clone().any(|holder| holder.how == how) || (fds >= MAX_DESCRIPTORS && matches!(how, How::Fd { .. })) {
+        let fds = same.clone().filter(|holder| matches!(holder.how, HeldBy::Fd { .. })).count();
+        if same.clone().any(|holder| holder.how == how) || (fds >= MAX_DESCRIPTORS && matches!(how, HeldBy::Fd { .. }))
+        {
             return;
         }
         let known = same.clone().next().cloned();
@@ -145,7 +146,7 @@ impl Searches {
     }
 
     /// Notes the kernel itself, for a loop device.
-    pub(super) fn kernel(&mut self, target: usize, comm: String, how: How, copy: CopyKind, ns: u64) {
+    pub(super) fn kernel(&mut self, target: usize, comm: String, how: HeldBy, copy: CopyKind, ns: u64) {
         let Some(search) = self.searches.get_mut(target) else { return };
         let owner = Owner::Host;
         search.holders.push(Holder { pid: 0, start_ticks: 0, comm, state: '-', how, copy, mount_ns: ns, owner });
@@ -170,7 +171,7 @@ impl Searches {
 }
 
 /// The state of the thread it was seen through, the leader's facts, and the owner.
-pub(super) fn facts(who: &Who<'_>) -> Option<(Stat, Stat, Owner)> {
+pub(super) fn facts(who: &ProcessVisit<'_>) -> Option<(Stat, Stat, Owner)> {
     let read = |dir: &ProcDir| parse::stat(&dir.read("stat", MAX_LINE_BYTES).ok()?);
     let stat = read(who.dir)?;
     let leader = if stat.pid == who.pid { stat.clone() } else { read(&ProcDir::open(who.pid).ok()?)? };

@@ -7,12 +7,12 @@ use super::{
     blocks,
     bound_sockets::{Bound, Place, Seen, Sockets},
     places::Places,
-    searches::{Searches, Who, facts},
+    searches::{ProcessVisit, Searches, facts},
     space::Space,
 };
 use crate::{
     host::{mounts::living, socket_list},
-    observation::{HostPath, How, SocketCandidate},
+    observation::{HeldBy, HostPath, SocketCandidate},
     sys,
 };
 
@@ -63,7 +63,7 @@ fn place(name: &HostPath, space: &Space, places: &mut Places<'_>) -> Option<Plac
 }
 
 /// Notes that a process has a socket open.
-pub(super) fn see(who: &Who<'_>, fd: u32, inode: u64, spaces: &[Space], found: &mut Searches) {
+pub(super) fn see(who: &ProcessVisit<'_>, fd: u32, inode: u64, spaces: &[Space], found: &mut Searches) {
     let Some(bound) = found.sockets.name(who.ns, inode) else { return };
     if !matches!(bound.place, Place::Named) {
         return found.sockets.seen.push(Seen { ns: who.ns, pid: who.pid, fd, inode });
@@ -71,7 +71,7 @@ pub(super) fn see(who: &Who<'_>, fd: u32, inode: u64, spaces: &[Space], found: &
     let path = bound.name.clone();
     for space in spaces.iter().filter(|space| space.ns == who.ns) {
         for copy in space.copies_at(&path) {
-            found.process(copy.target, who, How::Fd { fd, path: path.clone() }, copy.kind);
+            found.process(copy.target, who, HeldBy::Fd { fd, path: path.clone() }, copy.kind);
         }
     }
 }
@@ -91,7 +91,7 @@ pub(super) fn candidates(spaces: &[Space], places: &mut Places<'_>, found: &mut 
             _ => (name.clone(), None),
         };
         let Ok((dir, ns)) = living(pid) else { continue };
-        let Some((stat, leader, owner)) = facts(&Who { pid, dir: &dir, ns }) else { continue };
+        let Some((stat, leader, owner)) = facts(&ProcessVisit { pid, dir: &dir, ns }) else { continue };
         let (start_ticks, state) = (leader.start_ticks, stat.state);
         let socket = SocketCandidate { pid, start_ticks, comm: leader.comm, state, fd, name, leads_to, owner };
         let copies: BTreeSet<u32> = match &socket.leads_to {

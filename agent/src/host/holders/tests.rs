@@ -9,7 +9,7 @@ use super::*;
 use crate::host::mounts::living;
 use crate::{
     host::{mounts::test_mounts::Namespace, prober::Prober, skip::skip},
-    observation::{HostPath, How, mounted_at},
+    observation::{HeldBy, HostPath, mounted_at},
 };
 
 /// A namespace that plays the kubelet's, with a shared tmpfs on which a volume is mounted.
@@ -95,7 +95,7 @@ fn an_open_file() {
     let outcome = stage.judged();
     let holder = only(&outcome);
     assert_eq!((holder.pid, holder.comm.as_str(), holder.copy), (pid, "sleep", CopyKind::Original));
-    assert_eq!(holder.how, How::Fd { fd: 3, path: file.as_str().into() });
+    assert_eq!(holder.how, HeldBy::Fd { fd: 3, path: file.as_str().into() });
     assert!(holder.start_ticks > 0 && holder.state == 'S' && holder.mount_ns == stage_ns(&stage));
 }
 
@@ -113,8 +113,8 @@ fn a_working_directory_and_a_program() {
     let outcome = stage.judged();
     let how =
         |pid| outcome.holders.iter().filter(|holder| holder.pid == pid).map(|h| h.how.clone()).collect::<Vec<_>>();
-    assert_eq!(how(cwd), [How::Cwd(format!("{volume}/sub").as_str().into())]);
-    assert_eq!(how(exe), [How::Exe(format!("{volume}/program").as_str().into())]);
+    assert_eq!(how(cwd), [HeldBy::Cwd(format!("{volume}/sub").as_str().into())]);
+    assert_eq!(how(exe), [HeldBy::Exe(format!("{volume}/program").as_str().into())]);
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn a_bound_socket() {
     stage.await_file(&format!("{}/ready", stage.base));
     let outcome = stage.judged();
     assert_eq!(only(&outcome).pid, pid);
-    assert!(matches!(&only(&outcome).how, How::Fd { path: shown, .. } if shown.as_str() == Some(&path)));
+    assert!(matches!(&only(&outcome).how, HeldBy::Fd { path: shown, .. } if shown.as_str() == Some(&path)));
 }
 
 /// `/proc/net/unix` has the name as it was given.
@@ -302,7 +302,7 @@ fn a_file_registered_with_io_uring() {
     stage.ns.run(&format!("test -e {}/some", stage.base));
     let outcome = stage.judged();
     assert_eq!(only(&outcome).pid, pid);
-    assert!(matches!(&only(&outcome).how, How::Ring { path: shown, .. } if shown.as_str() == Some(&file)));
+    assert!(matches!(&only(&outcome).how, HeldBy::Ring { path: shown, .. } if shown.as_str() == Some(&file)));
 }
 
 #[test]
@@ -318,7 +318,7 @@ fn a_thread_with_a_working_directory_of_its_own() {
     let pid = stage.ns.spawn(&format!("python3 -c '{script}'"));
     stage.await_file(&format!("{}/ready", stage.base));
     let outcome = stage.judged();
-    assert_eq!((only(&outcome).pid, &only(&outcome).how), (pid, &How::Cwd(stage.volume.as_str().into())));
+    assert_eq!((only(&outcome).pid, &only(&outcome).how), (pid, &HeldBy::Cwd(stage.volume.as_str().into())));
 }
 
 #[test]
@@ -336,7 +336,7 @@ fn a_mapped_file_is_found_by_the_child_only() {
     assert!(stage.search().holders.is_empty());
     let prober = Prober::new();
     let outcome = stage.search_with(&Options { prober: Some(&prober), ..Options::default() });
-    assert_eq!((only(&outcome).pid, &only(&outcome).how), (pid, &How::Mapping(file.as_str().into())));
+    assert_eq!((only(&outcome).pid, &only(&outcome).how), (pid, &HeldBy::Mapping(file.as_str().into())));
     assert!(outcome.mappings.get().is_some_and(|looked_at| *looked_at >= 1), "{:?}", outcome.mappings);
     assert!(stage.umount_is_busy());
 }
@@ -352,7 +352,7 @@ fn a_loop_device_with_a_backing_file_inside() {
     stage.ns.run(&format!("losetup -d {}", made.trim()));
     let holder = only(&outcome);
     assert_eq!((holder.pid, holder.copy, busy), (0, CopyKind::Original, true));
-    assert_eq!(holder.how, How::Loop { device: made.trim().to_owned(), file: file.as_str().into() });
+    assert_eq!(holder.how, HeldBy::Loop { device: made.trim().to_owned(), file: file.as_str().into() });
 }
 
 #[test]
@@ -376,7 +376,7 @@ fn a_file_that_is_swapped_to() {
     let outcome = outcome.unwrap().remove(0);
     let holder = only(&outcome);
     assert_eq!((holder.pid, holder.copy, busy), (0, CopyKind::Original, true));
-    assert_eq!(holder.how, How::Swap(format!("{at}/file").as_str().into()));
+    assert_eq!(holder.how, HeldBy::Swap(format!("{at}/file").as_str().into()));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::{
     host::{
         PodFilter, Sockets,
         api::{CounterHistory, Relay},
-        kubelet::Which,
+        kubelet::KubeletChoice,
     },
     observation::{ApiFacts, Seen},
 };
@@ -17,7 +17,7 @@ pub struct Options {
     /// The node's name.
     pub node_name: Option<String>,
     /// Which of several kubelets.
-    pub kubelet: Which,
+    pub kubelet: KubeletChoice,
     /// The kubelet's directory.
     pub kubelet_root: Option<PathBuf>,
     /// The runtime's socket.

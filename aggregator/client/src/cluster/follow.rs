@@ -67,10 +67,10 @@ fn metadata(resource: &Resource, scope: &Scope, select: Select) -> Question {
 }
 
 /// Questions, each with the version to follow it from; none for what may not be listed or watched.
-pub type From = Vec<(Question, Option<String>)>;
+pub type WatchStarts = Vec<(Question, Option<String>)>;
 
 /// Where to follow from. What is looked at after this is not missed.
-pub async fn versions(client: &Client, questions: &[Question], bounds: Bounds) -> From {
+pub async fn versions(client: &Client, questions: &[Question], bounds: Bounds) -> WatchStarts {
     let asked = questions.iter().map(async |question| {
         let found = match version(client, question, bounds).await {
             Answer::Seen(version) => Some(version),
@@ -85,7 +85,7 @@ pub async fn versions(client: &Client, questions: &[Question], bounds: Bounds) -
 /// of what was met: others come and go without a word. What cannot be followed is waited for as long as `poll`.
 pub async fn changed(
     client: &Client,
-    from: From,
+    from: WatchStarts,
     seen: &HashSet<String>,
     bounds: Bounds,
     poll: Duration,

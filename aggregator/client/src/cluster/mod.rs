@@ -29,7 +29,7 @@ pub use bounded_client::BoundedClient;
 pub use bounds::{Bounds, ScanBudget};
 pub use connect::{ConnectError, Connection, Defaults, connect, with_scheme};
 pub use credential_plugin::ExecError;
-pub use follow::{From, changed, followed, versions};
+pub use follow::{WatchStarts, changed, followed, versions};
 pub use gather::{Unreachable, answer, gather, reach};
 pub use live::{PROGRAM as AGENT_PROGRAM, read_report};
 pub use port_forward::forwarded_tls;

@@ -13,9 +13,9 @@ use crate::messages::quote;
 use crate::state::*;
 
 /// A kubelet unmounts within seconds, and after a failure tries again within about two minutes.
-const MAX_UNMOUNT_SECONDS: i64 = 180;
+const STILL_MOUNTED_AFTER_SECONDS: i64 = 180;
 /// A pod that starts is not one that waits.
-const MAX_STARTUP_SECONDS: i64 = 120;
+const PENDING_AFTER_SECONDS: i64 = 120;
 /// More pods that wait are counted.
 const MAX_WAITING_PODS: usize = 100;
 /// More pods that agents name are not looked at here: each agent's own alert names them.
@@ -50,7 +50,7 @@ fn is_waiting(lister: &Lister, pod: &Pod) -> bool {
         && !pod.spec.node_name.is_empty()
         && pod.never_started()
         && !pod.claims().is_empty()
-        && since.is_some_and(|since| lister.seconds_since(since) >= MAX_STARTUP_SECONDS)
+        && since.is_some_and(|since| lister.seconds_since(since) >= PENDING_AFTER_SECONDS)
 }
 
 /// A volume of a pod.
@@ -131,7 +131,7 @@ pub fn wait_for_holders(lister: &Lister, target: &ObjectRef, pod: &Pod, diagnosi
 
 /// Explains a pod that has ended and is not being deleted: whether its node still has a volume of it, and why.
 pub fn explain(lister: &Lister, target: &ObjectRef, pod: &Pod, diagnosis: &mut Diagnosis) {
-    let ended = pod.ended_at().filter(|ended| lister.seconds_since(*ended) >= MAX_UNMOUNT_SECONDS);
+    let ended = pod.ended_at().filter(|ended| lister.seconds_since(*ended) >= STILL_MOUNTED_AFTER_SECONDS);
     let (Some(ended), node) = (ended, pod.spec.node_name.as_str()) else { return };
     let answer = lister.get::<Node>(known::NODES, None, node);
     let Some(on) = diagnosis.optional(format!("Node {node}"), "which volumes it still has", answer) else { return };

@@ -25,7 +25,7 @@ const OF_ONE: (Duration, Duration) = (Duration::from_secs(10), Duration::from_se
 const OF_MANY: (Duration, Duration) = (Duration::from_secs(60), POLL_INTERVAL);
 
 /// Looks, and looks again.
-struct Looking<'a> {
+struct Poller<'a> {
     client: &'a Client,
     subject: &'a Subject,
     flags: &'a Flags,
@@ -34,13 +34,13 @@ struct Looking<'a> {
     seen: HashSet<String>,
 }
 
-impl<'a> Looking<'a> {
+impl<'a> Poller<'a> {
     fn new(client: &'a Client, subject: &'a Subject, flags: &'a Flags) -> Self {
-        Looking { client, subject, flags, questions: Vec::new(), seen: HashSet::new() }
+        Poller { client, subject, flags, questions: Vec::new(), seen: HashSet::new() }
     }
 
     /// The next report: at once the first time, else when something has changed.
-    async fn next(&mut self, last: &mut Option<client::From>) -> Result<ClusterReport> {
+    async fn next(&mut self, last: &mut Option<client::WatchStarts>) -> Result<ClusterReport> {
         let bounds = self.bounds();
         if let Some(from) = last.take() {
             let began = Instant::now();
@@ -83,7 +83,7 @@ fn uids(state: &State) -> HashSet<String> {
 /// Answers whenever the roots or what they hold have changed; ends with Ctrl-C, or when the object
 /// that was named is gone.
 pub async fn watch(client: &Client, subject: &Subject, flags: &Flags) -> Result<ExitCode> {
-    let mut looking = Looking::new(client, subject, flags);
+    let mut looking = Poller::new(client, subject, flags);
     let (mut before, mut from) = (None, None);
     loop {
         let report = match looking.next(&mut from).await {
@@ -118,7 +118,7 @@ pub async fn wait(client: &Client, subject: &Subject, flags: &Flags, most: Durat
         bail!("wait for one object: TYPE/NAME, for example pod/db-0 -n shop")
     };
     let end = Instant::now() + most;
-    let mut looking = Looking::new(client, subject, flags);
+    let mut looking = Poller::new(client, subject, flags);
     let (mut before, mut from) = (None, None);
     let mut last: Option<ClusterReport> = None;
     loop {

@@ -1,7 +1,7 @@
 //! How long it takes until a finding is reported.
 
 use agent_core::observation::{
-    BlockDevice, BlockKind, BlockStack, Dev, Holder, HostPath, How, Layers, Mount, OpenFile, PathMount, Syscall,
+    BlockDevice, BlockKind, BlockStack, Dev, HeldBy, Holder, HostPath, Layers, Mount, OpenFile, PathMount, Syscall,
     VolData,
 };
 use findings::Confidence;
@@ -51,7 +51,7 @@ fn stopped_shim() -> Observation {
 
 fn loop_device() -> Observation {
     let mut seen = sample::mounted("ext4");
-    let how = How::Loop { device: "/dev/loop3".into(), file: HostPath::from("/x/disk.img") };
+    let how = HeldBy::Loop { device: "/dev/loop3".into(), file: HostPath::from("/x/disk.img") };
     seen.holders[0].holders.push(Holder { how, ..sample::holder() });
     seen
 }

@@ -46,7 +46,7 @@ enum Left {
 /// What keeps a node that is being emptied from being empty; each cause begins at the node. Pods that go already are
 /// waited for.
 pub fn explain(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut Diagnosis) -> Vec<RootCause> {
-    let assumed = lister.is_before().then_some(Drainer::Somebody);
+    let assumed = lister.is_before().then_some(Drainer::Cordoned);
     let Some(by) = drainer(node).or(assumed) else { return Vec::new() };
     by_whom(lister, target, node, by, diagnosis)
 }
@@ -55,7 +55,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut
 /// controller it has (cluster-api: internal/controllers/machine/drain/drain.go).
 pub fn explain_machine(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut Diagnosis) -> Vec<RootCause> {
     match drainer(node) {
-        Some(Drainer::Somebody) => by_whom(lister, target, node, Drainer::ClusterApi, diagnosis),
+        Some(Drainer::Cordoned) => by_whom(lister, target, node, Drainer::ClusterApi, diagnosis),
         _ => explain(lister, target, node, diagnosis),
     }
 }
@@ -166,8 +166,8 @@ fn why(pod: &Pod, by: Drainer, node: &Node, budgets: &[&Budget]) -> Left {
         _ => {}
     }
     match by {
-        Drainer::Somebody if !is_managed => Left::Unmanaged,
-        Drainer::Somebody if pod.spec.volumes.iter().any(|volume| volume.empty_dir.is_some()) => Left::LocalData,
+        Drainer::Cordoned if !is_managed => Left::Unmanaged,
+        Drainer::Cordoned if pod.spec.volumes.iter().any(|volume| volume.empty_dir.is_some()) => Left::LocalData,
         _ => Left::NotAsked,
     }
 }
@@ -328,8 +328,8 @@ impl DrainedNode<'_, '_> {
             Drainer::Karpenter => ("Karpenter should empty it", added("karpenter.sh/")),
             Drainer::ClusterAutoscaler => ("the cluster autoscaler should empty it", added("ToBeDeleted")),
             Drainer::ClusterApi => ("Cluster API should empty it", added(CORDONED)),
-            Drainer::Somebody if drainer(self.node).is_none() => ("once it is drained", None),
-            Drainer::Somebody => ("cordoned", added(CORDONED)),
+            Drainer::Cordoned if drainer(self.node).is_none() => ("once it is drained", None),
+            Drainer::Cordoned => ("cordoned", added(CORDONED)),
         };
         let since = since.or(self.node.metadata.deletion_timestamp);
         let until = match &self.termination {

@@ -17,7 +17,7 @@ pub enum Drainer {
     /// Its Machine is being deleted.
     ClusterApi,
     /// It is cordoned: by `kubectl drain`, or by a mere `kubectl cordon`.
-    Somebody,
+    Cordoned,
 }
 
 /// Who empties this node, if anybody does.
@@ -30,5 +30,5 @@ pub fn drainer(node: &Node) -> Option<Drainer> {
     if tainted("ToBeDeletedByClusterAutoscaler") {
         return Some(Drainer::ClusterAutoscaler);
     }
-    (node.spec.unschedulable || tainted(CORDONED)).then_some(Drainer::Somebody)
+    (node.spec.unschedulable || tainted(CORDONED)).then_some(Drainer::Cordoned)
 }

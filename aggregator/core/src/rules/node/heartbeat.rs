@@ -19,11 +19,11 @@ pub struct Heartbeat {
     /// Whether the Events of its agent could be seen.
     pub agent_is_visible: bool,
     /// That its agent spoke later than its kubelet could have been silent by chance.
-    pub agent: Option<Word>,
+    pub agent: Option<AgentHeartbeat>,
 }
 
 /// An Event of the agent.
-pub struct Word {
+pub struct AgentHeartbeat {
     /// When it was written.
     pub at: Timestamp,
     /// Why another account may have written it.
@@ -63,7 +63,7 @@ impl Heartbeat {
         let is_later =
             |at: Timestamp| last.is_some_and(|last| at.as_second() > last.as_second().saturating_add(good_for));
         let spoke = word.flatten().filter(|(at, _)| is_later(*at));
-        let agent = spoke.map(|(at, event)| Word { at, doubt: agent::doubt(lister, event, diagnosis) });
+        let agent = spoke.map(|(at, event)| AgentHeartbeat { at, doubt: agent::doubt(lister, event, diagnosis) });
         Heartbeat { last, agent_is_visible: word.is_some(), agent }
     }
 
@@ -76,7 +76,7 @@ impl Heartbeat {
     }
 
     /// What its agent said after `then`: the machine ran and reached the API server.
-    pub fn word_after(&self, then: Option<Timestamp>) -> Option<&Word> {
+    pub fn word_after(&self, then: Option<Timestamp>) -> Option<&AgentHeartbeat> {
         self.agent.as_ref().filter(|word| then.is_none_or(|then| is_after(word.at, then)))
     }
 }

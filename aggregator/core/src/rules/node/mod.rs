@@ -19,7 +19,7 @@ use crate::lister::Lister;
 use crate::messages::kubelet;
 use crate::state::taint::{OUT_OF_SERVICE, SHUT_DOWN, UNREACHABLE};
 use crate::state::*;
-use heartbeat::{Heartbeat, Word};
+use heartbeat::{AgentHeartbeat, Heartbeat};
 pub use route::{NoRoute, down as network_down, missing as route_missing};
 use zone_disruption::Disruption;
 pub use zone_disruption::suspended;
@@ -253,9 +253,9 @@ fn judge(lister: &Lister, case: &UnhealthyNode, diagnosis: &mut Diagnosis) -> Ro
     }
     // The cloud's taint stays until the node is Ready, also on a machine that was started again, and mostly has no time.
     let is_off = case.taint(SHUT_DOWN).filter(|taint| match heartbeat.word_after(taint.time_added) {
-        Some(Word { doubt: None, .. }) => false,
+        Some(AgentHeartbeat { doubt: None, .. }) => false,
         // Anybody's word does not make it run, nor go unheard.
-        Some(Word { at, doubt: Some(why) }) => {
+        Some(AgentHeartbeat { at, doubt: Some(why) }) => {
             diagnosis.note(format!(
                 "The cloud of {} says that the host is stopped, and an Event of its agent was written {} ago: if that \
                  was its agent ({why}), it runs. See whether it is off.",
@@ -286,7 +286,7 @@ fn judge(lister: &Lister, case: &UnhealthyNode, diagnosis: &mut Diagnosis) -> Ro
 }
 
 /// What is to be said of a machine that was declared out of service, and whose agent was heard later than its kubelet.
-fn runs_all_the_same(lister: &Lister, target: &ObjectRef, taint: &Taint, word: &Word) -> String {
+fn runs_all_the_same(lister: &Lister, target: &ObjectRef, taint: &Taint, word: &AgentHeartbeat) -> String {
     let ago = age(lister, word.at);
     let missing = match (taint.time_added, &word.doubt) {
         (Some(added), None) => {
@@ -324,7 +324,7 @@ fn silent(lister: &Lister, case: &UnhealthyNode, heartbeat: &Heartbeat, diagnosi
     let name = &case.target.name;
     let words = heartbeat.words(lister);
     let mut found = match &heartbeat.agent {
-        Some(Word { at: spoke, doubt }) => {
+        Some(AgentHeartbeat { at: spoke, doubt }) => {
             let ago = age(lister, *spoke);
             let root =
                 format!("{words}, while its agent reached the API server {ago} ago: the kubelet is what is down");

@@ -22,7 +22,7 @@ pub fn is_drained(pod: &Pod, by: Drainer, node: &Node) -> bool {
     let is_passed_over = match by {
         Drainer::Karpenter => tolerates_karpenter(pod, node),
         Drainer::ClusterApi => is_of("DaemonSet") || is_left_by_cluster_api(pod),
-        Drainer::ClusterAutoscaler | Drainer::Somebody => is_of("DaemonSet"),
+        Drainer::ClusterAutoscaler | Drainer::Cordoned => is_of("DaemonSet"),
     };
     !is_of("Node") && !is_passed_over && (!has_ended || pod.metadata.deletion_timestamp.is_some())
 }
