@@ -30,7 +30,7 @@ pub enum Backend {
         /// From the Service down to what is wrong.
         steps: Vec<Step>,
         /// A workload that should run its pods.
-        workload: Option<ObjectRef>,
+        workload: Option<Box<ObjectRef>>,
         /// How it stands.
         state: Controller,
         /// The node all its pods are on, when that node is what is wrong.
@@ -160,7 +160,7 @@ fn pods_of(
         }
     };
     steps.extend(step.map(|step| step.identified_by(service)));
-    let workload = workload.ok().flatten().map(|(object, _)| object);
+    let workload = workload.ok().flatten().map(|(object, _)| Box::new(object));
     Backend::NoEndpoint { steps, workload, state, node: lost }
 }
 

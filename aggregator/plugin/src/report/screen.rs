@@ -70,7 +70,7 @@ fn ask_about(object: &ObjectRef) -> String {
 /// `20 objects stuck, 3 root causes (oldest 4d13h)`, and how to see more.
 fn head(page: &mut Page, report: &ClusterReport, width: usize) {
     let line = summary(report, page.style);
-    let more = if report.roots.is_empty() { "" } else { "whole chain and steps: --explain ID" };
+    let more = if report.roots.is_empty() { "" } else { "whole chain and steps: add --explain ID" };
     let plain = summary(report, Style::Plain).chars().count();
     match width.checked_sub(plain + more.len()) {
         Some(room) if room > 2 => page.line(format!("{line}{}{more}", " ".repeat(room)).trim_end()),
@@ -131,7 +131,7 @@ fn block(page: &mut Page, root: &Root) {
     }
     part(page, "", &proof(root));
     if let Some(missing) = root.finding.missing.as_ref().filter(|_| root.finding.confidence == Confidence::Probable) {
-        part(page, "Unseen", missing);
+        part(page, "", &format!("Not verified: {missing}"));
     }
     let also: BTreeSet<String> = root.also.iter().map(explanation).collect();
     let also: Vec<String> = also.into_iter().filter(|other| *other != explanation(&root.finding)).collect();

@@ -127,12 +127,12 @@ fn the_oldest_root_is_first_and_each_has_its_proof() {
         .change("/api/v1/namespaces", "old", |one| one["metadata"]["deletionTimestamp"] = long.into());
     let text = shown(&look(world, everything()));
     assert!(text.starts_with("4 objects stuck, 2 root causes (oldest 2h)"), "{text}");
-    assert!(text.lines().next().unwrap().ends_with("whole chain and steps: --explain ID"), "{text}");
+    assert!(text.lines().next().unwrap().ends_with("whole chain and steps: add --explain ID"), "{text}");
     let (first, second) = (block(&text, 1), block(&text, 2));
     assert!(first[0].contains("widget/w2 in old  1 widget, 1 ns  2h"), "{text}");
     assert!(first[1].contains("two.io/x") && second[1].contains("one.io/x"), "{text}");
     // What of the proof is missing has a line of its own.
-    assert!(first[3].starts_with("   Unseen  that no other controller removes it"), "{text}");
+    assert!(first[3].starts_with("   Not verified: that no other controller removes it"), "{text}");
     assert_eq!((first[4].as_str(), first.len()), ("   Holds   ns/old", 10), "{text}");
     assert!(first[6].starts_with("   Fix     Install the same version of the controller again"), "{text}");
 }

@@ -25,6 +25,7 @@ causes! {
         .safe(&[
             check("See who set it").run("kubectl get namespace {name} -o yaml --show-managed-fields").typed(),
             step("Repair {released_by}, or install it again, and let it finish"),
+            check("See whether that platform is still in use before you remove what it set"),
             TAKE_OFF_FOR_NOTHING,
             LAST_RESORT,
         ])
