@@ -27,6 +27,13 @@ pub fn all() -> Vec<Situation> {
                 .never(&["Cannot tell"])
                 .then_doing(&["annotate pods --all e2e/never-ends- -n {ns}"], &["namespace {ns}"])],
         ),
+        Situation::new(
+            "repaired-webhook",
+            repaired,
+            [ask("ns/{ns}", "", "")
+                .saying(&["its condition still names Webhook", "which answers again for"])
+                .then_doing(&[], &["namespace {ns}"])],
+        ),
         Situation::new("job-with-grace", job_with_grace, [ask("job/long -n {ns}", "", "").saying(&["long-"])]),
         Situation::new(
             "emptying",
@@ -76,6 +83,33 @@ fn normal(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
     delete(&format!("namespace {namespace}"))?;
     std::thread::sleep(Duration::from_secs(65));
     Ok(Staged::default())
+}
+
+/// The Service of a webhook is back while the namespace controller, whose pauses have become long by then, does not know it
+/// yet (kubernetes: cmd/kube-controller-manager/app/core.go, `nsControllerRateLimiter`: each twice the last, 60 s at most).
+fn repaired(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    const NAME: &str = "repaired";
+    let review = |Json(mut review): Json<Value>| async move {
+        review["response"] = json!({"uid": review["request"]["uid"], "allowed": true});
+        Json(review)
+    };
+    let backend = Backend::start(NAME, Router::new().fallback(routing::post(review)))?;
+    kubectl(&format!("delete service {NAME} -n {NAME}"))?;
+    create(&[
+        held("v1", "ConfigMap", namespace, "a", &[]),
+        webhook(namespace, namespace, "Fail", &backend.client_config(), "DELETE", "configmaps"),
+    ])?;
+    std::thread::sleep(Duration::from_secs(3));
+    delete(&format!("namespace {namespace}"))?;
+    // Its latest attempt is about 91 s after the deletion, and the next a minute after that.
+    std::thread::sleep(Duration::from_secs(100));
+    create(&[backend.service()])?;
+    lab::wait_for("its endpoint", Duration::from_secs(30), || {
+        let ready =
+            kubectl(&format!("get endpointslices -n {NAME} -o jsonpath={{.items[*].endpoints[*].conditions.ready}}"))?;
+        Ok(ready.contains("true").then_some(()))
+    })?;
+    Ok(Staged::until_the_end(backend))
 }
 
 fn job_with_grace(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
