@@ -223,7 +223,7 @@ fn two_thousand_victims_are_a_small_page() {
 fn victims(count: usize, roots: usize) -> Vec<Prepared> {
     let pod = |n: usize| {
         let (root, long) = (n % roots, "x".repeat(240));
-        let namespace = format!("{}-{:02}", "n".repeat(60), n % 50);
+        let namespace = format!("{}-{:02}", "n".repeat(60), root % 50);
         let mut pod = stuck_pod_of(&namespace, &format!("{long}-{n:04}"));
         pod["metadata"]["finalizers"] = json!([format!("billing-{root}.example.com/account")]);
         let (metadata, name) = (pod["metadata"].to_string(), pod["metadata"]["name"].as_str().unwrap());
