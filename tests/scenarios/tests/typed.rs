@@ -20,14 +20,15 @@ const RECORDING: &str = "finalizer-and-webhook";
 /// The name of every sample.
 const SAMPLE: &str = "sample";
 /// What the placeholders stand for that are not names of samples.
-const NAMES: [(&str, &str); 4] = [
+const NAMES: [(&str, &str); 5] = [
     ("type", "configmap"),
+    ("workload", "deployment/sample"),
     ("crd", "widgets.example.com"),
     ("configuration", "validatingwebhookconfiguration/guard.example.com"),
     ("group_version", "apps/v1"),
 ];
 /// Group and version, where the fake keeps them, kind, whether they live in a namespace.
-const SAMPLES: [(&str, &str, &str, bool); 12] = [
+const SAMPLES: [(&str, &str, &str, bool); 14] = [
     ("v1", "namespaces", "Namespace", false),
     ("v1", "nodes", "Node", false),
     ("v1", "configmaps", "ConfigMap", true),
@@ -38,6 +39,8 @@ const SAMPLES: [(&str, &str, &str, bool); 12] = [
     ("apps/v1", "deployments", "Deployment", true),
     ("apiregistration.k8s.io/v1", "apiservices", "APIService", false),
     ("resource.k8s.io/v1", "resource.k8s.io/v1/resourceclaims", "ResourceClaim", true),
+    ("admissionregistration.k8s.io/v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", false),
+    ("admissionregistration.k8s.io/v1", "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", false),
     ("storage.k8s.io/v1", "csinodes", "CSINode", false),
     ("storage.k8s.io/v1", "volumeattachments", "VolumeAttachment", false),
 ];
