@@ -20,7 +20,7 @@ use super::Shared;
 use super::connections::{Activity, Connections};
 use super::peer::Peer;
 use super::router::router;
-use super::unread_answers::{Asker, SendBuffer, UnreadAnswers};
+use super::unread_answers::{Asker, SEND_BUFFER_BYTES, SendBuffer, UnreadAnswers};
 use super::write_rate::MinWriteRate;
 
 /// At the same time, and of one address: behind a port-forward all come from the same.
@@ -37,8 +37,6 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// A connection lives no longer; the client of a stream connects again.
 const MAX_CONNECTION_AGE: Duration = Duration::from_secs(600);
 
-/// What the kernel keeps of what is sent to one connection.
-pub const SEND_BUFFER_BYTES: u32 = 64 << 10;
 /// When nothing more is sent, the peer takes what the kernel keeps by then.
 const LINGER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Connections that wait to be accepted.

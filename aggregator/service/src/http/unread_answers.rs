@@ -8,12 +8,13 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 
 use super::concurrency_limit::{ConcurrencyLimit, Permit};
-use super::server::SEND_BUFFER_BYTES;
 
 const UNIT_BYTES: usize = 16 << 10;
 /// Of all, and of one caller, in units: one answer is no longer than 8 MiB.
 const MAX_UNITS: usize = (16 << 20) / UNIT_BYTES;
 const MAX_UNITS_OF_ONE: usize = (10 << 20) / UNIT_BYTES;
+/// What the kernel keeps of what is sent to one connection.
+pub const SEND_BUFFER_BYTES: u32 = 64 << 10;
 /// The kernel gives a connection twice what it is asked for, to have room for its own records.
 const KERNEL_UNITS: usize = 2 * SEND_BUFFER_BYTES as usize / UNIT_BYTES;
 
