@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use client::{AGENT_PROGRAM, ApiClient, Content, Response, part};
-use findings::clean;
+use findings::{clean, quote_for_shell};
 use http::Method;
 use serde_json::{Value, json};
 
@@ -113,7 +113,8 @@ pub async fn left_behind(api: &ApiClient, namespace: &str) -> Vec<String> {
     let pods = listed["items"].as_array().into_iter().flatten();
     let left = pods.filter(|pod| pod["metadata"]["deletionTimestamp"].is_null());
     let names = left.filter_map(|pod| pod["metadata"]["name"].as_str());
-    names.map(|name| clean(name, 253)).collect()
+    // It stands in a command.
+    names.filter_map(quote_for_shell).map(|name| clean(&name, 253)).collect()
 }
 
 fn pods(namespace: &str) -> String {

@@ -92,7 +92,7 @@ fn agrees(node: &str) -> Result<bool> {
     if !std::io::stdin().is_terminal() {
         bail!("--on-node creates a privileged pod on {node}, and there is no terminal to ask on: add --yes to agree");
     }
-    eprint!("This creates a privileged pod on {node} for about 10 s. Continue? [y/N] ");
+    eprint!("This creates a privileged pod on {} for about 10 s. Continue? [y/N] ", findings::clean(node, 253));
     std::io::stderr().flush()?;
     let mut typed = String::new();
     std::io::stdin().read_line(&mut typed).context("reading the answer")?;
