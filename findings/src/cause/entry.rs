@@ -449,7 +449,7 @@ impl Danger {
 pub enum Proven {
     /// By this lab scenario, on a real kernel with a real runtime.
     Lab(&'static str),
-    /// Typed in this situation of `tests/e2e`, on a real cluster; `docs/evidence/seen-on.md` has the versions.
+    /// In this situation of `tests/e2e`, on a real cluster; `docs/evidence/seen-on.md` and the README there have the versions.
     Cluster(&'static str),
     /// Its command only reads: the real kubectl typed it, and got what it asks for from the fake
     /// API server that answers as recorded.

@@ -172,16 +172,16 @@ fn step(page: &mut String, number: usize, advice: &Advice) -> Result<()> {
 
 fn proven_by(cause: &Cause) -> String {
     let mut proofs = match cause.diagnosis {
-        Proven::Lab(scenario) => format!("The diagnosis: lab scenario `{scenario}`."),
+        Proven::Lab(scenario) if scenario.starts_with("vm-") => {
+            format!("The diagnosis: **vm**, lab scenario `{scenario}` in a virtual machine.")
+        }
+        Proven::Lab(scenario) => format!("The diagnosis: **lab**, scenario `{scenario}` on a real kernel."),
         Proven::Recording(name) => {
-            format!("The diagnosis: a real API server's answers, recording `{name}`.")
+            format!("The diagnosis: **real**, a real API server's answers, recording `{name}`.")
         }
-        Proven::Observation => {
-            "The diagnosis: an observation made from the sources; the lab does not stage it.".to_owned()
-        }
-        Proven::Cluster(_) | Proven::Typed | Proven::Untested => {
-            "Not diagnosed yet: this page is for reading only.".to_owned()
-        }
+        Proven::Cluster(name) => format!("The diagnosis: **real**, seen on a real cluster, situation `{name}`."),
+        Proven::Observation => "The diagnosis: **judged** from an observation made after the sources.".to_owned(),
+        Proven::Typed | Proven::Untested => "Not diagnosed yet: this page is for reading only.".to_owned(),
     };
     for (number, advice) in (1..).zip(cause.safe.iter()) {
         match advice.proven {

@@ -37,7 +37,7 @@ fn broken_in(cause: &Cause, sources: &[Source]) -> Vec<String> {
             vec![format!("{id}: not diagnosed, and its proof does not say why: {LOOKED_UP:?} …")]
         }
         Proven::Untested if is_made => vec![format!("{id}: diagnosed in {code}, and the registry says it is not")],
-        Proven::Lab(_) | Proven::Observation | Proven::Recording(_) if !is_made => {
+        Proven::Lab(_) | Proven::Observation | Proven::Recording(_) | Proven::Cluster(_) if !is_made => {
             vec![format!("{id}: diagnosed nowhere in {code}")]
         }
         Proven::Lab(name) if !is_cluster && !is_shown(id, name, sources) => {
@@ -45,7 +45,7 @@ fn broken_in(cause: &Cause, sources: &[Source]) -> Vec<String> {
         }
         // The lab runs the agent only.
         Proven::Lab(name) if is_cluster => vec![format!("{id}: the lab has no cluster that {name} could prove it in")],
-        Proven::Observation | Proven::Recording(_) if !is_named => {
+        Proven::Observation | Proven::Recording(_) | Proven::Cluster(_) if !is_named => {
             vec![format!("{id}: proven by what was seen, and no test in {tests} names it")]
         }
         Proven::Recording(name) if !sources.iter().any(|source| source.is_in(&format!("{RECORDINGS}/{name}"))) => {

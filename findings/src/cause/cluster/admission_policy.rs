@@ -33,7 +33,7 @@ causes! {
             "kubernetes: apiserver/pkg/admission/plugin/policy/generic/policy_dispatcher.go, CollectParams",
         ])
         .event_reason("PolicyParametersMissing")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("policy-parameter"));
 
     /// A policy that is evaluated for the last request.
     POLICY_MAY_REFUSE = Cause::cluster(ClusterArea::Admission, "PolicyMayRefuse")
@@ -55,7 +55,7 @@ causes! {
         .danger(WITHOUT_POLICY)
         .sources(&["kubernetes: apiserver/pkg/admission/plugin/policy/validating/dispatcher.go"])
         .event_reason("PolicyMayRefuse")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("policy-claim"));
 
     /// A ValidatingAdmissionPolicy says no.
     POLICY_REFUSES_DELETE = Cause::cluster(ClusterArea::Admission, "PolicyRefusesDelete")
@@ -71,5 +71,5 @@ causes! {
         .danger(Danger::new("Deleting the policy", "It no longer protects anything in the cluster."))
         .sources(&["reference: a policy on service accounts"])
         .event_reason("PolicyRefusesDelete")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("policy-delete"));
 }

@@ -33,7 +33,7 @@ causes! {
         .danger(EMPTY_THE_NAMESPACE)
         .sources(&["kubernetes#60807", "kubernetes#70916"])
         .event_reason("ApiServiceWithoutService")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("dead-api"));
 
     /// The Service behind an APIService has no ready endpoint (MissingEndpoints, EndpointsNotFound).
     API_SERVICE_WITHOUT_ENDPOINTS = Cause::cluster(ClusterArea::Api, "ApiServiceWithoutEndpoints")
@@ -241,5 +241,5 @@ causes! {
         .danger(CONTENT_BY_HAND)
         .sources(&["kubernetes: apiserver/pkg/authentication/request/headerrequest", "reference: namespace controller role"])
         .event_reason("ApiServiceForbids")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("extension-403"));
 }

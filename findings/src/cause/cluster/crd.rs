@@ -28,7 +28,7 @@ causes! {
         ))
         .sources(&["kubernetes#101078"])
         .event_reason("ConversionWebhookUnavailable")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("conversion"));
 
     /// The caBundle of a conversion webhook has expired.
     CONVERSION_WEBHOOK_CA_EXPIRED = Cause::cluster(ClusterArea::Admission, "ConversionWebhookCaExpired")

@@ -24,7 +24,7 @@ causes! {
         ))
         .sources(&["kubernetes: pkg/controller/garbagecollector/garbagecollector.go, classifyReferences"])
         .event_reason("OwnerApiNotAnswering")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("dead-api-of-owner"));
 
     /// The garbage collector's rights were taken away.
     GARBAGE_COLLECTOR_FORBIDDEN = Cause::cluster(ClusterArea::ControlPlane, "GarbageCollectorForbidden")
@@ -47,5 +47,5 @@ causes! {
         ))
         .sources(&["kubernetes: plugin/pkg/auth/authorizer/rbac/bootstrappolicy/controller_policy.go"])
         .event_reason("GarbageCollectorForbidden")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("collector-rights"));
 }

@@ -20,5 +20,5 @@ causes! {
         ))
         .sources(&["reference: PUT /finalize with an empty list"])
         .event_reason("ContentWithoutNamespace")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("no-namespace"));
 }

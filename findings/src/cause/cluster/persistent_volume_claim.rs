@@ -29,7 +29,7 @@ causes! {
         .danger(PATCH_CLAIM)
         .sources(&["reference: pvc_protection_controller"])
         .event_reason("PvcUsedByPod")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("claim-used"));
 
     /// A finished pod holds the claim.
     PVC_USED_BY_COMPLETED_POD = Cause::cluster(ClusterArea::Storage, "PvcUsedByCompletedPod")

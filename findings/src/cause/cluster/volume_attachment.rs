@@ -47,7 +47,7 @@ causes! {
         .danger(PATCH_ATTACHMENT)
         .sources(&["karpenter#2169", "kubernetes-sigs/vsphere-csi-driver#359"])
         .event_reason("VolumeDetachFails")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("detach-fails"));
 
     /// No controller detaches the volume.
     VOLUME_ATTACHER_GONE = Cause::cluster(ClusterArea::Storage, "VolumeAttacherGone")
@@ -74,7 +74,7 @@ causes! {
         .danger(PATCH_ATTACHMENT)
         .sources(&["reference: external-attacher"])
         .event_reason("VolumeAttacherGone")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("attachment-node-gone"));
 
     /// The node still uses the volume.
     VOLUME_STILL_MOUNTED = Cause::cluster(ClusterArea::Storage, "VolumeStillMounted")

@@ -133,7 +133,7 @@ causes! {
         ))
         .sources(&["reference: admission webhook denied the request"])
         .event_reason("WebhookRefusesDelete")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("hook-denies"));
 
     /// A webhook's certificate is not accepted (x509).
     WEBHOOK_CERTIFICATE_INVALID = Cause::cluster(ClusterArea::Admission, "WebhookCertificateInvalid")
@@ -156,7 +156,7 @@ causes! {
         ))
         .sources(&["kubernetes: staging/src/k8s.io/apiserver/pkg/util/webhook"])
         .event_reason("WebhookCertificateInvalid")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("hook-x509"));
 
     /// A webhook takes its time.
     WEBHOOK_SLOW = Cause::cluster(ClusterArea::Admission, "WebhookSlow")

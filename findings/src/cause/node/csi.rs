@@ -57,7 +57,7 @@ causes! {
         .sources(&["trident#572", "datashim#340", "csi-digitalocean#242"])
         .event_reason("PodVolumeDriverFails")
         .outranked_by(AT_THE_KUBELET)
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("csi-fails"));
 
     /// The driver has come back, and the kubelet has not tried again since.
     CSI_DRIVER_BACK = Cause::gate(Gate::VolumesUnmounted, "CsiDriverBack")

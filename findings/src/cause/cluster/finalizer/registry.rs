@@ -59,7 +59,7 @@ causes! {
         .danger(BY_HAND)
         .sources(&["reference: service controller"])
         .event_reason("LoadBalancerCleanupPending")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("plain-service"));
 
     /// A cloud vendor's load balancer controller.
     CLOUD_LOAD_BALANCER_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "CloudLoadBalancerFinalizer")
@@ -299,7 +299,7 @@ causes! {
         ))
         .sources(&["reference: external-snapshotter finalizers"])
         .event_reason("SnapshotFinalizer")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("snapshot"));
 
     /// A ResourceClaim in use.
     RESOURCE_CLAIM_IN_USE = Cause::cluster(ClusterArea::Finalizer, "ResourceClaimInUse")

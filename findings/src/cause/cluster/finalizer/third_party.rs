@@ -39,7 +39,7 @@ causes! {
         .danger(BY_HAND)
         .sources(&["reference: ordered namespace deletion", "kubernetes#115070"])
         .event_reason("FinalizerOwnerInSameNamespace")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("operator-namespace"));
 
     /// The controller is uninstalled together with what it must clean.
     FINALIZER_OWNER_IN_SAME_RELEASE = Cause::cluster(ClusterArea::Finalizer, "FinalizerOwnerInSameRelease")
@@ -111,7 +111,7 @@ causes! {
         .danger(BY_HAND)
         .sources(&["reference: finalizer owners"])
         .event_reason("FinalizerControllerNotReady")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("operator-image"));
 
     /// The controller runs, and may not change the object.
     FINALIZER_CONTROLLER_FORBIDDEN = Cause::cluster(ClusterArea::Finalizer, "FinalizerControllerForbidden")
@@ -136,7 +136,7 @@ causes! {
         .danger(BY_HAND)
         .sources(&["flux2#2595", "reference: adversary, a RoleBinding that was deleted first"])
         .event_reason("FinalizerControllerForbidden")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("operator-rights"));
 
     /// The controller runs as an account that is gone.
     FINALIZER_CONTROLLER_ACCOUNT_GONE = Cause::cluster(ClusterArea::Finalizer, "FinalizerControllerAccountGone")
@@ -161,7 +161,7 @@ causes! {
         .danger(BY_HAND)
         .sources(&["fluxcd/helm-controller#554", "kubernetes: pkg/serviceaccount/claims.go"])
         .event_reason("FinalizerControllerAccountGone")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("operator-account"));
 
     /// The controller's pods run, and none of them leads.
     FINALIZER_CONTROLLER_NOT_LEADING = Cause::cluster(ClusterArea::Finalizer, "FinalizerControllerNotLeading")
@@ -201,7 +201,7 @@ causes! {
         .danger(BY_HAND)
         .sources(&["reference: finalizer owners"])
         .event_reason("FinalizerControllerFailing")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("operator-fails"));
 
     /// The owner of the finalizer is unknown.
     FINALIZER_OWNER_UNKNOWN = Cause::cluster(ClusterArea::Finalizer, "FinalizerOwnerUnknown")

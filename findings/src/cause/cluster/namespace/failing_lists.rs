@@ -57,5 +57,5 @@ causes! {
         ))
         .sources(&["reference: illegal base64 data"])
         .event_reason("ObjectNotDecodable")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("undecodable"));
 }

@@ -52,7 +52,7 @@ causes! {
             "rook: pkg/operator/ceph/disruption/clusterdisruption/osd.go, createBlockingPDBForOSD",
         ])
         .event_reason("DrainBudgetAllowsNone")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("budget-zero"));
 
     /// Several budgets select one pod.
     DRAIN_SEVERAL_BUDGETS = Cause::cluster(ClusterArea::Pod, "DrainSeveralBudgets")
