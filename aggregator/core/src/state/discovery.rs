@@ -11,18 +11,14 @@ use super::Resource;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Version {
-    /// `1`.
-    pub major: String,
-    /// `36`, or `21+` from some vendors.
-    pub minor: String,
-    /// `v1.36.2`.
+    /// `v1.36.2`, or `v1.21.5-eks-bc4871b`. The fields beside it are empty in builds from source.
     pub git_version: String,
 }
 
 impl Version {
     /// The minor version as a number.
     pub fn minor(&self) -> Option<u32> {
-        self.minor.trim_end_matches(|c: char| !c.is_ascii_digit()).parse().ok()
+        self.git_version.split('.').nth(1)?.parse().ok()
     }
 }
 

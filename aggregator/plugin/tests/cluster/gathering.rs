@@ -170,7 +170,7 @@ fn of_a_list_that_is_too_long_each_namespace_has_its_share() {
 fn the_servers_clock_counts() {
     let service = tower::service_fn(|_: http::Request<kube::client::Body>| async {
         let response = http::Response::builder().header("date", "Sat, 21 Nov 2026 08:47:42 GMT");
-        response.body(kube::client::Body::from(br#"{"minor": "36"}"#.to_vec()))
+        response.body(kube::client::Body::from(br#"{"gitVersion": "v1.36.2"}"#.to_vec()))
     });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut state = State::new(everything(), healthy().at);

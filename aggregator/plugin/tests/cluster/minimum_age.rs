@@ -165,8 +165,8 @@ fn a_namespace_controller_that_left_a_trace_runs() {
         let mut state = look(bare(400), everything()).state;
         let version = state.answers.get_mut(&Question::Version).unwrap();
         let Answer::Seen(Facts::Version(version)) = &mut version.answer else { panic!("{version:#?}") };
-        version.minor = minor.to_owned();
+        version.git_version = format!("v1.{minor}.4");
         judge(&state).roots.len()
     };
-    assert_eq!((roots("15+"), roots("16")), (0, 1));
+    assert_eq!((roots("15"), roots("16")), (0, 1));
 }

@@ -16,7 +16,7 @@ fn objects_of_a_rancher_that_was_uninstalled_first() {
         "machine-9sssc",
         &["controller.cattle.io/node-controller"],
     );
-    let version: Version = serde_json::from_value(json!({"major": "1", "minor": "13"})).unwrap();
+    let version: Version = serde_json::from_value(json!({"gitVersion": "v1.13.12"})).unwrap();
     let answer = Answer::Seen(Facts::Version(version));
     let looked = look_with(world, everything(), |state| {
         state.add(Answered::whole(Question::Version, answer));
