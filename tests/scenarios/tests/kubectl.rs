@@ -29,7 +29,7 @@ pub fn shows_our_events() -> anyhow::Result<()> {
         shown(&ask(&["events", "-n", "default", "--for", "node/lab-node"])?, &held)?;
         selects(&ask)?;
         let answer = plugin(&kubectl, &node, &["pod/cwd", "-n", "lab"])?;
-        shown(&answer, &["Node lab-node", "its agent says"])?;
+        shown(&answer, &["Node lab-node", "agent reports:"])?;
         shown(&answer, &["ROOT CAUSE VolumeHeldByProcess"])?;
         shown(&answer, &["kill "])?;
         offers(&kubectl, &node)?;

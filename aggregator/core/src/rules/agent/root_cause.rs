@@ -49,7 +49,7 @@ pub fn root_cause(at: &Context, claim: &Claim, words: &str) -> FromAgent {
         .same_as(format!("{node}:{}", finding.root))
         .in_place_of_own()
         .step(Step::about(target, words))
-        .step(Step::about(&ObjectRef::node(node), format!("{ready}; its agent says what follows")));
+        .step(Step::about(&ObjectRef::node(node), format!("{ready}; agent reports:")));
     let (root, above): (Vec<_>, Vec<_>) = finding.chain.iter().partition(|link| link.root);
     // Several roots stand side by side, and each has to end; the agent's own answer names them all.
     let root_link = root.first().map(|first| match root.len() {

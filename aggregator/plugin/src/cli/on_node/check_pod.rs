@@ -31,7 +31,9 @@ impl CheckPod {
     pub async fn create(api: ApiClient, namespace: &str, node: &str, image: &str, pod: (&str, &str)) -> Result<Self> {
         let sent = api.send(Method::POST, &pods(namespace), Content::Json(&manifest(node, image, pod))).await;
         let created = sent.and_then(Response::success).and_then(|answer| answer.json::<Value>());
-        let created = created.with_context(|| format!("creating a privileged pod in namespace {namespace}"))?;
+        let created = created.with_context(|| {
+            format!("creating a privileged pod in namespace {namespace} (--on-node-namespace names another)")
+        })?;
         let name = created["metadata"]["name"].as_str().context("the API server named no pod")?.to_owned();
         Ok(CheckPod { api, namespace: namespace.to_owned(), name, image: image.to_owned() })
     }

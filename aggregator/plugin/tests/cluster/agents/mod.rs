@@ -96,7 +96,7 @@ fn the_chain_goes_on_to_the_process() {
         &[
             "Namespace exam-dstate: Terminating",
             "Pod exam-dstate/p: container c is still running",
-            "Node node-a: Ready; its agent says",
+            "Node node-a: Ready; agent reports:",
             "container c (containerd://31426e3c56e0): RUNNING",
             "pid 15731 ls: D",
             "fuse mount /mnt/media (0:41, fuse): 1 request",
