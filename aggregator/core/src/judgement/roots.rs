@@ -1,6 +1,6 @@
 //! The root causes of an answer: each once, with its explanations and all it holds.
 
-use findings::{CauseRef, Confidence, Evidence, Finding, RootId};
+use findings::{CauseRef, ClusterArea, Confidence, Evidence, Finding, Placeholder, RootId};
 use foldhash::{HashMap, HashSet};
 
 use crate::at_risk::{AtRisk, MAX_AT_RISK};
@@ -141,6 +141,10 @@ impl Draft {
         let Identity { kind, namespace, key } = cause.identity();
         let root = Root {
             id: RootId::new(&key),
+            finalizer: cause
+                .value(Placeholder::Finalizer)
+                .filter(|_| kind == ClusterArea::Finalizer.as_str())
+                .map(str::to_owned),
             kind,
             namespace,
             verdict: cause.verdict,

@@ -180,6 +180,9 @@ pub struct Root {
     /// Its namespace, if it is an object that lives in one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub namespace: Option<String>,
+    /// The finalizer, where that is the root and not an object.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub finalizer: Option<String>,
     /// Whether it holds for good or goes on by itself.
     pub verdict: Verdict,
     /// What is destroyed when the deletions that it holds complete.

@@ -100,7 +100,11 @@ fn lines_by_cause(page: &mut Page, roots: &[Root]) {
             let lead = format!("   {}  ", root.id);
             let has_data = root.at_risk.iter().any(|one| one.what == AtRiskKind::Disk);
             let risk = if has_data { page.style.bad("data at risk  ") } else { String::new() };
-            page.filled(&lead, &format!("{risk}{}  {}  {}", page.style.strong(&place(root)), counted(root), age(root)));
+            let by = root.finalizer.as_ref().map_or(String::new(), |name| format!("  finalizer {}", clean(name, 253)));
+            page.filled(
+                &lead,
+                &format!("{risk}{}{by}  {}  {}", page.style.strong(&place(root)), counted(root), age(root)),
+            );
         }
     }
 }

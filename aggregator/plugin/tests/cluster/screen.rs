@@ -116,6 +116,23 @@ fn a_normal_deletion_is_one_line() {
 }
 
 #[test]
+fn a_line_of_many_names_the_finalizer() {
+    let mut world = healthy().with_custom("example.com", "widgets", "Widget");
+    for number in 1..=9 {
+        let (namespace, finalizer) = (format!("team-{number}"), format!("op{number}.io/x"));
+        world = world.going(&namespace, remain("widgets.example.com has 1 resource instances")).held(
+            "example.com/v1",
+            "Widget",
+            &namespace,
+            "w",
+            &[&finalizer],
+        );
+    }
+    let text = shown(&look(world, everything()));
+    assert!(text.contains("  widget/w in team-9  finalizer op9.io/x  1 widget, 1 ns  10m\n"), "{text}");
+}
+
+#[test]
 fn the_oldest_root_is_first_and_each_has_its_proof() {
     let world = healthy().with_custom("example.com", "widgets", "Widget");
     let long = world.ago(7200);

@@ -297,6 +297,7 @@ mod tests {
             id,
             kind: String::new(),
             namespace: None,
+            finalizer: None,
             verdict,
             at_risk: Vec::new(),
             more_at_risk: 0,

@@ -14,7 +14,7 @@ use findings::{Confidence, Entity, Finding, Link, Placeholder, Remedy, Values, V
 use super::review::{NotReviewed, Reviews, User};
 
 /// How an object stands whose explanation rests on something that the caller has no permission to read, or that has none.
-const HIDDEN: &str = "no permission to read all that its explanation rests on";
+pub const HIDDEN: &str = "no permission to read all that its explanation rests on";
 
 /// What a caller has permission to read, as far as it was asked.
 pub struct Rights(HashMap<Access, bool>);
@@ -197,6 +197,7 @@ impl Rights {
             id: root.id,
             kind: root.kind.clone(),
             namespace: root.namespace.clone(),
+            finalizer: None,
             at_risk: root.at_risk.clone(),
             more_at_risk: root.more_at_risk,
             verdict: victims.iter().map(|victim| victim.held.verdict).max()?,
@@ -379,6 +380,7 @@ mod tests {
             id: RootId::new("node-b"),
             kind: String::new(),
             namespace: None,
+            finalizer: None,
             at_risk: Vec::new(),
             more_at_risk: 0,
             verdict: Verdict::Stuck,

@@ -263,6 +263,7 @@ pub(super) mod tests {
             id: findings::RootId::new("root"),
             kind: String::new(),
             namespace: None,
+            finalizer: None,
             at_risk: Vec::new(),
             more_at_risk: 0,
             verdict: Verdict::Stuck,

@@ -113,7 +113,7 @@ fn item(root: &Root) -> Markup {
         li {
             a href={ "#root=" (id) } data-root=(id) {
                 strong.cause { (root.finding.cause.title) }
-                span.name { (name(root)) }
+                span.name { (name(root)) @if let Some(finalizer) = &root.finalizer { " · " (finalizer) } }
                 span.facts {
                     span.verdict.(root.verdict.as_str()) { (verdict(root.verdict)) }
                     @if let Some(seconds) = root.oldest() { " for " (duration(seconds)) }

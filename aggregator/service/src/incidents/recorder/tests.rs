@@ -62,6 +62,7 @@ fn root(cause: &'static findings::Cause, verdict: Verdict, victims: &[&str]) -> 
         id: RootId::new(cause.id),
         kind: String::new(),
         namespace: None,
+        finalizer: None,
         at_risk: Vec::new(),
         more_at_risk: 0,
         verdict,
