@@ -12,13 +12,14 @@ use client::{ApiClient, Client, Connection, Content, Fault, Limits, Response, co
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
+use crate::http::HIDDEN;
 use crate::serve::ended_by_signal;
 
 const USER_AGENT: &str = concat!("why-terminating-test/", env!("CARGO_PKG_VERSION"));
 /// The test puts it on the pod, so that the pod stays when it is deleted. Were it the chart's, a test that never runs would
 /// leave a pod, and a namespace, that no controller releases.
 const FINALIZER: &str = "why-terminating/helm-test";
-/// What must be said of it.
+/// What the service must say of it to an account that can read all that this rests on.
 const CAUSE: &str = "FinalizerOwnerUnknown";
 /// No request takes longer.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -56,16 +57,16 @@ pub async fn helm_test(test: &HelmTest) -> anyhow::Result<String> {
     let pod = PodClient::new(client, test);
     let began = Instant::now();
     let ended = tokio::select! {
-        ended = held_and_told(&pod, test) => ended,
+        ended = hold_and_ask(&pod, test) => ended,
         signal = ended_by_signal() => signal.map_err(anyhow::Error::from).and(Err(anyhow::anyhow!("was ended"))),
     };
     let took = began.elapsed();
     // Whatever the outcome, and also where it is unknown whether the finalizer was put on: nothing is left behind.
     let released = pod.release().await;
-    ended?;
+    let answer = ended?;
     released?;
     let (namespace, pod) = (&test.namespace, &test.pod);
-    Ok(format!("{namespace}/{pod}: {CAUSE}, reported after {:.1} s; released and deleted", took.as_secs_f64()))
+    Ok(format!("{namespace}/{pod}: {answer}, reported after {:.1} s; released and deleted", took.as_secs_f64()))
 }
 
 /// The pod of the test.
@@ -129,14 +130,14 @@ fn finalizers(pod: &Value) -> impl Iterator<Item = &str> {
     pod["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
-async fn held_and_told(pod: &PodClient, test: &HelmTest) -> anyhow::Result<()> {
+async fn hold_and_ask(pod: &PodClient, test: &HelmTest) -> anyhow::Result<String> {
     pod.hold().await?;
     pod.delete().await?;
-    until_told(test).await
+    until_explained(test).await
 }
 
-/// Asks the service until it names the pod with its cause.
-async fn until_told(test: &HelmTest) -> anyhow::Result<()> {
+/// Asks the service until it names the pod with its cause, or says that the account lacks the rights to see it.
+async fn until_explained(test: &HelmTest) -> anyhow::Result<String> {
     let token = std::fs::read_to_string(&test.token_file);
     let token = token.with_context(|| format!("read {}", test.token_file.display()))?;
     let connection = Connection {
@@ -152,9 +153,9 @@ async fn until_told(test: &HelmTest) -> anyhow::Result<()> {
     let begin = Instant::now();
     loop {
         let said = match service.get::<Value>("/api/v1/stuck").await {
-            Ok(answer) => match causes(&answer.unwrap_or_default(), test).as_slice() {
+            Ok(answer) => match reports(&answer.unwrap_or_default(), test).as_slice() {
                 [] => "the service says nothing of it".to_owned(),
-                [CAUSE] => return Ok(()),
+                [report] if *report == CAUSE || report.starts_with(HIDDEN) => return Ok((*report).to_owned()),
                 other => format!("the service says {}", other.join(", ")),
             },
             Err(fault) => format!("the service does not answer: {fault}"),
@@ -164,15 +165,17 @@ async fn until_told(test: &HelmTest) -> anyhow::Result<()> {
     }
 }
 
-/// The causes of which the pod is a victim; for a minute they are only what it waits for.
-fn causes<'a>(answer: &'a Value, test: &HelmTest) -> Vec<&'a str> {
+/// The causes of which the pod is a victim, or why none is shown; for a minute they are only what it waits for.
+fn reports<'a>(answer: &'a Value, test: &HelmTest) -> Vec<&'a str> {
     let is_it = |victim: &Value| {
         let thing = &victim["thing"];
         thing["kind"] == "Pod" && thing["namespace"] == test.namespace.as_str() && thing["name"] == test.pod.as_str()
     };
-    let roots = answer["roots"].as_array().into_iter().flatten();
-    let holds = roots.filter(|root| root["victims"].as_array().is_some_and(|victims| victims.iter().any(is_it)));
-    let normal = answer["terminating_normally"].as_array().into_iter().flatten().filter(|one| is_it(one));
-    let causes = holds.map(|root| &root["finding"]["cause"]).chain(normal.map(|one| &one["cause"]));
-    causes.filter_map(Value::as_str).collect()
+    let list = |name: &str| answer[name].as_array().map_or(&[][..], Vec::as_slice).iter();
+    let holds =
+        list("roots").filter(|root| root["victims"].as_array().is_some_and(|victims| victims.iter().any(is_it)));
+    let normal = list("terminating_normally").filter(|one| is_it(one)).map(|one| &one["cause"]);
+    let unexplained = list("unexplained").filter(|one| is_it(one)).map(|one| &one["words"]);
+    let reports = holds.map(|root| &root["finding"]["cause"]).chain(normal).chain(unexplained);
+    reports.filter_map(Value::as_str).collect()
 }

@@ -27,3 +27,4 @@ pub use routes::openapi;
 pub use server::{bind, serve};
 pub use shared::{Served, Shared};
 pub use tls::{Certificate, Tls};
+pub use visibility::HIDDEN;

@@ -73,6 +73,14 @@ fn a_pod_that_sticks_is_explained_and_let_go() {
 }
 
 #[test]
+fn an_account_with_the_rights_of_the_chart_is_shown_which_it_lacks() {
+    let Ended { succeeded, said, error, pod } = run(&json!([]), "alice", "60");
+    assert!(succeeded, "{error}");
+    assert!(said.contains("no permission to read all that its explanation rests on; ask for:"), "{said}");
+    assert!(pod.is_none());
+}
+
+#[test]
 fn it_fails_where_the_service_says_nothing_and_lets_the_pod_go() {
     let ended = run(&json!([]), "bob", "3");
     assert!(!ended.succeeded && ended.error.contains("the service says nothing of it"), "{}", ended.error);
