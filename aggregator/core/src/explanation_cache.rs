@@ -200,12 +200,7 @@ mod tests {
     #[test]
     fn what_should_have_been_gone_for_long_is_explained_anew_less_often() {
         let day = 86_400;
-        let question = Question::Objects {
-            resource: known::PODS.into(),
-            scope: Scope::All,
-            select: Select::Terminating,
-            detail: Detail::Full,
-        };
+        let question = Question::objects(known::PODS, Scope::All, Select::Terminating, Detail::Full);
         let pod = |name: &str, deadline: i64| {
             let deadline = at(deadline);
             format!(r#"{{"metadata":{{"namespace":"a","name":"{name}","deletionTimestamp":"{deadline}"}}}}"#)

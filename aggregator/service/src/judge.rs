@@ -12,8 +12,8 @@ use aggregator_core::lister::{Changes, Dependency};
 use aggregator_core::report::ClusterReport;
 use aggregator_core::shares::in_turns;
 use aggregator_core::state::{
-    AgentEvent, Answer, Answered, ApiResource, Detail, Facts, Fault, Kind as _, Meta, ObjectRef, Pod, Question,
-    Resource, Scope, Select, State, Subject, known,
+    AgentEvent, Answer, Answered, Detail, Facts, Fault, Kind as _, Meta, ObjectRef, Pod, Question, Resource, Scope,
+    Select, State, Subject, known,
 };
 use findings::FaultKind;
 use findings::event::{CONTROLLER, NAMESPACE};
@@ -47,13 +47,13 @@ const WATCH_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What is watched: the answers that thousands of objects' changes would make old at once.
 pub fn watched() -> Vec<Question> {
-    let all = |known, select| Question::Objects { resource: known, scope: Scope::All, select, detail: Detail::Full };
-    let going = |known: ApiResource| Question::terminating_metadata(known.into(), Scope::All);
+    let all = |known, select| Question::objects(known, Scope::All, select, Detail::Full);
+    let going = |known| Question::terminating_metadata(known, Scope::All);
     vec![
-        all(known::NAMESPACES.into(), Select::Fields("status.phase=Terminating".to_owned())),
-        all(known::PODS.into(), Select::Terminating),
-        all(known::CLAIMS.into(), Select::Terminating),
-        all(known::NODES.into(), Select::Terminating),
+        all(known::NAMESPACES, Select::Fields("status.phase=Terminating".to_owned())),
+        all(known::PODS, Select::Terminating),
+        all(known::CLAIMS, Select::Terminating),
+        all(known::NODES, Select::Terminating),
         watched_events(),
         going(known::VOLUMES),
         going(known::ATTACHMENTS),
@@ -62,12 +62,8 @@ pub fn watched() -> Vec<Question> {
 }
 
 fn watched_events() -> Question {
-    Question::Objects {
-        resource: known::AGENT_EVENTS.into(),
-        scope: Scope::Namespace(NAMESPACE.to_owned()),
-        select: Select::Fields(format!("reportingController={CONTROLLER}")),
-        detail: Detail::Full,
-    }
+    let select = Select::Fields(format!("reportingController={CONTROLLER}"));
+    Question::objects(known::AGENT_EVENTS, Scope::Namespace(NAMESPACE.to_owned()), select, Detail::Full)
 }
 
 /// What has come of a watch.
@@ -89,7 +85,7 @@ pub struct Judge {
     state: State,
     asked: BTreeMap<Question, Schedule>,
     /// Since when a watch has failed.
-    failing: BTreeMap<Question, (Timestamp, Fault)>,
+    failing: BTreeMap<Question, Timestamp>,
     /// What each watch has sent, as a bounded list: tens of thousands of Events may come at once.
     places: BTreeMap<Question, BoundedList>,
     /// What the answers take that are not watched.
@@ -224,7 +220,7 @@ impl Judge {
                 }
             }
             Change::Failed(question, fault) => {
-                let (since, _) = self.failing.entry(question.clone()).or_insert((now, fault.clone()));
+                let since = self.failing.entry(question.clone()).or_insert(now);
                 *since = (*since).min(now);
                 if later(*since, WATCH_TIMEOUT) <= now {
                     self.add(Answered::whole(question, Answer::Failed(fault)));
@@ -414,7 +410,7 @@ impl Judge {
 
     /// Since when no watch has sent anything, once none is trusted any more.
     pub fn silent_since(&self, now: Timestamp) -> Option<Timestamp> {
-        let blind = self.failing.values().map(|(since, _)| *since).filter(|since| later(*since, WATCH_TIMEOUT) <= now);
+        let blind = self.failing.values().copied().filter(|since| later(*since, WATCH_TIMEOUT) <= now);
         (blind.clone().count() == watched().len()).then(|| blind.max())?
     }
 }

@@ -44,12 +44,7 @@ mod tests {
 
     #[test]
     fn what_is_asked_of_the_same_namespace_or_name_is_near() {
-        let of = |scope| Question::Objects {
-            resource: known::PODS.into(),
-            scope,
-            select: Select::Every,
-            detail: Detail::Full,
-        };
+        let of = |scope| Question::objects(known::PODS, scope, Select::Every, Detail::Full);
         let named =
             |namespace: Option<&str>, name: &str| of(Scope::Named(namespace.map(str::to_owned), name.to_owned()));
         let within = |namespace: &str| of(Scope::Namespace(namespace.to_owned()));

@@ -28,12 +28,8 @@ pub fn question(node: Option<&str>) -> Question {
     if let Some(node) = node {
         selector.push_str(&format!(",regarding.name={node}"));
     }
-    Question::Objects {
-        resource: known::AGENT_EVENTS.into(),
-        scope: Scope::Namespace(NAMESPACE.to_owned()),
-        select: Select::Fields(selector),
-        detail: Detail::Full,
-    }
+    let scope = Scope::Namespace(NAMESPACE.to_owned());
+    Question::objects(known::AGENT_EVENTS, scope, Select::Fields(selector), Detail::Full)
 }
 
 /// Which Events regard which node. It is made for each judgement, of up to thousands: no node has a list of its own.

@@ -147,7 +147,7 @@ impl<'a> Lister<'a> {
     pub fn version(&self) -> Answer<&'a Version> {
         self.facts(Question::Version).and_then(|facts| match facts {
             Facts::Version(version) => Answer::Seen(version),
-            _ => Answer::Missing,
+            _ => malformed(),
         })
     }
 
@@ -155,7 +155,7 @@ impl<'a> Lister<'a> {
     pub fn discovery(&self) -> Answer<&'a Discovery> {
         self.facts(Question::Discovery).and_then(|facts| match facts {
             Facts::Discovery(discovery) => Answer::Seen(discovery),
-            _ => Answer::Missing,
+            _ => malformed(),
         })
     }
 
@@ -164,7 +164,7 @@ impl<'a> Lister<'a> {
         let (resource, namespace) = (resource.clone(), namespace.to_owned());
         self.facts(Question::Counts { resource, namespace }).and_then(|facts| match facts {
             Facts::Counts(counts) => Answer::Seen(counts),
-            _ => Answer::Missing,
+            _ => malformed(),
         })
     }
 
@@ -176,13 +176,13 @@ impl<'a> Lister<'a> {
         }
         self.facts(Question::KubeletLog { node: node.to_owned(), uid: uid.to_owned() }).and_then(|facts| match facts {
             Facts::KubeletLog(lines) => Answer::Seen(lines.as_slice()),
-            _ => Answer::Missing,
+            _ => malformed(),
         })
     }
 
     /// What the agent in a pod reports of another pod right now. `before` is for a pod that is not being deleted.
     pub fn live(&self, agent: (String, String), pod: &Pod, before: bool) -> Answer<Vec<&'a AgentEvent>> {
-        self.facts(Question::Live { agent, pod: pod.metadata.namespace_and_name(), before }).and_then(objects_of_kind)
+        self.each(Question::Live { agent, pod: pod.metadata.namespace_and_name(), before })
     }
 
     /// All objects of a kind, of the cluster or of one namespace.
@@ -196,23 +196,23 @@ impl<'a> Lister<'a> {
 
     /// A list that has all of these.
     fn listed<K: Kind>(&self, known: ApiResource, scope: &Scope) -> Answer<&'a [K]> {
-        if let (Scope::Namespace(_), Some(all)) = (scope, self.whole::<K>(known)) {
+        let list = |scope| Question::objects(known, scope, Select::Every, Detail::Full);
+        if let (Scope::Namespace(_), Some(all)) = (scope, self.whole::<K>(&list(Scope::All))) {
             self.reads(Access::list(&known.into(), scope));
             return Answer::Seen(all);
         }
-        let (resource, scope, select, detail) = (known.into(), scope.clone(), Select::Every, Detail::Full);
-        self.facts(Question::Objects { resource, scope, select, detail }).and_then(slice_of)
+        self.facts(list(scope.clone())).and_then(slice_of)
     }
 
     /// The objects of a kind that a selector selects.
     pub fn select<K: Kind>(&self, known: ApiResource, scope: Scope, select: Select) -> Answer<Vec<&'a K>> {
-        let detail = Detail::Full;
-        self.facts(Question::Objects { resource: known.into(), scope, select, detail }).and_then(objects_of_kind)
+        self.each(Question::objects(known, scope, select, Detail::Full))
     }
 
     /// Volumes that are a path of one node: of a large cluster these few are kept, where not all are known anyway.
     pub fn local_volumes(&self) -> Answer<Vec<&'a PersistentVolume>> {
-        match self.whole::<PersistentVolume>(known::VOLUMES) {
+        let all = Question::objects(known::VOLUMES, Scope::All, Select::Every, Detail::Full);
+        match self.whole::<PersistentVolume>(&all) {
             Some(all) => {
                 self.reads(Access::list(&known::VOLUMES.into(), &Scope::All));
                 Answer::Seen(all.iter().filter(|volume| volume.is_local()).collect())
@@ -223,15 +223,13 @@ impl<'a> Lister<'a> {
 
     /// One object of a kind: from a list that has it, else by its name.
     pub fn get<K: Kind>(&self, known: ApiResource, namespace: Option<&str>, name: &str) -> Answer<&'a K> {
-        let (resource, select, detail) = (known.into(), Select::Every, Detail::Full);
-        self.one(&resource, select, detail, namespace, name)
+        self.one(&known.into(), Detail::Full, namespace, name)
     }
 
     /// One object, from the list of its namespace: others of the list will be needed as well. By its
     /// name when the list cannot be had.
     pub fn get_listed<K: Kind>(&self, known: ApiResource, namespace: &str, name: &str) -> Answer<&'a K> {
-        let (resource, scope) = (known.into(), Scope::Namespace(namespace.to_owned()));
-        let list = Question::Objects { resource, scope, select: Select::Every, detail: Detail::Full };
+        let list = Question::objects(known, Scope::Namespace(namespace.to_owned()), Select::Every, Detail::Full);
         if !self.is_answered(&list) {
             self.asks(list);
             return Answer::Unasked;
@@ -241,27 +239,16 @@ impl<'a> Lister<'a> {
 
     /// One object that is being deleted, from the list of all such objects if that was asked for.
     pub fn terminating<K: Kind>(&self, known: ApiResource, namespace: Option<&str>, name: &str) -> Answer<&'a K> {
-        let (resource, detail) = (Resource::from(known), Detail::Full);
-        for scope in scopes(namespace) {
-            let (resource, select) = (resource.clone(), Select::Terminating);
-            let question = Question::Objects { resource, scope, select, detail };
-            if let Some(found) = self.within(&question, namespace, name) {
-                return Answer::Seen(found);
-            }
-        }
-        self.get(known, namespace, name)
+        self.listed_as(Select::Terminating, known, namespace, name)
+            .map_or_else(|| self.get(known, namespace, name), Answer::Seen)
     }
 
     /// One pod: from the lists of those that are being deleted and of those that wait to start, if these were asked for. Where no
     /// object was named it is in the list of its namespace: the service may not read single pods.
     pub fn pod(&self, namespace: &str, name: &str) -> Answer<&'a Pod> {
-        let (resource, detail) = (Resource::from(known::PODS), Detail::Full);
         for select in [Select::Terminating, Select::pending()] {
-            for scope in scopes(Some(namespace)) {
-                let question = Question::Objects { resource: resource.clone(), scope, select: select.clone(), detail };
-                if let Some(found) = self.within(&question, Some(namespace), name) {
-                    return Answer::Seen(found);
-                }
+            if let Some(found) = self.listed_as(select, known::PODS, Some(namespace), name) {
+                return Answer::Seen(found);
             }
         }
         match self.state.subject {
@@ -272,18 +259,13 @@ impl<'a> Lister<'a> {
 
     /// One cluster-wide object, from the list of those in this phase if that was asked for.
     pub fn in_phase<K: Kind>(&self, known: ApiResource, phase: &str, name: &str) -> Answer<&'a K> {
-        let (resource, scope, detail) = (known.into(), Scope::All, Detail::Full);
-        let select = Select::Fields(format!("status.phase={phase}"));
-        match self.within(&Question::Objects { resource, scope, select, detail }, None, name) {
-            Some(found) => Answer::Seen(found),
-            None => self.get(known, None, name),
-        }
+        self.listed_as(Select::Fields(format!("status.phase={phase}")), known, None, name)
+            .map_or_else(|| self.get(known, None, name), Answer::Seen)
     }
 
     /// A volume. Where the list of all was refused, each is not queried as well: there may be thousands.
     pub fn volume(&self, name: &str) -> Answer<&'a PersistentVolume> {
-        let (resource, select, detail) = (known::VOLUMES.into(), Select::Every, Detail::Full);
-        let all = Question::Objects { resource, scope: Scope::All, select, detail };
+        let all = Question::objects(known::VOLUMES, Scope::All, Select::Every, Detail::Full);
         if self.is_answered(&all)
             && let Some(Answer::Failed(fault)) = self.state.answers.get(&all).map(|answered| &answered.answer)
             && fault.kind == FaultKind::Denied
@@ -314,14 +296,12 @@ impl<'a> Lister<'a> {
 
     /// The metadata of all objects of any kind.
     pub fn metadata(&self, resource: &Resource, scope: Scope) -> Answer<Vec<&'a Object>> {
-        let (resource, select, detail) = (resource.clone(), Select::Every, Detail::Metadata);
-        self.facts(Question::Objects { resource, scope, select, detail }).and_then(objects_of_kind)
+        self.each(Question::objects(resource.clone(), scope, Select::Every, Detail::Metadata))
     }
 
     /// All objects of a kind, with what is read of any.
     pub fn objects(&self, resource: &Resource, scope: Scope) -> Answer<Vec<&'a Object>> {
-        let (resource, select, detail) = (resource.clone(), Select::Every, Self::detail_of_any(resource));
-        self.facts(Question::Objects { resource, scope, select, detail }).and_then(objects_of_kind)
+        self.each(Question::objects(resource.clone(), scope, Select::Every, Self::detail_of_any(resource)))
     }
 
     /// How much is asked for to know what is read of any kind.
@@ -331,22 +311,12 @@ impl<'a> Lister<'a> {
 
     /// Whether a list of these objects was read to its end: of one that was cut, what is not in it may exist.
     pub fn is_whole(&self, resource: &Resource, scope: Scope, detail: Detail) -> bool {
-        let question = Question::Objects { resource: resource.clone(), scope, select: Select::Every, detail };
-        self.depends_on(Dependency::answer(&question));
-        complete::<Object>(self.state, &question).is_some()
-    }
-
-    /// Whether all objects of a kind are known by their metadata.
-    pub fn has_all(&self, resource: &Resource) -> bool {
-        let (resource, scope) = (resource.clone(), Scope::All);
-        let question = Question::Objects { resource, scope, select: Select::Every, detail: Detail::Metadata };
-        self.depends_on(Dependency::answer(&question));
-        complete::<Object>(self.state, &question).is_some()
+        self.whole::<Object>(&Question::objects(resource.clone(), scope, Select::Every, detail)).is_some()
     }
 
     /// The metadata of all objects of any kind that are being deleted.
     pub fn terminating_metadata(&self, resource: &Resource, scope: Scope) -> Answer<Vec<&'a Object>> {
-        self.facts(Question::terminating_metadata(resource.clone(), scope)).and_then(objects_of_kind)
+        self.each(Question::terminating_metadata(resource.clone(), scope))
     }
 
     /// The scan of one kind for what is being deleted, as far as it came; none before it.
@@ -361,22 +331,19 @@ impl<'a> Lister<'a> {
 
     /// The same where the answer is there already, as for a watched kind.
     pub fn watched(&self, known: ApiResource) -> Option<Answer<Vec<&'a Object>>> {
-        let question = Question::terminating_metadata(known.into(), Scope::All);
-        self.is_answered(&question).then(|| self.facts(question).and_then(objects_of_kind))
+        let question = Question::terminating_metadata(known, Scope::All);
+        self.is_answered(&question).then(|| self.each(question))
     }
 
     /// The metadata of all objects that a label selector selects.
     pub fn labelled(&self, resource: &Resource, scope: Scope, labels: &str) -> Answer<Vec<&'a Object>> {
-        let select = Select::Labels(labels.to_owned());
-        let (resource, detail) = (resource.clone(), Detail::Metadata);
-        self.facts(Question::Objects { resource, scope, select, detail }).and_then(objects_of_kind)
+        self.each(Question::objects(resource.clone(), scope, Select::Labels(labels.to_owned()), Detail::Metadata))
     }
 
     /// The metadata of all objects of this name, in whichever namespace.
     pub fn namesakes(&self, resource: &Resource, name: &str) -> Answer<Vec<&'a Object>> {
         let select = Select::Fields(format!("metadata.name={name}"));
-        let (resource, scope, detail) = (resource.clone(), Scope::All, Detail::Metadata);
-        self.facts(Question::Objects { resource, scope, select, detail }).and_then(objects_of_kind)
+        self.each(Question::objects(resource.clone(), Scope::All, select, Detail::Metadata))
     }
 
     /// The metadata of one object of any kind, from a list that has been asked for or by its name.
@@ -387,7 +354,7 @@ impl<'a> Lister<'a> {
                 return Answer::Seen(found);
             }
         }
-        self.one(resource, Select::Every, Detail::Metadata, namespace, name)
+        self.one(resource, Detail::Metadata, namespace, name)
     }
 
     /// The Events that regard this node and call themselves an agent's.
@@ -404,7 +371,7 @@ impl<'a> Lister<'a> {
             self.trace.borrow_mut().silent_nodes.insert(node.to_owned());
             return Answer::Unasked;
         }
-        let all = self.facts(of_one).and_then(objects_of_kind::<AgentEvent>);
+        let all = self.each::<AgentEvent>(of_one);
         all.map(|events| events.into_iter().filter(|event| event.regarding.name == node).collect())
     }
 
@@ -439,18 +406,11 @@ impl<'a> Lister<'a> {
 
     /// One object of any kind, with its status conditions.
     pub fn with_status(&self, resource: &Resource, namespace: Option<&str>, name: &str) -> Answer<&'a Object> {
-        self.one(resource, Select::Every, Detail::Full, namespace, name)
+        self.one(resource, Detail::Full, namespace, name)
     }
 
-    fn one<K: Kind>(
-        &self,
-        resource: &Resource,
-        select: Select,
-        detail: Detail,
-        namespace: Option<&str>,
-        name: &str,
-    ) -> Answer<&'a K> {
-        let question = |scope| Question::Objects { resource: resource.clone(), scope, select: select.clone(), detail };
+    fn one<K: Kind>(&self, resource: &Resource, detail: Detail, namespace: Option<&str>, name: &str) -> Answer<&'a K> {
+        let question = |scope| Question::objects(resource.clone(), scope, Select::Every, detail);
         let named = question(Scope::Named(namespace.map(str::to_owned), name.to_owned()));
         if !self.is_answered(&named) {
             for list in scopes(namespace).map(question) {
@@ -463,10 +423,19 @@ impl<'a> Lister<'a> {
                 }
             }
         }
-        self.facts(named).and_then(objects_of_kind).and_then(|objects: Vec<&K>| match objects.first() {
-            Some(object) => Answer::Seen(*object),
-            None => Answer::Missing,
-        })
+        self.facts(named).and_then(slice_of).and_then(|objects| objects.first().map_or(Answer::Missing, Answer::Seen))
+    }
+
+    /// One object, from the lists of what `select` selects that were asked for.
+    fn listed_as<K: Kind>(
+        &self,
+        select: Select,
+        known: ApiResource,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Option<&'a K> {
+        let list = |scope| Question::objects(known, scope, select.clone(), Detail::Full);
+        scopes(namespace).map(list).find_map(|list| self.within(&list, namespace, name))
     }
 
     /// The object of this name in the answer to a list, if that was asked for and has it.
@@ -514,6 +483,10 @@ impl<'a> Lister<'a> {
         self.controllers_wrote.get_or_init(look).as_ref()
     }
 
+    fn each<K: Kind>(&self, question: Question) -> Answer<Vec<&'a K>> {
+        self.facts(question).and_then(slice_of).map(|objects| objects.iter().collect())
+    }
+
     fn facts(&self, question: Question) -> Answer<&'a Facts> {
         self.depends_on(Dependency::answer(&question));
         match self.state.answers.get(&question) {
@@ -531,14 +504,13 @@ impl<'a> Lister<'a> {
         }
     }
 
-    fn whole<K: Kind>(&self, known: ApiResource) -> Option<&'a [K]> {
-        let (resource, scope, select, detail) = (known.into(), Scope::All, Select::Every, Detail::Full);
-        let question = Question::Objects { resource, scope, select, detail };
-        self.depends_on(Dependency::answer(&question));
-        complete(self.state, &question)
+    fn whole<K: Kind>(&self, question: &Question) -> Option<&'a [K]> {
+        self.depends_on(Dependency::answer(question));
+        complete(self.state, question)
     }
 }
 
+/// What was read to its end.
 fn complete<'a, K: Kind>(state: &'a State, question: &Question) -> Option<&'a [K]> {
     match state.answers.get(question) {
         Some(Answered { answer: Answer::Seen(facts), cut: false, .. }) => K::among(facts),
@@ -551,14 +523,27 @@ fn scopes(namespace: Option<&str>) -> impl Iterator<Item = Scope> {
     [Some(Scope::All), namespace.map(|namespace| Scope::Namespace(namespace.to_owned()))].into_iter().flatten()
 }
 
-fn objects_of_kind<K: Kind>(facts: &Facts) -> Answer<Vec<&K>> {
-    slice_of(facts).map(|objects| objects.iter().collect())
+fn slice_of<K: Kind>(facts: &Facts) -> Answer<&[K]> {
+    K::among(facts).map_or_else(malformed, Answer::Seen)
 }
 
-fn slice_of<K: Kind>(facts: &Facts) -> Answer<&[K]> {
-    match K::among(facts) {
-        Some(objects) => Answer::Seen(objects),
-        // A saved state that was edited by hand.
-        None => Answer::failed(FaultKind::Malformed, "it holds objects of another kind"),
+/// A saved state that was edited by hand.
+fn malformed<T>() -> Answer<T> {
+    Answer::failed(FaultKind::Malformed, "it holds objects of another kind")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_of_another_kind_are_malformed_and_not_missing() {
+        let mut state = State::new(Subject::Everything { namespace: None, all_kinds: false }, Timestamp::UNIX_EPOCH);
+        for question in [Question::Version, Question::Discovery] {
+            state.add(Answered::whole(question, Answer::Seen(Facts::Objects(Vec::new()))));
+        }
+        let lister = Lister::new(&state);
+        assert!(matches!(lister.version(), Answer::Failed(fault) if fault.kind == FaultKind::Malformed));
+        assert!(matches!(lister.discovery(), Answer::Failed(fault) if fault.kind == FaultKind::Malformed));
     }
 }

@@ -10,20 +10,13 @@ const MAX_VOLUMES: usize = 50;
 /// Puts the list of all in the place of too many questions, those that were answered before among them.
 pub fn limit(state: &State, questions: &mut BTreeSet<Question>) {
     let volumes = Resource::from(known::VOLUMES);
-    let of =
-        |scope| Question::Objects { resource: volumes.clone(), scope, select: Select::Every, detail: Detail::Full };
     let is_one = |question: &&Question| matches!(question, Question::Objects { resource, scope: Scope::Named(..), .. } if *resource == volumes);
-    let all = of(Scope::All);
+    let all = Question::objects(known::VOLUMES, Scope::All, Select::Every, Detail::Full);
     let wanted = questions.iter().filter(is_one).count();
     let answered = state.answers.keys().filter(is_one).count();
     if wanted > 0 && wanted + answered > MAX_VOLUMES && !state.answers.contains_key(&all) {
         // The list of all has the local ones as well.
-        let local = Question::Objects {
-            resource: volumes.clone(),
-            scope: Scope::All,
-            select: Select::Local,
-            detail: Detail::Full,
-        };
+        let local = Question::objects(known::VOLUMES, Scope::All, Select::Local, Detail::Full);
         questions.retain(|question| !is_one(&question) && *question != local);
         questions.insert(all);
     }
@@ -38,12 +31,8 @@ mod tests {
 
     #[test]
     fn many_volumes_are_asked_for_as_a_list() {
-        let named = |n: usize| Question::Objects {
-            resource: known::VOLUMES.into(),
-            scope: Scope::Named(None, format!("pv-{n}")),
-            select: Select::Every,
-            detail: Detail::Full,
-        };
+        let scope = |n: usize| Scope::Named(None, format!("pv-{n}"));
+        let named = |n: usize| Question::objects(known::VOLUMES, scope(n), Select::Every, Detail::Full);
         let mut state = State::new(Subject::Everything { namespace: None, all_kinds: false }, Timestamp::UNIX_EPOCH);
         let limited = |state: &State, numbers: std::ops::Range<usize>| {
             let mut questions: BTreeSet<Question> = numbers.map(named).collect();
@@ -61,12 +50,7 @@ mod tests {
             panic!("{list:?}")
         };
         // It has the local ones as well, which are asked for alone where all are not.
-        let local = Question::Objects {
-            resource: known::VOLUMES.into(),
-            scope: Scope::All,
-            select: Select::Local,
-            detail: Detail::Full,
-        };
+        let local = Question::objects(known::VOLUMES, Scope::All, Select::Local, Detail::Full);
         let beside = |numbers: std::ops::Range<usize>| {
             let mut questions: BTreeSet<Question> = numbers.map(named).chain([local.clone()]).collect();
             limit(&State::new(state.subject.clone(), state.at), &mut questions);

@@ -147,7 +147,7 @@ fn deletion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Diag
     if let Some(version) = served {
         let resource = Resource::new(crd.spec.group.clone(), version.name.clone(), crd.spec.names.plural.clone());
         let answer = lister.metadata(&resource, Scope::All);
-        let is_whole = lister.has_all(&resource);
+        let is_whole = lister.is_whole(&resource, Scope::All, Detail::Metadata);
         listed = Listed::new(&answer, version.storage, is_whole);
         let all = diagnosis.required(resource.to_string(), "which instances remain", answer).unwrap_or_default();
         if lister.is_before() {

@@ -96,9 +96,14 @@ pub enum Question {
 }
 
 impl Question {
+    /// Objects.
+    pub fn objects(resource: impl Into<Resource>, scope: Scope, select: Select, detail: Detail) -> Self {
+        Question::Objects { resource: resource.into(), scope, select, detail }
+    }
+
     /// The metadata of all that is being deleted.
-    pub fn terminating_metadata(resource: Resource, scope: Scope) -> Self {
-        Question::Objects { resource, scope, select: Select::Terminating, detail: Detail::Metadata }
+    pub fn terminating_metadata(resource: impl Into<Resource>, scope: Scope) -> Self {
+        Question::objects(resource, scope, Select::Terminating, Detail::Metadata)
     }
 
     /// Whether it is one of the many that scan every kind.
