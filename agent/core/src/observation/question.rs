@@ -143,71 +143,45 @@ const MAPPINGS: Duration = Duration::from_millis(200);
 const FUSE: Duration = Duration::from_millis(300);
 
 impl Question {
-    /// What it costs.
-    pub fn cost(&self) -> Cost {
+    /// What it costs, and what keeps it from hanging.
+    fn profile(&self) -> (Cost, Hazard) {
+        use Cost::{Read, Rest, Search, Wait};
+        use Hazard::{Child, Conversation, Direct};
         use Question::*;
         match self {
-            ContainerStatus(_)
-            | ContainerState(_)
-            | SandboxStatus(_)
-            | RuntimeConditions
-            | RuntimeListener
-            | CgroupTree(_)
-            | PodVolumes(_)
-            | DraState
-            | Process { .. }
-            | CsiDrivers
-            | PersistentVolume(_)
-            | MultipathMap(_)
-            | VolumesChanged
-            | UnmountedDevices => Cost::Read,
+            ContainerStatus(_) | SandboxStatus(_) => (Read, Conversation(STATUS)),
+            ContainerState(_) | RuntimeConditions | PersistentVolume(_) => (Read, Conversation(CALL)),
+            CsiDrivers => (Read, Conversation(REGISTRATION)),
+            KubeletCounters => (Rest, Conversation(CALL)),
+            // The kubelet's own directory; no path on a file system that needs a server is touched.
+            PodVolumes(_) | DraState | VolumesChanged => (Read, Direct),
+            ProtectedFiles(_) => (Search, Direct),
+            // From here on /proc, /sys and cgroup files that take no lock of the task or the file system they speak of.
+            RuntimeListener | CgroupTree(_) | Process { .. } | MultipathMap(_) | UnmountedDevices => (Read, Direct),
             // One status for each process of a pod; nothing can be judged before.
-            KilledProcesses => Cost::Read,
+            KilledProcesses => (Read, Direct),
             // Its members are nearly always found below its init.
-            PidNamespace(_) => Cost::Read,
+            PidNamespace(_) => (Read, Direct),
             // One table; that of the kubelet's namespace is in memory.
-            MountTable { .. } | PathMount(_) | RootFileSystem(_) => Cost::Read,
-            Holders(_) | ProtectedFiles(_) | InFlight | Unmounts | FuseWaiters | WritableFiles(_) | MountCopies(_)
-            | FuseConnection(_) | Shims(_) => Cost::Search,
-            KubeletCounters => Cost::Rest,
-            WaitingThreads(_) | FuseAnswer { .. } | BlockStack(_) => Cost::Wait,
+            MountTable { .. } | PathMount(_) | RootFileSystem(_) => (Read, Direct),
+            InFlight | Unmounts | FuseWaiters | MountCopies(_) | FuseConnection(_) | Shims(_) => (Search, Direct),
+            WaitingThreads(_) | BlockStack(_) => (Wait, Direct),
+            // Mappings take the lock of the process's memory, which a task in D may hold.
+            Holders(_) => (Search, Child(HOLDERS)),
+            WritableFiles(_) => (Search, Child(MAPPINGS)),
+            // A `stat` waits for the server.
+            FuseAnswer { .. } => (Wait, Child(FUSE)),
         }
+    }
+
+    /// What it costs.
+    pub fn cost(&self) -> Cost {
+        self.profile().0
     }
 
     /// What keeps it from hanging.
     pub fn hazard(&self) -> Hazard {
-        use Question::*;
-        match self {
-            // /proc, /sys and cgroup files that take no lock of the task or the file system they speak of.
-            KilledProcesses
-            | RuntimeListener
-            | CgroupTree(_)
-            | Process { .. }
-            | PidNamespace(_)
-            | Unmounts
-            | FuseWaiters
-            | WaitingThreads(_)
-            | MountTable { .. }
-            | PathMount(_)
-            | RootFileSystem(_)
-            | InFlight
-            | MountCopies(_)
-            | UnmountedDevices
-            | FuseConnection(_)
-            | BlockStack(_)
-            | MultipathMap(_)
-            | Shims(_) => Hazard::Direct,
-            // The kubelet's own directory; no path on a file system that needs a server is touched.
-            PodVolumes(_) | ProtectedFiles(_) | VolumesChanged | DraState => Hazard::Direct,
-            ContainerStatus(_) | SandboxStatus(_) => Hazard::Conversation(STATUS),
-            ContainerState(_) | RuntimeConditions | PersistentVolume(_) | KubeletCounters => Hazard::Conversation(CALL),
-            CsiDrivers => Hazard::Conversation(REGISTRATION),
-            // Mappings take the lock of the process's memory, which a task in D may hold.
-            Holders(_) => Hazard::Child(HOLDERS),
-            WritableFiles(_) => Hazard::Child(MAPPINGS),
-            // A `stat` waits for the server.
-            FuseAnswer { .. } => Hazard::Child(FUSE),
-        }
+        self.profile().1
     }
 
     /// How long the answer may take where another process has to give it; `None` for the kernel's own files.
