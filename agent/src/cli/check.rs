@@ -19,7 +19,7 @@ use crate::{
     host::PodFilter,
     host::{kubelet::KubeletChoice, prober::Prober, scan},
     observation::{Disbelief, Observation},
-    reader::{self, ToTalker},
+    reader::{self, ToTalker, Wanted},
     report,
 };
 
@@ -49,22 +49,21 @@ fn print(text: &str, style: Style) -> anyhow::Result<()> {
 
 fn check(args: CheckArgs) -> anyhow::Result<u8> {
     let CheckArgs { pod, output, node_name, save_observation, reader, .. } = &args;
+    let scan = scan::ScanOptions {
+        node_name: node_name.clone(),
+        api: if args.api == ApiMode::Auto { scan::ApiSource::Ask } else { scan::ApiSource::Off },
+        only: pod.clone(),
+        before: args.before,
+        watches_counters: true,
+        probe_fuse: true,
+        list_all: save_observation.is_some(),
+    };
     let mut options = None;
     let scan: NodeScan = match reader {
         Some(socket) => {
             let credentials = credentials(args.api, args.kubeconfig.as_ref())?;
             let client = reader::Client::new(socket.clone(), NOTICE_DELAY, node_name.clone(), credentials);
-            let scan = reader::Scan {
-                api: if args.api == ApiMode::Auto { reader::Api::Ask } else { reader::Api::Off },
-                only: pod.clone(),
-                before: args.before,
-                watches_counters: true,
-                probe_fuse: true,
-                list_all: save_observation.is_some(),
-                wanted: reader::Wanted::Observation,
-                ..Default::default()
-            };
-            Box::new(move |runtime| match runtime.block_on(client.scan(scan)) {
+            Box::new(move |runtime| match runtime.block_on(client.scan(scan, Wanted::Observation)) {
                 Ok(ToTalker::Observation(seen)) => Ok(*seen),
                 Ok(_) => Err(anyhow!("the reader's answer is of another kind")),
                 Err(fault) => Err(anyhow!(fault.to_string())),
@@ -77,18 +76,12 @@ fn check(args: CheckArgs) -> anyhow::Result<u8> {
                 );
             }
             let options = options.insert(scan::Options {
-                node_name: node_name.clone(),
+                scan,
                 kubelet: KubeletChoice { wanted: args.kubelet_pid, every: judges_each_kubelet(&args) && pod.is_none() },
                 kubelet_root: args.kubelet_root.clone(),
                 cri_socket: args.cri_endpoint.clone(),
                 host_root: args.host_root.clone(),
-                api: if args.api == ApiMode::Auto { scan::ApiSource::Ask } else { scan::ApiSource::Off },
                 kubeconfig: args.kubeconfig.clone(),
-                probe_fuse: true,
-                watches_counters: true,
-                only: pod.clone(),
-                before: args.before,
-                list_all: save_observation.is_some(),
                 ..scan::Options::default()
             });
             node_scan(options.clone())

@@ -55,7 +55,6 @@ pub fn run(args: &RunArgs) -> anyhow::Result<()> {
             credentials.clone(),
         ))),
         None => Scanner::Own(Box::new(scan::Options {
-            node_name: Some(node.clone()),
             kubelet_root: args.look.kubelet_root.clone(),
             cri_socket: args.look.cri_endpoint.clone(),
             host_root: args.look.host_root.clone(),

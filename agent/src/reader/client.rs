@@ -4,12 +4,13 @@ use std::{cell::OnceCell, path::PathBuf, time::Duration};
 
 use tokio::{net::UnixStream, time::Instant};
 
-use super::message::{
-    MAX_OBSERVATION_BYTES, MAX_TO_READER_BYTES, MAX_TO_TALKER_BYTES, Scan, ToReader, ToTalker, Wanted,
-};
+use super::message::{MAX_TO_READER_BYTES, ToReader, ToTalker, Wanted};
 use crate::{
     frame,
-    host::api::{ApiAnswer, ApiQuestion, Conversation, CounterHistory, Credentials},
+    host::{
+        api::{ApiAnswer, ApiQuestion, Conversation, CounterHistory, Credentials},
+        scan::ScanOptions,
+    },
     observation::{Fault, FaultKind, HostPath, Reason, Seen, Source},
 };
 
@@ -35,16 +36,12 @@ impl Client {
     }
 
     /// Has the node scanned. However long it takes: a scan that hangs is not over.
-    pub async fn scan(&self, scan: Scan) -> Result<ToTalker, Fault> {
-        let longest = match scan.wanted {
-            Wanted::Judged => MAX_TO_TALKER_BYTES,
-            Wanted::Observation => MAX_OBSERVATION_BYTES,
-        };
+    pub async fn scan(&self, options: ScanOptions, wanted: Wanted) -> Result<ToTalker, Fault> {
         let mut stream = self.connect().await?;
-        let asked = ToReader::Scan(Box::new(Scan { node: self.node.clone(), ..scan }));
+        let asked = ToReader::Scan(Box::new(ScanOptions { node_name: self.node.clone(), ..options }), wanted);
         frame::send(&mut stream, &asked, MAX_TO_READER_BYTES).await.map_err(|error| self.fault(error))?;
         loop {
-            match frame::receive(&mut stream, longest).await.map_err(|error| self.fault(error))? {
+            match frame::receive(&mut stream, wanted.max_bytes()).await.map_err(|error| self.fault(error))? {
                 ToTalker::Ask(question) => {
                     let answer = ToReader::Answer(self.answer(question).await);
                     frame::send(&mut stream, &answer, MAX_TO_READER_BYTES).await.map_err(|error| self.fault(error))?;
@@ -96,7 +93,7 @@ mod tests {
     use tokio::{io::AsyncWriteExt, net::UnixListener};
 
     use super::*;
-    use crate::reader::Judged;
+    use crate::reader::{Judged, message::MAX_TO_TALKER_BYTES};
 
     /// A talker whose reader does this with the first connection.
     async fn answer_from<F: Future<Output = ()>>(reader: impl FnOnce(UnixStream) -> F) -> Result<ToTalker, Fault> {
@@ -105,7 +102,7 @@ mod tests {
         let listener = UnixListener::bind(&socket).unwrap();
         let client = Client::new(socket, Duration::ZERO, Some("node-7".to_owned()), None);
         let serve = async { reader(listener.accept().await.unwrap().0).await };
-        tokio::join!(client.scan(Scan::default()), serve).0
+        tokio::join!(client.scan(ScanOptions::default(), Wanted::Judged), serve).0
     }
 
     async fn question(stream: &mut UnixStream) -> ToReader {
@@ -116,7 +113,7 @@ mod tests {
     async fn a_reader_that_is_not_there_is_a_fault_after_a_while() {
         let client = Client::new("/nothing-here".into(), Duration::from_millis(700), None, None);
         let begun = Instant::now();
-        let fault = client.scan(Scan::default()).await.unwrap_err();
+        let fault = client.scan(ScanOptions::default(), Wanted::Judged).await.unwrap_err();
         assert_eq!((fault.kind, fault.errno), (FaultKind::Gone, Some(libc::ENOENT)));
         assert_eq!(fault.source.to_string(), "reader unix:///nothing-here");
         assert!(begun.elapsed() >= CONNECT_INTERVAL);
@@ -143,8 +140,8 @@ mod tests {
     #[tokio::test]
     async fn the_api_server_is_asked_for_the_reader_in_between() {
         let answer = answer_from(async |mut stream| {
-            let ToReader::Scan(scan) = question(&mut stream).await else { unreachable!() };
-            assert_eq!(scan.node.as_deref(), Some("node-7"));
+            let ToReader::Scan(scan, _) = question(&mut stream).await else { unreachable!() };
+            assert_eq!(scan.node_name.as_deref(), Some("node-7"));
             frame::send(&mut stream, &ToTalker::Ask(ApiQuestion::Volumes(vec!["pv".into()])), MAX_TO_TALKER_BYTES)
                 .await
                 .unwrap();

@@ -14,5 +14,5 @@ mod serve;
 
 pub use client::Client;
 pub use judged::{Judged, SOURCES};
-pub use message::{Api, Scan, ToReader, ToTalker, Wanted};
+pub use message::{ToReader, ToTalker, Wanted};
 pub use serve::{Options, run};

@@ -10,7 +10,7 @@ use tokio::{
 
 use super::{
     Judged,
-    message::{Api, MAX_OBSERVATION_BYTES, MAX_TO_READER_BYTES, MAX_TO_TALKER_BYTES, Scan, ToReader, ToTalker, Wanted},
+    message::{MAX_TO_READER_BYTES, MAX_TO_TALKER_BYTES, ToReader, ToTalker, Wanted},
 };
 use crate::{
     frame::{self, FrameError},
@@ -19,7 +19,7 @@ use crate::{
         api::{Relay, Relayed},
         broker::{self, Broker},
         prober::Prober,
-        scan,
+        scan::{self, ScanOptions},
     },
     observation::Fault,
     sys::{
@@ -69,17 +69,13 @@ pub fn run(options: Options) -> anyhow::Result<()> {
 /// Answers what one talker asks, until it goes.
 async fn converse(mut stream: UnixStream, look: &scan::Options, prober: &Prober) -> Result<(), FrameError> {
     loop {
-        let asked = match frame::receive(&mut stream, MAX_TO_READER_BYTES).await {
-            Ok(ToReader::Scan(asked)) => asked,
+        let (scan, wanted) = match frame::receive(&mut stream, MAX_TO_READER_BYTES).await {
+            Ok(ToReader::Scan(scan, wanted)) => (*scan, wanted),
             Ok(ToReader::Answer(_)) | Err(FrameError::Closed) => return Ok(()),
             Err(error) => return refuse(&mut stream, error).await,
         };
-        let limit = match asked.wanted {
-            Wanted::Judged => MAX_TO_TALKER_BYTES,
-            Wanted::Observation => MAX_OBSERVATION_BYTES,
-        };
-        let answer = scan_for(*asked, &mut stream, look, prober).await?;
-        match frame::send(&mut stream, &answer, limit).await {
+        let answer = scan_for(scan, wanted, &mut stream, look, prober).await?;
+        match frame::send(&mut stream, &answer, wanted.max_bytes()).await {
             Err(error @ FrameError::TooLong { .. }) => return refuse(&mut stream, error).await,
             sent => sent?,
         }
@@ -92,29 +88,16 @@ async fn refuse(stream: &mut UnixStream, error: FrameError) -> Result<(), FrameE
 
 /// Scans; what it wants to know of the API server meanwhile is asked of the talker.
 async fn scan_for(
-    asked: Scan,
+    scan: ScanOptions,
+    wanted: Wanted,
     stream: &mut UnixStream,
     look: &scan::Options,
     prober: &Prober,
 ) -> Result<ToTalker, FrameError> {
     let (relay, mut questions) = Relay::new();
-    let options = scan::Options {
-        node_name: asked.node,
-        api: match asked.api {
-            Api::Off => scan::ApiSource::Off,
-            Api::Ask => scan::ApiSource::Ask,
-            Api::Known(facts) => scan::ApiSource::Known(facts),
-        },
-        relay: Some(relay),
-        only: asked.only,
-        before: asked.before,
-        watches_counters: asked.watches_counters,
-        probe_fuse: asked.probe_fuse,
-        list_all: asked.list_all,
-        ..look.clone()
-    };
+    let options = scan::Options { scan, relay: Some(relay), ..look.clone() };
     let scan = async {
-        match asked.wanted {
+        match wanted {
             Wanted::Judged => ToTalker::Judged(Box::new(Judged::scan(&options, prober).await)),
             Wanted::Observation => ToTalker::Observation(Box::new(scan::scan(&options, prober).await)),
         }
@@ -147,7 +130,7 @@ async fn relay(
             let _ = reply.send(answer);
             Ok(())
         }
-        ToReader::Scan(_) => Err(FrameError::Closed),
+        ToReader::Scan(..) => Err(FrameError::Closed),
     }
 }
 

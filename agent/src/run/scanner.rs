@@ -14,9 +14,12 @@ use tokio::sync::mpsc::Sender;
 use super::metrics::Metrics;
 use crate::{
     clock,
-    host::{prober::Prober, scan},
+    host::{
+        prober::Prober,
+        scan::{self, ApiSource, ScanOptions},
+    },
     observation::{ApiFacts, Fault, FaultKind, Seen},
-    reader::{self, Api, Judged, ToTalker},
+    reader::{self, Judged, ToTalker, Wanted},
 };
 
 /// One scan that is asked for, with the API server's word.
@@ -32,18 +35,14 @@ pub enum Scanner {
 
 impl Scanner {
     async fn scan(&self, node: &str, facts: Request, prober: &Prober) -> Result<Judged, Fault> {
+        let (node_name, api) = (Some(node.to_owned()), facts.map_or(ApiSource::Off, ApiSource::Known));
+        let scan = ScanOptions { node_name, api, ..ScanOptions::default() };
         match self {
-            Scanner::Own(options) => {
-                let api = facts.map_or(scan::ApiSource::Off, scan::ApiSource::Known);
-                Ok(Judged::scan(&scan::Options { api, ..(**options).clone() }, prober).await)
-            }
-            Scanner::Reader(reader) => {
-                let api = facts.map_or(Api::Off, Api::Known);
-                match reader.scan(reader::Scan { api, ..Default::default() }).await? {
-                    ToTalker::Judged(judged) if judged.report.node == node => Ok(*judged),
-                    _ => Err(Fault::new("reader", (FaultKind::Malformed, "its answer is of another kind"))),
-                }
-            }
+            Scanner::Own(options) => Ok(Judged::scan(&scan::Options { scan, ..(**options).clone() }, prober).await),
+            Scanner::Reader(reader) => match reader.scan(scan, Wanted::Judged).await? {
+                ToTalker::Judged(judged) if judged.report.node == node => Ok(*judged),
+                _ => Err(Fault::new("reader", (FaultKind::Malformed, "its answer is of another kind"))),
+            },
         }
     }
 }

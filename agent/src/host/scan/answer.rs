@@ -65,7 +65,7 @@ impl Scan<'_> {
 
     /// The pods that should be gone, as far as the user wants to know of them.
     fn choose_pods(&self, seen: &mut Observation) {
-        let wanted = |pod: &findings::PodRef| self.options.only.as_ref().is_none_or(|only| only.matches(pod));
+        let wanted = |pod: &findings::PodRef| self.options.scan.only.as_ref().is_none_or(|only| only.matches(pod));
         let pods = view::candidates(seen).into_iter().map(|candidate| candidate.pod).filter(wanted);
         let uids: BTreeSet<PodUid> = pods.map(|pod| pod.uid).filter(|uid| !seen.looked_into.contains(uid)).collect();
         seen.looked_into.extend(uids);
@@ -388,7 +388,7 @@ impl Scan<'_> {
         let table = seen.mounts.kubelet.get();
         let mount = table.and_then(|table| mounted_at(&table.mounts, at));
         let (Some(connection), Some(mount), Some(deadline)) = (connection, mount, deadline) else { return };
-        if self.options.probe_fuse && self.fuse_answers < MAX_FUSE_ANSWERS {
+        if self.options.scan.probe_fuse && self.fuse_answers < MAX_FUSE_ANSWERS {
             self.fuse_answers += 1;
             fuse::probe(connection, mount, &self.host, self.prober, deadline);
         }
@@ -408,7 +408,7 @@ impl Scan<'_> {
 
     async fn kubelet_counters(&self, seen: &Observation) -> Seen<KubeletCounters> {
         let first = self.read_counters(seen).await;
-        if self.options.watches_counters && first.get().is_some_and(kubelet_operations::may_grow) {
+        if self.options.scan.watches_counters && first.get().is_some_and(kubelet_operations::may_grow) {
             tokio::time::sleep(COUNTING_INTERVAL).await;
             let second = self.read_counters(seen).await;
             return if second.get().is_some() { second } else { first };

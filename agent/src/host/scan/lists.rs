@@ -75,7 +75,7 @@ impl<'a> Scan<'a> {
     }
 
     async fn api(&self, node: &str, only: Option<&PodFilter>) -> Seen<ApiFacts> {
-        match &self.options.api {
+        match &self.options.scan.api {
             ApiSource::Off => return Seen::NotAsked,
             ApiSource::Known(known) => return known.clone(),
             ApiSource::Ask => {}
@@ -153,7 +153,7 @@ impl<'a> Scan<'a> {
 
     /// The only pod that counts, where its facts are enough.
     fn only(&self) -> Option<&'a PodFilter> {
-        self.options.only.as_ref().filter(|_| !self.options.list_all)
+        self.options.scan.only.as_ref().filter(|_| !self.options.scan.list_all)
     }
 
     /// The uids of the only pod that counts, when the API server knows them; without it, any pod may

@@ -30,7 +30,7 @@ pub fn host(options: &Options, kubelet: Option<u32>) -> HostRoot {
 
 /// The node's name.
 pub fn node_name(options: &Options, settings: &kubelet::Settings) -> String {
-    let named = options.node_name.clone().or_else(|| settings.flags.hostname_override.clone());
+    let named = options.scan.node_name.clone().or_else(|| settings.flags.hostname_override.clone());
     named.unwrap_or_else(|| sysinfo::System::host_name().unwrap_or_default().to_lowercase())
 }
 

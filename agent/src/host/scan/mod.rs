@@ -19,7 +19,7 @@ use crate::{
 };
 
 pub use observation_file::{load, save};
-pub use options::{ApiSource, Options};
+pub use options::{ApiSource, Options, ScanOptions};
 
 use super::{
     HostRoot, api,
@@ -139,7 +139,7 @@ impl<'a> Scan<'a> {
         let seen = Observation {
             schema: Observation::SCHEMA,
             agent_version: env!("CARGO_PKG_VERSION").to_owned(),
-            before: options.before,
+            before: options.scan.before,
             rights,
             node,
             csi: Seen::NotAsked,
@@ -167,7 +167,7 @@ impl<'a> Scan<'a> {
         let of_kubelet = of_kubelet.map(|path| api::Credentials::OfKubelet(self.host.clone(), HostPath::from(path)));
         let in_cluster = std::env::var_os("KUBERNETES_SERVICE_HOST").map(|_| api::Credentials::InCluster);
         let is_of_node = self.kubelet_pid.is_some_and(is_in_network_of);
-        let asks_as_kubelet = matches!(self.options.api, ApiSource::Ask) && is_of_node;
+        let asks_as_kubelet = matches!(self.options.scan.api, ApiSource::Ask) && is_of_node;
         order(asks_as_kubelet, of_kubelet, in_cluster)
     }
 

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     host::{
         PodFilter, Sockets,
@@ -14,8 +16,8 @@ use crate::{
 /// What the user said; everything else is found.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The node's name.
-    pub node_name: Option<String>,
+    /// What is asked of each scan anew.
+    pub scan: ScanOptions,
     /// Which of several kubelets.
     pub kubelet: KubeletChoice,
     /// The kubelet's directory.
@@ -24,19 +26,26 @@ pub struct Options {
     pub cri_socket: Option<PathBuf>,
     /// Where the host's root is mounted.
     pub host_root: Option<PathBuf>,
-    /// Where to learn which pods should be gone.
-    pub api: ApiSource,
     /// Who connects to the runtime and to drivers.
     pub sockets: Sockets,
     /// Who asks the API server, when this process does not do so itself.
     pub relay: Option<Relay>,
     /// With which kubeconfig the API server is asked.
     pub kubeconfig: Option<PathBuf>,
+    /// What this process has read of the kubelet's counters, when it asks by itself.
+    pub counters: CounterHistory,
+}
+
+/// One scan that is asked for, of this process or of the reader.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct ScanOptions {
+    /// The node's name.
+    pub node_name: Option<String>,
+    /// Where to learn which pods should be gone.
+    pub api: ApiSource,
     /// Whether a FUSE volume may be asked for its root directory, in the disposable child. One that
     /// hangs for ever keeps the pod of an agent from ending, so only a person's check does it.
     pub probe_fuse: bool,
-    /// What this process has read of the kubelet's counters, when it asks by itself.
-    pub counters: CounterHistory,
     /// Whether to wait some seconds for counters of failures to grow: for a person, who does not ask again and again.
     pub watches_counters: bool,
     /// Look into this pod only.
@@ -48,12 +57,12 @@ pub struct Options {
 }
 
 /// Where to learn which pods should be gone.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub enum ApiSource {
     /// Nowhere: what the node itself shows.
     #[default]
     Off,
-    /// From the API server, asked during the scan.
+    /// From the API server, asked during the scan; by the talker for the reader.
     Ask,
     /// From the agent's watch.
     Known(Seen<ApiFacts>),
