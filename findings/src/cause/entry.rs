@@ -185,45 +185,9 @@ impl Cause {
         }
     }
 
-    /// See [`Cause::keeps_attached`].
-    pub const fn keeps_attached(mut self) -> Self {
-        self.keeps_attached = true;
-        self
-    }
-
     /// How a chain calls it: what only a node knows is no root cause yet.
     pub const fn label(&self) -> &'static str {
         if self.only_the_node_knows { "SEEN SO FAR" } else { "ROOT CAUSE" }
-    }
-
-    /// See [`Cause::only_the_node_knows`].
-    pub const fn only_the_node_knows(mut self) -> Self {
-        self.only_the_node_knows = true;
-        self
-    }
-
-    /// See [`Cause::stays`].
-    pub const fn stays(mut self) -> Self {
-        self.stays = true;
-        self
-    }
-
-    /// See [`Cause::node_is_lost`].
-    pub const fn node_is_lost(mut self) -> Self {
-        self.node_is_lost = true;
-        self
-    }
-
-    /// See [`Cause::holds_from_the_start`].
-    pub const fn holds_from_the_start(mut self) -> Self {
-        self.holds_from_the_start = true;
-        self
-    }
-
-    /// See [`Cause::followed`].
-    pub const fn followed(mut self) -> Self {
-        self.followed = true;
-        self
     }
 
     /// See [`Cause::outranked_by`].
@@ -246,14 +210,21 @@ impl Cause {
     }
 }
 
-/// Methods that set one field each.
+/// Methods that set one field each; a flag is one that needs no value.
 macro_rules! fields {
-    ($($name:ident: $type:ty),*) => {
-        impl Cause {
+    ($of:ident: $($name:ident: $type:ty),*; $($flag:ident),*) => {
+        impl $of {
             $(
-                #[doc = concat!("Sets [`Cause::", stringify!($name), "`].")]
+                #[doc = concat!("Sets [`", stringify!($of), "::", stringify!($name), "`].")]
                 pub const fn $name(mut self, $name: $type) -> Self {
                     self.$name = $name;
+                    self
+                }
+            )*
+            $(
+                #[doc = concat!("Sets [`", stringify!($of), "::", stringify!($flag), "`].")]
+                pub const fn $flag(mut self) -> Self {
+                    self.$flag = true;
                     self
                 }
             )*
@@ -262,6 +233,7 @@ macro_rules! fields {
 }
 
 fields! {
+    Cause:
     title: &'static str,
     meaning: &'static str,
     proof: &'static str,
@@ -272,8 +244,11 @@ fields! {
     event_reason: &'static str,
     diagnosis: Proven,
     patience: Patience,
-    outranked_by: &'static [&'static Cause]
+    outranked_by: &'static [&'static Cause];
+    keeps_attached, only_the_node_knows, node_is_lost, holds_from_the_start, stays, followed
 }
+fields! { Advice: when: &'static [Circumstance]; if_known, on_the_node }
+fields! { Danger: right_when: &'static str; }
 
 /// One piece of advice: the template of a [`Step`](crate::Step).
 #[derive(Debug)]
@@ -348,18 +323,6 @@ impl Advice {
         self
     }
 
-    /// See [`Advice::if_known`].
-    pub const fn if_known(mut self) -> Self {
-        self.if_known = true;
-        self
-    }
-
-    /// See [`Advice::when`].
-    pub const fn when(mut self, when: &'static [Circumstance]) -> Self {
-        self.when = when;
-        self
-    }
-
     /// The facts that it depends on, after "when".
     pub fn condition(&self) -> Option<String> {
         let mut kinds: Vec<Vec<Circumstance>> = Vec::new();
@@ -376,12 +339,6 @@ impl Advice {
     /// Whether a finding gives it whatever the case.
     pub fn is_promised(&self) -> bool {
         !self.if_known && self.when.is_empty()
-    }
-
-    /// See [`Advice::on_the_node`].
-    pub const fn on_the_node(mut self) -> Self {
-        self.on_the_node = true;
-        self
     }
 
     /// The commands of which one is printed.
@@ -427,12 +384,6 @@ impl Danger {
     /// This act breaks that.
     pub const fn new(action: &'static str, breaks: &'static str) -> Self {
         Danger { action, breaks, right_when: "" }
-    }
-
-    /// See [`Danger::right_when`].
-    pub const fn right_when(mut self, condition: &'static str) -> Self {
-        self.right_when = condition;
-        self
     }
 
     /// What it breaks, or what else, and when it is right after all.
