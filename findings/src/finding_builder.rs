@@ -111,6 +111,11 @@ impl FindingBuilder {
         self
     }
 
+    /// This part of the proof is missing unless it is known.
+    pub fn probable_unless(self, is_known: bool, missing: impl AsRef<str>) -> Self {
+        if is_known { self } else { self.probable(missing) }
+    }
+
     /// What makes this root the same as another finding's.
     pub fn root(mut self, thing: impl std::fmt::Display) -> Self {
         self.root = self.cause.root(thing);

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use findings::{Confidence, Entity, Finding, Gate, Link, PodReport, Verdict};
 
 use crate::{
-    causes::{socket_candidate, uninterruptible},
+    causes::{blocked_task::BlockedTask, socket_candidate, uninterruptible},
     facts::Facts,
     observation::{
         ApiFacts, ContainerState, Freezer, HolderSearch, HostPath, MountTable, Observation, Process, RuntimeFacts, Seen,
@@ -204,7 +204,8 @@ fn waiting_for(alone: &Observation, candidate: &Candidate, kubelet: KubeletMinor
         let mut threads = process.threads.iter().filter(|thread| thread.waits() && thread.steady);
         threads.any(|thread| {
             (process.is_ending(thread) && uninterruptible::is_at_pipe(thread))
-                || uninterruptible::explain(&view, process, thread, &[], finding.gate).root == finding.root
+                || uninterruptible::explain(&view, &BlockedTask { process, thread, head: &[], gate: finding.gate }).root
+                    == finding.root
         })
     };
     alone.processes.iter().filter(waits).map(|process| process.pid).collect()

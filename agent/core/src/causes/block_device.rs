@@ -1,11 +1,10 @@
 //! A block device below a mount that does not finish what it was given.
 
-use findings::{Entity, Finding, FindingBuilder, Link, Placeholder, Subject, cause, clean};
+use findings::{Entity, Finding, Link, Placeholder, Subject, cause, clean};
 
 use super::{
     blocked_task::{BlockedTask, Sure},
     describe,
-    finding_builder::pod_finding,
 };
 use crate::{
     observation::{BlockDevice, BlockKind, BlockStack, HostPath, Mount, Question},
@@ -35,15 +34,14 @@ pub fn suspended(view: &PodView, waiting: &BlockedTask, mount: &Mount, sure: Sur
     let stack = stack(view, mount)?;
     let (device, name) = stack.suspended()?;
     let head = down_to(waiting, mount, Some(stack), Some(device));
-    let draft = begin(view, &cause::BLOCK_DEVICE_SUSPENDED, waiting, &head)
+    let draft = BlockedTask { head: &head, ..*waiting }
+        .finding(view, &cause::BLOCK_DEVICE_SUSPENDED)
         .blame(subject(device), "suspended: all that is sent to it waits")
         .evidence(format!("/sys/block/{}/dm/suspended", device.name), "1")
         .name(Placeholder::Map, name)
-        .root(&device.name);
-    Some(
-        if sure == Sure::Yes { draft } else { draft.probable("that it is this mount which the task waits for") }
-            .finish(),
-    )
+        .root(&device.name)
+        .probable_unless(sure == Sure::Yes, "that it is this mount which the task waits for");
+    Some(draft.finish())
 }
 
 /// A task waits for the device below this mount.
@@ -57,7 +55,7 @@ pub fn not_responding(
     let devices = stack.map(|stack| stack.devices.as_slice()).unwrap_or_default();
     let blamed = stack.and_then(BlockStack::suspect);
     let head = down_to(waiting, mount, stack, blamed);
-    let draft = begin(view, &cause::BLOCK_DEVICE_NOT_RESPONDING, waiting, &head);
+    let draft = BlockedTask { head: &head, ..*waiting }.finding(view, &cause::BLOCK_DEVICE_NOT_RESPONDING);
     let draft = match blamed {
         Some(device) => draft
             .blame(subject(device), state(device))
@@ -106,14 +104,6 @@ pub fn down_to(
     let above = above.map(|above| Link::new(subject(above), state(above)));
     let waits = Link::new(describe::mount(mount), format!("{} waits for its device", waiting.call()));
     waiting.head.iter().cloned().chain([waits]).chain(above).collect()
-}
-
-fn begin(view: &PodView, cause: &'static findings::Cause, waiting: &BlockedTask, head: &[Link]) -> FindingBuilder {
-    pod_finding(view, cause, waiting.gate, head)
-        .evidence(waiting.wchan(), waiting.function)
-        .evidence(waiting.syscall(), waiting.call())
-        .name(Placeholder::Pid, waiting.process.id())
-        .name(Placeholder::Tid, waiting.thread.tid)
 }
 
 /// The loop device that finishes nothing, and its file.

@@ -1,7 +1,7 @@
 //! What a task in D waits for, beside FUSE and NFS: from the kernel function and the descriptor of its system call
 //! to the mount, and from the mount to the device below.
 
-use findings::{Finding, Gate, Link};
+use findings::Finding;
 
 use super::{
     block_device,
@@ -16,27 +16,22 @@ use crate::{
 
 /// What a task waits for. None when its function and its descriptor show too little, and for FUSE and NFS, whose clients
 /// show more.
-pub fn find(view: &PodView, process: &Process, thread: &Thread, head: &[Link], gate: Option<Gate>) -> Option<Finding> {
+pub fn find(view: &PodView, waiting: &BlockedTask) -> Option<Finding> {
+    let BlockedTask { process, thread, .. } = waiting;
     let known = kernel::wait_site(thread);
     let mounts = view.mounts_of(process, thread)?;
-    let function = known.map(|known| known.function).or(thread.wchan.get().map(String::as_str)).unwrap_or_default();
-    let waiting = BlockedTask { process, thread, function, head, gate };
     match file_system(view, process, thread) {
         Some(mount) if mount.fuse_connection().is_some() || mount.is_nfs() => None,
-        Some(mount) if mount.needs_server() => Some(file_server::not_responding(view, &waiting, &[mount])),
-        Some(mount) if kernel::is_on_device(mount) => {
-            device_finding(view, &waiting, known?.subsystem, mount, Sure::Yes)
-        }
-        _ => among(view, &waiting, known, &mounts),
+        Some(mount) if mount.needs_server() => Some(file_server::not_responding(view, waiting, &[mount])),
+        Some(mount) if kernel::is_on_device(mount) => device_finding(view, waiting, known?.subsystem, mount, Sure::Yes),
+        _ => among(view, waiting, known, &mounts),
     }
 }
 
 /// The call names a path, or none at all: what it waits on is one of the mounts the task can see.
 fn among(view: &PodView, waiting: &BlockedTask, known: Option<WaitSite>, mounts: &[&Mount]) -> Option<Finding> {
-    let BlockedTask { process, thread, head, gate, .. } = waiting;
     let Some(WaitSite { subsystem, .. }) = known else { return virtual_fuse(view, waiting, mounts) };
     let mut candidates = candidates(view, waiting, subsystem, mounts);
-    let down_to = |mount: &Mount| layers::down_to(view, process, thread, &[mount], head);
     match subsystem {
         Subsystem::Served(_) if candidates.is_empty() => None,
         Subsystem::Served(_) => Some(file_server::not_responding(view, waiting, &candidates)),
@@ -49,13 +44,13 @@ fn among(view: &PodView, waiting: &BlockedTask, known: Option<WaitSite>, mounts:
             candidates.retain(waits);
             let [mount] = candidates.as_slice() else { return None };
             Some(
-                fuse::not_responding(view, &[mount], thread, process, head, *gate)
+                fuse::not_responding(view, waiting, &[mount])
                     .probable("who has the lock that the task waits for")
                     .finish(),
             )
         }
         Subsystem::Memory => None,
-        Subsystem::Page if process.exits(thread) => {
+        Subsystem::Page if waiting.process.exits(waiting.thread) => {
             candidates.retain(|mount| mount.needs_server());
             let [mount] = candidates.as_slice() else { return None };
             flushes(view, waiting, mount)
@@ -70,7 +65,7 @@ fn among(view: &PodView, waiting: &BlockedTask, known: Option<WaitSite>, mounts:
                 return None;
             }
             let sure = if matches!(subsystem, Subsystem::Journal(_)) { sure } else { Sure::Perhaps };
-            let waiting = BlockedTask { head: &down_to(mount), ..*waiting };
+            let waiting = BlockedTask { head: &layers::down_to(view, waiting, &[mount]), ..*waiting };
             device_finding(view, &waiting, subsystem, mount, sure)
         }
     }
@@ -99,9 +94,8 @@ fn candidates<'a>(
 /// then and wait (`nfs4_file_flush` in fs/nfs/nfs4file.c, `cifs_flush` in fs/smb/client/file.c); a local file system
 /// waits only where the file is removed with that.
 fn flushes(view: &PodView, waiting: &BlockedTask, mount: &Mount) -> Option<Finding> {
-    let BlockedTask { process, thread, head, gate, .. } = waiting;
     let mut finding = match mount.fs_type.as_str() {
-        _ if mount.is_nfs() => nfs::not_responding(view, &[mount], thread, process, head, *gate),
+        _ if mount.is_nfs() => nfs::not_responding(view, waiting, &[mount]),
         "cifs" | "smb3" => file_server::not_responding(view, waiting, &[mount]),
         _ => return None,
     };

@@ -16,15 +16,28 @@ pub struct BlockedTask<'a> {
     pub process: &'a Process,
     /// The task itself.
     pub thread: &'a Thread,
-    /// The kernel function, in words.
-    pub function: &'a str,
     /// The chain above the task, and the task.
     pub head: &'a [Link],
     /// The gate that waits for it.
     pub gate: Option<Gate>,
 }
 
-impl BlockedTask<'_> {
+impl<'a> BlockedTask<'a> {
+    /// The kernel function, in words.
+    pub fn function(&self) -> &'a str {
+        let known = kernel::wait_site(self.thread).map(|known| known.function);
+        known.or(self.thread.wchan.get().map(String::as_str)).unwrap_or_default()
+    }
+
+    /// Begins a finding about it, with where it waits.
+    pub fn finding(&self, view: &PodView, cause: &'static Cause) -> FindingBuilder {
+        pod_finding(view, cause, self.gate, self.head)
+            .evidence(self.wchan(), self.function())
+            .evidence(self.syscall(), self.call())
+            .name(Placeholder::Pid, self.process.id())
+            .name(Placeholder::Tid, self.thread.tid)
+    }
+
     /// `write on /data/x (descriptor 5)`, of a call that is known.
     pub fn call(&self) -> String {
         describe::system_call(self.thread).unwrap_or_else(|| "its system call".to_owned())
@@ -94,19 +107,10 @@ pub fn path_to(view: &PodView, waiting: &BlockedTask, mount: &Mount) -> Option<S
 }
 
 /// Begins a finding about the server that a task waits for.
-pub fn server_finding(
-    view: &PodView,
-    cause: &'static Cause,
-    process: &Process,
-    thread: &Thread,
-    head: &[Link],
-    gate: Option<Gate>,
-) -> FindingBuilder {
+pub fn server_finding(view: &PodView, cause: &'static Cause, waiting: &BlockedTask) -> FindingBuilder {
+    let BlockedTask { process, thread, head, gate } = *waiting;
     pod_finding(view, cause, gate, head)
-        .evidence(
-            format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid),
-            thread.wchan.get().map_or("", String::as_str),
-        )
+        .evidence(waiting.wchan(), thread.wchan.get().map_or("", String::as_str))
         .name_if(Placeholder::Pid, process.responsive_id())
         .name(Placeholder::Tid, thread.tid)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use findings::{Finding, FindingBuilder, Gate, Link, Placeholder, cause};
 
-use super::{describe, finding_builder::pod_finding, kill, uninterruptible};
+use super::{blocked_task::BlockedTask, describe, finding_builder::pod_finding, kill, uninterruptible};
 use crate::{
     observation::{CgroupDir, CgroupNode, Freezer, HostPath, Process, Thread},
     view::PodView,
@@ -119,7 +119,7 @@ fn process_finding(view: &PodView, process: &Process, path: &HostPath) -> Option
     // In S, what exits is not woken any more.
     let waits = |thread: &&Thread| thread.state == 'D' || (process.exits(thread) && thread.waits());
     if let Some(thread) = process.threads.iter().filter(waits).find(|thread| view.is_steady(process, thread)) {
-        let why = uninterruptible::explain(view, process, thread, &head, GATE);
+        let why = uninterruptible::explain(view, &BlockedTask { process, thread, head: &head, gate: GATE });
         if why.cause.id != cause::UNINTERRUPTIBLE_TASK.id {
             return Some(why);
         }

@@ -339,12 +339,11 @@ fn fails(
         .evidence(view.seen.node.kubelet_root.join("plugins_registry").show(), registered(view))
         .name(Placeholder::Driver, &data.driver)
         .name_if(Placeholder::Path, target.as_str().filter(|_| !is_block(volume)))
-        .root(target.show());
-    let draft = if tries.is_some_and(Tries::proves_failure) {
-        draft
-    } else {
-        draft.probable("the driver's answers: the kubelet's counters do not show each of them")
-    };
+        .root(target.show())
+        .probable_unless(
+            tries.is_some_and(Tries::proves_failure),
+            "the driver's answers: the kubelet's counters do not show each of them",
+        );
     kubelet_operations::add_evidence(view, tries, draft).finish()
 }
 

@@ -74,11 +74,7 @@ fn gone(view: &PodView, claims: &[&DraClaim], driver: &str) -> Option<Finding> {
     let draft = begin(view, &cause::DRA_DRIVER_GONE, claims, driver)
         .blame(subject(driver), state)
         .evidence(view.seen.node.kubelet_root.join("plugins_registry").show(), state);
-    let draft = match lacks {
-        Some(lacks) => draft.probable(lacks),
-        None => draft,
-    };
-    Some(counted(view, driver, draft).finish())
+    Some(counted(view, driver, lacks.into_iter().fold(draft, FindingBuilder::probable)).finish())
 }
 
 /// It is registered and listens, and the devices stay prepared.
@@ -96,9 +92,9 @@ fn fails(view: &PodView, claims: &[&DraClaim], driver: &str, is_alone: bool) -> 
         }
         (None, None) => ("registered; its devices are not released".to_owned(), false),
     };
-    let draft = begin(view, &cause::DRA_DRIVER_FAILS, claims, driver).blame(subject(driver), state);
-    let lacks = "the driver's answers: the kubelet's counters do not show each of them";
-    let draft = if is_proven { draft } else { draft.probable(lacks) };
+    let draft = begin(view, &cause::DRA_DRIVER_FAILS, claims, driver)
+        .blame(subject(driver), state)
+        .probable_unless(is_proven, "the driver's answers: the kubelet's counters do not show each of them");
     counted(view, driver, draft).finish()
 }
 

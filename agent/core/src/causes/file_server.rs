@@ -5,18 +5,13 @@ use findings::{Finding, Placeholder, cause};
 use super::{
     blocked_task::{BlockedTask, distinct, host_mount, root_of},
     describe,
-    finding_builder::{Mounted as _, pod_finding},
+    finding_builder::Mounted as _,
 };
 use crate::{observation::Mount, view::PodView};
 
 /// A task waits for the server of one of these mounts.
 pub fn not_responding(view: &PodView, waiting: &BlockedTask, mounts: &[&Mount]) -> Finding {
-    let BlockedTask { process, thread, function, head, gate } = waiting;
-    let draft = pod_finding(view, &cause::FILE_SERVER_NOT_RESPONDING, *gate, head)
-        .evidence(waiting.wchan(), function)
-        .evidence(waiting.syscall(), waiting.call())
-        .name(Placeholder::Pid, process.id())
-        .name(Placeholder::Tid, thread.tid);
+    let draft = waiting.finding(view, &cause::FILE_SERVER_NOT_RESPONDING);
     match distinct(mounts).as_slice() {
         [mount] => draft
             .blame(describe::mount(mount), format!("{} does not answer", mount.source.show()))

@@ -5,9 +5,7 @@ use findings::{Finding, Placeholder, Values, cause};
 use super::{
     block_device,
     blocked_task::{BlockedTask, Sure, file_system, path_to, root_of},
-    describe,
-    finding_builder::pod_finding,
-    layers,
+    describe, layers,
 };
 use crate::{
     kernel::{self, Subsystem},
@@ -20,9 +18,9 @@ const MAX_CANDIDATES: usize = 8;
 
 /// A task waits for the thaw of one of these.
 pub fn among(view: &PodView, waiting: &BlockedTask, mounts: &[&Mount]) -> Option<Finding> {
-    let BlockedTask { process, thread, head, .. } = waiting;
+    let BlockedTask { process, thread, .. } = waiting;
     let finding = |mount: &Mount, sure: Sure| {
-        let head = layers::down_to(view, process, thread, &[mount], head);
+        let head = layers::down_to(view, waiting, &[mount]);
         let waiting = BlockedTask { head: &head, ..*waiting };
         let suspended = block_device::suspended(view, &waiting, mount, sure);
         suspended.or_else(|| Some(frozen(view, &waiting, mount, sure)))
@@ -68,14 +66,9 @@ fn is_known(view: &PodView, mount: &Mount) -> bool {
 
 /// Only the file systems themselves show which of these is frozen.
 fn one_of(view: &PodView, waiting: &BlockedTask, several: &[&Mount]) -> Finding {
-    let BlockedTask { process, thread, function, head, gate } = waiting;
     let one_of = format!("one of these {} file systems is frozen", several.len());
-    let draft = pod_finding(view, &cause::FILE_SYSTEM_FROZEN, *gate, head)
-        .probable("which of these file systems the task waits for")
-        .evidence(waiting.wchan(), function)
-        .evidence(waiting.syscall(), waiting.call())
-        .name(Placeholder::Pid, process.id())
-        .name(Placeholder::Tid, thread.tid);
+    let draft =
+        waiting.finding(view, &cause::FILE_SYSTEM_FROZEN).probable("which of these file systems the task waits for");
     let mut finding = several
         .iter()
         .fold(draft, |draft, mount| draft.link(describe::mount(mount), &one_of))
@@ -101,18 +94,14 @@ fn device(view: &PodView, mount: &Mount) -> Option<String> {
 
 /// A task waits for the thaw of this mount's file system.
 pub fn frozen(view: &PodView, waiting: &BlockedTask, mount: &Mount, sure: Sure) -> Finding {
-    let BlockedTask { process, thread, function, head, gate } = waiting;
-    let draft = pod_finding(view, &cause::FILE_SYSTEM_FROZEN, *gate, head)
+    let draft = waiting
+        .finding(view, &cause::FILE_SYSTEM_FROZEN)
         .blame(describe::mount(mount), format!("frozen: {} waits for the thaw", waiting.call()))
-        .evidence(waiting.wchan(), function)
-        .evidence(waiting.syscall(), waiting.call())
         .evidence("mountinfo of the task", format!("{} of {}", mount.fs_type, mount.source.show()))
-        .name(Placeholder::Pid, process.id())
-        .name(Placeholder::Tid, thread.tid)
         .name_if(Placeholder::Mount, path_to(view, waiting, mount))
         .root(mount.dev);
     // That lock has other users; beside a call that writes on this very mount there is no other.
-    if sure == Sure::Yes && describe::may_write(thread) {
+    if sure == Sure::Yes && describe::may_write(waiting.thread) {
         return draft.finish();
     }
     draft

@@ -5,13 +5,12 @@ use std::collections::BTreeSet;
 use findings::{Finding, FindingBuilder, Gate, Link, Placeholder, cause, clean};
 
 use super::{
-    blocked_task,
-    blocked_task::{host_mount, root_of},
+    blocked_task::{BlockedTask, host_mount, root_of, server_finding},
     describe,
     finding_builder::{Mounted as _, pod_finding},
 };
 use crate::{
-    observation::{FuseConnection, FuseProbe, FuseServer, Mount, Process, Question, Seen, Thread},
+    observation::{FuseConnection, FuseProbe, FuseServer, Mount, Question, Seen},
     view::PodView,
 };
 
@@ -24,21 +23,14 @@ pub fn is_fuse_function(function: &str) -> bool {
 }
 
 /// A task waits for an answer of one of these mounts' servers.
-pub fn not_responding(
-    view: &PodView,
-    mounts: &[&Mount],
-    thread: &Thread,
-    process: &Process,
-    head: &[Link],
-    gate: Option<Gate>,
-) -> FindingBuilder {
-    let draft = blocked_task::server_finding(view, &cause::FUSE_SERVER_NOT_RESPONDING, process, thread, head, gate);
+pub fn not_responding(view: &PodView, waiting: &BlockedTask, mounts: &[&Mount]) -> FindingBuilder {
+    let draft = server_finding(view, &cause::FUSE_SERVER_NOT_RESPONDING, waiting);
     match mounts {
         [mount] if let Some(number) = mount.fuse_connection() => describe_connection(view, draft, mount, number),
         [] => draft
             .probable("which FUSE mount the task waits for")
-            .blame("a FUSE server", nowhere(view, process, thread))
-            .root(format!("unknown:{}", process.pid)),
+            .blame("a FUSE server", nowhere(view, waiting))
+            .root(format!("unknown:{}", waiting.process.pid)),
         several => {
             let of = |mount: &Mount| mount.fuse_connection().and_then(|number| view.fuse(number));
             let one_of =
@@ -79,10 +71,8 @@ pub fn gone(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gate>) ->
         return None;
     }
     let proof = if dead { "stat says ENOTCONN" } else { "no process has /dev/fuse open for this connection" };
-    let draft = server_gone(view, mount, number, proof, head, gate);
     // Without the file system's own answer a search that found no server only makes it likely.
-    let draft = if dead { draft } else { draft.probable(NOT_ASKED) };
-    Some(draft.finish())
+    Some(server_gone(view, mount, number, proof, head, gate).probable_unless(dead, NOT_ASKED).finish())
 }
 
 /// Nothing else explains the mount, and its server was not found, although not every process could be read.
@@ -143,10 +133,9 @@ fn describe_connection(view: &PodView, draft: FindingBuilder, mount: &Mount, num
         .name(Placeholder::Connection, number)
         .name_if(Placeholder::Mount, shown.mount_point.as_str())
         .name_if(Placeholder::Path, shown.mount_point.as_str())
-        .root(number);
-    let draft =
-        if waiting.is_none() { draft.probable("how many requests wait: fusectl could not be read") } else { draft };
-    let draft = draft.name_if(Placeholder::Fusectl, connection.filter(|c| c.lacks_fusectl()).map(|_| FUSECTL));
+        .root(number)
+        .probable_unless(waiting.is_some(), "how many requests wait: fusectl could not be read")
+        .name_if(Placeholder::Fusectl, connection.filter(|c| c.lacks_fusectl()).map(|_| FUSECTL));
     match connection.map(|connection| servers(connection, mount)) {
         // That the server of this mount does not answer is known all the same.
         Some(Servers::Likely(server)) => draft
@@ -226,8 +215,8 @@ fn served_by(connection: Option<&FuseConnection>, mount: &Mount) -> String {
 }
 
 /// Said where none of the mounts that a task can see has a request waiting.
-fn nowhere(view: &PodView, process: &Process, thread: &Thread) -> String {
-    let table = view.table(process, thread);
+fn nowhere(view: &PodView, waiting: &BlockedTask) -> String {
+    let table = view.table(waiting.process, waiting.thread);
     let relative = table.into_iter().flat_map(|table| &table.mounts).find(|mount| mount.layers.has_relative());
     let lower = relative.map_or(String::new(), |mount| {
         format!("; layers of the overlay {} have relative names, which cannot be followed", mount.mount_point.show())

@@ -3,6 +3,7 @@
 use findings::{Cause, Finding, FindingBuilder, Link, Placeholder, cause};
 
 use super::{
+    blocked_task::BlockedTask,
     completed_pod, csi, describe,
     finding_builder::{Mounted as _, VOLUMES, pod_finding},
     kill, uninterruptible,
@@ -51,7 +52,7 @@ fn waiting(view: &PodView, mount: &Mount, holder: &Holder, head: &[Link]) -> Opt
     let thread = process.threads.iter().find(|thread| thread.waits() && view.is_steady(process, thread))?;
     let mut head = head.to_vec();
     head.push(Link::new(describe::mount(mount), busy_state(view)));
-    let mut finding = uninterruptible::explain(view, process, thread, &head, VOLUMES);
+    let mut finding = uninterruptible::explain(view, &BlockedTask { process, thread, head: &head, gate: VOLUMES });
     let is_this = finding.root == format!("{}:{number}", cause::FUSE_SERVER_NOT_RESPONDING.id);
     if !process.is_ending(thread) {
         // It has waited for a moment only, as far as we saw.

@@ -66,12 +66,10 @@ pub fn stopped(seen: &Observation) -> Option<Finding> {
     let says = describe::state_name(kubelet.state);
     let draft = node_finding(seen, &cause::KUBELET_STOPPED, None)
         .blame(describe::pid(kubelet.pid, &kubelet.comm, kubelet.state), says)
-        .evidence(format!("/proc/{}/stat", kubelet.pid), says);
-    // Without its start the pid may be read, and not be signalled.
-    let draft = match kubelet.id() {
-        Some(id) => draft.name(Placeholder::Pid, id),
-        None => draft.name(Placeholder::Pid, kubelet.pid),
-    };
+        .evidence(format!("/proc/{}/stat", kubelet.pid), says)
+        // Without its start the pid may be read, and not be signalled.
+        .name(Placeholder::Pid, kubelet.pid)
+        .name_if(Placeholder::Pid, kubelet.id());
     Some(draft.root("kubelet").finish())
 }
 

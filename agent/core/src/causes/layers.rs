@@ -2,7 +2,7 @@
 
 use findings::Link;
 
-use super::describe;
+use super::{blocked_task::BlockedTask, describe};
 use crate::{
     kernel,
     observation::{HostPath, Mount, Process, Thread},
@@ -30,9 +30,9 @@ pub fn below<'a>(view: &PodView<'a>, mounts: &[&'a Mount]) -> Vec<&'a Mount> {
 }
 
 /// The chain of a task down to the one mount that it waits for, through the overlay that this is a layer of.
-pub fn down_to(view: &PodView, process: &Process, thread: &Thread, waited: &[&Mount], head: &[Link]) -> Vec<Link> {
-    let mounts = table(view, process, thread);
-    let mut head = head.to_vec();
+pub fn down_to(view: &PodView, waiting: &BlockedTask, waited: &[&Mount]) -> Vec<Link> {
+    let mounts = table(view, waiting.process, waiting.thread);
+    let mut head = waiting.head.to_vec();
     let [waited] = waited else { return head };
     if mounts.iter().all(|mount| mount.dev != waited.dev) {
         let mut layers = served(view, &mounts).into_iter().chain(on_devices(view, &mounts));

@@ -50,12 +50,11 @@ fn below(
 /// What does not answer below the file of a loop device. None where its file system is not known to be waited for.
 fn below_file(view: &PodView, waiting: &BlockedTask, file: &HostPath, sure: Sure, depth: usize) -> Option<Finding> {
     let below = view.mount_of(file).filter(|_| depth < MAX_DEPTH)?;
-    let BlockedTask { process, thread, gate, .. } = waiting;
     let mut finding = if let Some(number) = below.fuse_connection() {
         view.fuse(number).filter(|connection| connection.may_have_requests())?;
-        fuse::not_responding(view, &[below], thread, process, waiting.head, *gate).finish()
+        fuse::not_responding(view, waiting, &[below]).finish()
     } else if below.is_nfs() {
-        let mut finding = nfs::not_responding(view, &[below], thread, process, waiting.head, *gate);
+        let mut finding = nfs::not_responding(view, waiting, &[below]);
         finding.doubt(SLOW);
         finding
     } else if below.needs_server() {

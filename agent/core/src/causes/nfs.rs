@@ -1,15 +1,14 @@
 //! NFS servers that do not answer.
 
-use findings::{Finding, Gate, Link, Placeholder, cause};
+use findings::{Finding, Placeholder, cause};
 
 use super::{
-    blocked_task,
-    blocked_task::{distinct, host_mount, root_of},
+    blocked_task::{BlockedTask, distinct, host_mount, root_of, server_finding},
     describe,
     finding_builder::Mounted as _,
 };
 use crate::{
-    observation::{Mount, Process, Thread},
+    observation::{Mount, Thread},
     view::PodView,
 };
 
@@ -24,15 +23,8 @@ pub fn is_waited_for(thread: &Thread) -> bool {
 }
 
 /// A task waits for an answer of one of these mounts' servers.
-pub fn not_responding(
-    view: &PodView,
-    mounts: &[&Mount],
-    thread: &Thread,
-    process: &Process,
-    head: &[Link],
-    gate: Option<Gate>,
-) -> Finding {
-    let draft = blocked_task::server_finding(view, &cause::NFS_SERVER_NOT_RESPONDING, process, thread, head, gate);
+pub fn not_responding(view: &PodView, waiting: &BlockedTask, mounts: &[&Mount]) -> Finding {
+    let draft = server_finding(view, &cause::NFS_SERVER_NOT_RESPONDING, waiting);
     let mounts = distinct(mounts);
     let draft = match mounts.as_slice() {
         [mount] => {
@@ -53,7 +45,7 @@ pub fn not_responding(
         [] => draft
             .probable("which server the task waits for: no mount of it is seen")
             .blame("an NFS server", "does not answer")
-            .root(format!("unknown:{}", process.pid)),
+            .root(format!("unknown:{}", waiting.process.pid)),
         several => {
             let one_of = |mount: &&Mount| format!("one of these servers does not answer: {}", mount.source.show());
             let draft =

@@ -38,12 +38,9 @@ pub fn find(seen: &Facts<'_>) -> Option<Finding> {
     let draft = draft
         .blame(describe::pid(process.pid, &process.comm, process.state), state)
         .evidence(format!("/proc/{}/stat", process.pid), format!("state {}", process.state))
-        .name_if(Placeholder::Pid, process.id().filter(|_| stopped));
-    // One that is not stopped may only be slow.
-    Some(
-        if stopped { draft } else { draft.probable("whether it hangs or is only slow: it does not answer in time") }
-            .finish(),
-    )
+        .name_if(Placeholder::Pid, process.id().filter(|_| stopped))
+        .probable_unless(stopped, "whether it hangs or is only slow: it does not answer in time");
+    Some(draft.finish())
 }
 
 #[cfg(test)]

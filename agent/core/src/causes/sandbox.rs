@@ -127,36 +127,33 @@ fn tear_down(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Option<Finding
     } else {
         "still there, so CNI DEL has not succeeded"
     };
-    let mut draft = pod_finding(view, cause, GATE, head)
+    let draft = pod_finding(view, cause, GATE, head)
         .blame(format!("network namespace {}", network.path.show()), state)
         .evidence(network.path.show(), "still pinned; the runtime removes it after CNI DEL")
         .name(Placeholder::Sandbox, &sandbox.id)
         .name_if(Placeholder::Path, network.path.as_str())
         .root(&sandbox.id);
-    if let Some(message) = network::unready(view.seen) {
-        draft = draft.evidence("CRI Status, condition NetworkReady", message);
-    }
-    if may_be_first {
-        draft = draft.probable("at what StopPodSandbox fails: the network comes first, and it may as well be released");
-    }
-    // One StopPodSandbox lasts for two minutes at most (`runtimeRequestTimeout`), and begins two seconds after the
-    // deadline at the latest: before that has passed the plugin may only be slow.
-    if !view.is_overdue_by(UNMOUNT_RETRY_MS) {
-        draft = draft.probable("whether the plugin fails or is only slow: the kubelet's first call may still last");
-    }
-    // containerd stops the containers of a sandbox first, and comes no further when that fails (`stopPodSandbox`).
-    if unknown(view).any(|container| container.sandbox == sandbox.id) {
-        draft = draft.probable("that the runtime comes to the network: a container of unknown state is stopped first");
-    }
-    // The runtime may still know from its cache how to release the network, and fail at that.
-    Some(
-        if unconfigured {
-            draft.probable("whether the runtime releases it from its cache, or fails at that")
-        } else {
-            draft
-        }
-        .finish(),
-    )
+    let message = network::unready(view.seen).into_iter();
+    let draft = message
+        .fold(draft, |draft, message| draft.evidence("CRI Status, condition NetworkReady", message))
+        .probable_unless(
+            !may_be_first,
+            "at what StopPodSandbox fails: the network comes first, and it may as well be released",
+        )
+        // One StopPodSandbox lasts for two minutes at most (`runtimeRequestTimeout`), and begins two seconds after the
+        // deadline at the latest: before that has passed the plugin may only be slow.
+        .probable_unless(
+            view.is_overdue_by(UNMOUNT_RETRY_MS),
+            "whether the plugin fails or is only slow: the kubelet's first call may still last",
+        )
+        // containerd stops the containers of a sandbox first, and comes no further when that fails (`stopPodSandbox`).
+        .probable_unless(
+            unknown(view).all(|container| container.sandbox != sandbox.id),
+            "that the runtime comes to the network: a container of unknown state is stopped first",
+        )
+        // The runtime may still know from its cache how to release the network, and fail at that.
+        .probable_unless(!unconfigured, "whether the runtime releases it from its cache, or fails at that");
+    Some(draft.finish())
 }
 
 /// Containers the runtime could not load, unless the kubelet has reported the pod's end in spite of them.

@@ -3,6 +3,7 @@
 use findings::{Finding, Gate, Link, Placeholder, cause};
 
 use super::{
+    blocked_task::BlockedTask,
     describe,
     finding_builder::pod_finding,
     kill::{is_conmon, is_shim},
@@ -71,7 +72,7 @@ fn hanging(
 ) -> Finding {
     let mut head = head.to_vec();
     head.push(Link::new(describe::process(init).and(", init of the container"), describe::state_name(init.state)));
-    let mut why = uninterruptible::explain(view, shim, thread, &head, gate);
+    let mut why = uninterruptible::explain(view, &BlockedTask { process: shim, thread, head: &head, gate });
     if why.cause.id != cause::UNINTERRUPTIBLE_TASK.id {
         why.doubt("that the stop waits for this thread of the shim");
         return why;

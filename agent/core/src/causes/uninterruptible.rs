@@ -3,7 +3,9 @@
 
 use findings::{Confidence, Evidence, Finding, Gate, Link, Placeholder, cause};
 
-use super::{blocked_on, blocked_task, describe, finding_builder::pod_finding, fuse, layers, nfs};
+use super::{
+    blocked_on, blocked_task, blocked_task::BlockedTask, describe, finding_builder::pod_finding, fuse, layers, nfs,
+};
 use crate::{
     observation::{Mount, Process, Question, Thread},
     view::{PodView, UNMOUNT_RETRY_MS},
@@ -20,7 +22,7 @@ pub fn find(view: &PodView, processes: &[&Process], head: &[Link], gate: Option<
         if is_at_pipe(thread) && findings.iter().any(|known| known.cause.id != cause::UNINTERRUPTIBLE_TASK.id) {
             break;
         }
-        let finding = explain(view, process, thread, head, gate);
+        let finding = explain(view, &BlockedTask { process, thread, head, gate });
         match findings.iter_mut().find(|known| known.root == finding.root) {
             // The one that proves it is reported.
             Some(known) if finding.confidence == Confidence::Proven && known.confidence != finding.confidence => {
@@ -57,9 +59,9 @@ fn untold(thread: &Thread) -> &'static str {
 }
 
 /// What one task waits for.
-pub fn explain(view: &PodView, process: &Process, thread: &Thread, head: &[Link], gate: Option<Gate>) -> Finding {
-    let mut finding = explain_task(view, process, thread, head, gate);
-    if process.has_left_mounts(thread) && finding.cause.id != cause::UNINTERRUPTIBLE_TASK.id {
+pub fn explain(view: &PodView, waiting: &BlockedTask) -> Finding {
+    let mut finding = explain_task(view, waiting);
+    if waiting.process.has_left_mounts(waiting.thread) && finding.cause.id != cause::UNINTERRUPTIBLE_TASK.id {
         finding.doubt(MOUNTS_LEFT);
     }
     finding
@@ -69,7 +71,8 @@ pub fn explain(view: &PodView, process: &Process, thread: &Thread, head: &[Link]
 const MOUNTS_LEFT: &str = "which file the task closes: it has left its mount namespace, and only the mounts of the kubelet's \
     that its pod may have are known";
 
-fn explain_task(view: &PodView, process: &Process, thread: &Thread, head: &[Link], gate: Option<Gate>) -> Finding {
+fn explain_task(view: &PodView, waiting: &BlockedTask) -> Finding {
+    let BlockedTask { process, thread, head, gate } = *waiting;
     let mut head = head.to_vec();
     if thread.tid != process.pid && process.state == 'Z' {
         head.push(Link::new(
@@ -96,30 +99,27 @@ fn explain_task(view: &PodView, process: &Process, thread: &Thread, head: &[Link
     ));
     if let Some(holder) = blocked_on::memory_holder(process, thread) {
         head.push(Link::new(describe::task(process, holder), "has the lock of the same memory"));
-        return explain(view, process, holder, &head, gate);
+        return explain(view, &BlockedTask { process, thread: holder, head: &head, gate });
     }
-    if let Some(finding) = blocked_on::find(view, process, thread, &head, gate) {
+    let waiting = BlockedTask { head: &head, ..*waiting };
+    if let Some(finding) = blocked_on::find(view, &waiting) {
         return finding;
     }
+    let below = |mounts: &[&Mount]| layers::down_to(view, &waiting, mounts);
     match waits_on(view, process, thread) {
         WaitsOn::Fuse(mounts) => {
-            let head = layers::down_to(view, process, thread, &mounts, &head);
-            fuse::not_responding(view, &mounts, thread, process, &head, gate).finish()
+            fuse::not_responding(view, &BlockedTask { head: &below(&mounts), ..waiting }, &mounts).finish()
         }
         WaitsOn::PerhapsFuse(mounts) => {
-            let head = layers::down_to(view, process, thread, &mounts, &head);
-            let draft = fuse::not_responding(view, &mounts, thread, process, &head, gate)
+            let draft = fuse::not_responding(view, &BlockedTask { head: &below(&mounts), ..waiting }, &mounts)
                 .evidence(format!("/proc/{}/task/{}/stack", process.pid, thread.tid), untold(thread));
             match mounts.as_slice() {
                 [mount] if thread.in_exec && closes_file_of(view, process, thread, mount) => draft.finish(),
                 _ => draft.probable("the stack of the task, which says what it waits for").finish(),
             }
         }
-        WaitsOn::Nfs(mounts) => {
-            let head = layers::down_to(view, process, thread, &mounts, &head);
-            nfs::not_responding(view, &mounts, thread, process, &head, gate)
-        }
-        WaitsOn::Unknown => unknown(view, process, thread, &head, gate),
+        WaitsOn::Nfs(mounts) => nfs::not_responding(view, &BlockedTask { head: &below(&mounts), ..waiting }, &mounts),
+        WaitsOn::Unknown => unknown(view, &waiting),
     }
 }
 
@@ -129,7 +129,7 @@ fn explain_task(view: &PodView, process: &Process, thread: &Thread, head: &[Link
 pub fn unkilled(view: &PodView, init: Option<&Process>, head: &[Link], gate: Option<Gate>) -> Option<Finding> {
     let process = init?;
     let thread = silent(view, process)?;
-    let mut finding = explain(view, process, thread, head, gate);
+    let mut finding = explain(view, &BlockedTask { process, thread, head, gate });
     if finding.cause.id != cause::FUSE_SERVER_NOT_RESPONDING.id {
         return None;
     }
@@ -216,13 +216,22 @@ fn waits_on<'a>(view: &PodView<'a>, process: &Process, thread: &Thread) -> Waits
 fn has_request(view: &PodView, process: &Process, thread: &Thread, mount: &Mount) -> bool {
     let connection = mount.fuse_connection().and_then(|number| view.fuse(number));
     let Some(waiting) = connection.and_then(|connection| connection.waiting.get()) else { return true };
-    let tasks = view.seen.processes.iter().flat_map(|process| process.threads.iter().map(move |task| (process, task)));
-    let others = tasks.filter(|(other, task)| (other.pid, task.tid) != (process.pid, thread.tid));
-    let waits = others.filter(|(_, task)| task.in_exec || is_in_function(task, fuse::is_fuse_function));
     let is_there = |(other, task): &(&Process, &Thread)| {
         blocked_task::file_system(view, other, task).is_some_and(|exact| exact.dev == mount.dev)
     };
-    waits.filter(is_there).count() < *waiting as usize
+    others_in_fuse(view, process, thread).filter(is_there).count() < *waiting as usize
+}
+
+/// The other tasks that may wait for a FUSE server.
+fn others_in_fuse<'a>(
+    view: &PodView<'a>,
+    process: &Process,
+    thread: &Thread,
+) -> impl Iterator<Item = (&'a Process, &'a Thread)> {
+    let own = (process.pid, thread.tid);
+    let tasks = view.seen.processes.iter().flat_map(|process| process.threads.iter().map(move |task| (process, task)));
+    let others = tasks.filter(move |(other, task)| (other.pid, task.tid) != own);
+    others.filter(|(_, task)| task.in_exec || is_in_function(task, fuse::is_fuse_function))
 }
 
 /// Whether a process that runs another program can only wait for the server of this mount. It gives no answer while it
@@ -236,13 +245,10 @@ fn closes_file_of(view: &PodView, process: &Process, thread: &Thread, mount: &Mo
     }
     let number = mount.fuse_connection().and_then(|number| view.fuse(number));
     let Some(waiting) = number.and_then(|connection| connection.waiting.get()) else { return false };
-    let tasks = view.seen.processes.iter().flat_map(|process| process.threads.iter().map(move |task| (process, task)));
-    let others = tasks.filter(|(other, task)| (other.pid, task.tid) != (process.pid, thread.tid));
     let may_wait_here = |(other, task): &(&Process, &Thread)| {
-        (task.in_exec || is_in_function(task, fuse::is_fuse_function))
-            && blocked_task::file_system(view, other, task).is_none_or(|exact| exact.dev == mount.dev)
+        blocked_task::file_system(view, other, task).is_none_or(|exact| exact.dev == mount.dev)
     };
-    others.filter(may_wait_here).count() < *waiting as usize
+    others_in_fuse(view, process, thread).filter(may_wait_here).count() < *waiting as usize
 }
 
 /// Whether a request is known to wait for the server of this connection.
@@ -256,31 +262,31 @@ fn is_in_function(thread: &Thread, known: impl Fn(&str) -> bool) -> bool {
 }
 
 /// A task of which no more is known than where in the kernel it waits.
-pub fn unknown(view: &PodView, process: &Process, thread: &Thread, head: &[Link], gate: Option<Gate>) -> Finding {
+pub fn unknown(view: &PodView, waiting: &BlockedTask) -> Finding {
+    let BlockedTask { process, thread, head, gate } = *waiting;
     let function =
         thread.wchan.get().filter(|wchan| !wchan.is_empty()).map_or("an unknown kernel function", String::as_str);
     let call = describe::system_call(thread).unwrap_or_else(|| "no system call is shown".to_owned());
     let says = if thread.is_untold() { untold(thread) } else { function };
-    let draft = pod_finding(view, &cause::UNINTERRUPTIBLE_TASK, gate, head)
+    pod_finding(view, &cause::UNINTERRUPTIBLE_TASK, gate, head)
         .blame("the kernel", format!("{function} does not return"))
         .evidence(
             format!("/proc/{}/task/{}/{}", process.pid, thread.tid, if thread.in_exec { "status" } else { "stat" }),
             format!("state {}", thread.state),
         )
-        .evidence(format!("/proc/{}/task/{}/{{wchan,stack}}", process.pid, thread.tid), says)
-        .evidence(format!("/proc/{}/task/{}/syscall", process.pid, thread.tid), call)
+        .evidence(waiting.wchan(), says)
+        .evidence(waiting.syscall(), call)
         .name_if(Placeholder::Pid, process.responsive_id())
         .name(Placeholder::Tid, thread.tid)
         .name(Placeholder::Comm, &thread.comm)
-        .root(format!("{function}:{}", process.mount_ns.unwrap_or(0)));
-    // A command to a disk may take 30 s, and is tried again (`SD_TIMEOUT` and `SD_MAX_RETRIES`, drivers/scsi/sd.h): two
-    // scans that show the same do not prove that it never ends.
-    let draft = if view.is_overdue_by(UNMOUNT_RETRY_MS) {
-        draft
-    } else {
-        draft.probable("whether the wait ends by itself: too little time has passed")
-    };
-    draft.finish()
+        .root(format!("{function}:{}", process.mount_ns.unwrap_or(0)))
+        // A command to a disk may take 30 s, and is tried again (`SD_TIMEOUT` and `SD_MAX_RETRIES`, drivers/scsi/sd.h): two
+        // scans that show the same do not prove that it never ends.
+        .probable_unless(
+            view.is_overdue_by(UNMOUNT_RETRY_MS),
+            "whether the wait ends by itself: too little time has passed",
+        )
+        .finish()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use findings::{Finding, Gate, Link, Placeholder};
 
-use super::{describe, finding_builder::VOLUMES, nfs, uninterruptible};
+use super::{blocked_task::BlockedTask, describe, finding_builder::VOLUMES, nfs, uninterruptible};
 use crate::{
     observation::{Mount, Process, Question, Thread, VolData, VolumeDir},
     view::PodView,
@@ -53,7 +53,7 @@ pub fn nfs_server(view: &PodView, mount: &Mount, head: &[Link], gate: Option<Gat
     head.push(Link::new(describe::task(process, thread), describe::task_state(process, thread)));
     // It may be another, also one that has left the table already.
     let all: Vec<&Mount> = view.kubelet_mounts().iter().filter(|mount| mount.is_nfs()).collect();
-    let mut finding = nfs::not_responding(view, &all, thread, process, &head, gate);
+    let mut finding = nfs::not_responding(view, &BlockedTask { process, thread, head: &head, gate }, &all);
     finding.doubt(UNREAD);
     Some(finding)
 }
@@ -70,9 +70,10 @@ pub fn detached(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<Fin
     let mut head = head.to_vec();
     head.push(Link::new(describe::task(process, thread), describe::task_state(process, thread)));
     // The mounts that it sees are those for which it does not wait.
+    let waiting = BlockedTask { process, thread, head: &head, gate: VOLUMES };
     let mut finding = match nfs::is_waited_for(thread) {
-        true => nfs::not_responding(view, &[], thread, process, &head, VOLUMES),
-        false => uninterruptible::unknown(view, process, thread, &head, VOLUMES),
+        true => nfs::not_responding(view, &waiting, &[]),
+        false => uninterruptible::unknown(view, &waiting),
     };
     finding.doubt(UNREAD);
     Some(finding)
