@@ -1,13 +1,13 @@
-//! Answers, typed by kind.
+//! Answers, typed by kind, and how they are read.
+
+use std::io;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::discovery::{Discovery, Version};
 use super::kinds::*;
-use super::objects::Objects;
-use super::page::{Reader, read};
-use super::{Meta, Select};
+use super::{Detail, Meta, Question, Select, or_default};
 use crate::messages::Message;
 use crate::resource::{Resource, known};
 
@@ -87,7 +87,7 @@ macro_rules! kinds {
             }
         })*
 
-        pub(super) fn reader(resource: &Resource) -> Reader {
+        fn reader(resource: &Resource) -> Reader {
             $($(if known::$resource.is(resource) {
                 return read::<$kind>;
             })*)*
@@ -126,6 +126,16 @@ kinds! {
 }
 
 impl Facts {
+    /// No object of the kind that is asked for.
+    pub fn none(question: &Question) -> Result<Facts, serde_json::Error> {
+        Page::read(question, b"{}").map(|page| page.facts)
+    }
+
+    /// Reads one object as the API serves it.
+    pub fn object(question: &Question, body: &[u8]) -> Result<Facts, serde_json::Error> {
+        shaped(question, body, Shape::Object).map(|page| page.facts)
+    }
+
     /// How many objects it holds.
     pub fn count(&self) -> usize {
         self.objects().map_or(1, |objects| objects.len())
@@ -217,3 +227,165 @@ impl Facts {
         }
     }
 }
+
+/// What is done with a list without regard to the kind of its objects. Of another kind no object is taken in.
+trait Objects {
+    fn len(&self) -> usize;
+    fn meta(&self, at: usize) -> Option<&Meta>;
+    fn metas(&self) -> Vec<&Meta>;
+    fn size_bytes(&self, at: usize) -> usize;
+    fn for_each_meta(&mut self, change: &mut dyn FnMut(&mut Meta));
+    fn retain(&mut self, keep: &mut dyn FnMut(&Meta) -> bool);
+    fn shrink(&mut self);
+    fn append(&mut self, more: Facts);
+    fn replace(&mut self, at: usize, one: Facts) -> Facts;
+    fn remove(&mut self, at: usize) -> Facts;
+}
+
+impl<K: Kind> Objects for Vec<K> {
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn meta(&self, at: usize) -> Option<&Meta> {
+        self.get(at).map(Kind::meta)
+    }
+
+    fn metas(&self) -> Vec<&Meta> {
+        self.iter().map(Kind::meta).collect()
+    }
+
+    /// What it takes by itself, and its texts. Those are counted as they would be saved: with the names of the fields, which
+    /// are about as long as what the allocator adds.
+    fn size_bytes(&self, at: usize) -> usize {
+        let mut saved = Counter(0);
+        let counted = self.get(at).map(|object| serde_json::to_writer(&mut saved, object));
+        // A counter takes whatever it is given.
+        debug_assert!(counted.is_none_or(|counted| counted.is_ok()));
+        size_of::<K>() + saved.0
+    }
+
+    fn for_each_meta(&mut self, change: &mut dyn FnMut(&mut Meta)) {
+        self.iter_mut().for_each(|object| change(object.meta_mut()));
+    }
+
+    fn retain(&mut self, keep: &mut dyn FnMut(&Meta) -> bool) {
+        self.retain(|object| keep(object.meta()));
+    }
+
+    fn shrink(&mut self) {
+        self.shrink_to_fit();
+    }
+
+    fn append(&mut self, more: Facts) {
+        append(self, K::from_facts(more).unwrap_or_default());
+    }
+
+    fn replace(&mut self, at: usize, one: Facts) -> Facts {
+        let places = self.get_mut(at).into_iter();
+        let replaced = places.zip(K::from_facts(one).unwrap_or_default());
+        K::into_facts(replaced.map(|(place, object)| std::mem::replace(place, object)).collect())
+    }
+
+    fn remove(&mut self, at: usize) -> Facts {
+        K::into_facts(if at < self.len() { vec![self.swap_remove(at)] } else { Vec::new() })
+    }
+}
+
+/// Counts what is written, and keeps none of it.
+struct Counter(usize);
+
+impl io::Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Of ten thousand objects twice the room is much: it grows by a little.
+fn append<K>(objects: &mut Vec<K>, more: Vec<K>) {
+    if objects.capacity() - objects.len() < more.len() {
+        objects.reserve_exact(more.len().max(objects.len() / 16));
+    }
+    objects.extend(more);
+}
+
+/// A page of a list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page {
+    /// Its objects.
+    pub facts: Facts,
+    /// What leads to the next page; empty at the last.
+    pub next: String,
+    /// How many objects come after it, as far as the server says.
+    pub remaining: Option<usize>,
+}
+
+impl Page {
+    /// Reads a list, or a page of it, as the API serves it. An object that cannot be read is a fault of the
+    /// answer: left out, it would seem gone.
+    pub fn read(question: &Question, body: &[u8]) -> Result<Page, serde_json::Error> {
+        shaped(question, body, Shape::List)
+    }
+}
+
+/// What is read.
+#[derive(Clone, Copy)]
+enum Shape {
+    List,
+    Object,
+}
+
+fn shaped(question: &Question, body: &[u8], shape: Shape) -> Result<Page, serde_json::Error> {
+    match question {
+        Question::Objects { resource, detail: Detail::Full, .. } => reader(resource)(body, shape),
+        _ => read::<Object>(body, shape),
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(default, bound = "T: DeserializeOwned")]
+struct List<T> {
+    metadata: ListMeta,
+    #[serde(deserialize_with = "or_default")]
+    items: Vec<T>,
+}
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        List { metadata: ListMeta::default(), items: Vec::new() }
+    }
+}
+
+/// What a list says of itself.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub struct ListMeta {
+    /// What leads to the next page.
+    #[serde(rename = "continue", deserialize_with = "or_default")]
+    pub next: String,
+    /// How many objects come after this page; of what is selected no server says that.
+    #[serde(rename = "remainingItemCount")]
+    pub remaining: Option<usize>,
+}
+
+/// Reads objects of this kind.
+fn read<K: Kind>(body: &[u8], shape: Shape) -> Result<Page, serde_json::Error> {
+    match shape {
+        Shape::List => {
+            let List { metadata, items } = serde_json::from_slice(body)?;
+            Ok(Page { facts: K::into_facts(items), next: metadata.next, remaining: metadata.remaining })
+        }
+        Shape::Object => {
+            let facts = K::into_facts(vec![serde_json::from_slice(body)?]);
+            Ok(Page { facts, next: String::new(), remaining: None })
+        }
+    }
+}
+
+/// Reads objects of one kind.
+type Reader = fn(&[u8], Shape) -> Result<Page, serde_json::Error>;
