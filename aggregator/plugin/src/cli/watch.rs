@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use aggregator_core::judgement::judge;
 use aggregator_core::report::ClusterReport;
-use aggregator_core::state::{Answer, State, Subject};
+use aggregator_core::state::{Answer, Question, State, Subject};
 use anyhow::{Result, bail};
 use findings::render::{self, Style};
 use findings::{RootId, Verdict};
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::answer::{print, respond};
 use super::args::Flags;
 use super::query::query;
-use client::{Bounds, Client, changed, followed, versions};
+use client::{Bounds, Client, WatchStarts, changed, followed, versions};
 
 /// Between two looks where nothing can be followed.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
@@ -30,19 +30,21 @@ struct Poller<'a> {
     subject: &'a Subject,
     flags: &'a Flags,
     /// What is followed, and the uids of what was met.
-    questions: Vec<aggregator_core::state::Question>,
+    questions: Vec<Question>,
     seen: HashSet<String>,
+    /// Where to follow from; none where something is followed only from now on, and is looked at at once.
+    from: Option<WatchStarts>,
 }
 
 impl<'a> Poller<'a> {
     fn new(client: &'a Client, subject: &'a Subject, flags: &'a Flags) -> Self {
-        Poller { client, subject, flags, questions: Vec::new(), seen: HashSet::new() }
+        Poller { client, subject, flags, questions: Vec::new(), seen: HashSet::new(), from: None }
     }
 
-    /// The next report: at once the first time, else when something has changed.
-    async fn next(&mut self, last: &mut Option<client::WatchStarts>) -> Result<ClusterReport> {
-        let bounds = self.bounds();
-        if let Some(from) = last.take() {
+    /// The next report: at once the first two times, else when something has changed.
+    async fn next(&mut self) -> Result<ClusterReport> {
+        let bounds = Bounds { request_timeout: self.flags.connection.request_timeout, ..Bounds::default() };
+        if let Some(from) = self.from.take() {
             let began = Instant::now();
             let (at_least, apart) = match self.subject {
                 Subject::Object { .. } | Subject::Objects { .. } | Subject::Before { .. } => OF_ONE,
@@ -51,24 +53,15 @@ impl<'a> Poller<'a> {
             changed(self.client, from, &self.seen, bounds, POLL_INTERVAL, at_least).await;
             tokio::time::sleep_until(began + apart).await;
         }
-        loop {
-            // Taken before the look: what happens while it lasts is heard afterwards.
-            let from = versions(self.client, &self.questions, bounds).await;
-            let state = query(self.client, self.subject, self.flags).await?;
-            let report = judge(&state);
-            let questions = followed(&state, &report);
-            self.seen = uids(&state);
-            let is_new = questions != self.questions;
-            self.questions = questions;
-            if !is_new || report.refused.is_some() {
-                *last = Some(from);
-                return Ok(report);
-            }
-        }
-    }
-
-    fn bounds(&self) -> Bounds {
-        Bounds { request_timeout: self.flags.connection.request_timeout, ..Bounds::default() }
+        // Taken before the look: what happens while it lasts is heard afterwards.
+        let from = versions(self.client, &self.questions, bounds).await;
+        let state = query(self.client, self.subject, self.flags).await?;
+        let report = judge(&state);
+        let questions = followed(&state, &report);
+        self.seen = uids(&state);
+        self.from = (questions == self.questions).then_some(from);
+        self.questions = questions;
+        Ok(report)
     }
 }
 
@@ -84,9 +77,9 @@ fn uids(state: &State) -> HashSet<String> {
 /// that was named is gone.
 pub async fn watch(client: &Client, subject: &Subject, flags: &Flags) -> Result<ExitCode> {
     let mut looking = Poller::new(client, subject, flags);
-    let (mut before, mut from) = (None, None);
+    let mut before = None;
     loop {
-        let report = match looking.next(&mut from).await {
+        let report = match looking.next().await {
             Ok(report) => report,
             // It was there before and may come back.
             Err(error) if before.is_some() => {
@@ -119,10 +112,10 @@ pub async fn wait(client: &Client, subject: &Subject, flags: &Flags, most: Durat
     };
     let end = Instant::now() + most;
     let mut looking = Poller::new(client, subject, flags);
-    let (mut before, mut from) = (None, None);
+    let mut before = None;
     let mut last: Option<ClusterReport> = None;
     loop {
-        let next = looking.next(&mut from);
+        let next = looking.next();
         let report = match &last {
             // The first look is what the answer comes from, and takes as long as its requests may.
             None => next.await?,
@@ -141,7 +134,7 @@ pub async fn wait(client: &Client, subject: &Subject, flags: &Flags, most: Durat
         }
         let now: Vec<RootId> = report.roots.iter().map(|root| root.id).collect();
         if before.as_ref().is_some_and(|before| *before != now) {
-            let roots = report::roots(&report);
+            let roots = roots(&report);
             eprintln!("{}: held by something else now: {}", report.at, render::screened(&roots, Style::Plain));
         }
         before = Some(now);
@@ -167,16 +160,12 @@ fn timed_out(report: &ClusterReport, word: &str, name: &str, flags: &Flags) -> R
     })
 }
 
-mod report {
-    use aggregator_core::report::ClusterReport;
-
-    /// The causes and where they are: `NodeUnreachable (Node node-b)`.
-    pub fn roots(report: &ClusterReport) -> String {
-        let all = report.roots.iter().map(|root| {
-            let place = root.finding.chain.last().map_or("", |link| link.subject.as_str());
-            format!("{} ({place})", root.finding.cause.id)
-        });
-        let all: Vec<String> = all.collect();
-        if all.is_empty() { "nothing that is stuck".to_owned() } else { all.join(", ") }
-    }
+/// The causes and where they are: `NodeUnreachable (Node node-b)`.
+fn roots(report: &ClusterReport) -> String {
+    let all = report.roots.iter().map(|root| {
+        let place = root.finding.chain.last().map_or("", |link| link.subject.as_str());
+        format!("{} ({place})", root.finding.cause.id)
+    });
+    let all: Vec<String> = all.collect();
+    if all.is_empty() { "nothing that is stuck".to_owned() } else { all.join(", ") }
 }
