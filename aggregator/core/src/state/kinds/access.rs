@@ -19,9 +19,7 @@ lite! {
         /// Whether its rules are collected from other roles.
         aggregation_rule: Option<Nothing>,
     }
-}
 
-lite! {
     /// One rule of a role.
     Grant {
         /// On which groups.
@@ -159,9 +157,7 @@ lite! {
         /// To whom.
         subjects: Box<[Subject]>,
     }
-}
 
-lite! {
     /// Names a role.
     RoleRef {
         /// `Role` or `ClusterRole`.
@@ -169,9 +165,7 @@ lite! {
         /// Its name.
         name: String,
     }
-}
 
-lite! {
     /// Names an account or a group.
     Subject {
         /// `ServiceAccount`, `User`, `Group`.

@@ -13,9 +13,7 @@ lite! {
         /// The webhooks.
         webhooks: Vec<Webhook>,
     }
-}
 
-lite! {
     /// A webhook.
     Webhook {
         /// Its name, as errors print it.
@@ -35,9 +33,7 @@ lite! {
         /// Conditions in CEL, which are not evaluated here.
         match_conditions: Vec<Nothing>,
     }
-}
 
-lite! {
     /// What a webhook is asked about.
     WebhookRule {
         /// `DELETE`, `UPDATE`, `*`.
@@ -53,9 +49,7 @@ lite! {
         /// Of a policy: these objects alone.
         resource_names: Vec<String>,
     }
-}
 
-lite! {
     /// A label selector.
     Selector {
         /// Labels and their values.
@@ -63,9 +57,7 @@ lite! {
         /// Expressions.
         match_expressions: Vec<Requirement>,
     }
-}
 
-lite! {
     /// One expression of a label selector.
     Requirement {
         /// The label.
@@ -75,9 +67,7 @@ lite! {
         /// The values.
         values: Vec<String>,
     }
-}
 
-lite! {
     /// A Validating- or MutatingAdmissionPolicy.
     AdmissionPolicy {
         /// Its metadata.
@@ -85,9 +75,7 @@ lite! {
         /// What it asks for.
         spec: AdmissionPolicySpec,
     }
-}
 
-lite! {
     /// What a policy asks for. The expressions are CEL and not evaluated here.
     AdmissionPolicySpec {
         /// `Fail`, which is the default, or `Ignore`.
@@ -101,9 +89,7 @@ lite! {
         /// Conditions in CEL, which are not evaluated here.
         match_conditions: Vec<Nothing>,
     }
-}
 
-lite! {
     /// A kind of parameters.
     ParamKind {
         /// Group and version.
@@ -111,9 +97,7 @@ lite! {
         /// The kind.
         kind: String,
     }
-}
 
-lite! {
     /// Which requests a policy or its binding is about.
     MatchResources {
         /// In which namespaces.
@@ -127,9 +111,7 @@ lite! {
         /// `Exact`, or `Equivalent`, which is the default.
         match_policy: String,
     }
-}
 
-lite! {
     /// The binding of such a policy.
     AdmissionPolicyBinding {
         /// Its metadata.
@@ -137,9 +119,7 @@ lite! {
         /// What it binds.
         spec: AdmissionPolicyBindingSpec,
     }
-}
 
-lite! {
     /// What a binding binds.
     AdmissionPolicyBindingSpec {
         /// The policy.
@@ -151,9 +131,7 @@ lite! {
         /// Which requests it is about, when it is not about all that its policy matches.
         match_resources: Option<MatchResources>,
     }
-}
 
-lite! {
     /// Names parameters.
     ParamRef {
         /// By their name.

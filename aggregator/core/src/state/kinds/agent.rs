@@ -30,9 +30,7 @@ lite! {
         #[serde(skip)]
         read: OnceLock<Box<Result<FindingAnnotation, String>>>,
     }
-}
 
-lite! {
     /// That an Event was said again.
     Series {
         /// When it was said last.

@@ -16,9 +16,7 @@ lite! {
         /// How it stands.
         status: Conditions,
     }
-}
 
-lite! {
     /// Who serves a group and version.
     ApiServiceSpec {
         /// The group.
@@ -30,9 +28,7 @@ lite! {
         /// Whose certificates it may show.
         ca_bundle: CaBundle,
     }
-}
 
-lite! {
     /// Names a Service.
     ServiceRef {
         /// Its namespace.
@@ -56,9 +52,7 @@ lite! {
         /// The conditions.
         conditions: Vec<Condition>,
     }
-}
 
-lite! {
     /// A CustomResourceDefinition.
     Crd {
         /// Its metadata; the name is `<plural>.<group>`.
@@ -68,9 +62,7 @@ lite! {
         /// How it stands.
         status: CrdStatus,
     }
-}
 
-lite! {
     /// What a CRD defines.
     CrdSpec {
         /// The group.
@@ -84,9 +76,7 @@ lite! {
         /// How one version becomes another.
         conversion: Option<Conversion>,
     }
-}
 
-lite! {
     /// The names of a custom resource.
     CrdNames {
         /// The kind.
@@ -94,9 +84,7 @@ lite! {
         /// The plural.
         plural: String,
     }
-}
 
-lite! {
     /// A version of a custom resource.
     CrdVersion {
         /// Its name.
@@ -106,9 +94,7 @@ lite! {
         /// Whether what is written now is stored in it.
         storage: bool,
     }
-}
 
-lite! {
     /// How one version becomes another.
     Conversion {
         /// `None` or `Webhook`.
@@ -116,17 +102,13 @@ lite! {
         /// Who does it.
         webhook: Option<ConversionWebhook>,
     }
-}
 
-lite! {
     /// Who converts.
     ConversionWebhook {
         /// Where to call it.
         client_config: ClientConfig,
     }
-}
 
-lite! {
     /// Where to call a webhook.
     ClientConfig {
         /// A Service.
@@ -136,9 +118,7 @@ lite! {
         /// Whose certificates it may show.
         ca_bundle: CaBundle,
     }
-}
 
-lite! {
     /// How a CRD stands.
     CrdStatus {
         /// Its conditions.
@@ -206,9 +186,7 @@ lite! {
         /// How it stands.
         status: ServiceStatus,
     }
-}
 
-lite! {
     /// How a Service stands.
     ServiceStatus {
         /// The conditions.
@@ -216,17 +194,13 @@ lite! {
         /// Its load balancer.
         load_balancer: LoadBalancerStatus,
     }
-}
 
-lite! {
     /// How a load balancer stands.
     LoadBalancerStatus {
         /// Where it is reached.
         ingress: Vec<LoadBalancerIngress>,
     }
-}
 
-lite! {
     /// One way to a load balancer.
     LoadBalancerIngress {
         /// Its address.
@@ -234,9 +208,7 @@ lite! {
         /// Or its name.
         hostname: String,
     }
-}
 
-lite! {
     /// What was asked of a Service.
     ServiceSpec {
         /// Which pods serve it; without one another program writes its endpoints.
@@ -260,9 +232,7 @@ lite! {
         /// The endpoints.
         endpoints: Vec<Endpoint>,
     }
-}
 
-lite! {
     /// One address that serves.
     Endpoint {
         /// Its addresses.
@@ -274,9 +244,7 @@ lite! {
         /// Its node.
         node_name: String,
     }
-}
 
-lite! {
     /// How an endpoint stands.
     EndpointConditions {
         /// Whether it serves; absent means yes.
@@ -286,9 +254,7 @@ lite! {
         /// Whether its pod ends.
         terminating: Option<bool>,
     }
-}
 
-lite! {
     /// Names the object behind an endpoint.
     TargetRef {
         /// Its kind.
@@ -296,9 +262,7 @@ lite! {
         /// Its name.
         name: String,
     }
-}
 
-lite! {
     /// The endpoints of a Service as servers before 1.21 have them.
     Endpoints {
         /// Its metadata; the name is the Service's.
@@ -306,17 +270,13 @@ lite! {
         /// Groups of addresses with the same ports.
         subsets: Vec<EndpointSubset>,
     }
-}
 
-lite! {
     /// Addresses with the same ports.
     EndpointSubset {
         /// Those that are ready.
         addresses: Vec<EndpointAddress>,
     }
-}
 
-lite! {
     /// A ready address.
     EndpointAddress {
         /// Its node.

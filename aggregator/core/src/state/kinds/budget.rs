@@ -15,9 +15,7 @@ lite! {
         /// How it stands.
         status: BudgetStatus,
     }
-}
 
-lite! {
     /// What was asked of a budget.
     BudgetSpec {
         /// Which pods are its own; an empty one selects all of the namespace, a missing one none.
@@ -27,9 +25,7 @@ lite! {
         /// How many of its pods may be missing, if that is what it says.
         max_unavailable: Option<Quantity>,
     }
-}
 
-lite! {
     /// How a budget stands.
     BudgetStatus {
         /// How many of its pods may be evicted now.

@@ -37,13 +37,15 @@ use crate::resource::ObjectRef;
 
 /// Declares a type whose fields are all optional in the API.
 macro_rules! lite {
-    ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* }) => {
-        $(#[$doc])*
-        #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
-        #[serde(rename_all = "camelCase", default)]
-        pub struct $name {
-            $($(#[$field_doc])* #[serde(deserialize_with = "crate::state::or_default")] pub $field: $type,)*
-        }
+    ($($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+            #[serde(rename_all = "camelCase", default)]
+            pub struct $name {
+                $($(#[$field_doc])* #[serde(deserialize_with = "crate::state::or_default")] pub $field: $type,)*
+            }
+        )*
     };
 }
 use lite;
@@ -58,17 +60,13 @@ lite! {
         /// How it stands.
         status: NamespaceStatus,
     }
-}
 
-lite! {
     /// What was asked of a namespace.
     NamespaceSpec {
         /// `kubernetes`, and those of others.
         finalizers: Vec<String>,
     }
-}
 
-lite! {
     /// How a namespace stands.
     NamespaceStatus {
         /// `Active` or `Terminating`.

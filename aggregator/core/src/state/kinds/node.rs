@@ -28,9 +28,7 @@ lite! {
         /// How it stands.
         status: NodeStatus,
     }
-}
 
-lite! {
     /// What was asked of a node.
     NodeSpec {
         /// Whether nothing new is to come to it.
@@ -44,9 +42,7 @@ lite! {
         #[serde(rename = "podCIDRs")]
         pod_cidrs: Vec<String>,
     }
-}
 
-lite! {
     /// A taint.
     Taint {
         /// Its key.
@@ -58,9 +54,7 @@ lite! {
         /// Since when.
         time_added: Option<Timestamp>,
     }
-}
 
-lite! {
     /// What a pod tolerates.
     Toleration {
         /// The key of the taint; empty for all.
@@ -127,9 +121,7 @@ lite! {
         /// The heartbeat.
         spec: LeaseSpec,
     }
-}
 
-lite! {
     /// A heartbeat.
     LeaseSpec {
         /// Who holds it.

@@ -14,9 +14,7 @@ lite! {
         /// How it stands.
         status: PodStatus,
     }
-}
 
-lite! {
     /// What was asked of a pod.
     PodSpec {
         /// Where it runs; empty until it is scheduled.
@@ -30,9 +28,7 @@ lite! {
         /// How long it may take to end.
         termination_grace_period_seconds: Option<i64>,
     }
-}
 
-lite! {
     /// A volume of a pod.
     Volume {
         /// Its name in the pod.
@@ -44,22 +40,16 @@ lite! {
         /// A directory that goes with the pod.
         empty_dir: Option<Nothing>,
     }
-}
 
-lite! {
     /// Which claim a volume takes.
     ClaimSource {
         /// Its name.
         claim_name: String,
     }
-}
 
-lite! {
     /// A field of which only the presence counts.
     Nothing {}
-}
 
-lite! {
     /// How a pod stands.
     PodStatus {
         /// `Pending`, `Running`, `Succeeded`, `Failed`.
@@ -75,9 +65,7 @@ lite! {
         /// Those that were added to debug it.
         ephemeral_container_statuses: Vec<ContainerStatus>,
     }
-}
 
-lite! {
     /// How a container stands, as its kubelet last said.
     ContainerStatus {
         /// Its name.
@@ -88,9 +76,7 @@ lite! {
         /// Its state.
         state: ContainerState,
     }
-}
 
-lite! {
     /// One of three states.
     ContainerState {
         /// It runs.
@@ -100,17 +86,13 @@ lite! {
         /// It has ended.
         terminated: Option<Ended>,
     }
-}
 
-lite! {
     /// How a container ended.
     Ended {
         /// When.
         finished_at: Option<Timestamp>,
     }
-}
 
-lite! {
     /// Why a container has not started.
     Waiting {
         /// One word.

@@ -15,17 +15,13 @@ lite! {
         /// How it stands.
         status: Phase,
     }
-}
 
-lite! {
     /// What was asked of a claim.
     ClaimSpec {
         /// The volume it is bound to.
         volume_name: String,
     }
-}
 
-lite! {
     /// A status with a phase.
     Phase {
         /// `Bound`, `Released`, `Failed`.
@@ -33,9 +29,7 @@ lite! {
         /// A sentence.
         message: Message,
     }
-}
 
-lite! {
     /// A PersistentVolume.
     PersistentVolume {
         /// Its metadata.
@@ -45,9 +39,7 @@ lite! {
         /// How it stands.
         status: Phase,
     }
-}
 
-lite! {
     /// What was asked of a volume.
     VolumeSpec {
         /// The claim it is for.
@@ -63,9 +55,7 @@ lite! {
         /// `Delete` or `Retain`.
         persistent_volume_reclaim_policy: String,
     }
-}
 
-lite! {
     /// A claim, named from its volume.
     ClaimRef {
         /// Its namespace.
@@ -75,9 +65,7 @@ lite! {
         /// Its uid.
         uid: String,
     }
-}
 
-lite! {
     /// A CSI volume.
     Csi {
         /// The driver.
@@ -87,9 +75,7 @@ lite! {
         /// The Secret a detach needs.
         controller_publish_secret_ref: Option<Box<SecretRef>>,
     }
-}
 
-lite! {
     /// Names a Secret.
     SecretRef {
         /// Its namespace.
@@ -97,41 +83,31 @@ lite! {
         /// Its name.
         name: String,
     }
-}
 
-lite! {
     /// A path of a node.
     Path {
         /// The path.
         path: String,
     }
-}
 
-lite! {
     /// Which nodes can use a volume.
     VolumeAffinity {
         /// What they must have.
         required: NodeTerms,
     }
-}
 
-lite! {
     /// Alternatives.
     NodeTerms {
         /// One of them must hold.
         node_selector_terms: Vec<NodeTerm>,
     }
-}
 
-lite! {
     /// What must hold together.
     NodeTerm {
         /// Each of them.
         match_expressions: Vec<NodeExpression>,
     }
-}
 
-lite! {
     /// A label and the values it may have.
     NodeExpression {
         /// The label.
@@ -175,9 +151,7 @@ lite! {
         /// How it stands.
         status: AttachmentStatus,
     }
-}
 
-lite! {
     /// What was asked of an attachment.
     AttachmentSpec {
         /// The driver.
@@ -187,17 +161,13 @@ lite! {
         /// Of what.
         source: AttachmentSource,
     }
-}
 
-lite! {
     /// What is attached.
     AttachmentSource {
         /// The volume.
         persistent_volume_name: String,
     }
-}
 
-lite! {
     /// How an attachment stands.
     AttachmentStatus {
         /// Whether it is attached.
@@ -207,9 +177,7 @@ lite! {
         /// Why the last detach failed.
         detach_error: Option<Box<VolumeError>>,
     }
-}
 
-lite! {
     /// What a driver answered.
     VolumeError {
         /// In its words.
@@ -217,9 +185,7 @@ lite! {
         /// When.
         time: Option<Timestamp>,
     }
-}
 
-lite! {
     /// Which CSI drivers a node has.
     CsiNode {
         /// Its metadata; the name is the node's.
@@ -227,17 +193,13 @@ lite! {
         /// The drivers.
         spec: CsiNodeSpec,
     }
-}
 
-lite! {
     /// The drivers registered with a kubelet.
     CsiNodeSpec {
         /// Each of them.
         drivers: Vec<CsiNodeDriver>,
     }
-}
 
-lite! {
     /// A driver registered with a kubelet.
     CsiNodeDriver {
         /// Its name.

@@ -20,9 +20,7 @@ lite! {
         /// How it stands.
         status: WorkloadStatus,
     }
-}
 
-lite! {
     /// What was asked of a workload.
     WorkloadSpec {
         /// How many pods; absent means 1, and a DaemonSet has no such field.
@@ -36,25 +34,19 @@ lite! {
         /// Which of these claims are deleted with their pods.
         persistent_volume_claim_retention_policy: Retention,
     }
-}
 
-lite! {
     /// What claims are made of.
     ClaimTemplate {
         /// Its name begins theirs.
         metadata: Named,
     }
-}
 
-lite! {
     /// A name.
     Named {
         /// The name.
         name: String,
     }
-}
 
-lite! {
     /// `Delete`, or `Retain`, which is meant where nothing is said.
     Retention {
         /// When the StatefulSet is deleted.
@@ -62,9 +54,7 @@ lite! {
         /// When the pod is scaled away.
         when_scaled: String,
     }
-}
 
-lite! {
     /// What a workload's pods are like.
     PodTemplate {
         /// Their labels.
@@ -72,9 +62,7 @@ lite! {
         /// Their spec.
         spec: TemplateSpec,
     }
-}
 
-lite! {
     /// Labels.
     Labels {
         /// Labels.
@@ -82,9 +70,7 @@ lite! {
         /// What each pod begins with.
         finalizers: Vec<String>,
     }
-}
 
-lite! {
     /// What is read of a pod template.
     TemplateSpec {
         /// As whom the pods speak to the API.
@@ -92,9 +78,7 @@ lite! {
         /// What runs in them.
         containers: Vec<ContainerSpec>,
     }
-}
 
-lite! {
     /// What runs in a pod.
     ContainerSpec {
         /// Its name.
@@ -102,9 +86,7 @@ lite! {
         /// Its image.
         image: String,
     }
-}
 
-lite! {
     /// How a workload stands.
     WorkloadStatus {
         /// Ready pods of a Deployment or StatefulSet.
@@ -114,9 +96,7 @@ lite! {
         /// Conditions.
         conditions: Vec<Condition>,
     }
-}
 
-lite! {
     /// A Job.
     Job {
         /// Its metadata.
@@ -126,17 +106,13 @@ lite! {
         /// How it stands.
         status: Conditions,
     }
-}
 
-lite! {
     /// What was asked of a Job.
     JobSpec {
         /// Who counts its pods, when it is not the Job controller.
         managed_by: String,
     }
-}
 
-lite! {
     /// An Ingress.
     Ingress {
         /// Its metadata.
@@ -144,9 +120,7 @@ lite! {
         /// What was asked for.
         spec: IngressSpec,
     }
-}
 
-lite! {
     /// What was asked of an Ingress.
     IngressSpec {
         /// Whose it is.
