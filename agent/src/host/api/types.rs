@@ -12,35 +12,45 @@ const MOST_NAMES: usize = 100;
 /// And so many bytes of each; no name that the API server takes is longer.
 const LONGEST_NAME: usize = 320;
 
-/// A pod.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Pod {
-    metadata: PodMeta,
-    spec: PodSpec,
-    status: PodStatus,
+/// Declares parts of objects.
+macro_rules! reduced {
+    ($($(#[$doc:meta])* $vis:vis $name:ident { $($(#[$field_meta:meta])* $field:ident: $type:ty),* $(,)? })*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Debug, Default, Deserialize)]
+            #[serde(rename_all = "camelCase", default)]
+            $vis struct $name {
+                $($(#[$field_meta])* $field: $type,)*
+            }
+        )*
+    };
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct PodMeta {
-    namespace: String,
-    name: String,
-    uid: String,
-    annotations: PodAnnotations,
-    deletion_timestamp: Option<Timestamp>,
-    deletion_grace_period_seconds: Option<u64>,
-    finalizers: Vec<String>,
-    owner_references: Vec<OwnerReference>,
-}
+reduced! {
+    /// A pod.
+    pub Pod {
+        metadata: PodMeta,
+        spec: PodSpec,
+        status: PodStatus,
+    }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-struct OwnerReference {
-    kind: String,
-    name: String,
-    uid: String,
-    controller: bool,
+    PodMeta {
+        namespace: String,
+        name: String,
+        uid: String,
+        annotations: PodAnnotations,
+        deletion_timestamp: Option<Timestamp>,
+        deletion_grace_period_seconds: Option<u64>,
+        finalizers: Vec<String>,
+        owner_references: Vec<OwnerReference>,
+    }
+
+    OwnerReference {
+        kind: String,
+        name: String,
+        uid: String,
+        controller: bool,
+    }
 }
 
 impl OwnerReference {
@@ -51,38 +61,24 @@ impl OwnerReference {
     }
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-struct PodAnnotations {
-    #[serde(rename = "kubernetes.io/config.mirror")]
-    mirror: Option<String>,
-}
+reduced! {
+    PodAnnotations {
+        #[serde(rename = "kubernetes.io/config.mirror")]
+        mirror: Option<String>,
+    }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct PodSpec {
-    resource_claims: Vec<PodClaim>,
-    volumes: Vec<PodVolume>,
-    containers: Vec<Container>,
-    init_containers: Vec<Container>,
-}
+    PodSpec {
+        resource_claims: Vec<PodClaim>,
+        volumes: Vec<PodVolume>,
+        containers: Vec<Container>,
+        init_containers: Vec<Container>,
+    }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-struct Container {
-    resources: Resources,
-}
+    Container { resources: Resources }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-struct Resources {
-    requests: Requests,
-}
+    Resources { requests: Requests }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-struct Requests {
-    cpu: String,
+    Requests { cpu: String }
 }
 
 /// With less the kubelet may set no more than the least: shares of 2 for 2 m (`MilliCPUToShares`), and a weight of 1 for
@@ -108,18 +104,14 @@ fn milli(quantity: &str) -> Option<f64> {
     number.parse::<f64>().ok().filter(|number| number.is_finite()).map(|number| number * unit)
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct PodVolume {
-    name: String,
-    persistent_volume_claim: Option<ClaimSource>,
-    ephemeral: Option<IgnoredAny>,
-}
+reduced! {
+    PodVolume {
+        name: String,
+        persistent_volume_claim: Option<ClaimSource>,
+        ephemeral: Option<IgnoredAny>,
+    }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct ClaimSource {
-    claim_name: String,
+    ClaimSource { claim_name: String }
 }
 
 impl PodVolume {
@@ -130,44 +122,26 @@ impl PodVolume {
     }
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-struct Named {
-    name: String,
-}
+reduced! {
+    Named { name: String }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct PodClaim {
-    name: String,
-    resource_claim_template_name: Option<String>,
-}
+    PodClaim {
+        name: String,
+        resource_claim_template_name: Option<String>,
+    }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct PodStatus {
-    phase: String,
-    container_statuses: Vec<ContainerStatus>,
-    resource_claim_statuses: Vec<Named>,
-    conditions: Vec<Condition>,
-}
+    PodStatus {
+        phase: String,
+        container_statuses: Vec<ContainerStatus>,
+        resource_claim_statuses: Vec<Named>,
+        conditions: Vec<Condition>,
+    }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-struct ContainerStatus {
-    state: ContainerState,
-}
+    ContainerStatus { state: ContainerState }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-struct ContainerState {
-    terminated: Option<Terminated>,
-}
+    ContainerState { terminated: Option<Terminated> }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Terminated {
-    finished_at: Option<Timestamp>,
+    Terminated { finished_at: Option<Timestamp> }
 }
 
 impl PodStatus {
@@ -227,60 +201,48 @@ fn bounded(names: impl IntoIterator<Item = String>) -> Vec<String> {
     names.into_iter().filter(|name| name.len() <= LONGEST_NAME).take(MOST_NAMES).collect()
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Node {
-    metadata: NodeMeta,
-    status: NodeStatus,
-}
+reduced! {
+    pub Node {
+        metadata: NodeMeta,
+        status: NodeStatus,
+    }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct NodeMeta {
-    uid: String,
-    annotations: NodeAnnotations,
-    managed_fields: Vec<ManagedFields>,
-}
+    NodeMeta {
+        uid: String,
+        annotations: NodeAnnotations,
+        managed_fields: Vec<ManagedFields>,
+    }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-struct NodeAnnotations {
-    /// What CSI drivers call the node.
-    #[serde(rename = "csi.volume.kubernetes.io/nodeid")]
-    csi: Option<serde::de::IgnoredAny>,
-}
+    NodeAnnotations {
+        /// What CSI drivers call the node.
+        #[serde(rename = "csi.volume.kubernetes.io/nodeid")]
+        csi: Option<serde::de::IgnoredAny>,
+    }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-struct ManagedFields {
-    manager: String,
-    subresource: String,
-    time: Option<Timestamp>,
-}
+    ManagedFields {
+        manager: String,
+        subresource: String,
+        time: Option<Timestamp>,
+    }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct NodeStatus {
-    node_info: SystemInfo,
-    conditions: Vec<Condition>,
-}
+    NodeStatus {
+        node_info: SystemInfo,
+        conditions: Vec<Condition>,
+    }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Condition {
-    r#type: String,
-    status: String,
-    message: String,
-    last_heartbeat_time: Option<Timestamp>,
-    last_transition_time: Option<Timestamp>,
-}
+    Condition {
+        r#type: String,
+        status: String,
+        message: String,
+        last_heartbeat_time: Option<Timestamp>,
+        last_transition_time: Option<Timestamp>,
+    }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct SystemInfo {
-    kubelet_version: Option<String>,
-    #[serde(rename = "bootID")]
-    boot_id: Option<String>,
+    SystemInfo {
+        kubelet_version: Option<String>,
+        #[serde(rename = "bootID")]
+        boot_id: Option<String>,
+    }
 }
 
 impl From<Node> for NodeInfo {
@@ -320,32 +282,24 @@ fn server_ahead_ms(node: &NodeMeta, ready: &Condition) -> Option<i64> {
     (!may_be_a_driver).then_some(ahead)
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Volume {
-    spec: VolumeSpec,
-}
+reduced! {
+    pub Volume { spec: VolumeSpec }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct VolumeSpec {
-    csi: Option<Csi>,
-    claim_ref: Option<ClaimRef>,
-    access_modes: Vec<String>,
-}
+    VolumeSpec {
+        csi: Option<Csi>,
+        claim_ref: Option<ClaimRef>,
+        access_modes: Vec<String>,
+    }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-struct ClaimRef {
-    namespace: String,
-    name: String,
-}
+    ClaimRef {
+        namespace: String,
+        name: String,
+    }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Csi {
-    driver: String,
-    volume_handle: String,
+    Csi {
+        driver: String,
+        volume_handle: String,
+    }
 }
 
 impl Volume {
