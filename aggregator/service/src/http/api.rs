@@ -6,7 +6,8 @@ use crate::incidents::{Incident, markdown};
 use aggregator_core::report::{ClusterReport, Counts, Held, Root, TerminatingNormally};
 use aggregator_core::state::ObjectRef;
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::{FromRequestParts, Path, Query, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use findings::{Verdict, cause};
@@ -15,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Shared;
-use super::caller::Caller;
+use super::caller::{Caller, Refused};
 use super::review::User;
 use super::visibility::Rights;
 
@@ -82,7 +83,16 @@ impl Seen {
     }
 }
 
-/// What there is, and what of it the caller may see.
+impl FromRequestParts<Shared> for Seen {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, Response> {
+        let caller = Caller::from_request_parts(parts, shared).await.map_err(Refused::into_response)?;
+        see(shared, &caller.user).await.map_err(Refusal::into_response)
+    }
+}
+
+/// What there is, and what of it this user may see.
 pub async fn see(shared: &Shared, user: &User) -> Result<Seen, Refusal> {
     let (report, incidents, silent_since) = {
         let published = shared.served.published.borrow();
@@ -106,10 +116,8 @@ pub struct Answer<T> {
     content: T,
 }
 
-pub async fn stuck(State(shared): State<Shared>, headers: HeaderMap, caller: Caller) -> Result<Response, Refusal> {
-    let seen = see(&shared, &caller.user).await?;
-    let content = seen.report();
-    Ok(tagged(&headers, &seen.answer(content)))
+pub async fn stuck(headers: HeaderMap, seen: Seen) -> Response {
+    tagged(&headers, &seen.answer(seen.report()))
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -142,8 +150,7 @@ pub struct Roots {
 }
 
 /// One line for each root that the caller may see.
-pub async fn roots_of(shared: &Shared, user: &User) -> Result<Answer<Roots>, Refusal> {
-    let seen = see(shared, user).await?;
+pub fn root_lines(seen: &Seen) -> Answer<Roots> {
     let report = seen.report();
     let at = report.at.parse::<Timestamp>().ok();
     let since = |seconds: u64| {
@@ -160,12 +167,11 @@ pub async fn roots_of(shared: &Shared, user: &User) -> Result<Answer<Roots>, Ref
         oldest_since: root.oldest().and_then(since),
     };
     let (counts, unexplained) = (report.counts, report.unexplained.len());
-    let content = Roots { roots: report.roots.iter().map(line).collect(), unexplained, counts };
-    Ok(seen.answer(content))
+    seen.answer(Roots { roots: report.roots.iter().map(line).collect(), unexplained, counts })
 }
 
-pub async fn roots(State(shared): State<Shared>, headers: HeaderMap, caller: Caller) -> Result<Response, Refusal> {
-    Ok(tagged(&headers, &roots_of(&shared, &caller.user).await?))
+pub async fn roots(headers: HeaderMap, seen: Seen) -> Response {
+    tagged(&headers, &root_lines(&seen))
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -178,12 +184,10 @@ pub struct ObjectAnswer {
 
 /// `-` stands for the core group and for no namespace.
 pub async fn object(
-    State(shared): State<Shared>,
     headers: HeaderMap,
-    caller: Caller,
+    seen: Seen,
     Path((group, kind, namespace, name)): Path<(String, String, String, String)>,
 ) -> Result<Response, Refusal> {
-    let seen = see(&shared, &caller.user).await?;
     let report = seen.report();
     let none = |text: &str| if text == "-" { String::new() } else { text.to_owned() };
     let (group, namespace) = (none(&group), none(&namespace));
@@ -222,13 +226,7 @@ pub struct NodeAnswer {
     roots: Vec<Root>,
 }
 
-pub async fn node(
-    State(shared): State<Shared>,
-    headers: HeaderMap,
-    caller: Caller,
-    Path(name): Path<String>,
-) -> Result<Response, Refusal> {
-    let seen = see(&shared, &caller.user).await?;
+pub async fn node(headers: HeaderMap, seen: Seen, Path(name): Path<String>) -> Result<Response, Refusal> {
     let mut roots = seen.report().roots;
     let on_node = |subject: &str| subject == format!("Node {name}");
     roots.retain(|root| {
@@ -246,14 +244,8 @@ pub struct Incidents {
     incidents: Vec<Incident>,
 }
 
-pub async fn all_incidents(
-    State(shared): State<Shared>,
-    headers: HeaderMap,
-    caller: Caller,
-) -> Result<Response, Refusal> {
-    let seen = see(&shared, &caller.user).await?;
-    let content = Incidents { incidents: seen.visible_incidents() };
-    Ok(tagged(&headers, &seen.answer(content)))
+pub async fn all_incidents(headers: HeaderMap, seen: Seen) -> Response {
+    tagged(&headers, &seen.answer(Incidents { incidents: seen.visible_incidents() }))
 }
 
 #[derive(Deserialize)]
@@ -264,11 +256,10 @@ pub struct Format {
 pub async fn one_incident(
     State(shared): State<Shared>,
     headers: HeaderMap,
-    caller: Caller,
+    seen: Seen,
     Path(id): Path<String>,
     Query(Format { format }): Query<Format>,
 ) -> Result<Response, Refusal> {
-    let seen = see(&shared, &caller.user).await?;
     let incident = seen.incidents.iter().map(Arc::as_ref).find(|incident| incident.id == id);
     let incident = seen.rights.incidents(incident).pop().ok_or(Refusal::NothingToSee)?;
     if format.as_deref() == Some("md") {

@@ -77,8 +77,8 @@ impl Follower {
         self.published.mark_unchanged();
         Some(match self.token.user(&self.shared.reviews).await {
             Ok(None) => return None,
-            Ok(Some(user)) => match api::roots_of(&self.shared, &user).await {
-                Ok(roots) => format!("event: roots\ndata: {}\n\n", serde_json::to_string(&roots).ok()?),
+            Ok(Some(user)) => match api::see(&self.shared, &user).await {
+                Ok(seen) => format!("event: roots\ndata: {}\n\n", serde_json::to_string(&api::root_lines(&seen)).ok()?),
                 Err(refusal) => unknown(&refusal),
             },
             Err(_) => unknown(&Refusal::RightsUnknown),

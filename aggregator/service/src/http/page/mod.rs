@@ -21,7 +21,7 @@ use maud::{DOCTYPE, Markup, html};
 use serde::Deserialize;
 
 use super::Shared;
-use super::api::{Refusal, see, tagged};
+use super::api::{Refusal, Seen, tagged};
 use super::cached_response::answer;
 use super::caller::{Caller, Refused};
 use filter::Filter;
@@ -67,17 +67,11 @@ struct Typed {
     q: String,
 }
 
-async fn roots(
-    State(shared): State<Shared>,
-    headers: HeaderMap,
-    caller: Caller,
-    Query(typed): Query<Typed>,
-) -> Result<Response, Refusal> {
-    let seen = see(&shared, &caller.user).await?;
+async fn roots(State(shared): State<Shared>, headers: HeaderMap, seen: Seen, Query(typed): Query<Typed>) -> Response {
     let (report, incidents) = (seen.report(), seen.visible_incidents());
     let (silent_since, now) = (seen.silent_since, shared.served.clock.now());
     let list = List { report: &report, silent_since, incidents: &incidents, filter: Filter::new(&typed.q), now };
-    Ok(page(&headers, &list.markup()))
+    page(&headers, &list.markup())
 }
 
 /// The list of this report while the API server answers.
@@ -86,13 +80,7 @@ pub(super) fn root_list(report: &ClusterReport) -> String {
     List { report, silent_since: None, incidents: &[], filter: Filter::default(), now }.markup().into_string()
 }
 
-async fn root(
-    State(shared): State<Shared>,
-    headers: HeaderMap,
-    caller: Caller,
-    Path(id): Path<String>,
-) -> Result<Response, Refusal> {
-    let seen = see(&shared, &caller.user).await?;
+async fn root(headers: HeaderMap, seen: Seen, Path(id): Path<String>) -> Result<Response, Refusal> {
     let report = seen.report();
     let root = report.roots.iter().find(|root| root.id.to_string() == id).ok_or(Refusal::NothingToSee)?;
     let ask_for = seen.ask_for(root);
