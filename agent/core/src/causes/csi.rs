@@ -42,13 +42,12 @@ pub fn unusable(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<Fin
         VolData::NotCsi | VolData::Read(_) | VolData::Failed(_) => return None,
     };
     let file = volume.path.join("vol_data.json");
-    let json = rewritten(view, volume);
     let draft = pod_finding(view, cause, VOLUMES, head)
         .blame(describe::file(&file), &says)
         .evidence(file.show(), &says)
         .name_if(Placeholder::VolData, file.as_str())
         .name_if(Placeholder::Driver, known(view, volume).map(|known| known.driver.clone()))
-        .name_if(Placeholder::Json, json)
+        .name_if(Placeholder::Json, rewritten(view, volume))
         .root(file.show());
     Some(draft.finish())
 }
@@ -84,16 +83,9 @@ fn known(view: &PodView, volume: &VolumeDir) -> Option<PersistentVolume> {
     }
     let target = volume.path.join("mount");
     let staging = view.seen.staging.iter().find(|staging| staging.used_by.contains(&target))?;
-    match &staging.vol_data {
-        VolData::Read(data) => Some(PersistentVolume {
-            name: volume.name.clone(),
-            driver: data.driver.clone(),
-            handle: data.handle.clone(),
-            claim: None,
-            access_modes: Vec::new(),
-        }),
-        _ => None,
-    }
+    let VolData::Read(data) = &staging.vol_data else { return None };
+    let (driver, handle) = (data.driver.clone(), data.handle.clone());
+    Some(PersistentVolume { name: volume.name.clone(), driver, handle, claim: None, access_modes: Vec::new() })
 }
 
 /// The pod's own PersistentVolume of this name, of the API server.
