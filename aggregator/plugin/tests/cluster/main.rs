@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod absent;
 #[cfg(test)]
+mod accounts;
+#[cfg(test)]
 mod admission;
 #[cfg(test)]
 mod agents;
@@ -37,7 +39,11 @@ mod golden;
 #[cfg(test)]
 mod hidden;
 #[cfg(test)]
+mod karpenter;
+#[cfg(test)]
 mod kinds;
+#[cfg(test)]
+mod known_finalizers;
 #[cfg(test)]
 mod leads;
 #[cfg(test)]
