@@ -12,7 +12,6 @@ pub const CHANGES: &[&str] = &["update", "patch"];
 lite! {
     /// A Role or ClusterRole.
     Role {
-        /// Its metadata.
         metadata: Meta,
         /// What it grants to change.
         rules: Grants,
@@ -150,7 +149,6 @@ fn has(list: &[String], wanted: &str) -> bool {
 lite! {
     /// A RoleBinding or ClusterRoleBinding.
     Binding {
-        /// Its metadata.
         metadata: Meta,
         /// Which role.
         role_ref: RoleRef,
@@ -162,7 +160,6 @@ lite! {
     RoleRef {
         /// `Role` or `ClusterRole`.
         kind: String,
-        /// Its name.
         name: String,
     }
 
@@ -170,9 +167,7 @@ lite! {
     Subject {
         /// `ServiceAccount`, `User`, `Group`.
         kind: String,
-        /// Its namespace.
         namespace: String,
-        /// Its name.
         name: String,
     }
 }

@@ -8,7 +8,6 @@ use crate::state::Texts;
 lite! {
     /// A Validating- or MutatingWebhookConfiguration.
     WebhookConfiguration {
-        /// Its metadata.
         metadata: Meta,
         /// The webhooks.
         webhooks: Vec<Webhook>,
@@ -60,17 +59,14 @@ lite! {
 
     /// One expression of a label selector.
     Requirement {
-        /// The label.
         key: String,
         /// `In`, `NotIn`, `Exists`, `DoesNotExist`.
         operator: String,
-        /// The values.
         values: Vec<String>,
     }
 
     /// A Validating- or MutatingAdmissionPolicy.
     AdmissionPolicy {
-        /// Its metadata.
         metadata: Meta,
         /// What it asks for.
         spec: AdmissionPolicySpec,
@@ -94,7 +90,6 @@ lite! {
     ParamKind {
         /// Group and version.
         api_version: String,
-        /// The kind.
         kind: String,
     }
 
@@ -114,7 +109,6 @@ lite! {
 
     /// The binding of such a policy.
     AdmissionPolicyBinding {
-        /// Its metadata.
         metadata: Meta,
         /// What it binds.
         spec: AdmissionPolicyBindingSpec,

@@ -13,15 +13,12 @@ lite! {
         metadata: Meta,
         /// Who serves it.
         spec: ApiServiceSpec,
-        /// How it stands.
         status: Conditions,
     }
 
     /// Who serves a group and version.
     ApiServiceSpec {
-        /// The group.
         group: String,
-        /// The version.
         version: String,
         /// The Service behind it; none when the API server serves it itself.
         service: Option<ServiceRef>,
@@ -31,9 +28,7 @@ lite! {
 
     /// Names a Service.
     ServiceRef {
-        /// Its namespace.
         namespace: String,
-        /// Its name.
         name: String,
         /// The port; 443 when it is not given.
         port: Option<i64>,
@@ -49,7 +44,6 @@ impl std::fmt::Display for ServiceRef {
 lite! {
     /// A status that is a list of conditions.
     Conditions {
-        /// The conditions.
         conditions: Vec<Condition>,
     }
 
@@ -59,15 +53,12 @@ lite! {
         metadata: Meta,
         /// What it defines.
         spec: CrdSpec,
-        /// How it stands.
         status: CrdStatus,
     }
 
     /// What a CRD defines.
     CrdSpec {
-        /// The group.
         group: String,
-        /// The names.
         names: CrdNames,
         /// `Namespaced` or `Cluster`.
         scope: String,
@@ -79,7 +70,6 @@ lite! {
 
     /// The names of a custom resource.
     CrdNames {
-        /// The kind.
         kind: String,
         /// The plural.
         plural: String,
@@ -87,7 +77,6 @@ lite! {
 
     /// A version of a custom resource.
     CrdVersion {
-        /// Its name.
         name: String,
         /// Whether it is served.
         served: bool,
@@ -121,7 +110,6 @@ lite! {
 
     /// How a CRD stands.
     CrdStatus {
-        /// Its conditions.
         conditions: Vec<Condition>,
         /// In which versions objects are stored.
         stored_versions: Vec<String>,
@@ -179,17 +167,13 @@ impl Crd {
 lite! {
     /// A Service.
     Service {
-        /// Its metadata.
         metadata: Meta,
-        /// What was asked for.
         spec: ServiceSpec,
-        /// How it stands.
         status: ServiceStatus,
     }
 
     /// How a Service stands.
     ServiceStatus {
-        /// The conditions.
         conditions: Vec<Condition>,
         /// Its load balancer.
         load_balancer: LoadBalancerStatus,
@@ -227,7 +211,6 @@ pub const ENDPOINTS_CHANGED: &str = "endpoints.kubernetes.io/last-change-trigger
 lite! {
     /// Some endpoints of a Service.
     EndpointSlice {
-        /// Its metadata.
         metadata: Meta,
         /// The endpoints.
         endpoints: Vec<Endpoint>,
@@ -237,11 +220,9 @@ lite! {
     Endpoint {
         /// Its addresses.
         addresses: Vec<String>,
-        /// How it stands.
         conditions: EndpointConditions,
         /// The pod behind it.
         target_ref: Option<TargetRef>,
-        /// Its node.
         node_name: String,
     }
 
@@ -257,9 +238,7 @@ lite! {
 
     /// Names the object behind an endpoint.
     TargetRef {
-        /// Its kind.
         kind: String,
-        /// Its name.
         name: String,
     }
 
@@ -279,7 +258,6 @@ lite! {
 
     /// A ready address.
     EndpointAddress {
-        /// Its node.
         node_name: String,
     }
 }

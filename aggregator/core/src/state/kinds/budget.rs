@@ -8,11 +8,8 @@ use crate::state::Texts;
 lite! {
     /// A PodDisruptionBudget.
     Budget {
-        /// Its metadata.
         metadata: Meta,
-        /// What was asked for.
         spec: BudgetSpec,
-        /// How it stands.
         status: BudgetStatus,
     }
 
@@ -38,7 +35,6 @@ lite! {
         expected_pods: i64,
         /// Which generation this is about; 0 when the controller has not counted its pods.
         observed_generation: i64,
-        /// Its conditions.
         conditions: Vec<Condition>,
     }
 }

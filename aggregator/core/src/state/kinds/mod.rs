@@ -42,6 +42,7 @@ macro_rules! lite {
             $(#[$doc])*
             #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
             #[serde(rename_all = "camelCase", default)]
+            #[allow(missing_docs, reason = "the API's own fields")]
             pub struct $name {
                 $($(#[$field_doc])* #[serde(deserialize_with = "crate::state::or_default")] pub $field: $type,)*
             }
@@ -53,11 +54,8 @@ use lite;
 lite! {
     /// A namespace.
     Namespace {
-        /// Its metadata.
         metadata: Meta,
-        /// What was asked for.
         spec: NamespaceSpec,
-        /// How it stands.
         status: NamespaceStatus,
     }
 
@@ -136,7 +134,6 @@ pub fn is_true(conditions: &[Condition], kind: &str) -> bool {
 lite! {
     /// An object of any other kind: its metadata, and of its status what most kinds have, where that was asked for.
     Object {
-        /// Its metadata.
         metadata: Meta,
         /// What was asked for.
         #[serde(skip_serializing_if = "ObjectSpec::is_empty")]
@@ -144,7 +141,6 @@ lite! {
         /// The configuration that a ProviderConfigUsage stands for.
         #[serde(skip_serializing_if = "Named::is_empty")]
         provider_config_ref: Named,
-        /// How it stands.
         status: ObjectStatus,
     }
 }

@@ -21,11 +21,8 @@ pub const TERMINATES_AT: &str = "karpenter.sh/nodeclaim-termination-timestamp";
 lite! {
     /// A node.
     Node {
-        /// Its metadata.
         metadata: Meta,
-        /// What was asked for.
         spec: NodeSpec,
-        /// How it stands.
         status: NodeStatus,
     }
 
@@ -86,7 +83,6 @@ impl Toleration {
 lite! {
     /// How a node stands.
     NodeStatus {
-        /// Its conditions.
         conditions: Vec<Condition>,
         /// What its kubelet still has mounted or attached.
         volumes_in_use: Vec<String>,
@@ -116,7 +112,6 @@ impl Node {
 lite! {
     /// A Lease: the heartbeat of a kubelet or a controller.
     Lease {
-        /// Its metadata.
         metadata: Meta,
         /// The heartbeat.
         spec: LeaseSpec,

@@ -7,11 +7,8 @@ use super::{Condition, Meta, Taint, Toleration, condition, lite};
 lite! {
     /// A pod.
     Pod {
-        /// Its metadata.
         metadata: Meta,
-        /// What was asked for.
         spec: PodSpec,
-        /// How it stands.
         status: PodStatus,
     }
 
@@ -43,7 +40,6 @@ lite! {
 
     /// Which claim a volume takes.
     ClaimSource {
-        /// Its name.
         claim_name: String,
     }
 
@@ -56,7 +52,6 @@ lite! {
         phase: String,
         /// One word.
         reason: String,
-        /// Its conditions.
         conditions: Vec<Condition>,
         /// Its containers.
         container_statuses: Vec<ContainerStatus>,
@@ -68,7 +63,6 @@ lite! {
 
     /// How a container stands, as its kubelet last said.
     ContainerStatus {
-        /// Its name.
         name: String,
         /// The runtime's id; empty when it was never made.
         #[serde(rename = "containerID")]

@@ -77,7 +77,6 @@ lite! {
         /// The namespace, if the field says it.
         #[serde(skip_serializing_if = "String::is_empty")]
         namespace: String,
-        /// The name.
         name: String,
     }
 }

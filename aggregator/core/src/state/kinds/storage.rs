@@ -8,11 +8,8 @@ use crate::messages::Message;
 lite! {
     /// A PersistentVolumeClaim.
     Claim {
-        /// Its metadata.
         metadata: Meta,
-        /// What was asked for.
         spec: ClaimSpec,
-        /// How it stands.
         status: Phase,
     }
 
@@ -32,11 +29,8 @@ lite! {
 
     /// A PersistentVolume.
     PersistentVolume {
-        /// Its metadata.
         metadata: Meta,
-        /// What was asked for.
         spec: VolumeSpec,
-        /// How it stands.
         status: Phase,
     }
 
@@ -58,17 +52,13 @@ lite! {
 
     /// A claim, named from its volume.
     ClaimRef {
-        /// Its namespace.
         namespace: String,
-        /// Its name.
         name: String,
-        /// Its uid.
         uid: String,
     }
 
     /// A CSI volume.
     Csi {
-        /// The driver.
         driver: String,
         /// What the driver calls it.
         volume_handle: String,
@@ -78,9 +68,7 @@ lite! {
 
     /// Names a Secret.
     SecretRef {
-        /// Its namespace.
         namespace: String,
-        /// Its name.
         name: String,
     }
 
@@ -110,11 +98,9 @@ lite! {
 
     /// A label and the values it may have.
     NodeExpression {
-        /// The label.
         key: String,
         /// `In` and others.
         operator: String,
-        /// The values.
         values: Vec<String>,
     }
 }
@@ -144,17 +130,13 @@ impl PersistentVolume {
 lite! {
     /// A VolumeAttachment.
     Attachment {
-        /// Its metadata.
         metadata: Meta,
-        /// What was asked for.
         spec: AttachmentSpec,
-        /// How it stands.
         status: AttachmentStatus,
     }
 
     /// What was asked of an attachment.
     AttachmentSpec {
-        /// The driver.
         attacher: String,
         /// Where.
         node_name: String,
@@ -202,7 +184,6 @@ lite! {
 
     /// A driver registered with a kubelet.
     CsiNodeDriver {
-        /// Its name.
         name: String,
     }
 }

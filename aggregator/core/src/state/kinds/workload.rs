@@ -13,11 +13,8 @@ pub const WORKLOADS: [ApiResource; 3] = [known::DEPLOYMENTS, known::STATEFUL_SET
 lite! {
     /// A Deployment, StatefulSet or DaemonSet.
     Workload {
-        /// Its metadata.
         metadata: Meta,
-        /// What was asked for.
         spec: WorkloadSpec,
-        /// How it stands.
         status: WorkloadStatus,
     }
 
@@ -43,7 +40,6 @@ lite! {
 
     /// A name.
     Named {
-        /// The name.
         name: String,
     }
 
@@ -65,7 +61,6 @@ lite! {
 
     /// Labels.
     Labels {
-        /// Labels.
         labels: Texts,
         /// What each pod begins with.
         finalizers: Vec<String>,
@@ -81,7 +76,6 @@ lite! {
 
     /// What runs in a pod.
     ContainerSpec {
-        /// Its name.
         name: String,
         /// Its image.
         image: String,
@@ -99,11 +93,8 @@ lite! {
 
     /// A Job.
     Job {
-        /// Its metadata.
         metadata: Meta,
-        /// What was asked for.
         spec: JobSpec,
-        /// How it stands.
         status: Conditions,
     }
 
@@ -115,9 +106,7 @@ lite! {
 
     /// An Ingress.
     Ingress {
-        /// Its metadata.
         metadata: Meta,
-        /// What was asked for.
         spec: IngressSpec,
     }
 
@@ -204,9 +193,7 @@ impl Event {
 lite! {
     /// What an Event is about.
     Involved {
-        /// Its kind.
         kind: String,
-        /// Its name.
         name: String,
         /// Its uid; for some controllers the name again.
         uid: String,
