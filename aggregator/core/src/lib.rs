@@ -26,4 +26,4 @@ mod rules;
 pub mod shares;
 pub mod state;
 
-pub use rules::{KnownFinalizer, known_finalizers};
+pub use rules::{KnownFinalizer, MAX_AGE_SECONDS, MAX_RENEWAL_SECONDS, known_finalizers};

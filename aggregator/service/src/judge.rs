@@ -8,7 +8,7 @@ use aggregator_core::answer_budget::{AnswerBudget, MaxAnswers};
 use aggregator_core::bounded_list::{BoundedList, Room};
 use aggregator_core::explanation_cache::ExplanationCache;
 use aggregator_core::judgement::judge_again;
-use aggregator_core::lister::{Changes, Dependency};
+use aggregator_core::lister::{Changes, Dependency, agent_events_question};
 use aggregator_core::report::ClusterReport;
 use aggregator_core::shares::in_turns;
 use aggregator_core::state::{
@@ -16,7 +16,6 @@ use aggregator_core::state::{
     Select, State, Subject, known,
 };
 use findings::FaultKind;
-use findings::event::{CONTROLLER, NAMESPACE};
 use foldhash::HashSet;
 use jiff::Timestamp;
 
@@ -54,16 +53,11 @@ pub fn watched() -> Vec<Question> {
         all(known::PODS, Select::Terminating),
         all(known::CLAIMS, Select::Terminating),
         all(known::NODES, Select::Terminating),
-        watched_events(),
+        agent_events_question(None),
         going(known::VOLUMES),
         going(known::ATTACHMENTS),
         going(known::CRDS),
     ]
-}
-
-fn watched_events() -> Question {
-    let select = Select::Fields(format!("reportingController={CONTROLLER}"));
-    Question::objects(known::AGENT_EVENTS, Scope::Namespace(NAMESPACE.to_owned()), select, Detail::Full)
 }
 
 /// What has come of a watch.
@@ -208,7 +202,7 @@ impl Judge {
             Change::Deleted(question, uid) => {
                 // Of a list that is whole what is not in it has gone.
                 let is_cut = self.state.answers.get(&question).is_some_and(|answered| answered.cut);
-                if is_cut && self.gone.len() < ROOM.max_objects && question != watched_events() {
+                if is_cut && self.gone.len() < ROOM.max_objects && question != agent_events_question(None) {
                     self.gone.insert(uid.clone());
                 }
                 let taken = self.watched(&question).and_then(|(known, places)| places.take(known, &uid));

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::incidents::{Recorder, Snapshot, Terminating};
 use aggregator_core::report::{ClusterReport, Root};
 use aggregator_core::state::{Answer, Answered, Question, known};
+use aggregator_core::{MAX_AGE_SECONDS, MAX_RENEWAL_SECONDS};
 use foldhash::{HashMap, HashMapExt as _, HashSet};
 use jiff::Timestamp;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
@@ -185,8 +186,8 @@ fn findings(judge: &Judge, report: &ClusterReport, now: Timestamp) -> Findings {
     let mut findings = Findings::default();
     for event in believed(judge.state()) {
         match event.written().map_or(i64::MAX, |written| now.as_second() - written.as_second()) {
-            ..2400 => findings.fresh += 1,
-            2400..3900 if !lost.contains(event.regarding.name.as_str()) => findings.late += 1,
+            ..=MAX_RENEWAL_SECONDS => findings.fresh += 1,
+            ..=MAX_AGE_SECONDS if !lost.contains(event.regarding.name.as_str()) => findings.late += 1,
             _ => {}
         }
     }

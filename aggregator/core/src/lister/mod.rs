@@ -14,6 +14,7 @@ use foldhash::HashMap;
 use jiff::Timestamp;
 
 use agent_events::ByNode;
+pub use agent_events::question as agent_events_question;
 pub use trace::{Changes, Dependency, Trace};
 
 use crate::access::{Access, Reads};

@@ -33,6 +33,7 @@ mod scan;
 mod volume_attachment;
 mod webhook;
 
+pub use agent::event_age::{MAX_AGE_SECONDS, MAX_RENEWAL_SECONDS};
 pub use finalizer::{KnownFinalizer, known as known_finalizers};
 pub use requested_objects::requested;
 

@@ -7,9 +7,9 @@ use crate::lister::Lister;
 /// Clocks differ by this much: the API server takes tokens that are so much too young.
 const MAX_SKEW_SECONDS: i64 = 60;
 /// An agent says again every half an hour what holds.
-const MAX_RENEWAL_SECONDS: i64 = 40 * 60;
+pub const MAX_RENEWAL_SECONDS: i64 = 40 * 60;
 /// Events live for an hour. An older one is there only because the server keeps them longer.
-const MAX_AGE_SECONDS: i64 = 65 * 60;
+pub const MAX_AGE_SECONDS: i64 = 65 * 60;
 
 /// Whether it is of a later time than `other`, by any clock of the cluster. An agent does not write such an Event: its node
 /// could not have joined.
