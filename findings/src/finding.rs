@@ -220,15 +220,10 @@ pub struct Step {
 impl Remedy {
     /// Fills the cause's templates with `values`, where no facts of the case are known.
     pub fn fill(cause: &'static Cause, values: &Values) -> Remedy {
-        Remedy::for_case(cause, values, &Circumstances::default())
+        Remedy::for_all(cause, std::slice::from_ref(values), &Circumstances::default())
     }
 
-    /// Fills those templates of the cause with `values` that apply to the case.
-    pub fn for_case(cause: &'static Cause, values: &Values, facts: &Circumstances) -> Remedy {
-        Remedy::for_all(cause, std::slice::from_ref(values), facts)
-    }
-
-    /// The same for each of these.
+    /// Fills those that apply to the case, for each of these.
     pub fn for_all(cause: &'static Cause, all: &[Values], facts: &Circumstances) -> Remedy {
         let steps = Remedy::steps(cause, all, facts);
         let danger = cause.danger_of(facts);

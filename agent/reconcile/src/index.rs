@@ -46,7 +46,8 @@ pub struct Index {
     listing: Option<BTreeMap<PodUid, IndexedPod>>,
     synced: bool,
     broken: Option<(Instant, Fault)>,
-    node: Option<NodeInfo>,
+    /// What the API server says of the Node.
+    pub node: Option<NodeInfo>,
     /// When the last of the pods that are gone was gone, by the wall.
     forgotten: BTreeMap<PodUid, u64>,
     /// When the first list was complete, by the wall.
@@ -180,11 +181,6 @@ impl Index {
         for pod in report.pods.iter().filter(|pod| csi::is_awaited(&pod.findings)) {
             self.driver_back.entry(pod.pod.uid.clone()).or_insert(now.wall_ms);
         }
-    }
-
-    /// Takes in what the API server says of the Node.
-    pub fn take_node(&mut self, node: NodeInfo) {
-        self.node = Some(node);
     }
 
     /// The Node, as far as it is known.

@@ -213,7 +213,7 @@ fn comes_again(
     let draft = pod_finding(view, &cause::CSI_UNPUBLISH_FAILS, VOLUMES, head)
         .evidence("its sockets", format!("the younger one was made at {}", describe::time_of_day(since_ms)));
     let anew = format!("there anew since {}", describe::time_of_day(since_ms));
-    match tries.filter(|tries| tries.fails_now()).and_then(|tries| tries.failure().zip(tries.watched_since_ms())) {
+    match tries.filter(|tries| tries.fails_now()).and_then(|tries| tries.failure().zip(tries.earlier_ms)) {
         Some((code, from_ms)) if from_ms >= since_ms => fails(view, volume, tries, answers(code), draft),
         Some((code, _)) => {
             let draft = draft.probable("whether it has been asked since it is there anew");

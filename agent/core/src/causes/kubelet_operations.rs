@@ -25,8 +25,8 @@ pub struct Tries<'a> {
     outcomes: Vec<Outcome<'a>>,
     /// Between the two looks.
     window_ms: Option<u64>,
-    /// When the earlier one was.
-    earlier_ms: Option<u64>,
+    /// When the earlier one was: since then, in milliseconds since the epoch, what is counted is known to be new.
+    pub earlier_ms: Option<u64>,
     is_only: bool,
     /// Since when it counts.
     age_ms: Option<u64>,
@@ -160,11 +160,6 @@ impl Tries<'_> {
     pub fn unanswered_ms(&self) -> Option<u64> {
         let has_failed = self.outcomes.iter().any(Outcome::is_failure);
         self.window_ms.filter(|window_ms| *window_ms >= RETRY_WINDOW_MS && !self.has_grown() && !has_failed)
-    }
-
-    /// Since when what is counted is known to be new, in milliseconds since the epoch.
-    pub fn watched_since_ms(&self) -> Option<u64> {
-        self.earlier_ms
     }
 
     /// Whether it is this volume that fails: the counter grows, and there is no other.

@@ -179,14 +179,9 @@ impl Question {
         self.profile().0
     }
 
-    /// What keeps it from hanging.
-    pub fn hazard(&self) -> Hazard {
-        self.profile().1
-    }
-
     /// How long the answer may take where another process has to give it; `None` for the kernel's own files.
     pub fn deadline(&self) -> Option<Duration> {
-        match self.hazard() {
+        match self.profile().1 {
             Hazard::Direct => None,
             Hazard::Conversation(deadline) | Hazard::Child(deadline) => Some(deadline),
         }

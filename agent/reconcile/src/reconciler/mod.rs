@@ -278,7 +278,7 @@ impl Reconciler {
                 self.node_asked.succeeded();
                 self.node_answered = Some(now);
                 let anew = self.index.node().is_some_and(|known| known.uid != node.uid);
-                self.index.take_node(node);
+                self.index.node = Some(node);
                 if anew {
                     self.tracker.forget_written();
                 }

@@ -121,7 +121,8 @@ pub(super) fn walk(who: &ProcessVisit<'_>, spaces: &[Space], found: &mut Searche
             return registered(who, fd, path, spaces, found);
         }
         if let Some(namespace) = mount_namespace(path) {
-            return found.kept_namespace(namespace);
+            found.kept_namespaces.insert(namespace);
+            return;
         }
         if let Some(inode) = socket_list::inode(path) {
             return sockets::see(who, fd, inode, spaces, found);

@@ -24,7 +24,7 @@ pub(super) struct Searches {
     /// The processes that were not looked at in time, or have more than is noted.
     cut_off: BTreeSet<u32>,
     /// The mount namespaces that a process has a descriptor of.
-    kept_namespaces: BTreeSet<u64>,
+    pub(super) kept_namespaces: BTreeSet<u64>,
     /// The sockets that may hold a target.
     pub(super) sockets: Sockets,
 }
@@ -62,16 +62,6 @@ impl Searches {
     /// Notes that a process may hold something that was not seen.
     pub(super) fn cut_off(&mut self, pid: u32) {
         self.cut_off.insert(pid);
-    }
-
-    /// Notes that a descriptor keeps a mount namespace.
-    pub(super) fn kept_namespace(&mut self, namespace: u64) {
-        self.kept_namespaces.insert(namespace);
-    }
-
-    /// The mount namespaces that are kept by a descriptor.
-    pub(super) fn kept_namespaces(&self) -> &BTreeSet<u64> {
-        &self.kept_namespaces
     }
 
     /// Notes how many processes were looked at on behalf of a target, and how many could not be.

@@ -42,7 +42,7 @@ pub async fn scan_kind(server: &BoundedClient<'_>, question: Question, budget: S
 
 fn first_page_of<'a>(server: &'a BoundedClient<'a>, question: Question) -> Listing<'a> {
     let mut listing = Listing::new(server, question);
-    listing.pages.set_limit(FIRST_PAGE);
+    listing.pages.limit = FIRST_PAGE;
     listing
 }
 
@@ -64,9 +64,9 @@ impl Left {
             return false;
         }
         listing.pages.set_max_bytes(bytes.min(MAX_PAGE_BYTES));
-        let before = listing.pages.bytes();
+        let before = listing.pages.bytes;
         let is_read = tokio::time::timeout_at(self.until, listing.next_page()).await.is_ok();
-        let spent = listing.pages.bytes() - before;
+        let spent = listing.pages.bytes - before;
         let _ = self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| Some(left.saturating_sub(spent)));
         is_read
     }

@@ -74,10 +74,13 @@ impl<'a> From<&'a Select> for Selector<'a> {
 pub struct Pages<'a> {
     server: &'a BoundedClient<'a>,
     path: String,
-    limit: usize,
-    next: String,
+    /// Objects of the next page.
+    pub limit: usize,
+    /// Where it begins.
+    pub next: String,
     max_bytes: usize,
-    bytes: usize,
+    /// How many bytes the pages had that came by [`Pages::ask`].
+    pub bytes: usize,
 }
 
 impl<'a> Pages<'a> {
@@ -87,19 +90,9 @@ impl<'a> Pages<'a> {
         Pages { server, path, limit: FIRST, next: String::new(), max_bytes, bytes: 0 }
     }
 
-    /// Objects of the next page.
-    pub fn set_limit(&mut self, limit: usize) {
-        self.limit = limit;
-    }
-
     /// More bytes than this are not taken for a page.
     pub fn set_max_bytes(&mut self, max_bytes: usize) {
         self.max_bytes = max_bytes.min(self.server.bounds.answer);
-    }
-
-    /// How many bytes the pages had that came by [`Pages::ask`].
-    pub fn bytes(&self) -> usize {
-        self.bytes
     }
 
     /// The same list in rows, which are small.
@@ -140,16 +133,6 @@ impl<'a> Pages<'a> {
         let without = if form == Form::Row { "&includeObject=None" } else { "" };
         let path = format!("{path}limit={limit}{token}{without}");
         self.server.get_at_most(&path, form.of_list(), self.max_bytes_of(limit)).await
-    }
-
-    /// Where the next page begins.
-    pub fn place(&self) -> &str {
-        &self.next
-    }
-
-    /// The next page begins there.
-    pub fn go_on(&mut self, place: String) {
-        self.next = place;
     }
 
     /// A page has come: the next one begins at `next` and is as large as such objects allow.

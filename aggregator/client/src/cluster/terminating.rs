@@ -109,7 +109,7 @@ async fn pods(server: &BoundedClient<'_>, question: &Question, found: &mut Gathe
     let selected = |selector: &str| Pages::new(server, &path(resource, scope), &Select::Fields(selector.to_owned()));
     let (mut pages, reader) = (selected(table::NOT_ENDED).of_rows(), selected(table::NOT_ENDED));
     let mut asked = 0;
-    let mut place = pages.place().to_owned();
+    let mut place = pages.next.clone();
     let mut body = pages.ask(Form::Row).await;
     loop {
         let rows = match body {
@@ -125,7 +125,7 @@ async fn pods(server: &BoundedClient<'_>, question: &Question, found: &mut Gathe
         }
         let is_last = rows.next.is_empty();
         let begin = std::mem::replace(&mut place, rows.next.clone());
-        pages.go_on(rows.next);
+        pages.next = rows.next;
         // The next page is read meanwhile.
         let next = async { if is_last { Answer::Missing } else { pages.ask(Form::Row).await } };
         let (fetched, next) = join(fetch(&reader, begin, question, &runs, found), next).await;
