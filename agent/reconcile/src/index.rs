@@ -46,7 +46,7 @@ pub struct Index {
     listing: Option<BTreeMap<PodUid, IndexedPod>>,
     synced: bool,
     broken: Option<(Instant, Fault)>,
-    /// What the API server says of the Node.
+    /// The Node, as far as it is known.
     pub node: Option<NodeInfo>,
     /// When the last of the pods that are gone was gone, by the wall.
     forgotten: BTreeMap<PodUid, u64>,
@@ -181,11 +181,6 @@ impl Index {
         for pod in report.pods.iter().filter(|pod| csi::is_awaited(&pod.findings)) {
             self.driver_back.entry(pod.pod.uid.clone()).or_insert(now.wall_ms);
         }
-    }
-
-    /// The Node, as far as it is known.
-    pub fn node(&self) -> Option<&NodeInfo> {
-        self.node.as_ref()
     }
 
     /// Whether a complete list was ever seen and the watch has not been broken for long.

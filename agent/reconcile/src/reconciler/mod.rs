@@ -277,7 +277,7 @@ impl Reconciler {
             Ok(Some(node)) => {
                 self.node_asked.succeeded();
                 self.node_answered = Some(now);
-                let anew = self.index.node().is_some_and(|known| known.uid != node.uid);
+                let anew = self.index.node.as_ref().is_some_and(|known| known.uid != node.uid);
                 self.index.node = Some(node);
                 if anew {
                     self.tracker.forget_written();
@@ -394,11 +394,11 @@ impl Reconciler {
     }
 
     fn may_write(&self) -> bool {
-        self.asks_api && self.own_read && self.index.node().is_some()
+        self.asks_api && self.own_read && self.index.node.is_some()
     }
 
     fn node_ref(&self) -> Option<NodeRef> {
-        self.index.node().map(|node| NodeRef { node: self.node.clone(), uid: node.uid.clone() })
+        self.index.node.as_ref().map(|node| NodeRef { node: self.node.clone(), uid: node.uid.clone() })
     }
 
     fn next(&mut self, now: Instant) -> Vec<Command> {
@@ -450,7 +450,7 @@ impl Reconciler {
         if old && may_ask && self.node_asked.try_now(now) {
             commands.push(Command::GetNode);
         }
-        if self.index.node().is_some() && !self.own_read && self.own_asked.try_now(now) {
+        if self.index.node.is_some() && !self.own_read && self.own_asked.try_now(now) {
             commands.push(Command::ReadOwn);
         }
         if self.reading_existing {

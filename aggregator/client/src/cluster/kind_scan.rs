@@ -27,7 +27,7 @@ pub async fn scan_kinds(server: &BoundedClient<'_>, questions: Vec<Question>, bu
     };
     futures::stream::iter(&mut listings).for_each_concurrent(MAX_IN_FLIGHT, first_page).await;
     listings.sort_by_key(|listing| listing.remaining.unwrap_or(usize::MAX));
-    let more_pages = async |listing: &mut Listing| while !listing.is_done() && left.read_page(listing).await {};
+    let more_pages = async |listing: &mut Listing| while !listing.is_done && left.read_page(listing).await {};
     futures::stream::iter(&mut listings).for_each_concurrent(MAX_IN_FLIGHT, more_pages).await;
     listings.into_iter().map(Listing::finish).collect()
 }
@@ -36,7 +36,7 @@ pub async fn scan_kinds(server: &BoundedClient<'_>, questions: Vec<Question>, bu
 pub async fn scan_kind(server: &BoundedClient<'_>, question: Question, budget: ScanBudget) -> Answered {
     let left = Left::new(budget);
     let mut listing = first_page_of(server, question);
-    while !listing.is_done() && left.read_page(&mut listing).await {}
+    while !listing.is_done && left.read_page(&mut listing).await {}
     listing.finish()
 }
 

@@ -16,7 +16,7 @@ const MAX_READ: usize = 4;
 /// Every object of a list that is asked for. Of more than there is room for each namespace has its share.
 pub async fn list(server: &BoundedClient<'_>, question: Question) -> Answered {
     let mut listing = Listing::new(server, question);
-    while !listing.is_done() {
+    while !listing.is_done {
         listing.next_page().await;
     }
     listing.finish()
@@ -34,7 +34,8 @@ pub struct Listing<'a> {
     read: usize,
     is_cut: bool,
     failed: Option<Answer<Facts>>,
-    is_done: bool,
+    /// Whether nothing more is to be read.
+    pub is_done: bool,
     /// How many objects come after those that were read, where the server counts them.
     pub remaining: Option<usize>,
 }
@@ -68,11 +69,6 @@ impl<'a> Listing<'a> {
             remaining: None,
             question,
         }
-    }
-
-    /// Whether nothing more is to be read.
-    pub fn is_done(&self) -> bool {
-        self.is_done
     }
 
     /// Reads the next page.
