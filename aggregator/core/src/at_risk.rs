@@ -104,7 +104,12 @@ impl AtRisk {
 fn line(kind: AtRiskKind, same: &[&AtRisk], more: usize) -> Option<String> {
     let first = same.first()?;
     let count = same.len() + more;
-    let names: Vec<&str> = same.iter().take(MAX_NAMES).map(|one| one.name.as_str()).collect();
+    let is_ambiguous = |one: &AtRisk| same.iter().any(|other| other.name == one.name && other.driver != one.driver);
+    let name = |one: &&AtRisk| match is_ambiguous(one) {
+        true => format!("{} of {}", one.name, clean(&one.driver, 128)),
+        false => one.name.clone(),
+    };
+    let names: Vec<String> = same.iter().take(MAX_NAMES).map(name).collect();
     let names = match count - names.len() {
         0 => names.join(", "),
         more => format!("{} and {more} more", names.join(", ")),
@@ -164,7 +169,7 @@ mod tests {
         let of = |driver: &str| AtRisk { driver: driver.to_owned(), ..disk("vol-1") };
         let mut all = vec![of("a.example.com"), of("b.example.com"), of("a.example.com")];
         assert_eq!((AtRisk::merge(&mut all, 5), all.len()), (0, 2));
-        assert!(AtRisk::lines(&all, 0)[0].contains("2 disks (vol-1, vol-1)"));
+        assert!(AtRisk::lines(&all, 0)[0].contains("2 disks (vol-1 of a.example.com, vol-1 of b.example.com)"));
     }
 
     #[test]

@@ -34,6 +34,8 @@ pub fn summary(report: &ClusterReport, style: Style) -> String {
     match (parts.is_empty(), report.verdict) {
         (false, _) => parts.join(", "),
         (true, Verdict::CannotTell) => style.doubtful("Nothing stuck was seen, but not everything could be looked at"),
+        // What holds no deletion: a pod made anew that is not ready, an object that the garbage collector deletes again.
+        (true, Verdict::Clear) if !report.roots.is_empty() => "No deletion is stuck. Found beside that:".to_owned(),
         (true, _) if !report.not_scanned.is_empty() => "Nothing is stuck in what was scanned".to_owned(),
         (true, _) => "Nothing is stuck".to_owned(),
     }

@@ -174,7 +174,10 @@ fn what_only_looks_stuck_is_told_and_is_no_failure() {
     let answer = server.ask(&["cm/x", "-n", "default"]);
     let said = text(&answer.stdout);
     assert_eq!(answer.status.code(), Some(0), "{said}{}", text(&answer.stderr));
-    assert!(said.starts_with("Nothing is stuck\n\nConfigMap default/x: Not stuck in a deletion\n"), "{said}");
+    assert!(
+        said.starts_with("No deletion is stuck. Found beside that:\n\nConfigMap default/x: Not stuck in a deletion\n"),
+        "{said}"
+    );
     assert!(said.contains("ROOT CAUSE OwnerInOtherNamespace"), "{said}");
     let requests = server.requests();
     assert!(requests.len() <= 10, "{} {requests:#?}", requests.len());
