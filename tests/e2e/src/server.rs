@@ -52,6 +52,13 @@ impl Server {
     }
 }
 
+/// A certificate for this name that was valid last year only, as PEM.
+pub fn expired_certificate(name: &str) -> anyhow::Result<String> {
+    let mut params = rcgen::CertificateParams::new([name.to_owned()])?;
+    (params.not_before, params.not_after) = (rcgen::date_time_ymd(2025, 1, 1), rcgen::date_time_ymd(2025, 12, 31));
+    Ok(params.self_signed(&rcgen::KeyPair::generate()?)?.pem())
+}
+
 /// The versions differ by their name only.
 async fn convert(Json(mut review): Json<Value>) -> Json<Value> {
     let mut request = review["request"].take();

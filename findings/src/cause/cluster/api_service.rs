@@ -83,7 +83,7 @@ causes! {
         .danger(EMPTY_THE_NAMESPACE)
         .sources(&["reference: APIService ServicePortError"])
         .event_reason("ApiServicePortWrong")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("extension-repaired"));
 
     /// The API server cannot reach the endpoint (FailedDiscoveryCheck with a dial error).
     API_SERVICE_UNREACHABLE = Cause::cluster(ClusterArea::Api, "ApiServiceUnreachable")
@@ -115,7 +115,7 @@ causes! {
         ))
         .sources(&["keda#1231", "a user's report: a missing route to a node's pods"])
         .event_reason("ApiServiceUnreachable")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("extension-repaired"));
 
     /// Pods of one node cannot be reached from the control plane; its route is probably missing.
     NODE_ROUTE_MISSING = Cause::cluster(ClusterArea::Api, "NodeRouteMissing")
@@ -141,7 +141,7 @@ causes! {
         ))
         .sources(&["a user's report: the cloud role could not read the VPC"])
         .event_reason("NodeRouteMissing")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("extension-repaired"));
 
     /// The extension server does not accept the API server's identity (401, 403).
     API_SERVICE_REFUSES_AGGREGATOR = Cause::cluster(ClusterArea::Api, "ApiServiceRefusesAggregator")
@@ -166,7 +166,7 @@ causes! {
         ))
         .sources(&["metrics-server#531", "kube-prometheus#1026"])
         .event_reason("ApiServiceRefusesAggregator")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("extension-repaired"));
 
     /// The extension server's certificate is not valid for the API server (x509).
     API_SERVICE_CERTIFICATE_INVALID = Cause::cluster(ClusterArea::Api, "ApiServiceCertificateInvalid")
@@ -183,7 +183,7 @@ causes! {
         .danger(Danger::new("insecureSkipTLSVerify: true", "Anybody on the path can answer in the place of that API."))
         .sources(&["reference: APIService x509"])
         .event_reason("ApiServiceCertificateInvalid")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("extension-repaired"));
 
     /// The APIService is not available for a reason this version does not know.
     API_SERVICE_UNAVAILABLE = Cause::cluster(ClusterArea::Api, "ApiServiceUnavailable")

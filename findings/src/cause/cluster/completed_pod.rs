@@ -30,7 +30,7 @@ causes! {
         ))
         .sources(&["kubernetes#135318"])
         .event_reason("CompletedPodHoldsVolume")
-        .diagnosis(Proven::Observation)
+        .diagnosis(Proven::Cluster("completed-pod-volume"))
         .keeps_attached()
         .only_the_node_knows();
 }

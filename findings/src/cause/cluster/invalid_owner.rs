@@ -21,7 +21,7 @@ causes! {
         .danger(Danger::new("Putting a finalizer on the object to keep it", "It then stays in Terminating for ever."))
         .sources(&["reference: garbage collector, OwnerRefInvalidNamespace"])
         .event_reason("OwnerInOtherNamespace")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("owner-elsewhere"));
 
     /// The owner's kind is not served.
     OWNER_KIND_UNKNOWN = Cause::cluster(ClusterArea::Finalizer, "OwnerKindUnknown")
@@ -43,5 +43,5 @@ causes! {
         ))
         .sources(&["reference: garbage collector, unknown owner kinds"])
         .event_reason("OwnerKindUnknown")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("owner-elsewhere"));
 }

@@ -108,7 +108,7 @@ causes! {
         ))
         .sources(&["reference: cloud node lifecycle controller"])
         .event_reason("NodeShutDown")
-        .diagnosis(Proven::Observation)
+        .diagnosis(Proven::Cluster("node-shut-down"))
         .node_is_lost();
 
     /// The kubelet has never posted a status.
@@ -128,7 +128,7 @@ causes! {
         .danger(FORCE)
         .sources(&["reference: NodeStatusNeverUpdated"])
         .event_reason("NodeNeverReported")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("node-never-reported"));
 
     /// The kubelet talks and says that it is not ready.
     NODE_NOT_READY = Cause::cluster(ClusterArea::Pod, "NodeNotReady")
@@ -155,7 +155,7 @@ causes! {
             &RUNTIME_NOT_REACHABLE,
             &NETWORK_NOT_READY,
         ])
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("node-not-ready"));
 
     /// Out of service, and nothing happens.
     OUT_OF_SERVICE_NOT_EFFECTIVE = Cause::cluster(ClusterArea::Pod, "OutOfServiceNotEffective")

@@ -23,7 +23,7 @@ causes! {
         ))
         .sources(&["reference: pv_protection_controller"])
         .event_reason("PvBoundToClaim")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("volume-bound"));
 
     /// The storage does not delete the volume.
     PV_BACKEND_DELETE_FAILS = Cause::cluster(ClusterArea::Storage, "PvBackendDeleteFails")
@@ -53,7 +53,7 @@ causes! {
         ))
         .sources(&["reference: sig-storage-lib, deleteVolumeOperation"])
         .event_reason("PvBackendDeleteFails")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("volume-disk"));
 
     /// The provisioner has no disk to delete.
     PV_PROVISIONER_NOT_DUE = Cause::cluster(ClusterArea::Storage, "PvProvisionerNotDue")
@@ -81,7 +81,7 @@ causes! {
         ))
         .sources(&["sig-storage-lib-external-provisioner: controller/controller.go, handleProtectionFinalizer, shouldDelete"])
         .event_reason("PvProvisionerNotDue")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("volume-disk"));
 
     /// The controller manager has not let the volume go.
     PV_DELETION_PENDING = Cause::cluster(ClusterArea::Storage, "PvDeletionPending")
@@ -99,5 +99,5 @@ causes! {
         .danger(Danger::new("Removing the finalizer by hand", "The disk may stay in the storage and cost money."))
         .sources(&["reference: pv controller"])
         .event_reason("PvDeletionPending")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("volume-disk"));
 }

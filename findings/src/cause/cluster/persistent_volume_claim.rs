@@ -46,7 +46,7 @@ causes! {
         .danger(PATCH_CLAIM)
         .sources(&["reference: a completed pod and its claim"])
         .event_reason("PvcUsedByCompletedPod")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("claim-of-completed-pod"));
 
     /// No pod uses the claim, and it is still protected.
     PVC_PROTECTION_NOT_RELEASED = Cause::cluster(ClusterArea::Storage, "PvcProtectionNotReleased")

@@ -101,7 +101,7 @@ causes! {
         .danger(FORCE)
         .sources(&["multus-cni#669", "spidernet-io/cni-plugins#47"])
         .event_reason("PodKillFails")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("pod-events"));
 
     /// A driver says why a volume cannot be unmounted.
     POD_UNMOUNT_FAILS = Cause::cluster(ClusterArea::Pod, "PodUnmountFails")
@@ -121,7 +121,7 @@ causes! {
         .danger(FORCE)
         .sources(&["kubernetes#113426", "trident#572"])
         .event_reason("PodUnmountFails")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("pod-events"));
 
     /// The CSI driver of a volume is not registered at the node.
     CSI_DRIVER_NOT_ON_NODE = Cause::cluster(ClusterArea::Pod, "CsiDriverNotOnNode")
@@ -169,7 +169,7 @@ causes! {
         ))
         .sources(&["a user's report: ContainerCreating on a node that was gone"])
         .event_reason("PodNeverStarted")
-        .diagnosis(Proven::Observation)
+        .diagnosis(Proven::Cluster("pod-never-started"))
         .only_the_node_knows();
 
     /// The pod has no node.
@@ -229,7 +229,7 @@ causes! {
         .danger(FORCE)
         .sources(&["reference: podIsShutDown"])
         .event_reason("PodForceDeleted")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("pod-forced"));
 
     /// The Node object does not exist.
     NODE_OBJECT_GONE = Cause::cluster(ClusterArea::Pod, "NodeObjectGone")

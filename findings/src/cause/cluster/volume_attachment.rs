@@ -93,7 +93,7 @@ causes! {
         .danger(PATCH_ATTACHMENT)
         .sources(&["reference: attach/detach controller, MountedByNode"])
         .event_reason("VolumeStillMounted")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("volume-mounted"));
 
     /// It was never attached, and no controller deletes the attachment.
     VOLUME_ATTACHMENT_NOT_DELETED = Cause::cluster(ClusterArea::Storage, "VolumeAttachmentNotDeleted")
@@ -114,7 +114,7 @@ causes! {
         .danger(PATCH_ATTACHMENT)
         .sources(&["external-attacher#66"])
         .event_reason("VolumeAttachmentNotDeleted")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("never-attached"));
 
     /// The Secret a detach needs is gone.
     DETACH_SECRET_GONE = Cause::cluster(ClusterArea::Storage, "DetachSecretGone")
@@ -133,5 +133,5 @@ causes! {
         .danger(PATCH_ATTACHMENT)
         .sources(&["reference: external-attacher, getCredentialsFromPV"])
         .event_reason("DetachSecretGone")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("detach-secret"));
 }

@@ -90,7 +90,7 @@ causes! {
         ))
         .sources(&["kubernetes#129473"])
         .event_reason("WebhookBlocksUpdate")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("hook-of-update"));
 
     /// A webhook's caBundle has expired.
     WEBHOOK_CA_EXPIRED = Cause::cluster(ClusterArea::Admission, "WebhookCaExpired")
@@ -114,7 +114,7 @@ causes! {
         ))
         .sources(&["kubernetes: staging/src/k8s.io/apiserver/pkg/util/webhook"])
         .event_reason("WebhookCaExpired")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("hook-expired"));
 
     /// A webhook says no.
     WEBHOOK_REFUSES_DELETE = Cause::cluster(ClusterArea::Admission, "WebhookRefusesDelete")

@@ -70,6 +70,8 @@ struct Ask {
     root: &'static str,
     /// `Proven`, `Probable`, or either.
     confidence: &'static str,
+    /// Causes of further roots.
+    beside: &'static [&'static str],
     /// Words of the answer.
     says: &'static [&'static str],
     /// Words that are false here.
@@ -78,7 +80,7 @@ struct Ask {
     types: &'static [&'static str],
     /// The command of the answer that tries it, and is refused.
     refused: &'static str,
-    /// What else a person does then, as lines of kubectl.
+    /// What else a person does then, as lines of kubectl; or `sleep SECONDS`.
     does: &'static [&'static str],
     /// What has gone then: TYPE NAME.
     gone: &'static [&'static str],
@@ -109,12 +111,28 @@ fn line(args: &'static str, exit_code: i32, says: &'static [&'static str]) -> Li
 
 /// One question, one root.
 fn ask(about: &'static str, cause: &'static str, root: &'static str) -> Ask {
-    Ask { about, cause, root, confidence: "", says: &[], never: &[], types: &[], refused: "", does: &[], gone: &[] }
+    Ask {
+        about,
+        cause,
+        root,
+        confidence: "",
+        beside: &[],
+        says: &[],
+        never: &[],
+        types: &[],
+        refused: "",
+        does: &[],
+        gone: &[],
+    }
 }
 
 impl Ask {
     fn proven(self) -> Self {
         Self { confidence: "Proven", ..self }
+    }
+
+    fn beside(self, beside: &'static [&'static str]) -> Self {
+        Self { beside, ..self }
     }
 
     fn saying(self, says: &'static [&'static str]) -> Self {
@@ -238,7 +256,8 @@ impl Ask {
         let is_wrong = |root: &&Value| {
             let finding = &root["finding"];
             let is_it = finding["cause"] == self.cause && last_link(root).contains(&self.root(namespace));
-            finding["confidence"] == "Proven" && root["verdict"] == "Stuck" && !is_it
+            let is_beside = self.beside.iter().any(|cause| finding["cause"] == *cause);
+            finding["confidence"] == "Proven" && root["verdict"] == "Stuck" && !is_it && !is_beside
         };
         roots(answer)
             .iter()
@@ -256,6 +275,7 @@ impl Ask {
         let found: Vec<(&str, String)> = roots(answer)
             .iter()
             .map(|root| (root["finding"]["cause"].as_str().unwrap_or_default(), last_link(root)))
+            .filter(|(cause, _)| !self.beside.contains(cause))
             .collect();
         let expected: &[&str] = if self.cause.is_empty() { &[] } else { &[self.cause] };
         if found.iter().map(|(cause, _)| *cause).collect::<Vec<_>>() != expected {
@@ -291,7 +311,10 @@ impl Ask {
             anyhow::ensure!(why.contains("denied request"), "{step}: {why}");
         }
         for line in self.does {
-            objects::kubectl(&line.replace("{ns}", namespace))?;
+            match line.strip_prefix("sleep ") {
+                Some(seconds) => std::thread::sleep(Duration::from_secs(seconds.parse()?)),
+                None => drop(objects::kubectl(&line.replace("{ns}", namespace))?),
+            }
         }
         for gone in self.gone {
             let object: Vec<String> = gone.split(' ').map(|word| word.replace("{ns}", namespace)).collect();

@@ -1,6 +1,7 @@
 //! Stand-ins for kubelets: they renew the Leases of Nodes, run pods by saying so, and end those that are deleted.
 //!
-//! A pod says in an annotation what else becomes of it: `e2e/never-ends`, `e2e/crashes`, `e2e/phase`.
+//! A pod says in an annotation what else becomes of it: `e2e/never-starts`, `e2e/never-ends`, `e2e/crashes`, `e2e/phase`, `e2e/address`; a
+//! Node with `e2e/not-ready` that its kubelet reports so.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpStream};
@@ -77,7 +78,10 @@ fn reports(node: &Value) -> anyhow::Result<()> {
         "capacity": room, "allocatable": room, "nodeInfo": {"kubeletVersion": "v1.36.2"},
         "addresses": [{"type": "InternalIP", "address": ADDRESS}],
         "conditions": [
-            condition("Ready", "True", "KubeletReady"),
+            match node["metadata"]["annotations"]["e2e/not-ready"].is_string() {
+                true => condition("Ready", "False", "KubeletNotReady"),
+                false => condition("Ready", "True", "KubeletReady"),
+            },
             condition("MemoryPressure", "False", "KubeletHasSufficientMemory")
         ]
     }});
@@ -94,6 +98,9 @@ fn lives(pod: &Value) -> anyhow::Result<()> {
         meta["namespace"].as_str().unwrap_or_default(),
         meta["name"].as_str().unwrap_or_default()
     );
+    if says("e2e/never-starts").is_some() {
+        return Ok(());
+    }
     let phase = says("e2e/phase").unwrap_or("Running");
     let has_ended = phase != "Running";
     if meta["deletionTimestamp"].is_string() {
@@ -114,6 +121,7 @@ fn lives(pod: &Value) -> anyhow::Result<()> {
 
 fn status(pod: &Value, phase: &str, crashes: bool) -> anyhow::Result<Value> {
     let now = now()?;
+    let address = pod["metadata"]["annotations"]["e2e/address"].as_str().unwrap_or(ADDRESS);
     let runs = phase == "Running" && !crashes;
     let state = match (phase, crashes) {
         ("Running", true) => json!({"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 5m0s"}}),
@@ -133,13 +141,14 @@ fn status(pod: &Value, phase: &str, crashes: bool) -> anyhow::Result<Value> {
         .collect();
     let condition = |kind: &str, is: bool| json!({"type": kind, "status": if is { "True" } else { "False" }, "lastTransitionTime": now});
     Ok(json!({"status": {
-        "phase": phase, "startTime": now, "podIP": ADDRESS, "podIPs": [{"ip": ADDRESS}],
+        "phase": phase, "startTime": now, "podIP": address, "podIPs": [{"ip": address}],
         "conditions": [condition("Initialized", true), condition("ContainersReady", runs), condition("Ready", runs)],
         "containerStatuses": containers
     }}))
 }
 
-fn now() -> anyhow::Result<String> {
+/// The time, as the API writes it.
+pub fn now() -> anyhow::Result<String> {
     let output = std::process::Command::new("date").args(["-u", "+%FT%TZ"]).output()?;
     Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }

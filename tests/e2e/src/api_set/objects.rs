@@ -32,6 +32,46 @@ pub fn kubectl(line: &str) -> anyhow::Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
+/// Writes this status of TYPE NAME, as its controller or kubelet would.
+pub fn set_status(what: &str, status: &Value) -> anyhow::Result<()> {
+    let patch = json!({"status": status}).to_string();
+    let mut args: Vec<&str> = what.split(' ').collect();
+    args.extend(["--subresource=status", "--type=merge", "-p", &patch]);
+    let output = Command::new("kubectl").arg("patch").args(args).output()?;
+    anyhow::ensure!(output.status.success(), "status of {what}: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
+}
+
+/// A pod of this node.
+pub fn pod(namespace: &str, name: &str, node: &str, annotations: &Value) -> Value {
+    let mut pod = held("v1", "Pod", namespace, name, &[]);
+    pod["metadata"]["annotations"] = annotations.clone();
+    let containers = json!([{"name": "main", "image": "registry.invalid/none"}]);
+    pod["spec"] = json!({"nodeName": node, "terminationGracePeriodSeconds": 1, "containers": containers});
+    pod
+}
+
+/// A Warning of this reason about an object, as its controller or kubelet writes it.
+pub fn warning(about: &Value, uid: &str, reason: &str, message: &str) -> anyhow::Result<Value> {
+    let meta = &about["metadata"];
+    let namespace = meta["namespace"].as_str().unwrap_or("default");
+    let now = crate::api_set::nodes::now()?;
+    Ok(json!({
+        "apiVersion": "v1", "kind": "Event", "type": "Warning", "reason": reason, "message": message,
+        "metadata": {"name": format!("{}.{}", meta["name"].as_str().unwrap_or_default(), reason.to_lowercase()), "namespace": namespace},
+        "involvedObject": {
+            "apiVersion": about["apiVersion"], "kind": about["kind"], "name": meta["name"], "namespace": meta["namespace"],
+            "uid": uid
+        },
+        "source": {"component": "kubelet"}, "count": 3, "firstTimestamp": now, "lastTimestamp": now
+    }))
+}
+
+/// The uid of TYPE NAME.
+pub fn uid(what: &str) -> anyhow::Result<String> {
+    kubectl(&format!("get {what} -o jsonpath={{.metadata.uid}}"))
+}
+
 /// Asks for its deletion: TYPE NAME and flags.
 pub fn delete(what: &str) -> anyhow::Result<()> {
     kubectl(&format!("delete --wait=false {what}")).map(drop)

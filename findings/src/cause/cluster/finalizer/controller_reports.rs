@@ -40,7 +40,7 @@ causes! {
         .danger(BY_HAND)
         .sources(&["kubernetes#115070"])
         .event_reason("FinalizerControllerBlocked")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("operator-refused"));
 
     /// What the controller needs does not exist.
     FINALIZER_CONTROLLER_NEEDS_MISSING = Cause::cluster(ClusterArea::Finalizer, "FinalizerControllerNeedsMissing")
@@ -65,5 +65,5 @@ causes! {
         .danger(BY_HAND)
         .sources(&["reference: finalizer owners"])
         .event_reason("FinalizerControllerNeedsMissing")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("operator-needs"));
 }

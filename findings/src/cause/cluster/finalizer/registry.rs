@@ -32,7 +32,7 @@ causes! {
         .danger(BY_HAND)
         .sources(&["reference: controller.cattle.io/namespace-auth"])
         .event_reason("NamespaceMetadataFinalizer")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("namespace-metadata"));
 
     /// A load balancer must be removed first.
     LOAD_BALANCER_CLEANUP_PENDING = Cause::cluster(ClusterArea::Finalizer, "LoadBalancerCleanupPending")
@@ -367,5 +367,5 @@ causes! {
         ))
         .sources(&["kubernetes#129473", "kubernetes#127917", "kubernetes#121828"])
         .event_reason("JobTrackingFinalizer")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("job-managed"));
 }

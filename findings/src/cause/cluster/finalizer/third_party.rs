@@ -182,7 +182,7 @@ causes! {
         .danger(BY_HAND)
         .sources(&["reference: finalizer owners, leader Leases"])
         .event_reason("FinalizerControllerNotLeading")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("operator-not-leading"));
 
     /// The controller runs and does not finish.
     FINALIZER_CONTROLLER_FAILING = Cause::cluster(ClusterArea::Finalizer, "FinalizerControllerFailing")

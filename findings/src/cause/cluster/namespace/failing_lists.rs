@@ -29,7 +29,7 @@ causes! {
         ))
         .sources(&["reference: unable to transform key"])
         .event_reason("ObjectNotDecryptable")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("undecryptable"));
 
     /// An object cannot be decoded.
     OBJECT_NOT_DECODABLE = Cause::cluster(ClusterArea::Admission, "ObjectNotDecodable")

@@ -65,7 +65,7 @@ causes! {
         ))
         .sources(&["reference: openshift.io/origin and the like"])
         .event_reason("NamespaceSpecFinalizer")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("namespace-spec"));
 
     /// No controller works on the namespace.
     NAMESPACE_CONTROLLER_NOT_RUNNING = Cause::cluster(ClusterArea::ControlPlane, "NamespaceControllerNotRunning")

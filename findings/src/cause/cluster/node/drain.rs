@@ -69,7 +69,7 @@ causes! {
         .danger(AROUND)
         .sources(&["kubernetes: pkg/registry/core/pod/storage/eviction.go"])
         .event_reason("DrainSeveralBudgets")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("budgets"));
 
     /// A pod asks not to be evicted.
     DRAIN_POD_DECLINES = Cause::cluster(ClusterArea::Pod, "DrainPodDeclines")
@@ -88,7 +88,7 @@ causes! {
         .danger(AROUND)
         .sources(&["karpenter: pkg/utils/pod/scheduling.go, IsEvictable", "cluster-autoscaler: safe-to-evict"])
         .event_reason("DrainPodDeclines")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("drain-declined"));
 
     /// An evicted pod is scheduled to the same node again.
     DRAIN_POD_RETURNS = Cause::cluster(ClusterArea::Pod, "DrainPodReturns")
@@ -108,7 +108,7 @@ causes! {
         .danger(AROUND)
         .sources(&["kubernetes: pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go"])
         .event_reason("DrainPodReturns")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("drain-returns"));
 
     /// kubectl drain needs a flag.
     DRAIN_NEEDS_CONSENT = Cause::cluster(ClusterArea::Pod, "DrainNeedsConsent")
@@ -127,7 +127,7 @@ causes! {
         .danger(AROUND)
         .sources(&["kubectl: pkg/drain/filters.go"])
         .event_reason("DrainNeedsConsent")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("drain-consent"));
 
     /// The pods have no eviction request.
     DRAIN_NOT_ISSUED = Cause::cluster(ClusterArea::Pod, "DrainNotIssued")
@@ -153,5 +153,5 @@ causes! {
             "karpenter: pkg/controllers/node/termination/terminator/terminator.go, Evict",
         ])
         .event_reason("DrainNotIssued")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("drain-not-issued"));
 }

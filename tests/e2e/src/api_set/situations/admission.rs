@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use axum::{Json, Router, routing};
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use serde_json::{Value, json};
 
 use super::super::objects::*;
 use super::super::{Situation, ask};
 use crate::cluster::Cluster;
+use crate::server::expired_certificate;
 use crate::situation::Staged;
 
 /// All of them.
@@ -22,6 +24,12 @@ pub fn all() -> Vec<Situation> {
                 .saying(&["x509", "caBundle"])
                 .never(&["does not exist", "endpoint"])
                 .then_doing(EXCLUDE, &["namespace {ns}"])],
+        ),
+        Situation::new("hook-expired", ca_expired, [ask("cm/kept -n {ns}", "WebhookCaExpired", "e2e-hook-expired")]),
+        Situation::new(
+            "hook-of-update",
+            of_update,
+            [ask("cm/kept -n {ns}", "WebhookBlocksUpdate", "e2e-hook-of-update").never(&["does not exist any more"])],
         ),
         Situation::new(
             "hook-denies",
@@ -110,6 +118,34 @@ fn other_certificate(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
     let other = Backend::start("hook-x509-renewed", reviews(Duration::ZERO, None))?;
     let client = with(backend.client_config(), "caBundle", json!(other.bundle()));
     guarded(namespace, backend, &client)
+}
+
+/// What it should vouch for runs. A finalizer that has been done is taken off by an update.
+fn ca_expired(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    let backend = Backend::start("hook-expired", reviews(Duration::ZERO, None))?;
+    let bundle = BASE64_STANDARD.encode(expired_certificate("hook-expired.hook-expired.svc")?);
+    let client = with(backend.client_config(), "caBundle", json!(bundle));
+    create(&[
+        webhook(namespace, namespace, "Fail", &client, "UPDATE", "configmaps"),
+        held("v1", "ConfigMap", namespace, "kept", &["hold.e2e.example.com/it"]),
+    ])?;
+    delete(&format!("configmap kept -n {namespace}"))?;
+    Ok(Staged::until_the_end(backend))
+}
+
+fn of_update(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    without_service(namespace, namespace)
+}
+
+/// The update that takes the finalizer off is asked of a Service of that namespace, which is not there.
+fn without_service(namespace: &str, of: &str) -> anyhow::Result<Staged> {
+    let client = json!({"service": {"namespace": of, "name": "gone", "path": "/v"}});
+    create(&[
+        webhook(namespace, namespace, "Fail", &client, "UPDATE", "configmaps"),
+        held("v1", "ConfigMap", namespace, "kept", &["hold.e2e.example.com/it"]),
+    ])?;
+    delete(&format!("configmap kept -n {namespace}"))?;
+    Ok(Staged::default())
 }
 
 fn denies(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {

@@ -37,6 +37,14 @@ pub fn all() -> Vec<Situation> {
                 .refusing("kubectl annotate serviceaccount dep -n {ns} why-terminating=try --dry-run=server")
                 .then_doing(EXCLUDE, &["configmap orph -n {ns}"])],
         ),
+        Situation::new(
+            "owner-elsewhere",
+            owner_elsewhere,
+            [
+                ask("cm/dep -n {ns}", "OwnerInOtherNamespace", "ConfigMap {ns}/dep"),
+                ask("cm/kindless -n {ns}", "OwnerKindUnknown", "ConfigMap {ns}/kindless"),
+            ],
+        ),
         Situation::new("unblocked", two_owners, [ask("cm/own -n {ns}", "FinalizerOwnerUnknown", "ConfigMap {ns}/own")]),
     ]
 }
@@ -54,10 +62,6 @@ fn without_rights(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
     Ok(Staged::at_the_end(move || {
         let _ = create(&[binding]);
     }))
-}
-
-fn uid(what: &str) -> anyhow::Result<String> {
-    kubectl(&format!("get {what} -o jsonpath={{.metadata.uid}}"))
 }
 
 fn owned(mut object: Value, kind: &str, name: &str, uid: &str) -> Value {
@@ -83,6 +87,18 @@ fn orphan_refused(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
     create(&policy(namespace, namespace, "UPDATE", "serviceaccounts", "false"))?;
     std::thread::sleep(Duration::from_secs(12));
     delete(&format!("configmap orph -n {namespace} --cascade=orphan"))?;
+    Ok(Staged::default())
+}
+
+/// The collector would delete the one, which a policy forbids, and passes the other over.
+fn owner_elsewhere(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    create(&policy(namespace, namespace, "DELETE", "configmaps", "false"))?;
+    std::thread::sleep(Duration::from_secs(12));
+    let account = uid("serviceaccount default -n default")?;
+    let mut kindless = owned(held("v1", "ConfigMap", namespace, "kindless", &[]), "Widget", "w", "1-2-3");
+    kindless["metadata"]["ownerReferences"][0]["apiVersion"] = json!("uninstalled.e2e.example.com/v1");
+    let dependent = owned(held("v1", "ConfigMap", namespace, "dep", &[]), "ServiceAccount", "default", &account);
+    create(&[dependent, kindless])?;
     Ok(Staged::default())
 }
 

@@ -4,7 +4,7 @@ use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use axum::{Json, Router};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::objects::*;
 use super::super::{Situation, ask};
@@ -41,6 +41,7 @@ pub fn all() -> Vec<Situation> {
             [ask("ns/{ns}", "ConversionWebhookUnavailable", "e2e-converter").proven()],
         )
         .on_cluster(4),
+        Situation::new("undecryptable", undecryptable, [ask("ns/{ns}", "ObjectNotDecryptable", "")]).on_cluster(4),
         Situation::new(
             "undecodable",
             undecodable,
@@ -131,22 +132,34 @@ fn owner_of_dead_api(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
 
 /// The stored version is another than that of the object, and what converts is not there.
 fn conversion(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
-    let name = "gauges.conv.e2e.example.com";
-    define(name, "Gauge", "Namespaced")?;
-    create(&[held("conv.e2e.example.com/v1", "Gauge", namespace, "old", &[])])?;
+    let service = json!({"namespace": "e2e-converter", "name": "e2e-converter", "path": "/c"});
+    converted(namespace, "gauges.conv.e2e.example.com", "Gauge", &json!({"service": service}))
+}
+
+fn converted(namespace: &str, name: &str, kind: &str, client: &Value) -> anyhow::Result<Staged> {
+    define(name, kind, "Namespaced")?;
+    let (_, group) = name.split_once('.').unwrap_or_default();
+    create(&[held(&format!("{group}/v1"), kind, namespace, "old", &[])])?;
     let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
     let version = |name: &str| json!({"name": name, "served": true, "storage": name == "v2", "schema": schema});
-    let service = json!({"namespace": "e2e-converter", "name": "e2e-converter", "path": "/c"});
     let spec = json!({"spec": {
         "versions": [version("v1"), version("v2")],
         "conversion": {"strategy": "Webhook", "webhook": {
-            "conversionReviewVersions": ["v1"], "clientConfig": {"service": service}
+            "conversionReviewVersions": ["v1"], "clientConfig": client
         }}
     }});
     kubectl(&format!("patch crd {name} --type=merge -p {spec}"))?;
     std::thread::sleep(std::time::Duration::from_secs(10));
     delete(&format!("namespace {namespace}"))?;
     Ok(deleted_afterwards("crd", name))
+}
+
+/// Its key is not among those of the API server.
+fn undecryptable(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    etcd(&format!("/registry/secrets/{namespace}/sealed"), b"k8s:enc:aescbc:v1:old:garbage")?;
+    std::thread::sleep(std::time::Duration::from_secs(5));
+    delete(&format!("namespace {namespace}"))?;
+    Ok(Staged::default())
 }
 
 fn undecodable(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use anyhow::Context as _;
+use serde_json::{Value, json};
 
 use super::super::objects::*;
 use super::super::{Situation, ask};
@@ -54,6 +55,44 @@ pub fn all() -> Vec<Situation> {
                 .then_typing(&["kubectl patch cogs.inst.e2e.example.com c"], &["crd cogs.inst.e2e.example.com"])],
         ),
         Situation::new(
+            "operator-needs",
+            operator_needs,
+            [ask("gauges.needs.e2e.example.com/g -n {ns}", "FinalizerControllerNeedsMissing", "e2e-vault/vault")],
+        ),
+        Situation::new(
+            "operator-refused",
+            operator_refused,
+            [ask("cranks.refused.e2e.example.com/c -n {ns}", "FinalizerControllerBlocked", "{ns}")],
+        ),
+        Situation::new(
+            "operator-not-leading",
+            operator_not_leading,
+            [ask("levers.leads.e2e.example.com/l -n {ns}", "FinalizerControllerNotLeading", "lever-operator")],
+        ),
+        Situation::new(
+            "operator-unready",
+            operator_unready,
+            [ask("cams.unready.e2e.example.com/c -n {ns}", "FinalizerControllerNotReady", "cam-operator")],
+        ),
+        Situation::new(
+            "namespace-metadata",
+            namespace_metadata,
+            [ask("ns/{ns}", "NamespaceMetadataFinalizer", "Namespace {ns}").then_doing(
+                &["patch namespace {ns} --type=merge -p {\"metadata\":{\"finalizers\":null}}"],
+                &["namespace {ns}"],
+            )],
+        ),
+        Situation::new(
+            "namespace-spec",
+            namespace_spec,
+            [ask("ns/e2e-spec-held", "NamespaceSpecFinalizer", "Namespace e2e-spec-held")],
+        ),
+        Situation::new(
+            "job-managed",
+            managed_job,
+            [ask("pods -n {ns}", "JobTrackingFinalizer", "Pod {ns}/part").saying(&["e2e.example.com/queue"])],
+        ),
+        Situation::new(
             "plain-service",
             plain_service,
             [ask("svc/plain -n {ns}", "LoadBalancerCleanupPending", "Service {ns}/plain")
@@ -100,32 +139,116 @@ fn operator_gone(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
     Ok(Staged::default())
 }
 
-fn operator_fails(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
-    define("gears.fails.e2e.example.com", "Gear", "Namespaced")?;
-    let name = "gear-operator";
-    create(&operator_rights(namespace, name, "fails.e2e.example.com"))?;
+/// Of a kind KIND.GROUP: its definition, an operator, and an object with the group's finalizer, which is deleted.
+fn operated(namespace: &str, crd: &str, kind: &str, annotations: &Value) -> anyhow::Result<()> {
+    define(crd, kind, "Namespaced")?;
+    let (_, group) = crd.split_once('.').context("KIND.GROUP")?;
+    let kind_name = kind.to_lowercase();
+    let (name, object) = (format!("{kind_name}-operator"), &kind_name[..1]);
+    create(&operator_rights(namespace, &name, group))?;
     create(&[
-        deployment(namespace, name, &json!({"spec": {"serviceAccountName": name}})),
-        held("fails.e2e.example.com/v1", "Gear", namespace, "g", &["fails.e2e.example.com/finalizer"]),
+        deployment(namespace, &name, &json!({"annotations": annotations, "spec": {"serviceAccountName": name}})),
+        held(&format!("{group}/v1"), kind, namespace, object, &[&format!("{group}/finalizer")]),
     ])?;
-    kubectl(&format!("-n {namespace} rollout status deployment {name} --timeout=60s"))?;
-    delete(&format!("gears.fails.e2e.example.com g -n {namespace}"))?;
+    lab::wait_for("the operator's pod", Duration::from_secs(60), || {
+        std::thread::sleep(Duration::from_secs(1));
+        let phases = kubectl(&format!("-n {namespace} get pods -o jsonpath={{.items[*].status.phase}}"))?;
+        Ok(phases.contains("Running").then_some(()))
+    })?;
+    delete(&format!("{crd} {object} -n {namespace}"))?;
     std::thread::sleep(Duration::from_secs(2));
-    let now = String::from_utf8(std::process::Command::new("date").args(["-u", "+%FT%TZ"]).output()?.stdout)?;
-    let says = "cannot-delete-bucket:AccessDenied:not-authorized";
-    let status = json!({"status": {"conditions": [{
-        "type": "Ready", "status": "False", "reason": "CleanupFailed", "message": says, "lastTransitionTime": now.trim()
-    }]}});
-    kubectl(&format!(
-        "-n {namespace} patch gears.fails.e2e.example.com g --subresource=status --type=merge -p {status}"
-    ))?;
+    Ok(())
+}
+
+/// Its controller reports so.
+fn not_ready(what: &str, says: &str) -> anyhow::Result<Staged> {
+    let now = crate::api_set::nodes::now()?;
+    let failed = json!({
+        "type": "Ready", "status": "False", "reason": "CleanupFailed", "message": says, "lastTransitionTime": now
+    });
+    set_status(what, &json!({"conditions": [failed]}))?;
     Ok(Staged::default())
+}
+
+fn operator_fails(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    operated(namespace, "gears.fails.e2e.example.com", "Gear", &json!({}))?;
+    let says = "cannot delete bucket: AccessDenied: not authorized";
+    not_ready(&format!("gears.fails.e2e.example.com g -n {namespace}"), says)
 }
 
 fn crd_instance(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
     define("cogs.inst.e2e.example.com", "Cog", "Namespaced")?;
     create(&[held("inst.e2e.example.com/v1", "Cog", namespace, "c", &["inst.e2e.example.com/f"])])?;
     delete("crd cogs.inst.e2e.example.com")?;
+    Ok(Staged::default())
+}
+
+fn operator_needs(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    operated(namespace, "gauges.needs.e2e.example.com", "Gauge", &json!({}))?;
+    create(&[self::namespace("e2e-vault")])?;
+    let says = "cannot revoke: Post https://vault.e2e-vault.svc:8200/v1/revoke: service \"vault\" not found";
+    not_ready(&format!("gauges.needs.e2e.example.com g -n {namespace}"), says)
+}
+
+/// It wants to create a Job in a namespace that is being deleted.
+fn operator_refused(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    operated(namespace, "cranks.refused.e2e.example.com", "Crank", &json!({}))?;
+    let says = format!(
+        "jobs.batch \"cleanup\" is forbidden: unable to create new content in namespace {namespace} because it is being \
+         terminated"
+    );
+    let crank = held("refused.e2e.example.com/v1", "Crank", namespace, "c", &[]);
+    let uid = uid(&format!("cranks.refused.e2e.example.com c -n {namespace}"))?;
+    create(&[warning(&crank, &uid, "CleanupFailed", &says)?])?;
+    Ok(Staged::default())
+}
+
+/// Its Lease is held in the name of its pod, and not renewed.
+fn operator_not_leading(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    operated(namespace, "levers.leads.e2e.example.com", "Lever", &json!({}))?;
+    let pod = kubectl(&format!("get pods -n {namespace} -o jsonpath={{.items[0].metadata.name}}"))?;
+    let spec = json!({
+        "holderIdentity": format!("{pod}_11111111-1111-1111-1111-111111111111"), "leaseDurationSeconds": 15,
+        "renewTime": "2026-01-01T00:00:00.000000Z"
+    });
+    create(&[with(held("coordination.k8s.io/v1", "Lease", namespace, "lever-operator", &[]), "spec", spec)])?;
+    Ok(Staged::default())
+}
+
+fn operator_unready(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    operated(namespace, "cams.unready.e2e.example.com", "Cam", &json!({"e2e/crashes": ""}))?;
+    Ok(Staged::default())
+}
+
+fn namespace_metadata(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    let finalizers = json!({"metadata": {"finalizers": ["e2e.example.com/it"]}});
+    kubectl(&format!("patch namespace {namespace} --type=merge -p {finalizers}"))?;
+    delete(&format!("namespace {namespace}"))?;
+    Ok(Staged::default())
+}
+
+fn namespace_spec(_: &Cluster, _: &str) -> anyhow::Result<Staged> {
+    create(&[with(namespace("e2e-spec-held"), "spec", json!({"finalizers": ["kubernetes", "e2e.example.com/it"]}))])?;
+    delete("namespace e2e-spec-held")?;
+    Ok(Staged::default())
+}
+
+/// The job controller leaves a Job alone that another controller manages.
+fn managed_job(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    let mut job = super::admission::job(namespace, "queued", &json!({}), 1);
+    job["spec"]["managedBy"] = json!("e2e.example.com/queue");
+    create(&[job])?;
+    let mut part = pod(namespace, "part", "node-a", &json!({"e2e/phase": "Succeeded"}));
+    part["metadata"]["finalizers"] = json!(["batch.kubernetes.io/job-tracking"]);
+    part["metadata"]["labels"] = json!({"batch.kubernetes.io/job-name": "queued"});
+    part["spec"]["restartPolicy"] = json!("Never");
+    part["metadata"]["ownerReferences"] = json!([{
+        "apiVersion": "batch/v1", "kind": "Job", "name": "queued", "uid": uid(&format!("job queued -n {namespace}"))?,
+        "controller": true, "blockOwnerDeletion": true
+    }]);
+    create(&[part])?;
+    kubectl(&format!("wait --for=jsonpath={{.status.phase}}=Succeeded pod/part -n {namespace} --timeout=60s"))?;
+    delete(&format!("pod part -n {namespace}"))?;
     Ok(Staged::default())
 }
 

@@ -2,11 +2,14 @@
 
 mod admission;
 mod collector;
+mod control_plane;
 mod extension;
 mod finalizers;
+mod lost_nodes;
 mod normal;
 mod storage;
 mod usage;
+mod volumes;
 mod workloads;
 
 use super::Situation;
@@ -16,11 +19,14 @@ pub fn all() -> Vec<Situation> {
     [
         admission::all(),
         collector::all(),
+        control_plane::all(),
         extension::all(),
         finalizers::all(),
+        lost_nodes::all(),
         normal::all(),
         storage::all(),
         usage::all(),
+        volumes::all(),
         workloads::all(),
     ]
     .into_iter()

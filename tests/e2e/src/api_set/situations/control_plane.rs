@@ -1,0 +1,91 @@
+//! What the control plane itself lacks: the way to an API that extends it, a role, a controller manager.
+
+use std::process::Command;
+
+use axum::Router;
+use axum::http::StatusCode;
+use serde_json::json;
+
+use super::super::nodes::node;
+use super::super::objects::*;
+use super::super::{Situation, ask};
+use crate::cluster::{Cluster, deleted_afterwards};
+use crate::situation::Staged;
+
+/// All of them.
+pub fn all() -> Vec<Situation> {
+    vec![
+        Situation::new(
+            "extension-repaired",
+            extension,
+            [
+                ask("ns/{ns}", "ApiServicePortWrong", "v1.path.e2e.example.com")
+                    .proven()
+                    .then_doing(&[TO_PORT, TO_OTHER_CERTIFICATE], &[]),
+                ask("ns/{ns}", "ApiServiceCertificateInvalid", "v1.path.e2e.example.com")
+                    .proven()
+                    .then_doing(&[TO_NOBODY], &[]),
+                ask("ns/{ns}", "ApiServiceUnreachable", "").proven().then_doing(&[TO_STRANGER], &[]),
+                ask("ns/{ns}", "ApiServiceRefusesAggregator", "v1.path.e2e.example.com")
+                    .proven()
+                    .then_doing(&[TO_ROUTELESS], &[]),
+                ask("ns/{ns}", "NodeRouteMissing", "Node e2e-routeless")
+                    .then_doing(&["delete apiservice v1.path.e2e.example.com"], &["namespace {ns}"]),
+            ],
+        )
+        .on_cluster(7),
+    ]
+}
+
+const TO_PORT: &str =
+    "patch apiservice v1.path.e2e.example.com --type=merge -p {\"spec\":{\"service\":{\"port\":443}}}";
+const TO_OTHER_CERTIFICATE: &str = "wait --for=condition=Available=false apiservice/v1.path.e2e.example.com";
+const TO_NOBODY: &str = "patch apiservice v1.path.e2e.example.com --type=merge -p \
+                         {\"spec\":{\"service\":{\"name\":\"nobody\"},\"caBundle\":null,\"insecureSkipTLSVerify\":true}}";
+const TO_STRANGER: &str = "patch apiservice v1.path.e2e.example.com --type=merge -p \
+                           {\"spec\":{\"service\":{\"namespace\":\"stranger\",\"name\":\"stranger\"}}}";
+const TO_ROUTELESS: &str = "patch apiservice v1.path.e2e.example.com --type=merge -p \
+                            {\"spec\":{\"service\":{\"namespace\":\"path\",\"name\":\"routeless\"}}}";
+
+async fn unauthorized() -> StatusCode {
+    StatusCode::UNAUTHORIZED
+}
+
+/// One API that nothing leads to, for one reason after the other.
+fn extension(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    let backend = Backend::start("path", Router::new())?;
+    let stranger = Backend::start("stranger", Router::new().fallback(unauthorized))?;
+    // A port that nothing listens on, and an address that nothing leads to.
+    let service = |name: &str, app: &str| {
+        let spec = json!({"selector": {"app": app}, "ports": [{"port": 443, "targetPort": 9}]});
+        with(held("v1", "Service", "path", name, &[]), "spec", spec)
+    };
+    let output = Command::new("ip").args(["route", "add", "unreachable", "10.244.9.0/24"]).output()?;
+    anyhow::ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut pod = pod("path", "routeless", "e2e-routeless", &json!({"e2e/address": "10.244.9.9"}));
+    pod["metadata"]["labels"] = json!({"app": "routeless"});
+    create(&[node("e2e-routeless", true), pod, service("nobody", "path"), service("routeless", "routeless")])?;
+    let now = crate::api_set::nodes::now()?;
+    let status = json!({"status": {"conditions": [{
+        "type": "NetworkUnavailable", "status": "True", "reason": "NoRouteCreated", "message": "RouteController failed to create a route",
+        "lastHeartbeatTime": now, "lastTransitionTime": now
+    }]}});
+    let output = Command::new("kubectl")
+        .args(["patch", "node", "e2e-routeless", "--subresource=status", "-p", &status.to_string()])
+        .output()?;
+    anyhow::ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut api = api_service("path.e2e.example.com", "path", Some(&stranger.bundle()));
+    api["spec"]["service"]["port"] = json!(444);
+    create(&[api])?;
+    delete(&format!("namespace {namespace}"))?;
+    Ok(deleted_afterwards("apiservice", "v1.path.e2e.example.com")
+        .and(Staged::until_the_end(backend))
+        .and(Staged::until_the_end(stranger)))
+}
+
+const HOLD_LEASE: &[&str] = &[
+    "create namespace e2e-later",
+    "label namespace kube-system e2e=e2e-control-plane",
+    "sleep 30",
+    "delete namespace e2e-later --wait=false",
+];
