@@ -43,6 +43,7 @@ fn shim(pid: u32, sandboxes: &[String]) -> Option<Shim> {
         start_ticks: process.start_ticks,
         comm: process.comm,
         state: process.state,
+        owner: process.owner,
         program: super::seen(dir.link("exe").map(HostPath::new)),
         children: children.map_or(Seen::Missing, Seen::Seen),
     })

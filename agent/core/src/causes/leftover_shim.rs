@@ -4,7 +4,7 @@ use findings::{Finding, Gate, Link, Placeholder, cause};
 
 use super::{describe, finding_builder::pod_finding};
 use crate::{
-    observation::{Container, Process, Question, Seen, Shim},
+    observation::{Container, Process, Seen, Shim},
     view::{PodView, UNMOUNT_RETRY_MS},
 };
 
@@ -19,8 +19,7 @@ pub fn find(view: &PodView, container: &Container, processes: &[&Process], head:
     if !is_gone || pause.is_some() {
         return None;
     }
-    view.seen.is_settled(Question::Shims(container.sandbox.clone()));
-    let shim = view.seen.shims.iter().find(|shim| shim.sandbox == container.sandbox)?;
+    let shim = view.shim(&container.sandbox)?;
     if shim.children != Seen::Seen(0) {
         return None;
     }
@@ -57,8 +56,7 @@ pub fn find(view: &PodView, container: &Container, processes: &[&Process], head:
 /// The container is the guest of a virtual machine or of a kernel of its own: what runs on the node is its monitor, which is
 /// not to be killed, and whose signals say nothing of the guest's processes.
 pub fn guest(view: &PodView, container: &Container, head: &[Link]) -> Option<Finding> {
-    view.seen.is_settled(Question::Shims(container.sandbox.clone()));
-    let shim = view.seen.shims.iter().find(|shim| shim.sandbox == container.sandbox)?;
+    let shim = view.shim(&container.sandbox)?;
     let program = shim.program_name().filter(|name| name.starts_with("containerd-shim-"))?;
     if program.starts_with("containerd-shim-runc-") {
         return None;
@@ -100,6 +98,7 @@ mod tests {
             comm: "containerd-shim".into(),
             state: 'S',
             program: Seen::Seen(HostPath::from(program)),
+            owner: Owner::Unit("containerd.service".into()),
             children: Seen::Seen(0),
         }];
         seen
@@ -155,6 +154,16 @@ mod tests {
         assert_eq!(with(child), ["KillNotAttempted"], "something of it lives");
         assert_eq!(with(|seen| seen.shims.clear()), no_shim);
         assert_eq!(with(|seen| seen.shims[0].sandbox = "other".into()), no_shim);
+        let other_pod = |seen: &mut Observation| {
+            let uid = findings::PodUid::parse("00000000-0000-4000-8000-000000000000").unwrap();
+            seen.shims[0].owner = Owner::Pod { uid, container: None };
+        };
+        assert_eq!(with(other_pod), no_shim, "a process of another pod, in the host's pid namespace");
+        let own_pod = |seen: &mut Observation| {
+            let uid = seen.runtime.get().unwrap().sandboxes[0].pod.uid.clone();
+            seen.shims[0].owner = Owner::Pod { uid, container: None };
+        };
+        assert_eq!(with(own_pod), ["ShimLeaked"], "Kata's may be in the pod's own cgroup");
         assert_eq!(with(|seen| seen.shims[0].children = Seen::Seen(1)), no_shim);
         assert_eq!(with(|seen| seen.shims[0].children = Seen::Missing), no_shim);
         assert_eq!(with(|seen| seen.shims[0].program = Seen::Missing), no_shim);

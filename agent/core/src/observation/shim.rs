@@ -3,7 +3,7 @@
 use findings::ProcessId;
 use serde::{Deserialize, Serialize};
 
-use super::{HostPath, Seen};
+use super::{HostPath, Owner, Seen};
 
 /// A shim that lives, known by its working directory: containerd starts it in the bundle of its
 /// sandbox.
@@ -21,6 +21,9 @@ pub struct Shim {
     pub state: char,
     /// The program it runs: `/usr/bin/containerd-shim-runc-v2`.
     pub program: Seen<HostPath>,
+    /// In whose cgroup it is.
+    #[serde(default)]
+    pub owner: Owner,
     /// How many children it has; `Missing` where the kernel does not show them.
     pub children: Seen<u32>,
 }

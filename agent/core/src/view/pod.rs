@@ -143,6 +143,13 @@ impl<'a> PodView<'a> {
         &self.pod.uid
     }
 
+    /// The shim of this sandbox. A pod in the host's pid namespace can have a process of its name, in a directory of its name.
+    pub fn shim(&self, sandbox: &str) -> Option<&'a Shim> {
+        self.seen.is_settled(Question::Shims(sandbox.to_owned()));
+        let is_others = |shim: &Shim| matches!(&shim.owner, Owner::Pod { uid, .. } if uid != self.uid());
+        self.seen.shims.iter().find(|shim| shim.sandbox == sandbox && !is_others(shim))
+    }
+
     /// Milliseconds since its deadline; negative before it, `None` when it is unknown.
     pub fn overdue_ms(&self) -> Option<i64> {
         let since =
