@@ -8,15 +8,19 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
 use tonic::{
     Code, Request,
     client::Grpc,
     transport::{Channel, Endpoint},
 };
 
-/// The kubelet's own limit for one CRI message, in bytes (tonic's default of 4 MiB is too small
-/// for a node with many pods).
-const MAX_MESSAGE: usize = 16 << 20;
+use crate::method;
+
+/// The kubelet's own limit for one CRI message (tonic's default of 4 MiB is too small for a node with many pods).
+pub(crate) const MAX_MESSAGE_BYTES: u32 = 16 << 20;
+/// What may be on its way before it is read.
+const WINDOW_BYTES: u32 = 1 << 20;
 
 /// Why a call to the runtime gave no answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -34,6 +38,8 @@ pub enum RpcError {
     Unimplemented,
     /// The object asked for does not exist (any more).
     NotFound,
+    /// The answer is longer than it may be.
+    TooLarge(String),
     /// Any other answer, in the runtime's own words.
     Failed(String),
 }
@@ -45,7 +51,7 @@ impl std::fmt::Display for RpcError {
             RpcError::TimedOut(limit) => write!(f, "did not answer within {limit:?}"),
             RpcError::Unimplemented => f.write_str("does not have this call"),
             RpcError::NotFound => f.write_str("does not know this object"),
-            RpcError::Failed(why) => f.write_str(why),
+            RpcError::TooLarge(why) | RpcError::Failed(why) => f.write_str(why),
         }
     }
 }
@@ -63,8 +69,6 @@ pub struct Call {
     pub question: Vec<u8>,
     /// How long the answer may take.
     pub deadline: Duration,
-    /// As for [`Connection::bounded`].
-    pub bound: Option<u32>,
 }
 
 /// The encoded answer of a call that a [`Carrier`] makes.
@@ -81,40 +85,33 @@ pub trait Carrier: std::fmt::Debug + Send + Sync {
 pub struct Connection {
     way: Way,
     deadline: Duration,
-    max_message: usize,
+    /// All answers under way together have no more bytes than the longest may have.
+    room: Arc<Semaphore>,
 }
 
 #[derive(Clone, Debug)]
 enum Way {
     Own(Channel),
-    FindingAnnotation { carrier: Arc<dyn Carrier>, socket: PathBuf, bound: Option<u32> },
+    FindingAnnotation { carrier: Arc<dyn Carrier>, socket: PathBuf },
 }
 
 impl Connection {
     /// Prepares a connection to the unix socket at `socket`; every call gets `deadline`.
     pub fn new(socket: &Path, deadline: Duration) -> Result<Self, RpcError> {
-        Self::prepare(socket, deadline, MAX_MESSAGE, None)
-    }
-
-    /// The same for a peer that is less trusted than the runtime: an answer may have at most `max_message` bytes,
-    /// and no more than twice as many are on their way.
-    pub fn bounded(socket: &Path, deadline: Duration, max_message: u32) -> Result<Self, RpcError> {
-        let bytes = usize::try_from(max_message).unwrap_or(usize::MAX);
-        Self::prepare(socket, deadline, bytes, Some(max_message))
-    }
-
-    fn prepare(socket: &Path, deadline: Duration, max_message: usize, window: Option<u32>) -> Result<Self, RpcError> {
         let uri = format!("unix://{}", socket.display());
         let endpoint = Endpoint::from_shared(uri).map_err(|error| unreachable(&error))?;
-        let endpoint = endpoint.initial_connection_window_size(window).initial_stream_window_size(window);
-        let way = Way::Own(endpoint.connect_timeout(deadline).connect_lazy());
-        Ok(Self { way, deadline, max_message })
+        let endpoint = endpoint.initial_connection_window_size(WINDOW_BYTES).initial_stream_window_size(WINDOW_BYTES);
+        Ok(Self::by(Way::Own(endpoint.connect_timeout(deadline).connect_lazy()), deadline))
     }
 
-    /// A connection whose calls `carrier` makes; `bound` as for [`Connection::bounded`].
-    pub fn carried(carrier: Arc<dyn Carrier>, socket: &Path, deadline: Duration, bound: Option<u32>) -> Self {
-        let max_message = bound.map_or(MAX_MESSAGE, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
-        Self { way: Way::FindingAnnotation { carrier, socket: socket.to_owned(), bound }, deadline, max_message }
+    /// A connection whose calls `carrier` makes.
+    pub fn carried(carrier: Arc<dyn Carrier>, socket: &Path, deadline: Duration) -> Self {
+        Self::by(Way::FindingAnnotation { carrier, socket: socket.to_owned() }, deadline)
+    }
+
+    fn by(way: Way, deadline: Duration) -> Self {
+        let bytes = usize::try_from(MAX_MESSAGE_BYTES).unwrap_or(Semaphore::MAX_PERMITS);
+        Self { way, deadline, room: Arc::new(Semaphore::new(bytes)) }
     }
 
     /// Calls one unary method, for example `/runtime.v1.RuntimeService/Version`.
@@ -123,13 +120,14 @@ impl Connection {
         Q: prost::Message + Send + Sync + 'static,
         A: prost::Message + Default + Send + Sync + 'static,
     {
+        let max_bytes = method::max_answer_bytes(method);
         let answer = async {
+            let _room = self.room.acquire_many(max_bytes).await;
             match &self.way {
-                Way::Own(channel) => self.call_over(channel.clone(), method, question).await,
-                Way::FindingAnnotation { carrier, socket, bound } => {
-                    let (socket, bound) = (socket.clone(), *bound);
+                Way::Own(channel) => self.call_over(channel.clone(), method, question, max_bytes).await,
+                Way::FindingAnnotation { carrier, socket } => {
                     let question = question.encode_to_vec();
-                    let call = Call { socket, method, question, deadline: self.deadline, bound };
+                    let call = Call { socket: socket.clone(), method, question, deadline: self.deadline };
                     let answer = carrier.carry(call).await?;
                     A::decode(answer.as_slice()).map_err(|error| RpcError::Failed(error.to_string()))
                 }
@@ -142,12 +140,19 @@ impl Connection {
         }
     }
 
-    async fn call_over<Q, A>(&self, channel: Channel, method: &'static str, question: Q) -> Result<A, RpcError>
+    async fn call_over<Q, A>(
+        &self,
+        channel: Channel,
+        method: &'static str,
+        question: Q,
+        max_bytes: u32,
+    ) -> Result<A, RpcError>
     where
         Q: prost::Message + Send + Sync + 'static,
         A: prost::Message + Default + Send + Sync + 'static,
     {
-        let mut grpc = Grpc::new(channel).max_decoding_message_size(self.max_message);
+        let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
+        let mut grpc = Grpc::new(channel).max_decoding_message_size(max_bytes);
         grpc.ready().await.map_err(|error| unreachable(&error))?;
         let path = http::uri::PathAndQuery::from_static(method);
         let codec = tonic_prost::ProstCodec::<Q, A>::default();
@@ -160,6 +165,7 @@ fn rpc_error(status: tonic::Status) -> RpcError {
         Code::Unavailable => unreachable(&status),
         Code::Unimplemented => RpcError::Unimplemented,
         Code::NotFound => RpcError::NotFound,
+        Code::OutOfRange => RpcError::TooLarge(status.message().to_owned()),
         _ => RpcError::Failed(status.message().to_owned()),
     }
 }

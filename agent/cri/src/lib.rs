@@ -9,10 +9,12 @@
 //! Every call has a connect deadline and a request deadline: a runtime that is stopped accepts the
 //! connection (the kernel's backlog does) and then never answers.
 
+mod bounded;
 mod connection;
 mod message;
 mod reader;
 
+pub use bounded::{List, Pairs, key};
 pub use connection::{Call, Carrier, Connection, FindingAnnotation, RpcError};
 pub use message::*;
 pub use reader::{RuntimeReader, method};

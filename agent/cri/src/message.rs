@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use crate::{List, Pairs};
+
 /// Asks for the runtime's name and version.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct VersionRequest {
@@ -108,13 +110,8 @@ pub struct PodSandboxFilter {
     pub label_selector: HashMap<String, String>,
 }
 
-/// The pod sandboxes of the node.
-#[derive(Clone, PartialEq, prost::Message)]
-pub struct ListPodSandboxResponse {
-    /// In no particular order; a pod may have several, one of them current.
-    #[prost(message, repeated, tag = "1")]
-    pub items: Vec<PodSandbox>,
-}
+/// The pod sandboxes of the node; a pod may have several, one of them current.
+pub type ListPodSandboxResponse = List<PodSandbox>;
 
 /// One pod sandbox.
 #[derive(Clone, PartialEq, prost::Message)]
@@ -132,8 +129,8 @@ pub struct PodSandbox {
     #[prost(int64, tag = "4")]
     pub created_at: i64,
     /// What the kubelet wrote: the annotations of the pod.
-    #[prost(map = "string, string", tag = "6")]
-    pub annotations: HashMap<String, String>,
+    #[prost(message, required, tag = "6")]
+    pub annotations: Pairs,
 }
 
 /// Which pod a sandbox belongs to.
@@ -180,12 +177,7 @@ pub struct ContainerFilter {
 }
 
 /// The containers of the node.
-#[derive(Clone, PartialEq, prost::Message)]
-pub struct ListContainersResponse {
-    /// In no particular order.
-    #[prost(message, repeated, tag = "1")]
-    pub containers: Vec<Container>,
-}
+pub type ListContainersResponse = List<Container>;
 
 /// One container.
 #[derive(Clone, PartialEq, prost::Message)]
@@ -206,11 +198,11 @@ pub struct Container {
     #[prost(int64, tag = "7")]
     pub created_at: i64,
     /// `io.kubernetes.pod.uid` and its friends.
-    #[prost(map = "string, string", tag = "8")]
-    pub labels: HashMap<String, String>,
+    #[prost(message, required, tag = "8")]
+    pub labels: Pairs,
     /// `io.kubernetes.pod.terminationGracePeriod` and its friends.
-    #[prost(map = "string, string", tag = "9")]
-    pub annotations: HashMap<String, String>,
+    #[prost(message, required, tag = "9")]
+    pub annotations: Pairs,
 }
 
 /// A container's name in its pod.
@@ -256,8 +248,8 @@ pub struct ContainerStatusResponse {
     #[prost(message, optional, tag = "1")]
     pub status: Option<ContainerStatus>,
     /// What this runtime adds; `info["info"]` is JSON and holds `pid`.
-    #[prost(map = "string, string", tag = "2")]
-    pub info: HashMap<String, String>,
+    #[prost(message, required, tag = "2")]
+    pub info: Pairs,
 }
 
 /// What the API promises of a container.
@@ -295,6 +287,6 @@ pub struct PodSandboxStatusRequest {
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct PodSandboxStatusResponse {
     /// What this runtime adds; `info["info"]` is JSON and holds `pid`.
-    #[prost(map = "string, string", tag = "2")]
-    pub info: HashMap<String, String>,
+    #[prost(message, required, tag = "2")]
+    pub info: Pairs,
 }

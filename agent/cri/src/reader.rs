@@ -20,6 +20,16 @@ pub mod method {
     pub const CONTAINER_STATUS: &str = "/runtime.v1.RuntimeService/ContainerStatus";
     /// PodSandboxStatus.
     pub const POD_SANDBOX_STATUS: &str = "/runtime.v1.RuntimeService/PodSandboxStatus";
+
+    /// The most bytes of an answer. A list has the annotations of all pods, and may be as long as the kubelet allows; a status
+    /// has the environment of one container.
+    pub(crate) fn max_answer_bytes(method: &str) -> u32 {
+        match method {
+            LIST_POD_SANDBOX | LIST_CONTAINERS => crate::connection::MAX_MESSAGE_BYTES,
+            CONTAINER_STATUS | POD_SANDBOX_STATUS => 1 << 20,
+            _ => 64 << 10,
+        }
+    }
 }
 
 /// A runtime that is only looked at.
@@ -75,7 +85,7 @@ impl RuntimeReader {
         let filter = (!labels.is_empty()).then_some(ContainerFilter { label_selector: labels });
         let question = ListContainersRequest { filter };
         let answer: ListContainersResponse = self.0.call(method::LIST_CONTAINERS, question).await?;
-        Ok(answer.containers)
+        Ok(answer.items)
     }
 
     /// One container with the runtime's additions (its pid).

@@ -17,6 +17,7 @@ pub(super) fn reason(error: &RpcError) -> Reason {
         }
         RpcError::TimedOut(_) => FaultKind::TimedOut,
         RpcError::NotFound => FaultKind::Gone,
+        RpcError::TooLarge(_) => FaultKind::TooLarge,
         RpcError::Unimplemented | RpcError::Failed(_) => FaultKind::Failed,
     };
     Reason::new(kind, error)

@@ -9,7 +9,7 @@ use std::{
 };
 
 use agent_core::observation::CALL;
-use cri::{RpcError, RuntimeReader};
+use cri::{RpcError, RuntimeReader, key};
 use findings::{PodRef, PodUid};
 use futures::{FutureExt, StreamExt};
 use info::{network_of, pid_of};
@@ -19,13 +19,6 @@ use crate::observation::{
     CgroupDriver, Container, ContainerState, Fault, HostPath, NetworkNamespace, RuntimeFacts, RuntimeProcess, Sandbox,
     Seen, Source,
 };
-
-/// Labels of sandboxes and containers (`staging/src/k8s.io/kubelet/pkg/types/labels.go`).
-const POD_UID: &str = "io.kubernetes.pod.uid";
-const POD_NAMESPACE: &str = "io.kubernetes.pod.namespace";
-const POD_NAME: &str = "io.kubernetes.pod.name";
-/// Annotation of sandboxes: `api`, `file` or `http` (`ConfigSourceAnnotationKey` of the kubelet).
-const CONFIG_SOURCE: &str = "kubernetes.io/config.source";
 
 /// The runtime behind one socket. Its connection serves for a whole look, and is opened by the first
 /// question.
@@ -38,7 +31,7 @@ pub struct Runtime {
 impl Runtime {
     /// Asks nothing yet.
     pub fn new(sockets: &Sockets, at: &Path, socket: &HostPath) -> Result<Self, Fault> {
-        let connected = sockets.connect(at, socket, CALL, None).map_err(|error| fault(at, &error))?;
+        let connected = sockets.connect(at, socket, CALL).map_err(|error| fault(at, &error))?;
         let reader = RuntimeReader::with_connection(connected.connection.clone());
         Ok(Runtime { socket: at.to_owned(), reader, _connected: connected })
     }
@@ -84,10 +77,11 @@ fn fault(socket: &Path, error: &RpcError) -> Fault {
 /// How the kubelet labels a pod's sandboxes and containers.
 fn labels(only: &PodFilter) -> HashMap<String, String> {
     match only {
-        PodFilter::Uid(uid) => HashMap::from([(POD_UID.to_owned(), uid.as_str().to_owned())]),
-        PodFilter::Name(namespace, name) => {
-            HashMap::from([(POD_NAMESPACE.to_owned(), namespace.clone()), (POD_NAME.to_owned(), name.clone())])
-        }
+        PodFilter::Uid(uid) => HashMap::from([(key::POD_UID.to_owned(), uid.as_str().to_owned())]),
+        PodFilter::Name(namespace, name) => HashMap::from([
+            (key::POD_NAMESPACE.to_owned(), namespace.clone()),
+            (key::POD_NAME.to_owned(), name.clone()),
+        ]),
     }
 }
 
@@ -114,7 +108,7 @@ fn sandbox(sandbox: cri::PodSandbox) -> Option<Sandbox> {
         pod,
         ready: sandbox.state == cri::PodSandboxState::Ready as i32,
         created_ms: millis(sandbox.created_at),
-        is_static: sandbox.annotations.get(CONFIG_SOURCE).is_some_and(|source| source != "api"),
+        is_static: sandbox.annotations.get(key::CONFIG_SOURCE).is_some_and(|source| source != "api"),
         id: sandbox.id,
         pid: Seen::NotAsked,
         network: Seen::NotAsked,
@@ -131,19 +125,18 @@ fn state_of(number: i32) -> Option<ContainerState> {
 }
 
 fn container(container: cri::Container) -> Option<Container> {
-    let mut labels: HashMap<String, String> = container.labels;
-    let annotations: HashMap<String, String> = container.annotations;
+    let label = |key: &str| container.labels.get(key).map(str::to_owned);
     // The kubelet, too, knows a container's pod by this label only.
-    let uid = PodUid::parse(labels.get(POD_UID)?)?;
-    let pod = PodRef { uid, namespace: labels.remove(POD_NAMESPACE), name: labels.remove(POD_NAME) };
+    let uid = PodUid::parse(container.labels.get(key::POD_UID)?)?;
+    let pod = PodRef { uid, namespace: label(key::POD_NAMESPACE), name: label(key::POD_NAME) };
 
     let state = state_of(container.state)?;
     Some(Container {
         pod,
         state,
-        name: labels.remove("io.kubernetes.container.name").unwrap_or_default(),
-        grace_s: annotations.get("io.kubernetes.pod.terminationGracePeriod").and_then(|seconds| seconds.parse().ok()),
-        pre_stop: annotations.contains_key("io.kubernetes.container.preStopHandler"),
+        name: label(key::CONTAINER_NAME).unwrap_or_default(),
+        grace_s: container.annotations.get(key::GRACE_PERIOD).and_then(|seconds| seconds.parse().ok()),
+        pre_stop: container.annotations.get(key::PRE_STOP).is_some(),
         created_ms: millis(container.created_at),
         sandbox: container.pod_sandbox_id,
         id: container.id,
@@ -190,9 +183,9 @@ impl Runtime {
         let late = || RpcError::TimedOut(deadline);
         for container in facts.containers.iter_mut().filter(|container| containers.contains(&container.id)) {
             container.pid = match of_containers.remove(&container.id).unwrap_or_else(|| Err(late())) {
-                Ok(answer) => {
-                    container.started_ms = started_ms(&answer);
-                    pid_of(&answer.info)
+                Ok((pid, started_ms)) => {
+                    container.started_ms = started_ms;
+                    pid
                 }
                 Err(RpcError::NotFound) => Seen::Missing,
                 Err(error) => Seen::Failed(self.fault(&error)),
@@ -200,7 +193,7 @@ impl Runtime {
         }
         for sandbox in facts.sandboxes.iter_mut().filter(|sandbox| sandboxes.contains(&sandbox.id)) {
             (sandbox.pid, sandbox.network) = match of_sandboxes.remove(&sandbox.id).unwrap_or_else(|| Err(late())) {
-                Ok(answer) => (pid_of(&answer.info), network_of(&answer.info).map_or(Seen::Missing, &mut network_at)),
+                Ok((pid, network)) => (pid, network.map_or(Seen::Missing, &mut network_at)),
                 Err(RpcError::NotFound) => (Seen::Missing, Seen::Missing),
                 Err(error) => (Seen::Failed(self.fault(&error)), Seen::Failed(self.fault(&error))),
             };
@@ -212,12 +205,20 @@ impl Runtime {
         containers: &[String],
         sandboxes: &[String],
         deadline: Duration,
-    ) -> (Answers<cri::ContainerStatusResponse>, Answers<cri::PodSandboxStatusResponse>) {
+    ) -> (Answers<(Seen<u32>, Option<u64>)>, Answers<(Seen<u32>, Option<HostPath>)>) {
         let (mut of_containers, mut of_sandboxes) = (HashMap::new(), HashMap::new());
+        let container = async |id| {
+            let answer = self.reader.container_status(id).await?;
+            Ok((pid_of(&answer.info), started_ms(&answer)))
+        };
+        let sandbox = async |id| {
+            let answer = self.reader.sandbox_status(id).await?;
+            Ok((pid_of(&answer.info), network_of(&answer.info)))
+        };
         // Side by side: one shim that does not answer for its container would hide every sandbox.
         let asked = futures::future::join(
-            ask_each(containers, |id| self.reader.container_status(id), &mut of_containers),
-            ask_each(sandboxes, |id| self.reader.sandbox_status(id), &mut of_sandboxes),
+            ask_each(containers, container, &mut of_containers),
+            ask_each(sandboxes, sandbox, &mut of_sandboxes),
         );
         // What has not come by then is reported as late, one by one.
         let _ = tokio::time::timeout(deadline, asked).await;
@@ -245,7 +246,7 @@ const MAX_CALLS_AT_ONCE: usize = 8;
 
 type Answers<T> = HashMap<String, Result<T, RpcError>>;
 
-/// Asks about each of these, a few at once.
+/// Asks about each of these, a few at once, and keeps little of each answer: it may have as much as a container's environment.
 async fn ask_each<'a, T, F>(ids: &'a [String], ask: impl Fn(&'a str) -> F, answers: &mut Answers<T>)
 where
     F: Future<Output = Result<T, RpcError>>,
@@ -275,7 +276,7 @@ mod tests {
     fn a_sandbox_tells_where_its_pod_comes_from() {
         let is_static = |source: Option<&str>| {
             let uid = "96fb425e-919e-44f9-8b42-b1254a602ba1".into();
-            let annotations = source.map(|source| (CONFIG_SOURCE.to_owned(), source.to_owned())).into_iter().collect();
+            let annotations = source.map(|source| (key::CONFIG_SOURCE, source.to_owned())).into_iter().collect();
             let metadata = Some(cri::PodSandboxMetadata { uid, ..Default::default() });
             sandbox(cri::PodSandbox { metadata, annotations, ..Default::default() }).unwrap().is_static
         };

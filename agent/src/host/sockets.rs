@@ -28,22 +28,15 @@ pub struct Connected {
 }
 
 impl Sockets {
-    /// Prepares a connection to `socket` of the host, which this process finds `at`; the first call connects. `bound` as for
-    /// [`Connection::bounded`].
-    pub fn connect(
-        &self,
-        at: &Path,
-        socket: &HostPath,
-        deadline: Duration,
-        bound: Option<u32>,
-    ) -> Result<Connected, RpcError> {
+    /// Prepares a connection to `socket` of the host, which this process finds `at`; the first call connects.
+    pub fn connect(&self, at: &Path, socket: &HostPath, deadline: Duration) -> Result<Connected, RpcError> {
         match self {
             Sockets::Own => {
                 let path = SocketPath::new(at).map_err(|error| unreachable(&error))?;
-                Ok(Connected { connection: connection(path.path(), deadline, bound)?, _path: Some(path) })
+                Ok(Connected { connection: Connection::new(path.path(), deadline)?, _path: Some(path) })
             }
             Sockets::Broker(broker) => {
-                let connection = Connection::carried(Arc::new(broker.clone()), socket.as_path(), deadline, bound);
+                let connection = Connection::carried(Arc::new(broker.clone()), socket.as_path(), deadline);
                 Ok(Connected { connection, _path: None })
             }
         }
@@ -70,13 +63,5 @@ impl Sockets {
         if let Sockets::Broker(broker) = self {
             broker.verify(runtime, kubelet_root).await;
         }
-    }
-}
-
-/// Prepares a connection of this process.
-pub(super) fn connection(at: &Path, deadline: Duration, bound: Option<u32>) -> Result<Connection, RpcError> {
-    match bound {
-        Some(bytes) => Connection::bounded(at, deadline, bytes),
-        None => Connection::new(at, deadline),
     }
 }

@@ -110,13 +110,13 @@ impl RuntimeClient {
     /// The pid of a sandbox, in whose network the pod's containers are.
     pub fn sandbox_pid(&self, id: &str) -> anyhow::Result<i32> {
         let answer = self.executor.block_on(self.reader.sandbox_status(id)).context("ask for the sandbox")?;
-        pid_of(answer.info.get("info"))
+        pid_of(answer.info.get(cri::key::INFO))
     }
 
     /// The pid of a container's init.
     pub fn container_pid(&self, id: &str) -> anyhow::Result<i32> {
         let answer = self.executor.block_on(self.reader.container_status(id)).context("ask for the container")?;
-        pid_of(answer.info.get("info"))
+        pid_of(answer.info.get(cri::key::INFO))
     }
 
     fn call<Q, A>(&self, method: &'static str, question: Q) -> Result<A, RpcError>
@@ -129,7 +129,7 @@ impl RuntimeClient {
 }
 
 /// The runtime's own additions are JSON inside a string.
-fn pid_of(info: Option<&String>) -> anyhow::Result<i32> {
+fn pid_of(info: Option<&str>) -> anyhow::Result<i32> {
     let info: serde_json::Value = serde_json::from_str(info.context("the runtime gave no verbose info")?)?;
     let pid = info["pid"].as_i64().context("the verbose info has no pid")?;
     anyhow::ensure!(pid > 0, "the container has no process");
@@ -142,8 +142,8 @@ mod tests {
 
     #[test]
     fn finds_the_pid_in_the_verbose_info() {
-        assert_eq!(pid_of(Some(&r#"{"pid":42,"removing":false}"#.to_owned())).unwrap(), 42);
-        assert!(pid_of(Some(&r#"{"pid":0}"#.to_owned())).is_err());
+        assert_eq!(pid_of(Some(r#"{"pid":42,"removing":false}"#)).unwrap(), 42);
+        assert!(pid_of(Some(r#"{"pid":0}"#)).is_err());
         assert!(pid_of(None).is_err());
     }
 }

@@ -2,6 +2,7 @@
 
 mod api_tls;
 pub mod csi;
+mod false_runtime;
 mod foreign_parent;
 mod hangfs;
 mod hold;
@@ -46,6 +47,8 @@ enum Part {
     Tracer(tracer::Tracer),
     /// A CSI driver's node part.
     CsiDriver(csi::CsiDriver),
+    /// A runtime that tries to exhaust its caller.
+    FalseRuntime(false_runtime::FalseRuntime),
 }
 
 /// If this process was started as a stand-in, plays the part and returns how it ended; otherwise
@@ -71,6 +74,7 @@ pub fn take_over() -> Option<anyhow::Result<()>> {
         Part::ForeignParent(part) => part.run(),
         Part::Tracer(part) => part.run(),
         Part::CsiDriver(part) => part.run(),
+        Part::FalseRuntime(part) => part.run(),
     })
 }
 

@@ -102,9 +102,9 @@ impl Broker {
 
 impl Carrier for Broker {
     fn carry(&self, call: Call) -> FindingAnnotation<'_> {
-        let Call { socket, method, question, deadline, bound } = call;
+        let Call { socket, method, question, deadline } = call;
         let (socket, method) = (HostPath::from(socket), method.to_owned());
-        let question = Question::Call { socket, method, question: Bytes(question), deadline, bound };
+        let question = Question::Call { socket, method, question: Bytes(question), deadline };
         Box::pin(async move {
             match self.ask(question).await {
                 Ok(Answer::Call(answer)) => answer.map(|Bytes(bytes)| bytes),

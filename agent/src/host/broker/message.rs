@@ -10,8 +10,8 @@ use crate::observation::{Healthz, HostPath, Seen};
 
 /// The longest question, in bytes.
 pub(super) const MAX_QUESTION_BYTES: usize = 64 << 10;
-/// The longest answer: the largest message of the runtime (16 MiB), encoded.
-pub(super) const MAX_ANSWER_BYTES: usize = 24 << 20;
+/// The longest answer: what is kept of a list of the runtime (4 MiB), encoded.
+pub(super) const MAX_ANSWER_BYTES: usize = 8 << 20;
 
 /// One question.
 #[derive(Debug, Serialize, Deserialize)]
@@ -26,7 +26,7 @@ pub(super) struct Request {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Question {
     /// A reading call.
-    Call { socket: HostPath, method: String, question: Bytes, deadline: Duration, bound: Option<u32> },
+    Call { socket: HostPath, method: String, question: Bytes, deadline: Duration },
     /// Who listens there.
     Listener(HostPath),
     /// The kubelet's health, on this port.

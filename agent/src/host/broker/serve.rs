@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     frame,
-    host::{csi::registration, healthz, rpc_fault::unreachable, sockets::connection},
+    host::{csi::registration, healthz, rpc_fault::unreachable},
     observation::HostPath,
     sys,
 };
@@ -88,9 +88,9 @@ async fn serve(stream: UnixStream, directories: Directories) -> io::Result<()> {
 
 async fn answer(question: Question, directories: &Directories) -> Answer {
     match question {
-        Question::Call { socket, method, question: Bytes(question), deadline, bound } => {
+        Question::Call { socket, method, question: Bytes(question), deadline } => {
             let deadline = deadline.min(MAX_CALL_TIMEOUT);
-            Answer::Call(call(directories, &socket, &method, &question, deadline, bound).await.map(Bytes))
+            Answer::Call(call(directories, &socket, &method, &question, deadline).await.map(Bytes))
         }
         Question::Listener(socket) => {
             let listener = directories.socket(&socket).and_then(|at| sys::listener(at.path()));
@@ -108,12 +108,11 @@ async fn call(
     method: &str,
     question: &[u8],
     deadline: Duration,
-    bound: Option<u32>,
 ) -> Result<Vec<u8>, RpcError> {
     // The caller names the socket.
     let unreached = |error: io::Error| unreachable(sys::place(&error).map_or(&error, |(_, error)| error));
     let at = directories.socket(socket).map_err(unreached)?;
-    let connection = &connection(at.path(), deadline, bound)?;
+    let connection = &Connection::new(at.path(), deadline)?;
     match method {
         method::VERSION => pass::<VersionRequest, VersionResponse>(connection, method::VERSION, question).await,
         method::STATUS => pass::<StatusRequest, StatusResponse>(connection, method::STATUS, question).await,
@@ -204,7 +203,7 @@ mod tests {
         listener.set_nonblocking(true).unwrap();
         for method in ["/runtime.v1.RuntimeService/StopContainer", "/csi.v1.Node/NodeUnpublishVolume", ""] {
             let (opened, socket) = (directories(dir.path()), HostPath::from(socket.clone()));
-            let refused = call(&opened, &socket, method, b"", Duration::from_secs(1), None).await.unwrap_err();
+            let refused = call(&opened, &socket, method, b"", Duration::from_secs(1)).await.unwrap_err();
             assert!(refused.to_string().ends_with("is not called for anybody"), "{refused}");
         }
         assert_eq!(listener.accept().unwrap_err().kind(), io::ErrorKind::WouldBlock, "nothing has connected");

@@ -31,8 +31,6 @@ pub(in crate::host) struct PluginInfo {
     pub endpoint: String,
 }
 
-/// An answer has a few hundred bytes.
-const MAX_ANSWER_BYTES: u32 = 64 << 10;
 /// The types of drivers.
 const CSI_PLUGIN: &str = "CSIPlugin";
 const DRA_PLUGIN: &str = "DRAPlugin";
@@ -47,8 +45,7 @@ pub(super) struct Registered {
 /// Asks the registration socket, found as `at`, for the driver's name and endpoint. `Missing` when it belongs to
 /// another kind of plugin.
 pub(super) async fn info(sockets: &Sockets, at: &Socket, socket: &HostPath, deadline: Duration) -> Seen<Registered> {
-    let info: Result<PluginInfo, RpcError> = match sockets.connect(at.path(), socket, deadline, Some(MAX_ANSWER_BYTES))
-    {
+    let info: Result<PluginInfo, RpcError> = match sockets.connect(at.path(), socket, deadline) {
         Ok(connected) => connected.connection.call(GET_INFO, InfoRequest {}).await,
         Err(error) => Err(error),
     };

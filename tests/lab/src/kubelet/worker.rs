@@ -104,7 +104,7 @@ impl Worker {
         let all = client.containers().context("list the containers")?;
         let own = all.into_iter().filter(|container| {
             container.state == i32::from(ContainerState::Running)
-                && container.labels.get("io.kubernetes.pod.uid") == Some(&self.record.pod.uid)
+                && container.labels.get(cri::key::POD_UID) == Some(self.record.pod.uid.as_str())
         });
         Ok(own.map(|container| container.id).collect())
     }
@@ -137,8 +137,7 @@ impl Worker {
 /// Whether the runtime still has something of a pod that runs: then its directory is no orphan.
 pub fn has_running(client: &RuntimeClient, uid: &str) -> anyhow::Result<bool> {
     let containers = client.containers()?.into_iter().any(|container| {
-        container.state == i32::from(ContainerState::Running)
-            && container.labels.get("io.kubernetes.pod.uid").is_some_and(|label| label == uid)
+        container.state == i32::from(ContainerState::Running) && container.labels.get(cri::key::POD_UID) == Some(uid)
     });
     let sandboxes = client.sandboxes()?.into_iter().any(|sandbox| {
         sandbox.state == i32::from(PodSandboxState::Ready)

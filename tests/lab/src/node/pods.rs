@@ -158,7 +158,7 @@ impl Node {
         let mut left = self.remains_on_disk(pod)?;
         for container in self.runtime.containers()? {
             let running = container.state == i32::from(cri::ContainerState::Running);
-            if running && container.labels.get("io.kubernetes.pod.uid") == Some(&pod.uid) {
+            if running && container.labels.get(cri::key::POD_UID) == Some(pod.uid.as_str()) {
                 left.push(format!("the running container {}", container.id));
             }
         }

@@ -57,7 +57,8 @@ impl Agent {
         fs::create_dir_all(dir).with_context(|| format!("create {}", dir.display()))?;
         let number = fs::read_dir(dir)?.count();
         let log = dir.join(format!("agent-{number}.log"));
-        let place = node.agent_args().into_iter().filter(|flag| !flag.starts_with("--kubeconfig"));
+        let place =
+            node.agent_args().into_iter().filter(|flag| !flag.starts_with("--kubeconfig") && !is_given(flag, flags));
         let child = command
             .arg("run")
             .args(place)

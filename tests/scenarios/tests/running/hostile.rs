@@ -3,8 +3,7 @@
 
 use std::{
     fs,
-    io::{BufRead as _, BufReader, Read as _, Write as _},
-    os::unix::net::{UnixListener, UnixStream},
+    io::{BufRead as _, BufReader},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
@@ -20,20 +19,19 @@ use super::{
 };
 use crate::ask;
 
-const LIMIT: u64 = 32 << 20;
+pub const LIMIT: u64 = 32 << 20;
 /// A user namespace may mount what it likes; each of these binds doubles what is mounted.
 const BINDS: &str = "1 2 3 4 5 6 7 8 9 10 11 12";
 const EVENTS: usize = 500;
 const EVENT_BYTES: usize = 250_000;
 const POD_BYTES: usize = 250_000;
 const PODS: usize = 400;
-const DRIVERS: usize = 60;
 const ON_SLOW_FUSE: usize = 40;
 /// For each request, in milliseconds: less than the shortest deadline of a look at one file.
 const SLOW: &str = "250";
 
 /// On a node of its own on which this scenario is staged.
-fn on(name: &str, attack: impl FnOnce(&Node) -> anyhow::Result<()>) -> anyhow::Result<()> {
+pub fn on(name: &str, attack: impl FnOnce(&Node) -> anyhow::Result<()>) -> anyhow::Result<()> {
     let node = Node::up(&lab::default_dir()).context("bring the node up")?;
     let stage = || (scenario::find(name).with_context(|| format!("the lab has no scenario {name}"))?.stage)(&node);
     let outcome = stage().and_then(|_| attack(&node));
@@ -56,7 +54,7 @@ pub fn mount_table() -> anyhow::Result<()> {
 fn held_beside(node: &Node, tenant: &Child) -> anyhow::Result<()> {
     let table = fs::read(format!("/proc/{}/mountinfo", tenant.id()))?;
     ensure!(table.len() > 20_000_000, "the table has {} bytes", table.len());
-    let (agent, group) = limited(node, &node.layout().kubeconfig(), LIMIT)?;
+    let (agent, group) = limited(node, &node.layout().kubeconfig(), LIMIT, &[])?;
     agent.wait_held("VolumeHeldByProcess")?;
     agent.wait_scans(3)?;
     eprintln!(
@@ -122,7 +120,7 @@ fn held_beside_slow_fuse(node: &Node) -> anyhow::Result<()> {
     let causes: Vec<&str> =
         answer.report.pods.iter().flat_map(|pod| &pod.findings).map(|found| found.cause.id).collect();
     ensure!(causes == ["VolumeHeldByProcess"], "found were {causes:?}:\n{}", answer.text);
-    let (agent, group) = limited(node, &node.layout().kubeconfig(), LIMIT)?;
+    let (agent, group) = limited(node, &node.layout().kubeconfig(), LIMIT, &[])?;
     agent.wait_held("VolumeHeldByProcess")?;
     let begin = Instant::now();
     agent.wait_scans(3)?;
@@ -152,7 +150,7 @@ pub fn events() -> anyhow::Result<()> {
             });
             cluster.store().put("events", Some("default"), &name, &event)?;
         }
-        let (agent, group) = limited(node, &cluster.kubeconfig(), LIMIT)?;
+        let (agent, group) = limited(node, &cluster.kubeconfig(), LIMIT, &[])?;
         agent.wait_held("VolDataMissing")?;
         agent.wait("an Event is written", || Ok((!cluster.writes()?.is_empty()).then_some(())))?;
         eprintln!("with {EVENTS} fat Events: {}, {}", most_resident(&agent)?, cgroup::times_limited(&group)?);
@@ -166,7 +164,7 @@ pub fn pods() -> anyhow::Result<()> {
         let cluster = Cluster::beside(node, "fat-pods")?;
         let put = |phase: &str| (0..PODS).try_for_each(|number| fat_pod(&cluster, number, phase));
         put("Pending")?;
-        let (agent, group) = limited(node, &cluster.kubeconfig(), LIMIT)?;
+        let (agent, group) = limited(node, &cluster.kubeconfig(), LIMIT, &[])?;
         agent.wait_held("VolDataMissing")?;
         agent.wait("an Event is written", || Ok((!cluster.writes()?.is_empty()).then_some(())))?;
         put("Running")?;
@@ -188,47 +186,4 @@ fn fat_pod(cluster: &Cluster, number: usize, phase: &str) -> anyhow::Result<()> 
         "status": {"phase": phase},
     });
     cluster.store().put("pods", Some("tenant"), &name, &pod)
-}
-
-/// Sixty registration sockets answer without end.
-pub fn drivers() -> anyhow::Result<()> {
-    on("vol-data-missing", |node| {
-        let registry = node.layout().kubelet_root().join("plugins_registry");
-        fs::create_dir_all(&registry)?;
-        for number in 0..DRIVERS {
-            let listener = UnixListener::bind(registry.join(format!("{number}-reg.sock")))?;
-            std::thread::spawn(move || {
-                for stream in listener.incoming().flatten() {
-                    // It ends when the agent hangs up.
-                    let _ = flood(stream);
-                }
-            });
-        }
-        let (agent, group) = limited(node, &node.layout().kubeconfig(), LIMIT)?;
-        agent.wait_held("VolDataMissing")?;
-        agent.wait_scans(3)?;
-        eprintln!("with {DRIVERS} endless answers: {}, {}", most_resident(&agent)?, cgroup::times_limited(&group)?);
-        agent.terminate().map(drop)
-    })
-}
-
-/// Just enough of HTTP/2 (RFC 9113) to begin an answer of 16 MiB, the most that a runtime may give.
-fn flood(mut stream: UnixStream) -> std::io::Result<()> {
-    let frame = |kind: u8, flags: u8, id: u32, payload: &[u8]| {
-        let length = u32::try_from(payload.len()).unwrap_or(0).to_be_bytes();
-        [&length[1..], &[kind, flags], &id.to_be_bytes(), payload].concat()
-    };
-    stream.write_all(&frame(4, 0, 0, &[]))?;
-    // The preface, the settings and the request; how they are cut does not matter.
-    let _ = stream.read(&mut [0; 4096])?;
-    stream.write_all(&frame(4, 1, 0, &[]))?;
-    std::thread::sleep(std::time::Duration::from_millis(20));
-    // `:status: 200` is entry 8 of the static table.
-    let kind = [b"\x88\x00\x0c".as_slice(), b"content-type", b"\x10", b"application/grpc"].concat();
-    stream.write_all(&frame(1, 4, 1, &kind))?;
-    let mut piece = [[0].as_slice(), (16_u32 << 20).to_be_bytes().as_slice()].concat();
-    piece.resize(16 << 10, b'x');
-    loop {
-        stream.write_all(&frame(0, 0, 1, &piece))?;
-    }
 }

@@ -30,7 +30,7 @@ fn check_among_many(node: &Node) -> anyhow::Result<()> {
     (0..PODS).try_for_each(|number| pod_with_many_volumes(node, number))?;
     let count = mounts::below(&node.layout().kubelet_root().join("pods"))?.len();
     ensure!(count > PODS * VOLUMES, "{count} mounts are staged");
-    let (agent, group) = limited(node, &node.layout().kubeconfig(), LIMIT)?;
+    let (agent, group) = limited(node, &node.layout().kubeconfig(), LIMIT, &[])?;
     agent.wait_held("VolumeHeldByProcess")?;
     let refused = cgroup::times_limited(&group)?;
     eprintln!("with {count} mounts the agent had at most {} resident", most_resident(&agent)?);
@@ -39,11 +39,11 @@ fn check_among_many(node: &Node) -> anyhow::Result<()> {
 }
 
 /// An agent with so much memory, and its cgroup.
-pub fn limited(node: &Node, kubeconfig: &Path, bytes: u64) -> anyhow::Result<(Agent, PathBuf)> {
+pub fn limited(node: &Node, kubeconfig: &Path, bytes: u64, flags: &[&str]) -> anyhow::Result<(Agent, PathBuf)> {
     let group = cgroup::with_memory_limit(&format!("{}/agent", cgroup::PODS), bytes)?;
     let mut enter = Command::new("sh");
     enter.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]).arg(group.join("cgroup.procs")).arg(ask::binary()?);
-    let agent = Agent::start_by(enter, node, &node.layout().dir().join("log-run"), kubeconfig, &[])?;
+    let agent = Agent::start_by(enter, node, &node.layout().dir().join("log-run"), kubeconfig, flags)?;
     Ok((agent, group))
 }
 

@@ -8,6 +8,7 @@ mod away;
 mod cluster;
 mod ending;
 mod events;
+mod false_sockets;
 mod ground;
 mod hostile;
 mod leak;
@@ -41,7 +42,8 @@ pub fn on_a_node_of_its_own() -> Vec<Trial> {
         trial("run-in-32-mib-beside-a-huge-mount-table", hostile::mount_table),
         trial("run-in-32-mib-with-fat-events", hostile::events),
         trial("run-in-32-mib-with-fat-pods", hostile::pods),
-        trial("run-in-32-mib-with-endless-answers", hostile::drivers),
+        trial("run-in-32-mib-with-endless-answers", false_sockets::drivers),
+        trial("run-in-32-mib-with-a-false-runtime", false_sockets::runtime),
         trial("run-beside-a-slow-fuse-server", hostile::slow_fuse),
         trial("run-is-no-leak", leak::none),
     ]
