@@ -80,7 +80,7 @@ struct Ask {
     types: &'static [&'static str],
     /// The command of the answer that tries it, and is refused.
     refused: &'static str,
-    /// What else a person does then, as lines of kubectl; or `sleep SECONDS`.
+    /// What else a person does then, as lines of kubectl.
     does: &'static [&'static str],
     /// What has gone then: TYPE NAME.
     gone: &'static [&'static str],
@@ -311,10 +311,7 @@ impl Ask {
             anyhow::ensure!(why.contains("denied request"), "{step}: {why}");
         }
         for line in self.does {
-            match line.strip_prefix("sleep ") {
-                Some(seconds) => std::thread::sleep(Duration::from_secs(seconds.parse()?)),
-                None => drop(objects::kubectl(&line.replace("{ns}", namespace))?),
-            }
+            objects::kubectl(&line.replace("{ns}", namespace))?;
         }
         for gone in self.gone {
             let object: Vec<String> = gone.split(' ').map(|word| word.replace("{ns}", namespace)).collect();

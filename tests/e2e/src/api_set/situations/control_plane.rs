@@ -1,4 +1,4 @@
-//! What the control plane itself lacks: the way to an API that extends it, a role, a controller manager.
+//! What the control plane itself lacks: the way to an API that extends it.
 
 use std::process::Command;
 
@@ -82,10 +82,3 @@ fn extension(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
         .and(Staged::until_the_end(backend))
         .and(Staged::until_the_end(stranger)))
 }
-
-const HOLD_LEASE: &[&str] = &[
-    "create namespace e2e-later",
-    "label namespace kube-system e2e=e2e-control-plane",
-    "sleep 30",
-    "delete namespace e2e-later --wait=false",
-];
