@@ -199,15 +199,17 @@ fn a_finalizer_whose_controller_works_or_is_not_to_be_seen_holds_nothing_yet() {
 #[test]
 fn whether_something_uses_an_object_is_not_known() {
     let configuration = known("aws.example.com", "providerconfigs", "ProviderConfig", "in-use.crossplane.io")
+        .with_custom("aws.example.com", "providerconfigusages", "ProviderConfigUsage")
         .deployment("crossplane", "provider", 1, 1)
         .may_change("crossplane", "provider", "aws.example.com", "providerconfigs");
+    let usages = "/apis/aws.example.com/v1/providerconfigusages";
     let claim = shop().with(json!({
         "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
         "metadata": {"name": "x", "namespace": "shop", "uid": "x",
                      "finalizers": ["resource.kubernetes.io/delete-protection"]}
     }));
     for (world, word, finalizer) in [
-        (configuration, "providerconfig", "in-use.crossplane.io"),
+        (configuration.refuse(usages, 403, "no"), "providerconfig", "in-use.crossplane.io"),
         (claim, "resourceclaim", "resource.kubernetes.io/delete-protection"),
     ] {
         let said = notes(&before(world, word, "x"));

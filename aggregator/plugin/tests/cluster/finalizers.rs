@@ -54,6 +54,18 @@ fn a_controller_that_is_not_ready_or_does_not_finish() {
         "involvedObject": {"kind": "Widget", "name": "w"}
     }));
     assert_eq!(look(blocked, everything()).causes(), ["FinalizerControllerBlocked"]);
+    // Of a finalizer behind which nothing is left nothing is lost.
+    let message = "jobs is forbidden: unable to create new content in namespace team because it is being terminated";
+    let empty = healthy()
+        .active("team")
+        .held("v1", "PersistentVolumeClaim", "team", "data", &["topolvm.io/pvc"])
+        .set_by("/api/v1/persistentvolumeclaims", "data", "topolvm-controller")
+        .deployment("ops", "topolvm-controller", 1, 1)
+        .may_change("ops", "topolvm-controller", "", "persistentvolumeclaims")
+        .event(("PersistentVolumeClaim", "team", "data"), "Warning", "CleanupFailed", message);
+    let looked = look(empty, object("pvc", "team", "data"));
+    assert_eq!(looked.causes(), ["FinalizerControllerBlocked"], "{:#?}", looked.report);
+    assert!(!format!("{:?}", looked.report.roots[0].finding.remedy.steps).contains("Last resort"));
 }
 
 /// As when it was scaled up again: it needs a moment for what has waited.

@@ -1,6 +1,6 @@
 //! Finalizers that are known by their names: of clouds, platforms and operators.
 
-use findings::{Confidence, Finding};
+use findings::Confidence;
 use serde_json::json;
 
 use crate::support::*;
@@ -15,7 +15,7 @@ fn known_finalizers_have_a_cause_of_their_own() {
         ("ConfigMap", "resources-finalizer.argocd.argoproj.io", "FinalizerNotForThisKind"),
         ("ConfigMap", "ceph.rook.io/disaster-protection", "RookFinalizer"),
         ("ConfigMap", "finalizer.managedresource.crossplane.io", "ExternalResourceFinalizer"),
-        ("PersistentVolumeClaim", "snapshot.storage.kubernetes.io/pvc-as-source-protection", "SnapshotFinalizer"),
+        ("PersistentVolumeClaim", "snapshot.storage.kubernetes.io/pvc-as-source-protection", "ProtectedWithoutUsers"),
         ("ConfigMap", "resource.kubernetes.io/delete-protection", "ResourceClaimInUse"),
         ("ConfigMap", "networking.k8s.io/service-cidr-finalizer", "InTreeProtectionFinalizer"),
         ("ConfigMap", "orphan", "OrphanFinalizerPending"),
@@ -121,6 +121,8 @@ fn a_provider_config_that_is_still_used() {
     let config = |ready| {
         healthy()
             .with_custom("aws.upbound.io", "providerconfigs", "ProviderConfig")
+            .with_custom("aws.upbound.io", "providerconfigusages", "ProviderConfigUsage")
+            .refuse("/apis/aws.upbound.io/v1/providerconfigusages", 403, "no")
             .with(json!({"kind": "Namespace", "metadata": {"name": "shop"}}))
             .held("aws.upbound.io/v1", "ProviderConfig", "shop", "default", &["in-use.crossplane.io"])
             .deployment("crossplane-system", "provider-aws", 1, ready)
@@ -146,22 +148,6 @@ fn a_platforms_finalizer_of_a_namespace_names_the_platform() {
     assert!(looked.chain(0)[0].contains("(Rancher removes it when "), "{:?}", looked.chain(0));
 }
 
-#[test]
-fn nobody_is_told_to_start_argo_cd_again() {
-    for replicas in [0, 1] {
-        let world = healthy()
-            .with_custom("argoproj.io", "applications", "Application")
-            .with(json!({"kind": "Namespace", "metadata": {"name": "a"}}))
-            .held("argoproj.io/v1", "Application", "a", "shop", &["resources-finalizer.argocd.argoproj.io"])
-            .deployment("argocd", "argocd-application-controller", replicas, 0)
-            .may_change("argocd", "argocd-application-controller", "argoproj.io", "applications");
-        let looked = look(world, object("application", "a", "shop"));
-        assert_eq!(looked.causes(), ["ArgoCdFinalizer"], "{:#?}", looked.report);
-        assert!(looked.chain(0).last().unwrap().starts_with("Deployment argocd/argocd-app"), "{:?}", looked.chain(0));
-        assert!(!looked.commands().iter().any(|one| one.contains("scale") || one.contains("restart")));
-    }
-}
-
 /// Each kind of Rook has one, and most have nothing to do with the end of the Ceph cluster.
 #[test]
 fn a_pool_of_rook_waits_for_its_operator_to_be_started_again() {
@@ -184,34 +170,4 @@ fn a_pool_of_rook_waits_for_its_operator_to_be_started_again() {
         let starts = |command: &String| command.contains("scale deployment/rook-ceph-operator --replicas=1");
         assert_eq!(looked.commands().iter().any(starts), replicas == 0, "{:?}", looked.commands());
     }
-}
-
-/// Without the one for hooks Argo CD skips them, and deletes all the same.
-#[test]
-fn each_finalizer_of_argo_cd_has_its_own_steps() {
-    let world = |kind: &str, plural: &str, finalizers: &[&str]| {
-        healthy()
-            .with_custom("argoproj.io", plural, kind)
-            .with(json!({"kind": "Namespace", "metadata": {"name": "argocd"}}))
-            .held("argoproj.io/v1", kind, "argocd", "shop", finalizers)
-            .deployment("argocd", "argocd-application-controller", 0, 0)
-            .may_change("argocd", "argocd-application-controller", "argoproj.io", plural)
-    };
-    let all = ["pre-delete-finalizer.argocd.argoproj.io", "resources-finalizer.argocd.argoproj.io/foreground"];
-    let looked = look(world("Application", "applications", &all), object("application", "argocd", "shop"));
-    // One controller, which is down, and two things that it has not done.
-    let [root] = looked.report.roots.as_slice() else { panic!("{:#?}", looked.report) };
-    let explanations: Vec<&Finding> = root.also.iter().chain([&root.finding]).collect();
-    let mut causes: Vec<&str> = explanations.iter().map(|finding| finding.cause.id).collect();
-    causes.sort_unstable();
-    assert_eq!(causes, ["ArgoCdFinalizer", "ArgoCdHookFinalizer"], "{:#?}", looked.report);
-    for finding in explanations {
-        let is_cascade = finding.remedy.steps.iter().any(|step| step.text.contains("non-cascading"));
-        assert_eq!(is_cascade, finding.cause.id == "ArgoCdFinalizer", "{:#?}", finding.remedy);
-    }
-    let project = world("AppProject", "appprojects", &["resources-finalizer.argocd.argoproj.io"]);
-    let looked = look(project, object("appproject", "argocd", "shop"));
-    assert_eq!(looked.causes(), ["ProtectedWhileInUse"], "{:#?}", looked.report);
-    assert!(looked.chain(0)[0].contains("no Application names the project"), "{:?}", looked.chain(0));
-    assert!(!looked.commands().iter().any(|one| one.contains("scale")), "{:?}", looked.commands());
 }

@@ -11,6 +11,8 @@ mod agents;
 #[cfg(test)]
 mod apis;
 #[cfg(test)]
+mod argo_cd;
+#[cfg(test)]
 mod at_risk;
 #[cfg(test)]
 mod attacks;

@@ -1,5 +1,6 @@
 //! Objects that use one whose finalizer waits for the last of them: with such an object, and without.
 
+use aggregator_core::known_finalizers;
 use findings::Confidence;
 use serde_json::{Value, json};
 
@@ -20,6 +21,14 @@ fn world() -> World {
         .with_custom("external-secrets.io", "secretstores", "SecretStore")
         .with_custom("external-secrets.io", "pushsecrets", "PushSecret")
         .with_custom("scheduling.k8s.io", "podgroups", "PodGroup")
+        .with_cluster_wide("karpenter.sh", "nodeclaims", "NodeClaim")
+        .with_cluster_wide("karpenter.k8s.aws", "ec2nodeclasses", "EC2NodeClass")
+        .with_cluster_wide("eks.amazonaws.com", "nodeclasses", "NodeClass")
+        .with_cluster_wide("aws.upbound.io", "providerconfigs", "ProviderConfig")
+        .with_cluster_wide("aws.upbound.io", "providerconfigusages", "ProviderConfigUsage")
+        .with_custom("argoproj.io", "appprojects", "AppProject")
+        .with_custom("argoproj.io", "applications", "Application")
+        .with_custom("helm.cattle.io", "helmcharts", "HelmChart")
 }
 
 /// An object of namespace `shop`, or of none.
@@ -77,7 +86,75 @@ fn each_kind_that_uses_an_object_is_the_end_of_the_chain_and_none_left_is_said()
     let gateway = |class: &str| one(GATEWAYS, "Gateway", "other", "web", json!({"gatewayClassName": class}), "");
     let volume =
         |class: &str| one("v1", "PersistentVolume", "", "pv-9", json!({"volumeAttributesClassName": class}), "Bound");
+    let snapshot = |source: &str| {
+        one(
+            SNAPSHOTS,
+            "VolumeSnapshot",
+            "shop",
+            "nightly",
+            json!({"source": {"persistentVolumeClaimName": source}}),
+            "",
+        )
+    };
+    let node_claim = |kind: &str| {
+        one("karpenter.sh/v1", "NodeClaim", "", "n-1", json!({"nodeClassRef": {"kind": kind, "name": "main"}}), "")
+    };
+    let usage = |config: &str| {
+        let mut usage = one("aws.upbound.io/v1", "ProviderConfigUsage", "", "u-1", json!({}), "");
+        usage["providerConfigRef"] = json!({"name": config});
+        usage
+    };
+    let application =
+        |project: &str| one("argoproj.io/v1", "Application", "other", "web", json!({"project": project}), "");
+    let job = |owner: &str| {
+        let mut job = one("batch/v1", "Job", "shop", "helm-delete-s3", json!({}), "");
+        job["metadata"]["ownerReferences"] =
+            json!([{"apiVersion": "helm.cattle.io/v1", "kind": "HelmChart", "name": "s3", "uid": owner}]);
+        job
+    };
     let cases: &[(Held, Value, &str, Value)] = &[
+        (
+            ("v1", "PersistentVolumeClaim", "shop", "data", "snapshot.storage.kubernetes.io/pvc-as-source-protection"),
+            snapshot("data"),
+            "VolumeSnapshot shop/nightly: uses it",
+            snapshot("logs"),
+        ),
+        (
+            (GATEWAYS, "GatewayClass", "", "alb", "gateway-exists-finalizer.gateway.networking.k8s.io"),
+            gateway("alb"),
+            "Gateway other/web: uses it",
+            gateway("nginx"),
+        ),
+        (
+            ("karpenter.k8s.aws/v1", "EC2NodeClass", "", "main", "karpenter.k8s.aws/termination"),
+            node_claim("EC2NodeClass"),
+            "NodeClaim n-1: uses it",
+            node_claim("NodeClass"),
+        ),
+        (
+            ("eks.amazonaws.com/v1", "NodeClass", "", "main", "eks.amazonaws.com/termination"),
+            node_claim("NodeClass"),
+            "NodeClaim n-1: uses it",
+            node_claim("EC2NodeClass"),
+        ),
+        (
+            ("aws.upbound.io/v1", "ProviderConfig", "", "default", "in-use.crossplane.io"),
+            usage("default"),
+            "ProviderConfigUsage u-1: uses it",
+            usage("other"),
+        ),
+        (
+            ("argoproj.io/v1", "AppProject", "shop", "web", "resources-finalizer.argocd.argoproj.io"),
+            application("web"),
+            "Application other/web: uses it",
+            application("other"),
+        ),
+        (
+            ("helm.cattle.io/v1", "HelmChart", "shop", "s3", "wrangler.cattle.io/on-helm-chart-remove"),
+            job("HelmChart-s3"),
+            "Job shop/helm-delete-s3: belongs to it",
+            job("other"),
+        ),
         (
             class,
             claim(json!({"volumeAttributesClassName": "gold"}), "Bound"),
@@ -127,10 +204,25 @@ fn each_kind_that_uses_an_object_is_the_end_of_the_chain_and_none_left_is_said()
         assert_eq!(looked.report.roots[0].finding.confidence, Confidence::Proven, "{held:?}");
         let command = format!("kubectl describe {}", expected.split_whitespace().next().unwrap().to_lowercase());
         assert!(looked.commands().iter().any(|one| one.starts_with(&command)), "{held:?}: {:?}", looked.commands());
+        let in_use = looked.causes();
         let looked = asked(*held, other.clone());
         let last = looked.chain(0).pop().unwrap();
+        if expected.ends_with("belongs to it") {
+            assert!(last.contains("it has no jobs"), "{held:?}: {:#?}", looked.report);
+            continue;
+        }
+        assert_ne!(looked.causes(), in_use, "{held:?}: nothing uses it");
         assert!(last.contains("nothing uses it any more"), "{held:?}: {:#?}", looked.report);
         assert!(last.contains("should have removed the finalizer"), "{held:?}: {last}");
+    }
+    for known in known_finalizers() {
+        let is_of_it = |held: &Held| known.is_for(held.1) && known.names.iter().any(|name| name.matches(held.4));
+        for used_by in known.used_by {
+            let is_used =
+                |user: &Value| format!("{}s", user["kind"].as_str().unwrap().to_lowercase()) == used_by.plural;
+            let is_staged = cases.iter().any(|(held, user, ..)| is_of_it(held) && is_used(user));
+            assert!(is_staged, "{:?}: no case with {}, and without", known.names, used_by.plural);
+        }
     }
 }
 
@@ -157,7 +249,7 @@ fn what_a_claim_reports_of_its_volume_is_no_reason_to_stay() {
         "storageclass.storage.k8s.io \"none\" not found",
     );
     let looked = look(world, object("pvc", "shop", "data"));
-    assert_eq!(looked.causes(), ["SnapshotFinalizer"], "{:#?}", looked.report);
+    assert_eq!(looked.causes(), ["ProtectedWithoutUsers"], "{:#?}", looked.report);
     let [only] = looked.chain(0).try_into().unwrap_or_else(|all| panic!("{all:?}"));
     assert!(only.contains("the snapshot controller should have removed the finalizer"), "{only}");
     assert!(!only.contains("none"), "{only}");

@@ -4,11 +4,13 @@ pub(super) mod controller_reports;
 pub(super) mod ineffective_removal;
 pub(super) mod registry;
 pub(super) mod third_party;
+pub(super) mod users;
 
 pub use controller_reports::*;
 pub use ineffective_removal::*;
 pub use registry::*;
 pub use third_party::*;
+pub use users::*;
 
 use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check};
 

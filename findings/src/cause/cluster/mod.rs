@@ -62,6 +62,7 @@ pub(super) static ALL: &[&[&Cause]] = &[
     finalizer::third_party::ALL,
     finalizer::controller_reports::ALL,
     finalizer::registry::ALL,
+    finalizer::users::ALL,
     finalizer::ineffective_removal::ALL,
     owner::ALL,
     garbage_collector::ALL,

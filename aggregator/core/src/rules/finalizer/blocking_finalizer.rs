@@ -25,7 +25,8 @@ static DOWN: [&Cause; 3] = [
 ];
 
 /// The causes of a finalizer that stays for no visible reason; beside them, what it is known for.
-static OPEN: [&Cause; 2] = [&cause::FINALIZER_CONTROLLER_FAILING, &cause::FINALIZER_OWNER_UNKNOWN];
+static OPEN: [&Cause; 3] =
+    [&cause::FINALIZER_CONTROLLER_FAILING, &cause::FINALIZER_OWNER_UNKNOWN, &cause::PROTECTED_WITHOUT_USERS];
 
 /// Whether this is a cause of a controller that does not work.
 pub fn is_down(found: &Cause) -> bool {

@@ -1,6 +1,6 @@
 //! Objects that use one whose finalizer waits for the last of them.
 
-use findings::{Circumstance, Placeholder, Users as Fact};
+use findings::{Circumstance, Placeholder, Users as Fact, cause};
 
 use super::blocking_finalizer::BlockingFinalizer;
 use super::controller_reports::MAX_STEP_CHARS;
@@ -162,17 +162,22 @@ fn used(
     Some(found.step(Step { words, ..Step::about(&first.target, "") }))
 }
 
+/// Its controller, which was not seen to be broken, is what has not acted.
 fn unused(found: RootCause, case: &BlockingFinalizer, kinds: &[&UsedBy]) -> RootCause {
     let plurals: Vec<&str> = kinds.iter().map(|used_by| used_by.plural).collect();
     let plurals = plurals.join(", ");
-    let words = match kinds.iter().all(|used_by| used_by.by == Back::Owner) {
-        true => format!("it has no {plurals}"),
-        false => {
-            let by = case.known.map_or("its controller", |known| known.released_by);
-            format!("nothing uses it any more (no {plurals} that need it): {by} should have removed the finalizer")
-        }
+    let is_open = case.is_open(&found);
+    let found = found.given(Circumstance::Users(Fact::None));
+    let Some(known) = case.known.filter(|_| kinds.iter().any(|used_by| used_by.by != Back::Owner)) else {
+        return append(found, &format!("it has no {plurals}"));
     };
-    append(found.given(Circumstance::Users(Fact::None)), &words)
+    let by = known.released_by;
+    let found = match is_open {
+        true => found.instead(&cause::PROTECTED_WITHOUT_USERS).loses(known.lost).name(Placeholder::ReleasedBy, by),
+        false => found,
+    };
+    let words = format!("nothing uses it any more (no {plurals} that need it): {by} should have removed the finalizer");
+    append(found, &words)
 }
 
 fn counted_elsewhere(found: RootCause, case: &BlockingFinalizer, first: &User, all: &[User]) -> RootCause {

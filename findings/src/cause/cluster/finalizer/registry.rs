@@ -4,7 +4,7 @@ use crate::cause::circumstance::{Circumstance, Existence, JobManager};
 use crate::cause::cluster::shared::{
     ABSENT, BY_HAND, FIND_IT, HIDDEN, HIDDEN_LAST_RESORT, HIDDEN_ONE, IN_SERVER, LAST_RESORT, NOT_READY, NOTHING,
     PENDING, READ_LOG, READ_REPORTS, READ_SERVER_LOG, READY, REPAIR, REPAIR_SERVER, RESUMES, SCALED_DOWN, SEE_USER,
-    TAKE_OFF_FOR_NOTHING, UNKNOWN, UNSEEN, UNUSED, UNUSED_LAST_RESORT, USED, USED_ELSEWHERE, USERS_UNKNOWN,
+    TAKE_OFF_FOR_NOTHING, UNKNOWN, UNSEEN, UNUSED_LAST_RESORT, USED, USED_ELSEWHERE, USERS_UNKNOWN,
 };
 use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, check, step};
 
@@ -26,7 +26,6 @@ causes! {
             check("See who set it").run("kubectl get namespace {name} -o yaml --show-managed-fields").typed(),
             step("Repair {released_by}, or install it again, and let it finish"),
             check("See whether that platform is still in use before you remove what it set"),
-            TAKE_OFF_FOR_NOTHING,
             LAST_RESORT,
         ])
         .danger(BY_HAND)
@@ -208,10 +207,7 @@ causes! {
             READ_REPORTS,
             READ_LOG,
             step("Repair what it reports, mostly credentials or quota; it tries again").when(&[READY]),
-            HIDDEN_ONE,
             FIND_IT,
-            TAKE_OFF_FOR_NOTHING,
-            HIDDEN_LAST_RESORT,
             LAST_RESORT,
         ])
         .note(RESUMES)
@@ -265,10 +261,8 @@ causes! {
             step("Let what uses it name another object, or, if that may go with all that it stands for, delete it first; \
                 the object is then deleted automatically").when(&[USERS_UNKNOWN]),
             READ_LOG,
-            step("Nothing uses it any more, and its controller runs: restart it if its log names no reason")
-                .when(&[UNUSED, READY]),
             HIDDEN_ONE,
-            UNUSED_LAST_RESORT,
+            Advice { when: &[USED_ELSEWHERE], ..UNUSED_LAST_RESORT },
         ])
         .danger(BY_HAND)
         .sources(&["crossplane#5849", "karpenter-provider-aws: EC2NodeClass", "gateway-api: GatewayClass"])
@@ -286,11 +280,11 @@ causes! {
             step("Delete each snapshot that can never be ready, or make what it lacks (its class, its driver); the \
                 finalizer is then removed").when(&[USED]),
             check("See which snapshots and restores are not ready")
-                .run("kubectl get volumesnapshots,volumesnapshotcontents -A").when(&[UNUSED, USERS_UNKNOWN]),
-            Advice { when: &[READY, UNUSED, USERS_UNKNOWN], ..READ_LOG },
+                .run("kubectl get volumesnapshots,volumesnapshotcontents -A").when(&[USERS_UNKNOWN]),
+            Advice { when: &[READY, USERS_UNKNOWN], ..READ_LOG },
             step("Restore the snapshot controller and the driver's sidecars, and let them finish")
                 .when(&[UNKNOWN, UNSEEN]),
-            Advice { when: &[ABSENT, UNKNOWN, UNUSED, USERS_UNKNOWN, PENDING], ..LAST_RESORT },
+            Advice { when: &[ABSENT, UNKNOWN, USERS_UNKNOWN, PENDING], ..LAST_RESORT },
         ])
         .note(RESUMES)
         .danger(Danger::new(
@@ -333,7 +327,7 @@ causes! {
                 .run("kubectl describe {type} {name} -n {namespace}").typed().when(&[USERS_UNKNOWN]),
             check("If nothing uses it, see whether the controller manager runs")
                 .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed()
-                .when(&[UNUSED, USERS_UNKNOWN]),
+                .when(&[USERS_UNKNOWN]),
         ])
         .danger(Danger::new(
             "Removing the finalizer by hand",
