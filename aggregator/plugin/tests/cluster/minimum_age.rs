@@ -5,6 +5,7 @@ use aggregator_core::state::{Answer, Facts, Question};
 use findings::{Confidence, Verdict};
 use serde_json::json;
 
+use crate::admission::crd;
 use crate::support::*;
 
 /// The verdict while the deletion of the object at this path is so young, and when it is ten minutes old.
@@ -146,6 +147,37 @@ fn a_namespace_without_any_condition_after_five_minutes_has_no_controller() {
 fn a_first_attempt_of_the_namespace_controller_may_take_minutes() {
     let looked = look(bare(100), everything());
     assert_eq!(looked.report.verdict, Verdict::Progressing, "{:#?}", looked.report);
+}
+
+/// Also where none of the objects is in that namespace.
+#[test]
+fn a_kind_that_cannot_be_converted_holds_the_first_attempt() {
+    let failed = "conversion webhook for example.com/v1, Kind=Widget failed: Post \"https://conv.mon.svc:443/?timeout=30s\": \
+        context deadline exceeded";
+    let listed = "/apis/example.com/v1/widgets";
+    let widgets = |seconds| {
+        let client = json!({"service": {"namespace": "mon", "name": "conv"}});
+        let by_webhook = json!({"strategy": "Webhook", "webhook": {"clientConfig": client}});
+        bare(seconds).with_custom("example.com", "widgets", "Widget").with(crd(by_webhook, &["v1"]))
+    };
+    let asked = |world: World| look(world, object("ns", "", "n"));
+    let fails = |seconds| widgets(seconds).refuse(listed, 500, failed);
+    for seconds in [20, 100] {
+        let looked = asked(fails(seconds));
+        assert_eq!(looked.causes(), ["ConversionWebhookUnavailable"], "{seconds}: {:#?}", looked.report);
+        assert!(
+            looked.chain(0)[1].starts_with("CustomResourceDefinition widgets.example.com"),
+            "{:?}",
+            looked.chain(0)
+        );
+        // It is the conversion that fails, whatever its Service looks like.
+        let looked = asked(fails(seconds).service("mon", "conv", Some("node-a")));
+        assert_eq!(looked.causes(), ["ConversionWebhookUnavailable"], "{seconds}: {:#?}", looked.report);
+        assert!(looked.report.roots.iter().all(|root| root.finding.confidence == Confidence::Probable));
+    }
+    for world in [widgets(20), fails(5), widgets(20).refuse(listed, 403, "no")] {
+        assert_eq!(asked(world).causes(), ["NamespaceStillEmptying"]);
+    }
 }
 
 #[test]

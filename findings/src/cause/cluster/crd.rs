@@ -19,7 +19,8 @@ causes! {
             check("See which versions are stored and who converts").run("kubectl get crd {crd} -o yaml").typed()
                 .if_known(),
             step("Restore the operator that serves the conversion, Service {service}").if_known(),
-            step("The deletion then continues within a minute"),
+            step("Repair what converts, as spec.conversion of the CRD names it: address, certificate, pods. The deletion then \
+                continues within minutes"),
         ])
         .danger(Danger::new(
             "Setting spec.conversion.strategy to None, or deleting the CRD",

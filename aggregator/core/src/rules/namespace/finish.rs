@@ -1,6 +1,6 @@
 //! What is left to say when objects and conditions have been looked at.
 
-use findings::{Placeholder, cause};
+use findings::{FaultKind, Placeholder, cause};
 
 use super::content::Left;
 use super::emptying;
@@ -8,7 +8,9 @@ use super::terminating_namespace::TerminatingNamespace;
 use crate::diagnosis::MIN_AGE_SECONDS;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
-use crate::rules::leads::Repair;
+use crate::messages::leads::Lead;
+use crate::messages::namespace::content_failure;
+use crate::rules::leads::{self, Followed, Repair, Sentence};
 use crate::rules::phrases::{count, lasting, some};
 use crate::rules::webhook::Request;
 use crate::rules::{control_plane, finalizer, webhook};
@@ -16,6 +18,9 @@ use crate::state::*;
 
 /// The namespace controller tries again within a minute; after five it does not work on the namespace.
 const MAX_RETRY_SECONDS: i64 = 300;
+
+/// The first attempt of the namespace controller ends within seconds.
+const MAX_FIRST_CONDITION_SECONDS: i64 = 15;
 
 /// After it has met pods, the namespace controller checks again after half of their longest grace period, whether they are
 /// gone by then or not (kubernetes: pkg/controller/namespace/namespace_controller.go, `ResourcesRemainingError`). What grace
@@ -105,7 +110,44 @@ pub fn control_plane(lister: &Lister, case: &TerminatingNamespace, diagnosis: &m
     diagnosis.causes.extend(storage);
     match control_plane::silent(lister, diagnosis, case.target) {
         Some(root) => diagnosis.causes.push(root),
-        None => dead_apis(lister, case, diagnosis),
+        None => {
+            dead_apis(lister, case, diagnosis);
+            failing_conversions(lister, case, diagnosis);
+        }
+    }
+}
+
+/// The namespace controller lists every kind. Where the objects of one cannot be converted, also those of other namespaces, the
+/// API server answers "try again" for five minutes, and the first condition is written after that (kubernetes:
+/// staging/src/k8s.io/apiserver/pkg/storage/cacher/cacher.go, `storage is (re)initializing`).
+fn failing_conversions(lister: &Lister, case: &TerminatingNamespace, diagnosis: &mut Diagnosis) {
+    let is_young = diagnosis.is_younger_than(MAX_FIRST_CONDITION_SECONDS);
+    let is_first = case.namespace.status.conditions.is_empty();
+    if !is_first || is_young || diagnosis.is_explained() || diagnosis.pending {
+        return;
+    }
+    let converted = |crd: &&Crd| crd.conversion_client().is_some() && crd.needs_converter();
+    let crds = diagnosis.silently(lister.list::<Crd>(known::CRDS, Scope::All)).unwrap_or_default();
+    for crd in crds.into_iter().filter(converted) {
+        let CrdNames { kind, plural } = &crd.spec.names;
+        let discovery = diagnosis.silently(lister.discovery());
+        let Some((resource, _)) = discovery.and_then(|discovery| discovery.find(&crd.spec.group, plural)) else {
+            continue;
+        };
+        let answer = lister.metadata(&resource, Scope::All);
+        let failed = if let Answer::Failed(fault) = &answer { Some(fault.clone()) } else { None };
+        diagnosis.silently(answer);
+        let Some(fault) = failed.filter(|fault| fault.kind != FaultKind::Denied) else { continue };
+        let is_conversion = |lead: &Lead| matches!(lead, Lead::Conversion { .. });
+        let lead = content_failure(&fault.message).into_iter().find(is_conversion).unwrap_or_else(|| {
+            Lead::Conversion { group: crd.spec.group.clone(), kind: kind.clone(), error: fault.to_string() }
+        });
+        let (source, says) = (format!("list of {resource}"), format!("fails: {fault}"));
+        let sentence = Sentence { target: case.target, source: &source, says: &says };
+        if let Followed::Claimed(root) = leads::follow(lister, diagnosis, &sentence, &lead) {
+            let missing = "whether the namespace controller's own list of them fails: it has written no condition yet";
+            diagnosis.causes.push(root.probable(missing));
+        }
     }
 }
 
