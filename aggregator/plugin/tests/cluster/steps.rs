@@ -17,7 +17,10 @@ fn widget() -> World {
 }
 
 fn service(kind: &str, set_by: Option<&str>) -> Looked {
-    let finalizer = "service.kubernetes.io/load-balancer-cleanup";
+    service_held_by("service.kubernetes.io/load-balancer-cleanup", kind, set_by)
+}
+
+fn service_held_by(finalizer: &str, kind: &str, set_by: Option<&str>) -> Looked {
     let world = healthy().active("team").held("v1", "Service", "team", "web", &[finalizer]);
     let world = world.change("/api/v1/services", "web", |one| one["spec"] = json!({"type": kind}));
     let world = match set_by {
@@ -41,6 +44,9 @@ fn a_controller_that_runs_is_not_restored() {
     let looked = look(world, object("widget", "team", "w"));
     let log = "kubectl -n ops logs deployment/op --since=1h --tail=200";
     assert!(looked.commands().contains(&log.to_owned()), "{:?}", looked.commands());
+    // The log may say it too: an update that the schema, a webhook or a policy refuses.
+    let attempt = "kubectl annotate widgets.example.com w -n team why-terminating=try --dry-run=server";
+    assert!(looked.commands().contains(&attempt.to_owned()), "{:?}", looked.commands());
     assert!(!has(&looked, "Last resort") && !has(&looked, "install the same version"), "{:#?}", texts(&looked));
     let looked = look(widget(), object("widget", "team", "w"));
     assert!(!looked.commands().iter().any(|one| one.contains(" logs ")), "{:?}", looked.commands());
@@ -75,6 +81,9 @@ fn a_service_that_never_had_a_load_balancer() {
     assert!(has(&looked, "nothing is left to clean up") && !has(&looked, "Restore the cloud"), "{:#?}", texts(&looked));
     let remedy = &looked.report.roots[0].finding.remedy;
     assert!(!remedy.breaks.contains("costs money"), "{}", remedy.breaks);
+    let looked = service_held_by("service.k8s.aws/resources", "ClusterIP", Some("helm"));
+    assert_eq!(looked.causes(), ["CloudLoadBalancerFinalizer"]);
+    assert!(has(&looked, "nothing is left to clean up"), "{:#?}", texts(&looked));
     // It may have had one: a name that many programs have is no applier's, and a Service without managedFields says nothing.
     for (kind, set_by) in [
         ("LoadBalancer", Some("helm")),

@@ -11,6 +11,8 @@ mod argo_cd_20296;
 #[cfg(test)]
 mod argo_cd_7330;
 #[cfg(test)]
+mod aws_application_networking_k8s_115;
+#[cfg(test)]
 mod aws_load_balancer_controller_1629;
 #[cfg(test)]
 mod aws_load_balancer_controller_2341;
@@ -34,6 +36,8 @@ mod external_secrets_6677;
 mod flux2_632;
 #[cfg(test)]
 mod harvester_8321;
+#[cfg(test)]
+mod helm_charts_2726;
 #[cfg(test)]
 mod helm_controller_554;
 #[cfg(test)]

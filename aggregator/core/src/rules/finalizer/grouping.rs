@@ -31,6 +31,8 @@ pub fn keyed(case: &BlockingFinalizer, found: RootCause) -> RootCause {
             // One program that set several finalizers, also of several kinds, is one root.
             match setter::program(case.meta, finalizer, &target.resource.group) {
                 Some(program) => return found.same_as(format!("set by {program}{within}")),
+                // Its owner is known, and that of a built-in kind serves them all.
+                None if case.known.is_some() && !case.is_custom() => format!("built-in kinds{within}"),
                 None => format!("{}{within}", target.resource.for_kubectl()),
             }
         }

@@ -194,8 +194,10 @@ causes! {
         .safe(&[
             READ_REPORTS,
             READ_LOG,
+            check("See whether the API server accepts a change of the object: removing a finalizer is one")
+                .run("kubectl annotate {type} {name} -n {namespace} why-terminating=try --dry-run=server").typed()
+                .if_known(),
             step("Repair what it reports; it tries again"),
-            TAKE_OFF_FOR_NOTHING,
         ])
         .note(RESUMES)
         .danger(BY_HAND)
@@ -216,7 +218,6 @@ causes! {
             check("Ask who set it what it waits for; the audit log names the user").when(&[NOT_IN_TEMPLATE]),
             check("The pod template of {workload} sets it on each pod: see there which program needs it")
                 .run("kubectl -n {workload_namespace} get {workload} -o yaml").typed().if_known().when(&[IN_TEMPLATE]),
-            TAKE_OFF_FOR_NOTHING,
             LAST_RESORT,
         ])
         .danger(BY_HAND)

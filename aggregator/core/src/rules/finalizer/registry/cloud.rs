@@ -40,6 +40,17 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .when("no NodeClaim uses the class")
         .lost("Nodes that still run name a class that does not exist")
         .source("awsdocs/amazon-eks-user-guide: latest/ug/automode/create-node-class.adoc"),
+    outside(&[
+        Is("gateway.k8s.aws/resources"),
+        Is("httproute.k8s.aws/resources"),
+        Is("grpcroute.k8s.aws/resources"),
+        Is("tlsroute.k8s.aws/resources"),
+    ])
+    .on("Gateway, HTTPRoute, GRPCRoute, TLSRoute of VPC Lattice")
+    .released_by("the AWS Gateway API Controller")
+    .when("its VPC Lattice services, listeners and associations are deleted in AWS; without its GatewayClass it is ignored")
+    .lost("VPC Lattice services, listeners and target groups stay in AWS and cost money")
+    .source("aws/aws-application-networking-k8s: pkg/controllers/route_controller.go, gateway_controller.go"),
     in_use(&[StartsWith("gateway.k8s.aws/")])
         .on("GatewayClass, TargetGroupConfiguration, LoadBalancerConfiguration, ListenerRuleConfiguration")
         .used_by(&[UsedBy::new("", "gateways", Back::Field(Field::GatewayClass)).of(&["GatewayClass"]).anywhere()])

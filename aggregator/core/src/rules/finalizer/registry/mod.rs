@@ -88,6 +88,8 @@ mod tests {
             ("group.ingress.k8s.aws/shop", "the AWS Load Balancer Controller"),
             ("elbv2.k8s.aws/resources", "the AWS Load Balancer Controller"),
             ("gateway.k8s.aws/alb", "the AWS Load Balancer Controller"),
+            ("gateway.k8s.aws/resources", "the AWS Gateway API Controller"),
+            ("httproute.k8s.aws/resources", "the AWS Gateway API Controller"),
             ("networking.k8s.aws/resources", "the Amazon network policy controller"),
             ("networking.k8s.aws/anp-resources", "the Amazon network policy controller"),
             ("networking.k8s.aws/cnp-resources", "the Amazon network policy controller"),
