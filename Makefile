@@ -24,11 +24,13 @@ demo: packages
 # The fake API server of all tests grants what the chart grants, and writes down what of it is used: that is compared last.
 # The scenarios by themselves, or that comparison, would have most crates compiled once more, with fewer features.
 test: export RIGHTS_USED = $(abspath $(TARGET))/rights-used
+test: export STEPS_GIVEN = $(abspath $(TARGET))/steps-given
 test: packages kubectl build
-	rm -f $(RIGHTS_USED)
+	rm -f $(RIGHTS_USED) $(STEPS_GIVEN)
 	$(CARGO) test --workspace --exclude scenarios
 	$(CARGO) test --workspace --test scenarios
 	$(TARGET)/debug/rights $(RIGHTS_USED)
+	$(CARGO) run -q -p xtask -- steps $(STEPS_GIVEN)
 
 ## Try every two stuck pods on one node, odd nodes, and each alone, and write docs/evidence/accuracy.md; takes hours, fewer with
 ## ACCURACY_MINUTES

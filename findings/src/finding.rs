@@ -271,9 +271,18 @@ impl Finding {
     /// The steps of its cause that it lacks although their entry promises them ([`Advice::is_promised`]): its finder
     /// forgot a value. For tests.
     pub fn lacks(&self) -> Vec<&'static str> {
-        let is_there = |advice: &Advice| self.remedy.steps.iter().any(|step| advice.may_read(&step.text));
         let promised = self.cause.0.safe.iter().filter(|advice| advice.is_promised());
-        promised.filter(|advice| !is_there(advice)).map(|advice| advice.text).collect()
+        promised.filter(|advice| !self.has(advice)).map(|advice| advice.text).collect()
+    }
+
+    /// The steps of its cause that depend on facts, and whether it has each. For tests.
+    pub fn conditional_steps(&self) -> impl Iterator<Item = (&'static str, bool)> {
+        let conditional = self.cause.0.safe.iter().filter(|advice| !advice.when.is_empty());
+        conditional.map(|advice| (advice.text, self.has(advice)))
+    }
+
+    fn has(&self, advice: &Advice) -> bool {
+        self.remedy.steps.iter().any(|step| advice.may_read(&step.text))
     }
 }
 

@@ -1,6 +1,7 @@
-//! `cargo run -p xtask -- docs [--check]` and `… tidy`.
+//! `cargo run -p xtask -- docs [--check]`, `… tidy` and `… steps FILE`.
 
 mod docs;
+mod steps;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -15,7 +16,8 @@ fn main() -> Result<()> {
         ["docs"] => docs::write(&root),
         ["docs", "--check"] => docs::check(&root),
         ["tidy"] => tidy::run(&root),
-        _ => bail!("usage: xtask docs [--check] | xtask tidy"),
+        ["steps", file] => steps::check(file),
+        _ => bail!("usage: xtask docs [--check] | xtask tidy | xtask steps FILE"),
     }
 }
 

@@ -3,6 +3,7 @@
 mod agent_event;
 mod agent_findings;
 mod build;
+mod conditional_steps;
 mod contradictions;
 mod counts;
 mod incremental;
@@ -130,6 +131,7 @@ pub fn look_within(world: World, subject: Subject, bounds: Bounds, change: impl 
     contradictions::has_none(&report);
     counts::agree(&report);
     pages::is_as_kept(&report);
+    conditional_steps::note(&report);
     let (scan_requests, requests) = requests(&store).into_iter().partition(|path| is_of_scan(path));
     let looked = Looked { state, report, requests, scan_requests };
     for command in looked.commands() {
