@@ -171,19 +171,6 @@ fn a_machine_that_its_cloud_has_stopped() {
     let taints = remedy.steps.iter().filter(|step| step.command.as_ref().is_some_and(|one| one.contains("taint")));
     let is_asked = |step: &findings::Step| step.text.starts_with("If its cloud still shows it as stopped");
     assert_eq!(taints.map(is_asked).collect::<Vec<_>>(), [true], "{remedy:#?}");
-    // What was declared is not declared again.
-    let declared = stopped(silent()).taint("node-a", OUT_OF_SERVICE, "NoExecute");
-    let just = declared.ago(30);
-    let declared =
-        declared.change("/api/v1/nodes", "node-a", |node| node["spec"]["taints"][1]["timeAdded"] = just.into());
-    let looked = look(declared, everything());
-    assert_eq!(looked.causes(), ["NodeShutDown"], "{:#?}", looked.report);
-    let steps = &looked.report.roots[0].finding.remedy.steps;
-    assert!(
-        steps.iter().any(|step| step.text.starts_with("The node is declared out of service already")),
-        "{steps:#?}"
-    );
-    assert!(!steps.iter().any(is_asked), "{steps:#?}");
     // The last word from before it was stopped.
     let world = silent().taint("node-a", SHUT_DOWN, "NoSchedule").told(AgentEventFixture::fuse(&[POD]).at(820));
     assert!(look(world, everything()).causes().contains(&"NodeShutDown"));
@@ -489,9 +476,16 @@ fn a_node_that_is_declared_out_of_service_is_not_to_be_declared_so_again() {
     let taint = "kubectl taint node node-a node.kubernetes.io/out-of-service=nodeshutdown:NoExecute";
     let untaint = "kubectl taint node node-a node.kubernetes.io/out-of-service-";
     let tainted = silent().taint("node-a", "node.kubernetes.io/out-of-service", "NoExecute");
-    for (world, offered) in [(silent(), [true, false]), (tainted, [false, true])] {
+    let off = |world: World| world.taint("node-a", SHUT_DOWN, "NoSchedule");
+    let tainted_off = off(silent().taint("node-a", OUT_OF_SERVICE, "NoExecute"));
+    for (world, cause, offered) in [
+        (silent(), "NodeUnreachable", [true, false]),
+        (tainted, "NodeUnreachable", [false, true]),
+        (off(silent()), "NodeShutDown", [true, false]),
+        (tainted_off, "NodeShutDown", [false, true]),
+    ] {
         let looked = look(world, object("node", "default", "node-a"));
-        assert_eq!(looked.causes(), ["NodeUnreachable"], "{:#?}", looked.report);
+        assert_eq!(looked.causes(), [cause], "{:#?}", looked.report);
         let commands = looked.commands();
         assert_eq!([taint, untaint].map(|one| commands.iter().any(|it| it == one)), offered, "{commands:#?}");
     }
