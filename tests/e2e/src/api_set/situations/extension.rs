@@ -41,7 +41,7 @@ pub fn all() -> Vec<Situation> {
             [ask("ns/{ns}", "ConversionWebhookUnavailable", "e2e-converter").proven()],
         )
         .on_cluster(4),
-        Situation::new("undecryptable", undecryptable, [ask("ns/{ns}", "ObjectNotDecryptable", "")]).on_cluster(4),
+        Situation::new("undecryptable", undecryptable, [ask("ns/{ns}", "ObjectNotDecryptable", "")]).on_cluster(8),
         Situation::new(
             "undecodable",
             undecodable,
