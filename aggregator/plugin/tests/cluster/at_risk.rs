@@ -131,7 +131,10 @@ fn one_handle_of_two_drivers_is_two_disks() {
         lines(&look(world, everything()))
     };
     assert!(with_another("ebs.csi.aws.com")[0].contains("lets disk vol-3 be deleted"));
-    assert!(with_another("disk.csi.example.com")[0].contains("lets 2 disks (vol-3, vol-3) be deleted"));
+    assert!(
+        with_another("disk.csi.example.com")[0]
+            .contains("lets 2 disks (vol-3 of disk.csi.example.com, vol-3 of ebs.csi.aws.com) be deleted")
+    );
 }
 
 /// Who was refused the list is not asked about each of thousands.
