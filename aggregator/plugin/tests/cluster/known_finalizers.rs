@@ -148,6 +148,17 @@ fn a_platforms_finalizer_of_a_namespace_names_the_platform() {
     assert!(looked.chain(0)[0].contains("(Rancher removes it when "), "{:?}", looked.chain(0));
 }
 
+/// Its controller looks at Services only.
+#[test]
+fn a_finalizer_of_the_wrong_kind() {
+    let held = |kind: &str| {
+        let finalizers = ["service.kubernetes.io/load-balancer-cleanup"];
+        look(healthy().held("v1", kind, "default", "it", &finalizers), object(&kind.to_lowercase(), "default", "it"))
+    };
+    assert_eq!(held("ConfigMap").causes(), ["FinalizerNotForThisKind"]);
+    assert_eq!(held("Service").causes(), ["LoadBalancerCleanupPending"]);
+}
+
 /// Each kind of Rook has one, and most have nothing to do with the end of the Ceph cluster.
 #[test]
 fn a_pool_of_rook_waits_for_its_operator_to_be_started_again() {
