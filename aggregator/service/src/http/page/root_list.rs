@@ -29,9 +29,10 @@ pub struct List<'r> {
     pub now: Timestamp,
 }
 
-/// The name of what is at the end of the chain.
-pub fn name(root: &Root) -> &str {
-    root.finding.chain.last().map(|link| link.subject.as_str()).unwrap_or_default()
+/// The name of what is at the end of the chain, and the finalizer that holds it where that is the root.
+pub fn name(root: &Root) -> String {
+    let last = root.finding.chain.last().map(|link| link.subject.as_str());
+    last.into_iter().chain(root.finalizer.as_deref()).collect::<Vec<_>>().join(" · ")
 }
 
 impl List<'_> {
@@ -113,7 +114,7 @@ fn item(root: &Root) -> Markup {
         li {
             a href={ "#root=" (id) } data-root=(id) {
                 strong.cause { (root.finding.cause.title) }
-                span.name { (name(root)) @if let Some(finalizer) = &root.finalizer { " · " (finalizer) } }
+                span.name { (name(root)) }
                 span.facts {
                     span.verdict.(root.verdict.as_str()) { (verdict(root.verdict)) }
                     @if let Some(seconds) = root.oldest() { " for " (duration(seconds)) }
