@@ -31,7 +31,9 @@ pub fn search(
         for end in ends {
             let is_one = |point: &[u8]| point.ends_with(format!("/{end}").as_bytes());
             for mount in table.mounts_with(end.as_bytes(), |mount| is_one(&mount.mount_point())) {
-                let Some(process) = processes::process(table.through_pid, Depth::Leader).get().cloned() else {
+                let process = processes::process(table.through_pid, Depth::Leader);
+                // Another process may have the pid by now.
+                let Some(process) = process.get().filter(|process| process.mount_ns == Some(*ns)).cloned() else {
                     continue;
                 };
                 let (pid, comm, state, owner) = (process.pid, process.comm, process.state, process.owner);

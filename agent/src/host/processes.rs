@@ -31,16 +31,17 @@ const KILLED_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Reads one process; `Missing` when it is gone.
 pub fn process(pid: u32, depth: Depth) -> Seen<Process> {
-    seen_at(Source::Process(pid), read(pid, depth))
+    seen_at(Source::Process(pid), ProcDir::open(pid).and_then(|dir| read(&dir, depth)))
 }
 
-fn read(pid: u32, depth: Depth) -> io::Result<Process> {
-    let dir = ProcDir::open(pid)?;
-    let standing = Standing::read(&dir)?;
+/// Reads the process of which more was read through the same directory.
+pub fn read(dir: &ProcDir, depth: Depth) -> io::Result<Process> {
+    let pid = dir.pid();
+    let standing = Standing::read(dir)?;
     // The files of a process are those of its first thread.
-    let mut threads = vec![standing.thread(&dir, pid)];
+    let mut threads = vec![standing.thread(dir, pid)];
     if depth != Depth::Leader && standing.stat.threads > 1 {
-        threads.extend(other_threads(pid, &dir, depth)?);
+        threads.extend(other_threads(pid, dir, depth)?);
     }
     let Standing { stat, status, .. } = standing;
     let age_ms = match threads[0].in_exec {
@@ -58,8 +59,8 @@ fn read(pid: u32, depth: Depth) -> io::Result<Process> {
         exiting: stat.exiting(),
         ns_pids: status.ns_pids,
         pid_ns: dir.namespace("pid").ok(),
-        mount_ns: mount_namespace(pid, &dir, &threads),
-        owner: owner(&dir, stat.exiting()),
+        mount_ns: mount_namespace(pid, dir, &threads),
+        owner: owner(dir, stat.exiting()),
         comm: stat.comm,
         threads,
     })

@@ -9,7 +9,7 @@ use std::{
 use super::{
     descriptors::{self, Walk},
     mounts::{MountReader, living},
-    prober::Prober,
+    prober::{Mapping, Prober},
 };
 use crate::{
     observation::{Dev, Fault, FaultKind, HostPath, Mount, WritableFile, WritableFiles, covering},
@@ -41,8 +41,8 @@ pub fn files(
     }
     let mapped = prober.writable_mappings(devs, &unexplained, deadline);
     for one in writable.iter_mut().filter(|one| unexplained.contains(&one.pid)) {
-        let files = mapped.found.iter().filter(|(pid, ..)| *pid == one.pid);
-        one.files = files.filter_map(|(pid, dev, path)| mapping(*pid, *dev, path, reader)).take(MAX_FILES).collect();
+        let files = mapped.found.iter().filter(|file| file.pid == one.pid);
+        one.files = files.filter_map(|file| mapping(file, reader)).take(MAX_FILES).collect();
         if !mapped.looked_at.contains(&one.pid) {
             one.fault = mapped.fault.clone();
         }
@@ -94,10 +94,10 @@ fn opened_for_writing(dir: &ProcDir, fd: u32, link: &[u8]) -> Option<u32> {
 }
 
 /// A mapping shows no mount, so its path must decide.
-fn mapping(pid: u32, dev: Dev, path: &HostPath, reader: &mut MountReader) -> Option<WritableFile> {
-    let table = reader.table(pid).ok()?;
+fn mapping(Mapping { pid, dev, path, .. }: &Mapping, reader: &mut MountReader) -> Option<WritableFile> {
+    let table = reader.table(*pid).ok()?;
     let mounts = table.mounts(|_| true).mounts;
-    covering(&mounts, path).filter(|mount| mount.dev == dev).map(|mount| file(mount, path.clone(), None))
+    covering(&mounts, path).filter(|mount| mount.dev == *dev).map(|mount| file(mount, path.clone(), None))
 }
 
 fn file(mount: &Mount, path: HostPath, fd: Option<u32>) -> WritableFile {

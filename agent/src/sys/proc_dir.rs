@@ -4,7 +4,7 @@
 use std::{
     io,
     ops::ControlFlow,
-    os::fd::OwnedFd,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -68,6 +68,11 @@ impl ProcDir {
         }
         let kind = Kind::File { cap: u32::try_from(cap).unwrap_or(u32::MAX) };
         self.ask(kind, file)
+    }
+
+    /// Reads one of its files that can block for ever: only for the disposable child.
+    pub fn read_blocking(&self, file: &str, cap: usize) -> io::Result<Vec<u8>> {
+        self.read_file(file, cap)
     }
 
     fn ask(&self, kind: Kind, name: &str) -> io::Result<Vec<u8>> {
@@ -148,6 +153,12 @@ impl ProcDir {
     pub fn namespace(&self, kind: &str) -> io::Result<u64> {
         let link = self.link(&format!("ns/{kind}"));
         number_or_own(self.pid, kind, link.and_then(|link| namespace_number(&link).ok_or_else(odd_namespace)))
+    }
+}
+
+impl AsFd for ProcDir {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 }
 

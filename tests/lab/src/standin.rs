@@ -7,6 +7,7 @@ mod foreign_parent;
 mod hangfs;
 mod hold;
 mod reader;
+mod reused_pid;
 mod runner;
 mod serve_api;
 mod tracer;
@@ -39,6 +40,8 @@ enum Part {
     Hold(hold::Hold),
     /// A process whose second thread reads a file.
     Reader(reader::Reader),
+    /// Two processes of one pid in turn.
+    ReusedPid(reused_pid::ReusedPid),
     /// A process that runs another program with a file open.
     Runner(runner::Runner),
     /// A process outside of a pid namespace with a child in it.
@@ -70,6 +73,7 @@ pub fn take_over() -> Option<anyhow::Result<()>> {
         Part::Hangfs(part) => part.run(),
         Part::Hold(part) => part.run(),
         Part::Reader(part) => part.run(),
+        Part::ReusedPid(part) => part.run(),
         Part::Runner(part) => part.run(),
         Part::ForeignParent(part) => part.run(),
         Part::Tracer(part) => part.run(),

@@ -12,6 +12,7 @@ mod force;
 mod kept;
 mod kubectl;
 mod page;
+mod reused_pids;
 mod running;
 mod together;
 mod two_kubelets;
@@ -69,6 +70,7 @@ fn main() -> ExitCode {
     trials.push(trial("before-a-deletion", together::before_a_deletion));
     trials.push(trial("what-a-force-would-cost", force::names_who_writes));
     trials.push(trial("false-kubelets", false_kubelets::are_not_believed));
+    trials.push(trial("reused-pids", reused_pids::accuse_no_other_process));
     trials.push(trial("two-kubelets", two_kubelets::each_has_its_own_pods));
     trials.push(trial("in-a-container", container::sees_what_root_sees));
     trials.push(trial("runs-as-deployed", container::runs_as_deployed));

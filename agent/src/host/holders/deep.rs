@@ -6,14 +6,14 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use super::{
     Options,
     scan::{clear, directories, mount_id, walk},
-    searches::{ProcessVisit, Searches},
+    searches::{ProcessVisit, Searches, facts},
     space::{Namespace, Space},
 };
 use crate::{
     host::{
         descriptors::{self, Walk},
         mounts::living,
-        prober::Prober,
+        prober::{Mapping, Prober},
         process_index::ProcessIndex,
     },
     observation::{CopyKind, HeldBy, HostPath, Mount},
@@ -85,14 +85,21 @@ fn elsewhere(spaces: &[Space], all: &ProcessIndex, found: &mut Searches) {
     }
 }
 
+/// The process that the child saw, unless another one has its pid by now.
+fn same_process(pid: u32, start_ticks: u64) -> Option<(ProcDir, u64)> {
+    let (dir, ns) = living(pid).ok()?;
+    let (_, leader, _) = facts(&ProcessVisit { pid, dir: &dir, ns })?;
+    (leader.start_ticks == start_ticks).then_some((dir, ns))
+}
+
 /// Files that are mapped and whose descriptor is closed.
 fn mappings(target: usize, spaces: &[Space], prober: &Prober, options: &Options<'_>, found: &mut Searches) {
     let Some(dev) = found.dev(target) else { return };
     let with_copy = || spaces.iter().filter(|space| space.copies.iter().any(|copy| copy.target == target));
     let pids: Vec<u32> = with_copy().flat_map(|space| space.pids.iter().copied()).collect();
     let seen = prober.mappings(dev, &pids, options.deadline);
-    for (pid, _, path) in seen.found {
-        let Ok((dir, ns)) = living(pid) else { continue };
+    for Mapping { pid, start_ticks, path, .. } in seen.found {
+        let Some((dir, ns)) = same_process(pid, start_ticks) else { continue };
         let who = ProcessVisit { pid, dir: &dir, ns };
         for space in with_copy().filter(|space| space.ns == ns) {
             for copy in space.copies_at(&path).filter(|copy| copy.target == target) {
@@ -142,7 +149,7 @@ fn detached(
             continue;
         }
         let Some((ns, how)) = asked.remove(&(place.pid, place.link)) else { continue };
-        if let Ok((dir, _)) = living(place.pid) {
+        if let Some((dir, _)) = same_process(place.pid, place.start_ticks) {
             found.process(target, &ProcessVisit { pid: place.pid, dir: &dir, ns }, how, CopyKind::Detached);
         }
     }

@@ -163,8 +163,9 @@ impl Searches {
 /// The state of the thread it was seen through, the leader's facts, and the owner.
 pub(super) fn facts(who: &ProcessVisit<'_>) -> Option<(Stat, Stat, Owner)> {
     let read = |dir: &ProcDir| parse::stat(&dir.read("stat", MAX_LINE_BYTES).ok()?);
+    let leader = read(&ProcDir::open(who.pid).ok()?)?;
+    // Read last: while a thread is there, no other process has the pid.
     let stat = read(who.dir)?;
-    let leader = if stat.pid == who.pid { stat.clone() } else { read(&ProcDir::open(who.pid).ok()?)? };
     let owner = owner(who.dir, stat.exiting());
     Some((stat, leader, owner))
 }

@@ -9,8 +9,8 @@ use crate::observation::{Dev, Fault, FuseProbe, HostPath};
 pub(super) enum Line {
     /// How a file system answered.
     Stat(FuseProbe),
-    /// A process has this file mapped, as was asked for.
-    Mapping { pid: u32, dev: Dev, path: HostPath },
+    /// A process has a file mapped, as was asked for.
+    Mapping(Mapping),
     /// A process has been looked at to the end.
     Looked { pid: u32 },
     /// Where a process's link (`cwd`, `fd/3`) leads.
@@ -21,11 +21,26 @@ pub(super) enum Line {
     Failed(Fault),
 }
 
+/// A file that a process has mapped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mapping {
+    /// The process.
+    pub pid: u32,
+    /// When it started: by now another process may have its pid.
+    pub start_ticks: u64,
+    /// The file system.
+    pub dev: Dev,
+    /// The file.
+    pub path: HostPath,
+}
+
 /// Where a process's link leads, as the kernel knows it without asking any server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     /// The process.
     pub pid: u32,
+    /// When it started.
+    pub start_ticks: u64,
     /// Its link: `cwd`, `root`, `fd/3`.
     pub link: String,
     /// The file system.
@@ -47,7 +62,8 @@ mod tests {
     #[test]
     fn a_line_survives_the_pipe() {
         let path = HostPath::new(&b"/a\xff\nb"[..]);
-        let written = [Line::Mapping { pid: 7, dev: Dev { major: 8, minor: 1 }, path }, Line::Missing];
+        let written =
+            [Line::Mapping(Mapping { pid: 7, start_ticks: 9, dev: Dev { major: 8, minor: 1 }, path }), Line::Missing];
         let text: Vec<String> = written.iter().map(|line| serde_json::to_string(line).unwrap()).collect();
         assert_eq!(lines(format!("noise\n{}\n{}\n{{\"cut", text[0], text[1]).as_bytes()), written);
     }

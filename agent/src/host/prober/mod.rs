@@ -30,8 +30,8 @@ use std::{
 use nix::errno::Errno;
 
 pub use file::Executable;
-pub use line::Place;
 use line::{Line, lines};
+pub use line::{Mapping, Place};
 use probe::probe;
 use run::{Outcome, run};
 
@@ -64,8 +64,8 @@ struct Children {
 /// What a search for mappings found.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Mappings {
-    /// Process, file system and mapped file.
-    pub found: Vec<(u32, Dev, HostPath)>,
+    /// The files.
+    pub found: Vec<Mapping>,
     /// Who was looked at to the end.
     pub looked_at: Vec<u32>,
     /// Why not all were.
@@ -170,7 +170,7 @@ impl Prober {
         let mut mappings = Mappings::default();
         for line in lines {
             match line {
-                Line::Mapping { pid, dev, path } => mappings.found.push((pid, dev, path)),
+                Line::Mapping(mapping) => mappings.found.push(mapping),
                 Line::Looked { pid } => mappings.looked_at.push(pid),
                 Line::Failed(fault) => mappings.fault = Some(fault),
                 _ => {}

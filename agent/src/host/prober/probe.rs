@@ -1,24 +1,25 @@
 //! The child's side: does the one thing that may never return, and says what it saw.
 
-use std::{
-    fs,
-    io::{self, Read},
-    os::fd::OwnedFd,
-};
+use std::{io, os::fd::OwnedFd};
 
 use nix::{errno::Errno, unistd::write};
 
 use super::{
-    line::{Line, Place},
+    line::{Line, Mapping, Place},
     maps,
 };
 use crate::{
     observation::{Dev, Fault, FaultKind, FuseProbe},
-    sys::linux::{AtFlags, CWD, StatxFlags, statx},
+    parse,
+    sys::{
+        self, ProcDir,
+        limits::MAX_LINE_BYTES,
+        linux::{AtFlags, CWD, StatxFlags, statx},
+    },
 };
 
 /// The largest table of mappings that is read: 65,530 mappings is the kernel's default limit.
-const MAX_MAPS_BYTES: u64 = 16 << 20;
+const MAX_MAPS_BYTES: usize = 16 << 20;
 
 /// Does the probe of this kind, given the kind and what it is about.
 pub(super) fn probe(args: &[String], out: &OwnedFd) -> Result<(), Errno> {
@@ -45,16 +46,13 @@ fn write_line(out: &OwnedFd, line: &Line) -> io::Result<()> {
 }
 
 fn write_error(out: &OwnedFd, source: &str, error: &io::Error) -> io::Result<()> {
-    match error.raw_os_error().map(Errno::from_raw) {
-        Some(Errno::ENOENT | Errno::ESRCH) => write_line(out, &Line::Missing),
-        _ => write_line(out, &Line::Failed(Fault::new(source, error))),
-    }
+    write_line(out, &if sys::is_gone(error) { Line::Missing } else { Line::Failed(Fault::new(source, error)) })
 }
 
-fn read(path: &str, cap: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    fs::File::open(path)?.take(cap).read_to_end(&mut bytes)?;
-    Ok(bytes)
+/// When the process started whose directory was open all the time.
+fn start_ticks(dir: &ProcDir) -> io::Result<u64> {
+    let stat = parse::stat(&dir.read_blocking("stat", MAX_LINE_BYTES)?);
+    stat.map(|stat| stat.start_ticks).ok_or_else(|| Errno::ESRCH.into())
 }
 
 fn stat(path: &str, out: &OwnedFd) -> io::Result<()> {
@@ -67,46 +65,60 @@ fn stat(path: &str, out: &OwnedFd) -> io::Result<()> {
 }
 
 /// Says what there is in the mappings of each process, and that it has been looked at.
-fn search_maps(devs: &str, pids: &[String], cap: u64, out: &OwnedFd, only_writable: bool) -> io::Result<()> {
+fn search_maps(devs: &str, pids: &[String], cap: usize, out: &OwnedFd, only_writable: bool) -> io::Result<()> {
     let devs: Vec<Dev> = devs.split(',').filter_map(Dev::parse).collect();
     for pid in pids.iter().filter_map(|pid| pid.parse().ok()) {
-        let path = format!("/proc/{pid}/maps");
-        match read(&path, cap) {
-            Ok(bytes) => {
-                for (dev, path) in maps::files(&bytes, &devs, only_writable) {
-                    write_line(out, &Line::Mapping { pid, dev, path })?;
+        let maps = format!("/proc/{pid}/maps");
+        match mapped(pid, &devs, cap, only_writable) {
+            Ok((files, is_cut)) => {
+                for file in files {
+                    write_line(out, &Line::Mapping(file))?;
                 }
-                let is_cut = bytes.len() as u64 == cap;
-                let too_large = || Fault::new(path, (FaultKind::TooLarge, "has more mappings than are read"));
+                let too_large = || Fault::new(maps, (FaultKind::TooLarge, "has more mappings than are read"));
                 write_line(out, &if is_cut { Line::Failed(too_large()) } else { Line::Looked { pid } })?;
             }
-            Err(error) => write_error(out, &path, &error)?,
+            Err(error) => write_error(out, &maps, &error)?,
         }
     }
     Ok(())
+}
+
+/// What one process has mapped, and whether there may be more.
+fn mapped(pid: u32, devs: &[Dev], cap: usize, only_writable: bool) -> io::Result<(Vec<Mapping>, bool)> {
+    let dir = ProcDir::open(pid)?;
+    let bytes = dir.read_blocking("maps", cap)?;
+    let files = maps::files(&bytes, devs, only_writable);
+    let start_ticks = if files.is_empty() { 0 } else { start_ticks(&dir)? };
+    let files = files.into_iter().map(|(dev, path)| Mapping { pid, start_ticks, dev, path });
+    Ok((files.collect(), bytes.len() == cap))
 }
 
 fn places(links: &[String], out: &OwnedFd) -> io::Result<()> {
     for asked in links {
         let Some((pid, link)) = asked.split_once(':') else { continue };
         let Ok(pid) = pid.parse() else { continue };
-        let path = format!("/proc/{pid}/{link}");
-        let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
-        match statx(CWD, &path, flags, StatxFlags::MNT_ID) {
-            Ok(facts) => {
-                let has_mount_id = facts.stx_mask & StatxFlags::MNT_ID.bits() != 0;
-                let mount_id = has_mount_id.then(|| u32::try_from(facts.stx_mnt_id).ok()).flatten();
-                let dev = Dev { major: facts.stx_dev_major, minor: facts.stx_dev_minor };
-                write_line(out, &Line::Place(Place { pid, link: link.to_owned(), dev, mount_id }))?;
-            }
-            Err(error) => write_error(out, &path, &error.into())?,
+        match place(pid, link) {
+            Ok(place) => write_line(out, &Line::Place(place))?,
+            Err(error) => write_error(out, &format!("/proc/{pid}/{link}"), &error)?,
         }
     }
     Ok(())
 }
 
+fn place(pid: u32, link: &str) -> io::Result<Place> {
+    let dir = ProcDir::open(pid)?;
+    let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
+    let facts = statx(&dir, link, flags, StatxFlags::MNT_ID)?;
+    let has_mount_id = facts.stx_mask & StatxFlags::MNT_ID.bits() != 0;
+    let mount_id = has_mount_id.then(|| u32::try_from(facts.stx_mnt_id).ok()).flatten();
+    let dev = Dev { major: facts.stx_dev_major, minor: facts.stx_dev_minor };
+    Ok(Place { pid, start_ticks: start_ticks(&dir)?, link: link.to_owned(), dev, mount_id })
+}
+
 #[cfg(test)]
 mod tests {
+    use std::{fs, io::Read as _};
+
     use super::*;
     use crate::host::prober::line::lines;
 
