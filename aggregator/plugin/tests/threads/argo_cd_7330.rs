@@ -2,7 +2,7 @@
 //! "`resources-finalizer.argocd.argoproj.io` is only supported on Applications, not on ApplicationSets" was true of Argo CD
 //! before 2.10: no program removed it. Since then its controller does (argo-cd:
 //! applicationset/controllers/applicationset_controller.go, `Reconcile`), and which of the two runs is not known: so the
-//! answer is Argo CD's finalizer, the advice to leave it, and the version since which it is removed.
+//! answer is its controller, and the version since which that one removes it.
 
 use findings::{Confidence, Verdict};
 use serde_json::json;
@@ -19,13 +19,14 @@ fn held_application_set(replicas: i64) -> World {
 }
 
 #[test]
-fn the_finalizer_of_an_application_set_is_argo_cds() {
-    for replicas in [1, 0] {
+fn an_application_set_waits_for_its_own_controller() {
+    for (replicas, cause) in [(1, "ControllerCleanupPending"), (0, "FinalizerControllerGone")] {
         let looked = look(held_application_set(replicas), object("applicationset", "argocd", "root"));
-        assert_eq!(looked.causes(), ["ArgoCdFinalizer"], "{:#?}", looked.report);
+        assert_eq!(looked.causes(), [cause], "{:#?}", looked.report);
         let root = &looked.report.roots[0];
         assert_eq!((root.verdict, root.finding.confidence), (Verdict::Stuck, Confidence::Probable));
-        let says = |text: &str| root.finding.remedy.steps.iter().any(|step| step.text.contains(text));
-        assert!(says("Argo CD before 2.10") && says("leave it"), "{:#?}", root.finding.remedy);
+        assert!(looked.chain(0).join("\n").contains("never before Argo CD 2.10"), "{:?}", looked.chain(0));
+        let steps = &root.finding.remedy.steps;
+        assert!(!steps.iter().any(|step| step.text.contains("Application ")), "{steps:#?}");
     }
 }

@@ -128,19 +128,15 @@ causes! {
     ARGO_CD_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "ArgoCdFinalizer")
         .title("Argo CD has not deleted what an Application manages")
         .meaning("The Application was deleted in cascade: Argo CD deletes every object it manages first. It does not \
-            run, or one of these objects is not deleted. Starting Argo CD again continues that deletion. An \
-            ApplicationSet waits for its own controller, which settles first what becomes of its Applications.")
+            run, or one of these objects is not deleted. Starting Argo CD again continues that deletion.")
         .proof("resources-finalizer.argocd.argoproj.io is left, or its form with /foreground or /background.")
         .safe(&[
             READ_REPORTS,
             READ_LOG,
             step("Repair what Argo CD's log names; it tries again").when(&[READY]),
             step("Restore Argo CD and let it finish").when(NOT_RUNNING),
-            step("If what it manages should stay: removing this finalizer from an Application before Argo CD runs again makes it a non-cascading \
-                delete"),
-            step("On an ApplicationSet leave it, and restore the ApplicationSet controller: it first lets go of the \
-                Applications that the policy keeps. Without the finalizer all of them are deleted, with what they \
-                manage. Only Argo CD before 2.10 never removes it there: update Argo CD"),
+            step("If what it manages should stay: removing this finalizer before Argo CD runs again makes it a \
+                non-cascading delete"),
         ])
         .note("When it continues, Argo CD deletes all that the Application manages")
         .danger(Danger::new("Restarting Argo CD without looking", "It deletes everything these Applications manage."))
@@ -277,8 +273,8 @@ causes! {
         .proof("A finalizer of snapshot.storage.kubernetes.io or provisioner.storage.kubernetes.io is left.")
         .safe(&[
             SEE_USER,
-            step("Delete each snapshot that can never be ready, or make what it lacks (its class, its driver); the \
-                finalizer is then removed").when(&[USED]),
+            step("Repair what keeps that object from being ready (its class, its driver), or delete it if it never can be; \
+                the finalizer is then removed").when(&[USED]),
             check("See which snapshots and restores are not ready")
                 .run("kubectl get volumesnapshots,volumesnapshotcontents -A").when(&[USERS_UNKNOWN]),
             Advice { when: &[READY, USERS_UNKNOWN], ..READ_LOG },

@@ -50,14 +50,13 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .when("every object that the Application manages is deleted")
         .lost("What the Application manages stays and keeps running")
         .source("argoproj/argo-cd: pkg/apis/application/v1alpha1/application_defaults.go"),
-    KnownFinalizer::new(&[StartsWith("resources-finalizer.argocd.argoproj.io")], &cause::ARGO_CD_FINALIZER)
-        .comes_first()
-        .on("ApplicationSet since Argo CD 2.10")
+    known(&[StartsWith("resources-finalizer.argocd.argoproj.io")])
+        .on("ApplicationSet")
         .only(&["ApplicationSet"])
         .released_by("Argo CD's ApplicationSet controller")
         .program("argocd-applicationset-controller")
-        .when("its Applications are kept or deleted as its policy says")
-        .lost("Its Applications are deleted, with all that they manage, even if its policy keeps them")
+        .when("its Applications are kept or deleted by its policy; never before Argo CD 2.10")
+        .lost("Its Applications are deleted, with all they manage, even if its policy keeps them")
         .source("argoproj/argo-cd: applicationset/controllers/applicationset_controller.go"),
     // Whatever else waits for Argo CD is deleted once it runs.
     in_use(&[StartsWith("resources-finalizer.argocd.argoproj.io")])

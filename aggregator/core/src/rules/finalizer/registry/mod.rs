@@ -82,6 +82,32 @@ mod tests {
         }
     }
 
+    /// Kinds, as they are written in what entries and texts say.
+    fn kinds_in(text: &str) -> impl Iterator<Item = &str> {
+        let words = text.split(|c: char| !c.is_alphanumeric());
+        words
+            .filter(|word| word.len() > 1 && word.starts_with(char::is_uppercase))
+            .map(|word| word.trim_end_matches('s'))
+    }
+
+    #[test]
+    fn a_cause_of_several_entries_names_no_kind_of_one_of_them_alone() {
+        for known in all() {
+            let KnownFinalizer { on, cause, .. } = known;
+            for other in all().filter(|other| std::ptr::eq(other.cause, *cause)) {
+                let is_alone =
+                    |kind: &&str| kinds_in(on).any(|on| on == *kind) && !kinds_in(other.on).any(|on| on == *kind);
+                let steps = cause.safe.iter().filter(|step| step.when.is_empty()).map(|step| step.text);
+                let danger = Some(&cause.danger).filter(|danger| !danger.is_any_finalizer_by_hand());
+                let danger = danger.into_iter().flat_map(|danger| [danger.action, danger.breaks]);
+                for text in steps.chain(danger).chain([cause.note]) {
+                    let kind = kinds_in(text).find(is_alone);
+                    assert!(kind.is_none(), "{}: {text:?} is not for {:?} on {}", cause.id, other.names, other.on);
+                }
+            }
+        }
+    }
+
     #[test]
     fn who_owns_what_the_threads_name() {
         for (finalizer, owner) in [
