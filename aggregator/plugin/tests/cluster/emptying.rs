@@ -86,3 +86,30 @@ fn each_count_is_a_page_with_one_object() {
     let Answer::Seen(Facts::Counts(counts)) = &looked.state.answers[&question].answer else { panic!("not counted") };
     assert_eq!((counts.first, counts.last), (60, 60));
 }
+
+/// After pods the controller waits; without them it does not.
+#[test]
+fn the_wait_for_pods_is_said_where_pods_were() {
+    let words = |seconds, conditions: Value| {
+        let world = world(conditions, 1);
+        let deleted = world.ago(seconds);
+        let looked = look(
+            world.change("/api/v1/namespaces", "a", |one| one["metadata"]["deletionTimestamp"] = deleted.into()),
+            everything(),
+        );
+        assert_eq!(looked.causes(), ["NamespaceStillEmptying"], "{:#?}", looked.report);
+        looked.chain(0).concat()
+    };
+    let remain = |kind: &str| {
+        failing("NamespaceContentRemaining", &format!("Some resources are remaining: {kind}. has 1 resource instances"))
+    };
+    for (seconds, conditions, expected) in [
+        (30, all_false(), ""),
+        (30, remain("configmaps"), ""),
+        (30, remain("pods"), "; the controller had found pods, and waits half of their grace period"),
+        (200, all_false(), "; if it had pods, the controller waits half of their grace period"),
+    ] {
+        let words = words(seconds, conditions);
+        assert!(words.ends_with(&format!("being emptied{expected}")), "{seconds} s: {words}");
+    }
+}

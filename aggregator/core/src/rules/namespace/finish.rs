@@ -9,7 +9,7 @@ use crate::diagnosis::MIN_AGE_SECONDS;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::messages::leads::Lead;
-use crate::messages::namespace::content_failure;
+use crate::messages::namespace::{content_failure, remaining};
 use crate::rules::leads::{self, Followed, Repair, Sentence};
 use crate::rules::phrases::{count, lasting, some};
 use crate::rules::webhook::Request;
@@ -61,11 +61,23 @@ pub fn judge(
     let is_waiting = left.pods == 0 && left.terminating == 0 && !left.not_asked.is_empty();
     let is_young = diagnosis.is_younger_than(if is_waiting { MAX_WAIT_FOR_PODS_SECONDS } else { MIN_AGE_SECONDS });
     if !diagnosis.is_explained() && is_young && !diagnosis.pending {
-        let until = if is_waiting { "; with pods in it the controller waits half of their grace period" } else { "" };
+        let until = if is_waiting { wait_for_pods(case, diagnosis) } else { "" };
         let words = format!("{}; being emptied{until}", diagnosis.words);
         let root = RootCause::here(&cause::NAMESPACE_STILL_EMPTYING, case.target, words)
             .name(Placeholder::Namespace, case.name);
         diagnosis.causes.push(root.progressing());
+    }
+}
+
+/// What the controller waits for where no pod is left: the condition is of its last try.
+fn wait_for_pods(case: &TerminatingNamespace, diagnosis: &Diagnosis) -> &'static str {
+    let said = case.failing("NamespaceContentRemaining").map(|condition| remaining(&condition.message));
+    let had_pods = said.into_iter().flatten().any(|(plural, group, _)| group.is_empty() && plural == "pods");
+    match () {
+        () if had_pods => "; the controller had found pods, and waits half of their grace period",
+        // Without pods it would have tried again by now.
+        () if !case.is_young(diagnosis) => "; if it had pods, the controller waits half of their grace period",
+        () => "",
     }
 }
 
