@@ -288,6 +288,22 @@ fn who_holds_nothing_is_said_and_who_was_not_asked_about_too() {
     assert!(!many.requests.iter().any(|path| path.contains("/exec")), "more than ten are asked about");
 }
 
+/// Karpenter evicts also what a DaemonSet has made, if that does not tolerate its taint.
+#[test]
+fn before_a_drain_those_are_asked_about_whom_it_evicts() {
+    let notes = |taint: &str| {
+        let world = shop(1).change("/api/v1/pods", "db-00", |one| {
+            one["metadata"]["ownerReferences"] = json!([{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "db"}]);
+        });
+        let world = world.change("/api/v1/nodes", "node-a", |one| {
+            one["spec"]["taints"] = json!([{"key": taint, "effect": "NoSchedule"}]);
+        });
+        format!("{:?}", look_before(world, before("node", "node-a"), vec![would_hold(0, nobody)]).report.notes)
+    };
+    assert!(notes("karpenter.sh/disrupted").contains("Queried now"), "{}", notes("karpenter.sh/disrupted"));
+    assert!(!notes("ToBeDeletedByClusterAutoscaler").contains("Queried now"));
+}
+
 #[test]
 fn before_a_deletion_the_right_may_be_missing_as_well() {
     let exec = "/api/v1/namespaces/why-terminating/pods/agent-node-a/exec";

@@ -60,6 +60,15 @@ pub fn explain_machine(lister: &Lister, target: &ObjectRef, node: &Node, diagnos
     }
 }
 
+/// The pods that a drain of the node evicts.
+pub fn evicted<'a>(lister: &Lister<'a>, target: &ObjectRef, diagnosis: &mut Diagnosis) -> Vec<&'a Pod> {
+    let answer = lister.get::<Node>(known::NODES, None, &target.name);
+    let Some(node) = diagnosis.silently(answer) else { return Vec::new() };
+    let by = drainer(node).unwrap_or(Drainer::Cordoned);
+    let pods = diagnosis.silently(pods_on(lister, &target.name)).unwrap_or_default();
+    pods.into_iter().filter(|pod| is_drained(pod, by, node)).collect()
+}
+
 fn by_whom(lister: &Lister, target: &ObjectRef, node: &Node, by: Drainer, diagnosis: &mut Diagnosis) -> Vec<RootCause> {
     let answer = pods_on(lister, &target.name);
     let Some(pods) = diagnosis.required(format!("pods of {target}"), "which pods are left on it", answer) else {

@@ -3,8 +3,8 @@
 use super::MAX_NAMES;
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
+use crate::rules::node::drain;
 use crate::rules::phrases::{count, some, within};
-use crate::rules::requested_objects::pods_on;
 use crate::rules::{agent, agent::Holders};
 use crate::state::*;
 
@@ -58,12 +58,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) {
 fn running<'a>(lister: &Lister<'a>, target: &ObjectRef, diagnosis: &mut Diagnosis) -> Vec<&'a Pod> {
     let namespace = target.namespace.as_deref().unwrap_or_default();
     let pods: Vec<&Pod> = match () {
-        () if target.is(known::NODES) => diagnosis
-            .silently(pods_on(lister, &target.name))
-            .unwrap_or_default()
-            .into_iter()
-            .filter(is_drained)
-            .collect(),
+        () if target.is(known::NODES) => drain::evicted(lister, target, diagnosis),
         () if target.is(known::CLAIMS) => {
             let answer = lister.get::<Claim>(known::CLAIMS, Some(namespace), &target.name);
             let Some(claim) = diagnosis.silently(answer) else { return Vec::new() };
@@ -84,9 +79,4 @@ fn running<'a>(lister: &Lister<'a>, target: &ObjectRef, diagnosis: &mut Diagnosi
         pods.into_iter().filter(runs).partition(|pod| !pod.claims().is_empty());
     first.extend(last);
     first
-}
-
-/// A drain passes over the pods of DaemonSets and those of the node itself.
-fn is_drained(pod: &&Pod) -> bool {
-    !pod.metadata.owner_references.iter().any(|owner| matches!(owner.kind.as_str(), "DaemonSet" | "Node"))
 }
