@@ -48,7 +48,7 @@ static FORBIDDEN: LazyLock<Regex> = LazyLock::new(|| {
 static TOO_MANY: LazyLock<Regex> = LazyLock::new(|| pattern(r"the server has received too many requests"));
 static NOT_DECODABLE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"illegal base64 data at input byte|illegal tag|unexpected EOF|proto: |converting \(.*\) to|couldn't get version/kind",
+        r"illegal base64 data at input byte|illegal tag|unexpected EOF|proto: |converting \(.*\) to|couldn't get version/kind(?:; json parse error: invalid character ')?|invalid character '",
     )
 });
 static STORED_VERSION: LazyLock<Regex> =
@@ -226,9 +226,10 @@ pub fn scan(text: &str, is_wanted: impl Fn(&Lead) -> bool) -> (Vec<Lead>, usize)
     (found, matched)
 }
 
-/// Whether a sentence is a decoder's error, which has no form of its own.
-pub fn not_decodable(text: &str) -> Option<Lead> {
-    NOT_DECODABLE.is_match(text).then(|| Lead::NotDecodable { error: text.to_owned() })
+/// A sentence of decoders' errors, which have no form of their own, and how many it holds.
+pub fn not_decodable(text: &str) -> Option<(Lead, usize)> {
+    let count = NOT_DECODABLE.find_iter(text).count();
+    (count > 0).then(|| (Lead::NotDecodable { error: text.to_owned() }, count))
 }
 
 struct Scan<'a> {

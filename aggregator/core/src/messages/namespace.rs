@@ -55,10 +55,13 @@ pub fn content_failure(message: &Message) -> Vec<Lead> {
     let head = CONTENT_HEAD.captures(message);
     let errors = head.as_ref().and_then(|head| head.name("n")?.as_str().parse().ok());
     let rest = head.as_ref().and_then(|head| head.name("rest")).map_or(message, |rest| rest.as_str());
-    let (mut found, matched) = leads::scan(rest, Lead::is_of_deletion);
-    if matched == 0 {
-        // A decoder's error has no form of its own, so it is looked for last.
-        found.extend(leads::not_decodable(rest));
+    let (mut found, mut matched) = leads::scan(rest, Lead::is_of_deletion);
+    // A decoder's error has no form of its own, so it is looked for last.
+    if matched == 0
+        && let Some((lead, count)) = leads::not_decodable(rest)
+    {
+        found.push(lead);
+        matched = count;
     }
     if matched.max(found.len()) < errors.unwrap_or(1) {
         found.push(Lead::Unknown { text: rest.to_owned() });
@@ -161,6 +164,16 @@ mod tests {
     fn reads_who_cannot_convert() {
         let found = content_failure(&recorded("ns-conversion-webhook.json", "NamespaceDeletionContentFailure"));
         assert!(matches!(found.as_slice(), [Lead::Conversion { kind, .. }] if kind == "Widget"), "{found:?}");
+    }
+
+    /// Printed by a 1.36 API server for a Secret and a custom resource (tests/e2e, `undecodable`).
+    #[test]
+    fn reads_that_objects_of_two_kinds_cannot_be_decoded() {
+        let text = "Failed to delete all resource types, 2 remaining: proto: illegal wireType 7, storage is \
+                    (re)initializing: failed to list broken.example.com/v1, Kind=Rotor: invalid character 'k' looking for \
+                    beginning of value";
+        let found = content_failure(&text.into());
+        assert!(matches!(found.as_slice(), [Lead::NotDecodable { .. }]), "{found:?}");
     }
 
     /// Printed by a 1.36 API server, and not kept whole; where it stands in the source is said of each.
