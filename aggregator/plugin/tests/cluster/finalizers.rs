@@ -332,6 +332,20 @@ fn a_finalizer_that_a_webhook_puts_back() {
     assert_eq!(finding.confidence, Confidence::Probable);
     let says = |words: &str| finding.evidence.iter().any(|one| one.says.contains(words));
     assert!(says("written by op at") && says("kyverno-resource-mutating-webhook-cfg"), "{finding:#?}");
+    // The server records what clients write, and not what webhooks do.
+    let owned_by_no_client = |operations: &[&str]| {
+        let path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
+        let world = world(900, "MutatingWebhookConfiguration").change("/apis/example.com/v1/widgets", "w", |one| {
+            one["metadata"]["managedFields"][0]["fieldsV1"] = json!({"f:spec": {}});
+        });
+        let world = world.change(path, "kyverno-resource-mutating-webhook-cfg", |one| {
+            one["webhooks"][0]["rules"][0]["operations"] = json!(operations);
+        });
+        look(world, everything())
+    };
+    assert_eq!(owned_by_no_client(&["UPDATE"]).causes(), ["FinalizerAddedAgain"]);
+    // One that is called for creations may have set it then.
+    assert_eq!(owned_by_no_client(&["CREATE", "UPDATE"]).causes(), ["FinalizerControllerFailing"]);
     // Written before the deletion, or by a webhook that cannot change it: its controller does not finish.
     for other in [world(900, "MutatingWebhookConfiguration"), world(30, "ValidatingWebhookConfiguration")] {
         assert_eq!(look(other, everything()).causes(), ["FinalizerControllerFailing"]);

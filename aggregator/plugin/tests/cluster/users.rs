@@ -112,7 +112,18 @@ fn each_kind_that_uses_an_object_is_the_end_of_the_chain_and_none_left_is_said()
             json!([{"apiVersion": "helm.cattle.io/v1", "kind": "HelmChart", "name": "s3", "uid": owner}]);
         job
     };
+    let device: Held =
+        ("resource.k8s.io/v1", "ResourceClaim", "shop", "gpu", "resource.kubernetes.io/delete-protection");
+    let worker = |claim: Value| {
+        one("v1", "Pod", "shop", "worker", json!({"resourceClaims": [claim], "nodeName": "node-a"}), "Running")
+    };
     let cases: &[(Held, Value, &str, Value)] = &[
+        (
+            device,
+            worker(json!({"name": "a", "resourceClaimName": "gpu"})),
+            "Pod shop/worker: uses it",
+            worker(json!({"name": "a", "resourceClaimTemplateName": "gpu"})),
+        ),
         (
             ("v1", "PersistentVolumeClaim", "shop", "data", "snapshot.storage.kubernetes.io/pvc-as-source-protection"),
             snapshot("data"),
@@ -209,6 +220,12 @@ fn each_kind_that_uses_an_object_is_the_end_of_the_chain_and_none_left_is_said()
         let last = looked.chain(0).pop().unwrap();
         if expected.ends_with("belongs to it") {
             assert!(last.contains("it has no jobs"), "{held:?}: {:#?}", looked.report);
+            continue;
+        }
+        // A claim that was made for a pod is not named in its spec.
+        if held.1 == "ResourceClaim" {
+            assert_eq!(looked.causes(), in_use);
+            assert!(!last.contains("nothing uses it"), "{last}");
             continue;
         }
         assert_ne!(looked.causes(), in_use, "{held:?}: nothing uses it");

@@ -46,6 +46,7 @@ pub fn add(
         _ if diagnosis.pending => None,
         Found::Unseen => Some(found.given(Circumstance::Users(Fact::Unknown))),
         Found::Users(own, elsewhere) => match (own.as_slice(), elsewhere.as_slice()) {
+            ([], []) if kinds.iter().any(|used_by| used_by.or_others) => Some(found),
             ([], []) => Some(unused(found, case, &kinds)),
             ([], [first, ..]) => Some(counted_elsewhere(found, case, first, &elsewhere)),
             (own, _) => used(lister, case, diagnosis, found, own),

@@ -35,27 +35,30 @@ pub enum Field {
     AttributesClass,
     /// A pod names its group.
     PodGroup,
+    /// A pod names claims of devices; those that are made for it have other names.
+    DeviceClaim,
     /// A PushSecret names its stores, which it needs after its deletion only where it deletes there.
     PushedTo,
     /// A Challenge names its issuer.
     Issuer,
 }
 
-/// Where a field stands, and which other must have which value for it to count.
+/// Where a field stands, what it calls the name, and which other must have which value for it to count.
 struct Place {
     field: Field,
     path: &'static str,
+    key: &'static str,
     only: Option<(&'static str, &'static str)>,
 }
 
 const fn place(field: Field, path: &'static str) -> Place {
-    Place { field, path, only: None }
+    Place { field, path, key: "name", only: None }
 }
 
 const DELETES: Option<(&str, &str)> = Some(("/deletionPolicy", "Delete"));
 
 impl Field {
-    const OF_SPEC: [Place; 10] = [
+    const OF_SPEC: [Place; 11] = [
         place(Field::SourceClaim, "/source/persistentVolumeClaimName"),
         place(Field::GatewayClass, "/gatewayClassName"),
         place(Field::Project, "/project"),
@@ -64,6 +67,7 @@ impl Field {
         place(Field::DataSource, "/dataSource"),
         place(Field::AttributesClass, "/volumeAttributesClassName"),
         place(Field::PodGroup, "/schedulingGroup/podGroupName"),
+        Place { key: "resourceClaimName", ..place(Field::DeviceClaim, "/resourceClaims") },
         Place { only: DELETES, ..place(Field::PushedTo, "/secretStoreRefs") },
         place(Field::Issuer, "/issuerRef"),
     ];
@@ -95,11 +99,11 @@ impl Named {
         self.name.is_empty()
     }
 
-    fn read(value: &Value) -> Option<Self> {
+    fn read(value: &Value, key: &str) -> Option<Self> {
         let text = |value: &Value| value.as_str().filter(|text| text.len() <= MAX_NAME_BYTES).map(str::to_owned);
         let part = |name: &str| text(&value[name]).unwrap_or_default();
         let named = match value {
-            Value::Object(_) => Named { kind: part("kind"), namespace: part("namespace"), name: part("name") },
+            Value::Object(_) => Named { kind: part("kind"), namespace: part("namespace"), name: part(key) },
             other => Named { name: text(other)?, ..Named::default() },
         };
         (!named.name.is_empty()).then_some(named)
@@ -118,11 +122,11 @@ impl References {
             return saved;
         }
         let text = |path: &str| spec.pointer(path).and_then(Value::as_str);
-        let each = |Place { field, path, only }: Place| {
+        let each = |Place { field, path, key, only }: Place| {
             let counts = only.is_none_or(|(other, value)| text(other) == Some(value));
             let named: Box<[Named]> = match spec.pointer(path).filter(|_| counts)? {
-                Value::Array(all) => all.iter().take(MAX_NAMES).filter_map(Named::read).collect(),
-                one => Named::read(one).into_iter().collect(),
+                Value::Array(all) => all.iter().take(MAX_NAMES).filter_map(|one| Named::read(one, key)).collect(),
+                one => Named::read(one, key).into_iter().collect(),
             };
             (!named.is_empty()).then_some((field, named))
         };
@@ -162,7 +166,8 @@ mod tests {
         let spec = json!({
             "source": {"persistentVolumeClaimName": "data"}, "nodeClassRef": {"kind": "EC2NodeClass", "name": "x"},
             "project": 7, "secretStoreRefs": [{"kind": "SecretStore", "name": "a"}, {"kind": "ClusterSecretStore", "name": "b"}],
-            "volumeSnapshotRef": {"kind": "VolumeSnapshot", "namespace": "shop", "name": "s"}, "deletionPolicy": "Delete"
+            "volumeSnapshotRef": {"kind": "VolumeSnapshot", "namespace": "shop", "name": "s"}, "deletionPolicy": "Delete",
+            "resourceClaims": [{"name": "a", "resourceClaimName": "gpu"}, {"name": "b", "resourceClaimTemplateName": "t"}]
         });
         let read = References::read(&spec);
         assert!(read.name(Field::SourceClaim, &of("PersistentVolumeClaim", "shop", "data")) && !read.is_empty());
@@ -171,6 +176,8 @@ mod tests {
         assert!(!read.name(Field::Project, &of("AppProject", "", "7")));
         let store = |kind| read.name(Field::PushedTo, &of(kind, "", "b"));
         assert!(store("ClusterSecretStore") && !store("SecretStore"));
+        let device = |name| read.name(Field::DeviceClaim, &of("ResourceClaim", "shop", name));
+        assert!(device("gpu") && !device("a") && !device("b"));
         let snapshot = |namespace| read.name(Field::Snapshot, &of("VolumeSnapshot", namespace, "s"));
         assert!(snapshot("shop") && !snapshot("other"), "in its namespace");
         let mut kept = spec;

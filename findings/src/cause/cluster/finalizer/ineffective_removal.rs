@@ -22,7 +22,7 @@ causes! {
         .danger(ALL_OF_THEM)
         .sources(&["argo-cd#7330"])
         .event_reason("FinalizerNotForThisKind")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("finalizer-of-other-kind"));
 
     /// It stands twice in the list.
     FINALIZER_LISTED_TWICE = Cause::cluster(ClusterArea::Finalizer, "FinalizerListedTwice")
@@ -42,7 +42,7 @@ causes! {
         .danger(ALL_OF_THEM)
         .sources(&["topolvm#310"])
         .event_reason("FinalizerListedTwice")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("finalizer-of-other-kind"));
 
     /// A mutating webhook puts it back.
     FINALIZER_ADDED_AGAIN = Cause::cluster(ClusterArea::Finalizer, "FinalizerAddedAgain")
@@ -52,7 +52,8 @@ causes! {
             nothing, and the controller tries for ever.")
         .proof("The finalizer's entry in managedFields holds nothing but finalizers and was written after the deletion was \
             requested, when the API server takes no new finalizers, and a mutating webhook is called for updates of \
-            the object. That it is this webhook, and this finalizer, is inferred, so it is probable.")
+            the object. Or no entry has it, since the server does not record what webhooks write, and mutating webhooks \
+            are called for updates of the object, not for its creation. That it is this webhook, and this finalizer, is inferred, so it is probable.")
         .safe(&[
             check("See who wrote the finalizer, and when")
                 .run("kubectl get {type} {name} -n {namespace} -o yaml --show-managed-fields").typed().if_known(),
@@ -64,5 +65,5 @@ causes! {
         .danger(BY_HAND)
         .sources(&["argo-cd#20296", "kyverno#11360"])
         .event_reason("FinalizerAddedAgain")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("finalizer-returns"));
 }

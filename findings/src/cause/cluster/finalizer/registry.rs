@@ -83,7 +83,7 @@ causes! {
         .danger(BY_HAND)
         .sources(&["reference: aws-load-balancer-controller finalizers"])
         .event_reason("CloudLoadBalancerFinalizer")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("known-finalizers"));
 
     /// cert-manager's challenges.
     CERT_MANAGER_CHALLENGE_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "CertManagerChallengeFinalizer")
@@ -103,7 +103,7 @@ causes! {
         ))
         .sources(&["reference: cert-manager finalizers"])
         .event_reason("CertManagerChallengeFinalizer")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("known-finalizers"));
 
     /// The Istio operator.
     ISTIO_OPERATOR_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "IstioOperatorFinalizer")
@@ -122,7 +122,7 @@ causes! {
         ))
         .sources(&["reference: Istio operator finalizer"])
         .event_reason("IstioOperatorFinalizer")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("known-finalizers"));
 
     /// Argo CD.
     ARGO_CD_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "ArgoCdFinalizer")
@@ -142,7 +142,7 @@ causes! {
         .danger(Danger::new("Restarting Argo CD without looking", "It deletes everything these Applications manage."))
         .sources(&["argo-cd#6046", "argo-cd#7330"])
         .event_reason("ArgoCdFinalizer")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("known-finalizers"));
 
     /// Argo CD's hooks around a deletion.
     ARGO_CD_HOOK_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "ArgoCdHookFinalizer")
@@ -170,7 +170,7 @@ causes! {
         ))
         .sources(&["argo-cd#19571"])
         .event_reason("ArgoCdHookFinalizer")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("known-finalizers"));
 
     /// Rook's protection of data.
     ROOK_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "RookFinalizer")
@@ -190,7 +190,7 @@ causes! {
         ))
         .sources(&["rook: pkg/operator/ceph/cluster/controller.go, reconcileDelete"])
         .event_reason("RookFinalizer")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("known-finalizers"));
 
     /// Flux, Crossplane, Karpenter: something outside of the cluster.
     EXTERNAL_RESOURCE_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "ExternalResourceFinalizer")
@@ -210,7 +210,7 @@ causes! {
         .danger(BY_HAND)
         .sources(&["reference: Crossplane, Flux and Karpenter finalizers"])
         .event_reason("ExternalResourceFinalizer")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("known-finalizers"));
 
     /// Anything else that is known by its name.
     CONTROLLER_CLEANUP_PENDING = Cause::cluster(ClusterArea::Finalizer, "ControllerCleanupPending")
@@ -237,7 +237,7 @@ causes! {
         .danger(BY_HAND)
         .sources(&["aws-network-policy-agent#568", "calico#6629", "tigera/operator#3413", "kubevirt#1491"])
         .event_reason("ControllerCleanupPending")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("known-finalizers"));
 
     /// What others still use.
     PROTECTED_WHILE_IN_USE = Cause::cluster(ClusterArea::Finalizer, "ProtectedWhileInUse")
@@ -263,7 +263,7 @@ causes! {
         .danger(BY_HAND)
         .sources(&["crossplane#5849", "karpenter-provider-aws: EC2NodeClass", "gateway-api: GatewayClass"])
         .event_reason("ProtectedWhileInUse")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("claim-in-use"));
 
     /// Snapshots and clones.
     SNAPSHOT_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "SnapshotFinalizer")
@@ -298,6 +298,7 @@ causes! {
             ended.")
         .proof("resource.kubernetes.io/delete-protection is left.")
         .safe(&[
+            SEE_USER,
             check("See which pods have reserved it, and end them")
                 .run("kubectl -n {namespace} get resourceclaim {name} -o yaml").typed(),
             check("If no pod is left, see whether the controller manager and the DRA driver run"),
@@ -308,7 +309,7 @@ causes! {
         ))
         .sources(&["reference: resourceclaim controller"])
         .event_reason("ResourceClaimInUse")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("claim-in-use"));
 
     /// Other protections of the controller manager.
     IN_TREE_PROTECTION_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "InTreeProtectionFinalizer")
@@ -331,7 +332,7 @@ causes! {
         ))
         .sources(&["reference: in-tree finalizers"])
         .event_reason("InTreeProtectionFinalizer")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("claim-in-use"));
 
     /// Job tracking keeps a finished pod.
     JOB_TRACKING_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "JobTrackingFinalizer")

@@ -74,6 +74,8 @@ pub struct UsedBy {
     pub by_name: bool,
     /// Whether it needs the object only until its status says that it is done: `readyToUse`, or the phase of a claim or pod.
     pub until_done: bool,
+    /// Whether others may use the object too, or the same without naming it.
+    pub or_others: bool,
 }
 
 /// What leads from an object to one that it uses.
@@ -88,7 +90,7 @@ pub enum Back {
 impl UsedBy {
     /// Objects of this kind, in the same namespace.
     pub const fn new(group: &'static str, plural: &'static str, by: Back) -> Self {
-        UsedBy { of: &[], group, plural, by, is_beside: true, by_name: false, until_done: false }
+        UsedBy { of: &[], group, plural, by, is_beside: true, by_name: false, until_done: false, or_others: false }
     }
 
     /// See [`UsedBy::of`].
@@ -112,6 +114,12 @@ impl UsedBy {
     /// See [`UsedBy::until_done`].
     pub const fn until_done(mut self) -> Self {
         self.until_done = true;
+        self
+    }
+
+    /// See [`UsedBy::or_others`].
+    pub const fn or_others(mut self) -> Self {
+        self.or_others = true;
         self
     }
 

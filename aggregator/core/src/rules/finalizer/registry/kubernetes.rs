@@ -18,6 +18,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .in_controller_manager()
         .on("ResourceClaim")
         .only(&["ResourceClaim"])
+        .used_by(&[UsedBy::new(CORE, "pods", Back::Field(Field::DeviceClaim)).until_done().or_others()])
         .when("the claim is no longer allocated nor reserved")
         .lost("The device stays taken and cannot be allocated again")
         .source("kubernetes/kubernetes: pkg/controller/resourceclaim/controller.go"),
