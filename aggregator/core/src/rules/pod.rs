@@ -150,11 +150,10 @@ fn judge(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) {
         return;
     }
     if !has_node {
-        let root = match control_plane::silent(lister, diagnosis, target) {
-            Some(root) => root,
-            None => case.found(&cause::POD_NEVER_SCHEDULED, &diagnosis.words),
-        };
-        diagnosis.causes.push(root);
+        let found = case.found(&cause::POD_GC_REFUSED, &diagnosis.words);
+        let found = if diagnosis.is_younger_than(MAX_COLLECTION_SECONDS) { found.progressing() } else { found };
+        let silent = control_plane::silent(lister, diagnosis, target);
+        diagnosis.causes.push(silent.unwrap_or(found));
         return;
     }
     at_node(lister, case, diagnosis);

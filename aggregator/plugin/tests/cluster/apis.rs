@@ -193,7 +193,7 @@ fn discovery_may_fail_as_a_whole_or_by_a_name() {
     let looked = look(healthy().going("stuck", failing("NamespaceDeletionDiscoveryFailure", whole)), everything());
     assert_eq!(looked.causes(), ["ApiDiscoveryFailed"]);
     let parsing = failing("NamespaceDeletionGroupVersionParsingFailure", "unexpected GroupVersion string: a/b/c");
-    assert_eq!(look(healthy().going("stuck", parsing), everything()).causes(), ["GroupVersionMalformed"]);
+    assert_eq!(look(healthy().going("stuck", parsing), everything()).causes(), ["ApiDiscoveryFailed"]);
 }
 
 #[test]

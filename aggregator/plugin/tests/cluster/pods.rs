@@ -105,7 +105,7 @@ fn beside_a_young_pod_what_could_not_be_seen_stays_unknown() {
 
 #[test]
 fn pods_that_no_kubelet_has() {
-    assert_eq!(causes_of(healthy().going_pod("a", "p", "", "Pending")), ["PodNeverScheduled"]);
+    assert_eq!(causes_of(healthy().going_pod("a", "p", "", "Pending")), ["PodGcRefused"]);
 }
 
 /// A kubelet that is well deletes a mirror that is asked to go, and makes it again. One that stays is first of all on

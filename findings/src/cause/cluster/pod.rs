@@ -172,23 +172,6 @@ causes! {
         .diagnosis(Proven::Cluster("pod-never-started"))
         .only_the_node_knows();
 
-    /// The pod has no node.
-    POD_NEVER_SCHEDULED = Cause::cluster(ClusterArea::Pod, "PodNeverScheduled")
-        .title("A pod without a node is left")
-        .meaning("The pod was never bound to a node. The API server deletes such pods at once; what is left of them \
-            the pod garbage collector of the controller manager removes within a minute.")
-        .proof("spec.nodeName is empty, the pod was deleted, and no finalizer is left.")
-        .safe(&[
-            check("Wait a minute; if it stays, see whether the controller manager runs")
-                .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),
-            check("See whether a webhook refuses the deletion of pods")
-                .run("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations").typed(),
-        ])
-        .danger(FORCE)
-        .sources(&["reference: pod garbage collector"])
-        .event_reason("PodNeverScheduled")
-        .diagnosis(Proven::Observation);
-
     /// A mirror of a static pod.
     STATIC_POD = Cause::cluster(ClusterArea::Pod, "StaticPod")
         .title("The pod is the mirror of a static pod")
@@ -208,7 +191,7 @@ causes! {
         .danger(FORCE)
         .sources(&["reference: mirror pods"])
         .event_reason("StaticPod")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("mirror-pod"));
 
     /// Force-deleted, and held by a finalizer: it may still run.
     POD_FORCE_DELETED = Cause::cluster(ClusterArea::Pod, "PodForceDeleted")
@@ -255,12 +238,12 @@ causes! {
 
     /// The collector marked the pod, and the pod stays.
     POD_GC_REFUSED = Cause::cluster(ClusterArea::Pod, "PodGcRefused")
-        .title("The pod garbage collector tried to remove the pod and could not")
-        .meaning("The pod garbage collector marked the pod because its node does not exist or is out of service, and \
-            the pod is still there minutes later: its delete request is refused or fails.")
+        .title("The pod garbage collector has not removed the pod")
+        .meaning("The pod garbage collector removes a pod that is being deleted and has no node, or whose node does not \
+            exist or is out of service. The pod is still there minutes later: the delete request is refused or fails.")
         .proof("DisruptionTarget is True with reason DeletionByPodGC for more than two minutes, or the Event \
-            RemovingNode of the pod's node is older than that. Without that Event, when the pod is overdue for more \
-            than two minutes and its Node does not exist, it is probable.")
+            RemovingNode of the pod's node is older than that, or the pod is overdue for so long and spec.nodeName is \
+            empty. When it is overdue for so long and its Node does not exist, without that Event, it is probable.")
         .safe(&[
             check("See which webhook decides about pods")
                 .run("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations").typed(),
@@ -270,5 +253,5 @@ causes! {
         .danger(FORCE)
         .sources(&["reference: podgc", "kubernetes#118261"])
         .event_reason("PodGcRefused")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("collector-of-pods"));
 }

@@ -18,12 +18,7 @@ pub fn follow(lister: &Lister, case: &TerminatingNamespace, diagnosis: &mut Diag
         answering = discovery(lister, case, failure, diagnosis);
     }
     if let Some(failure) = case.failing("NamespaceDeletionGroupVersionParsingFailure") {
-        diagnosis.causes.push(
-            RootCause::below(&cause::GROUP_VERSION_MALFORMED, case.target)
-                .same_as(&failure.message)
-                .step(Step::named("API discovery", failure.message.to_string()))
-                .evidence(status_of(case), condition_text(failure)),
-        );
+        diagnosis.causes.push(undiscovered(case, failure, failure.message.to_string()));
     }
     if let Some(failure) = case.failing("NamespaceDeletionContentFailure") {
         for lead in content_failure(&failure.message) {
@@ -35,6 +30,14 @@ pub fn follow(lister: &Lister, case: &TerminatingNamespace, diagnosis: &mut Diag
 
 fn status_of(case: &TerminatingNamespace) -> String {
     format!("status of {}", case.target)
+}
+
+/// The same for every namespace.
+fn undiscovered(case: &TerminatingNamespace, failure: &Condition, words: String) -> RootCause {
+    RootCause::below(&cause::API_DISCOVERY_FAILED, case.target)
+        .same_as("")
+        .step(Step::named("API discovery", words))
+        .evidence(status_of(case), condition_text(failure))
 }
 
 fn discovery(
@@ -59,12 +62,10 @@ fn discovery(
                 answering.push(Repair { name: group_version, how, since });
             }
         }
-        DiscoveryFailure::Whole(message) => diagnosis.causes.push(
-            RootCause::below(&cause::API_DISCOVERY_FAILED, case.target)
-                .same_as("")
-                .step(Step::named("API discovery", format!("fails for the namespace controller: {message}")))
-                .evidence(status_of(case), condition_text(failure)),
-        ),
+        DiscoveryFailure::Whole(message) => {
+            let words = format!("fails for the namespace controller: {message}");
+            diagnosis.causes.push(undiscovered(case, failure, words));
+        }
     }
     answering
 }

@@ -4,34 +4,22 @@ use crate::cause::cluster::shared::EMPTY_THE_NAMESPACE;
 use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
 
 causes! {
-    /// Discovery fails as a whole for the namespace controller.
+    /// Discovery fails as a whole for the namespace controller, or at a name.
     API_DISCOVERY_FAILED = Cause::cluster(ClusterArea::Api, "ApiDiscoveryFailed")
         .title("The namespace controller cannot list what the API serves")
-        .meaning("Discovery failed as a whole, so the namespace controller does not know what a namespace could hold \
-            and deletes nothing.")
-        .proof("NamespaceDeletionDiscoveryFailure is True and its message names no group.")
+        .meaning("Discovery failed as a whole, or a server announces a group and version that cannot be parsed. So the \
+            namespace controller does not know what a namespace could hold and deletes nothing, in no namespace.")
+        .proof("NamespaceDeletionDiscoveryFailure is True and its message names no group, or \
+            NamespaceDeletionGroupVersionParsingFailure is True; its message then has the name.")
         .safe(&[
             check("See whether the API server is healthy").run("kubectl get --raw '/readyz?verbose'").typed(),
+            check("If the message has a name, find who announces it").run("kubectl get --raw /apis").typed(),
             check("Read the controller manager's log: it names the request that fails"),
+            step("Repair that server or CRD"),
         ])
         .danger(EMPTY_THE_NAMESPACE)
         .sources(&["reference: namespace controller, total discovery failure"])
         .event_reason("ApiDiscoveryFailed")
-        .diagnosis(Proven::Observation);
-
-    /// A group and version that cannot be parsed.
-    GROUP_VERSION_MALFORMED = Cause::cluster(ClusterArea::Api, "GroupVersionMalformed")
-        .title("An API has a group and version that cannot be parsed")
-        .meaning("A server announces a group and version that cannot be parsed. The namespace controller then has no \
-            list of resources at all and deletes nothing in that pass, in no namespace.")
-        .proof("NamespaceDeletionGroupVersionParsingFailure is True; its message has the name.")
-        .safe(&[
-            check("Find who announces it").run("kubectl get --raw /apis").typed(),
-            step("Repair that extension server or CRD"),
-        ])
-        .danger(EMPTY_THE_NAMESPACE)
-        .sources(&["reference: NamespaceDeletionGroupVersionParsingFailure"])
-        .event_reason("GroupVersionMalformed")
         .diagnosis(Proven::Observation);
 
     /// An error of the deletion that no rule knows.
@@ -50,5 +38,5 @@ causes! {
         ))
         .sources(&["reference: NamespaceDeletionContentFailure"])
         .event_reason("NamespaceContentFailure")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("extension-403"));
 }
