@@ -37,6 +37,9 @@ command -v openssl >/dev/null || { echo "openssl is not installed: sh tests/pack
 ip link set lo up
 for addresses in 10.96.0.0/16 10.244.0.0/16; do ip route add local $addresses dev lo; done
 mkdir -p "$pki" "$state/log" "$state/run"
+# What src/api_set/situations/idle.rs waits for does not run.
+idle=-garbage-collector-controller,-namespace-controller,-persistentvolumeclaim-protection-controller
+[ "$NUMBER" != 12 ] || CONTROLLERS="*,$idle"
 control_plane
 # The stand-in for the kubelets speaks to this.
 start proxy kubectl proxy --port=8001

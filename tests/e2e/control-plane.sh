@@ -96,6 +96,6 @@ control_plane() {
 	start controllers kube-controller-manager --kubeconfig $pki/controllers.kubeconfig \
 		--authentication-kubeconfig $pki/controllers.kubeconfig --authorization-kubeconfig $pki/controllers.kubeconfig \
 		--use-service-account-credentials --service-account-private-key-file $pki/accounts.key \
-		--root-ca-file $pki/ca.crt
+		--root-ca-file $pki/ca.crt --controllers "${CONTROLLERS:-*}"
 	start scheduler kube-scheduler --kubeconfig $pki/scheduler.kubeconfig --leader-elect=false
 }

@@ -219,7 +219,7 @@ causes! {
         .danger(EMPTY_THE_NAMESPACE)
         .sources(&["kubernetes#119662"])
         .event_reason("ApiDiscoveryStale")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("extension-stale"));
 
     /// The server of an aggregated API refuses a request (403).
     API_SERVICE_FORBIDS = Cause::cluster(ClusterArea::Api, "ApiServiceForbids")

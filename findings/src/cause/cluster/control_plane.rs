@@ -22,7 +22,7 @@ causes! {
         .danger(CONTENT_BY_HAND)
         .sources(&["reference: a controller manager stopped with SIGTERM"])
         .event_reason("ControllerManagerSilent")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("control-plane"));
 
     /// No node renews its Lease.
     ALL_LEASES_EXPIRED = Cause::cluster(ClusterArea::ControlPlane, "AllLeasesExpired")
@@ -49,7 +49,7 @@ causes! {
         ))
         .sources(&["reference: node lifecycle controller, full disruption"])
         .event_reason("AllLeasesExpired")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("leases-expired"));
 
     /// etcd is out of space.
     ETCD_SPACE_EXCEEDED = Cause::cluster(ClusterArea::ControlPlane, "EtcdSpaceExceeded")
@@ -98,7 +98,7 @@ causes! {
         .danger(CONTENT_BY_HAND)
         .sources(&["reference: namespace controller role"])
         .event_reason("NamespaceControllerForbidden")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("control-plane"));
 
     /// The API server rejects the controllers' requests (429).
     API_REQUESTS_REJECTED = Cause::cluster(ClusterArea::ControlPlane, "ApiRequestsRejected")

@@ -52,7 +52,7 @@ causes! {
         ))
         .sources(&["kubernetes: staging/src/k8s.io/apiserver/pkg/util/webhook"])
         .event_reason("ConversionWebhookCaExpired")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("conversion-expired"));
 
     /// Objects are stored in a version that is not served.
     STORED_VERSION_NOT_SERVED = Cause::cluster(ClusterArea::Admission, "StoredVersionNotServed")
@@ -72,7 +72,7 @@ causes! {
         .danger(FINALIZE)
         .sources(&["reference: conversion from an invalid version"])
         .event_reason("StoredVersionNotServed")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("stored-version"));
 
     /// Instances of a CRD that is being deleted remain.
     CRD_INSTANCES_REMAIN = Cause::cluster(ClusterArea::Admission, "CrdInstancesRemain")
@@ -91,5 +91,5 @@ causes! {
         ))
         .sources(&["kubernetes#60538"])
         .event_reason("CrdInstancesRemain")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("undecodable"));
 }

@@ -32,5 +32,5 @@ causes! {
         ))
         .sources(&["reference: garbage collector"])
         .event_reason("OrphanFinalizerPending")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("idle-controllers"));
 }

@@ -175,7 +175,7 @@ causes! {
         .danger(FORCE)
         .sources(&["reference: podgc gcTerminating"])
         .event_reason("OutOfServiceNotEffective")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("out-of-service-ready"));
 }
 
 #[cfg(test)]

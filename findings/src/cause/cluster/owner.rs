@@ -29,7 +29,7 @@ causes! {
         ))
         .sources(&["reference: garbage collector, blockingDependents"])
         .event_reason("ForegroundDependentsRemain")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("idle-controllers"));
 
     /// Nothing blocks, and the garbage collector does not act.
     GARBAGE_COLLECTOR_NOT_WORKING = Cause::cluster(ClusterArea::Finalizer, "GarbageCollectorNotWorking")
@@ -51,5 +51,5 @@ causes! {
         .danger(Danger::new("Removing foregroundDeletion", "What could not be listed stays behind without an owner."))
         .sources(&["kubernetes#101078", "kubernetes#125796"])
         .event_reason("GarbageCollectorNotWorking")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("idle-controllers"));
 }

@@ -62,7 +62,7 @@ causes! {
         .danger(PATCH_CLAIM)
         .sources(&["reference: pvc_protection_controller"])
         .event_reason("PvcProtectionNotReleased")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("idle-controllers"));
 
     /// A local volume on a node that is lost.
     LOCAL_VOLUME_ON_LOST_NODE = Cause::cluster(ClusterArea::Storage, "LocalVolumeOnLostNode")
@@ -92,5 +92,5 @@ causes! {
         ))
         .sources(&["a user's report: scratch data on an edge node"])
         .event_reason("LocalVolumeOnLostNode")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("local-volume"));
 }

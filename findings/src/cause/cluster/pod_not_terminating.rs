@@ -24,7 +24,7 @@ causes! {
         ))
         .sources(&["reference: node lifecycle controller, zone states"])
         .event_reason("EvictionSuspended")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("zone-silent"));
 
     /// The pod that replaced the evicted one does not get ready.
     REPLACEMENT_NOT_READY = Cause::cluster(ClusterArea::Pod, "ReplacementNotReady")
@@ -42,5 +42,5 @@ causes! {
         .danger(Danger::new("Deleting the replacement again", "Nothing changes but the time it has to start."))
         .sources(&["a user's report: a sealed vault"])
         .event_reason("ReplacementNotReady")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("replacement"));
 }

@@ -22,5 +22,5 @@ causes! {
         ))
         .sources(&["kubernetes#60807", "reference: metrics-server gone"])
         .event_reason("NamespaceServesApi")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("extension-403"));
 }

@@ -64,7 +64,7 @@ causes! {
         ))
         .sources(&["longhorn#5319", "kubevirt#13098"])
         .event_reason("WebhookGoneWithNamespace")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("hook-gone"));
 
     /// A webhook that cannot be called refuses the removal of a finalizer.
     WEBHOOK_BLOCKS_UPDATE = Cause::cluster(ClusterArea::Admission, "WebhookBlocksUpdate")

@@ -80,7 +80,7 @@ struct Ask {
     types: &'static [&'static str],
     /// The command of the answer that tries it, and is refused.
     refused: &'static str,
-    /// What else a person does then, as lines of kubectl.
+    /// What else a person does then, as lines of kubectl; or `sleep SECONDS`.
     does: &'static [&'static str],
     /// What has gone then: TYPE NAME.
     gone: &'static [&'static str],
@@ -311,7 +311,10 @@ impl Ask {
             anyhow::ensure!(why.contains("denied request"), "{step}: {why}");
         }
         for line in self.does {
-            objects::kubectl(&line.replace("{ns}", namespace))?;
+            match line.strip_prefix("sleep ") {
+                Some(seconds) => std::thread::sleep(Duration::from_secs(seconds.parse()?)),
+                None => drop(objects::kubectl(&line.replace("{ns}", namespace))?),
+            }
         }
         for gone in self.gone {
             let object: Vec<String> = gone.split(' ').map(|word| word.replace("{ns}", namespace)).collect();

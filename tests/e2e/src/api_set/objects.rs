@@ -125,7 +125,11 @@ fn definition(name: &str, kind: &str, scope: &str) -> Value {
 
 /// A Deployment of one pod, which has this account if there is one of its name.
 pub fn deployment(namespace: &str, name: &str, pod: &Value) -> Value {
-    let mut spec = json!({"containers": [{"name": "main", "image": "registry.invalid/none"}]});
+    // Other nodes fall silent.
+    let mut spec = json!({
+        "nodeSelector": {"kubernetes.io/hostname": "node-a"},
+        "containers": [{"name": "main", "image": "registry.invalid/none"}]
+    });
     if let (Some(spec), Some(pod)) = (spec.as_object_mut(), pod["spec"].as_object()) {
         spec.extend(pod.clone());
     }

@@ -24,7 +24,7 @@ causes! {
         .danger(Danger::new("Removing the finalizer by hand", "It is an update too and fails the same way."))
         .sources(&["reference: updates rejected by validation"])
         .event_reason("UpdateFailsValidation")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("update-invalid"));
 
     /// The controller needs to create something in the namespace.
     FINALIZER_CONTROLLER_BLOCKED = Cause::cluster(ClusterArea::Finalizer, "FinalizerControllerBlocked")

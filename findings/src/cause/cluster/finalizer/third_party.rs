@@ -62,7 +62,7 @@ causes! {
             "helm: pkg/action/uninstall.go, deleteRelease",
         ])
         .event_reason("FinalizerOwnerInSameRelease")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("release"));
 
     /// Nothing runs that would take the finalizer off.
     FINALIZER_CONTROLLER_GONE = Cause::cluster(ClusterArea::Finalizer, "FinalizerControllerGone")

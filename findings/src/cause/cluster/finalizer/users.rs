@@ -25,5 +25,5 @@ causes! {
         .danger(BY_HAND)
         .sources(&["crossplane#5849", "argo-cd: AppProject", "external-snapshotter: pvc-as-source-protection"])
         .event_reason("ProtectedWithoutUsers")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("claim-in-use"));
 }

@@ -44,7 +44,7 @@ causes! {
         .danger(FINALIZE)
         .sources(&["reference: NamespaceLifecycle"])
         .event_reason("ObjectsRecreated")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("extension-403"));
 
     /// A finalizer of another program in spec.finalizers.
     NAMESPACE_SPEC_FINALIZER = Cause::cluster(ClusterArea::Namespace, "NamespaceSpecFinalizer")
@@ -88,7 +88,7 @@ causes! {
         .danger(FINALIZE)
         .sources(&["reference: a controller manager without leader election that was stopped"])
         .event_reason("NamespaceControllerNotRunning")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("idle-controllers"));
 
     /// The server did delete everything it could; what is left shrinks from look to look.
     NAMESPACE_STILL_EMPTYING = Cause::cluster(ClusterArea::Namespace, "NamespaceStillEmptying")

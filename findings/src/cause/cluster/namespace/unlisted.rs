@@ -26,5 +26,5 @@ causes! {
         .danger(BY_HAND)
         .sources(&["reference: NamespaceFinalizersRemaining"])
         .event_reason("FinalizerOfUnseenObjects")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("held-secret"));
 }

@@ -32,6 +32,11 @@ pub fn all() -> Vec<Situation> {
             [ask("cm/kept -n {ns}", "WebhookBlocksUpdate", "e2e-hook-of-update").never(&["does not exist any more"])],
         ),
         Situation::new(
+            "hook-gone",
+            gone_with_namespace,
+            [ask("cm/kept -n {ns}", "WebhookGoneWithNamespace", "Service e2e-leaving-operator/gone")],
+        ),
+        Situation::new(
             "hook-denies",
             denies,
             [ask("ns/{ns}", "WebhookRefusesDelete", "e2e-hook-denies")
@@ -137,6 +142,13 @@ fn of_update(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
     without_service(namespace, namespace)
 }
 
+fn gone_with_namespace(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    let of = "e2e-leaving-operator";
+    create(&[self::namespace(of), held("v1", "ConfigMap", of, "state", &["hold.e2e.example.com/it"])])?;
+    delete(&format!("namespace {of}"))?;
+    without_service(namespace, of)
+}
+
 /// The update that takes the finalizer off is asked of a Service of that namespace, which is not there.
 fn without_service(namespace: &str, of: &str) -> anyhow::Result<Staged> {
     let client = json!({"service": {"namespace": of, "name": "gone", "path": "/v"}});
@@ -214,6 +226,7 @@ pub fn job(namespace: &str, name: &str, annotations: &Value, grace: u32) -> Valu
             "metadata": {"annotations": annotations},
             "spec": {
                 "restartPolicy": "Never", "terminationGracePeriodSeconds": grace,
+                "nodeSelector": {"kubernetes.io/hostname": "node-a"},
                 "containers": [{"name": "main", "image": "registry.invalid/none"}]
             }
         }}

@@ -64,7 +64,7 @@ fn without_rights(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
     }))
 }
 
-fn owned(mut object: Value, kind: &str, name: &str, uid: &str) -> Value {
+pub(super) fn owned(mut object: Value, kind: &str, name: &str, uid: &str) -> Value {
     object["metadata"]["ownerReferences"] =
         json!([{"apiVersion": "v1", "kind": kind, "name": name, "uid": uid, "blockOwnerDeletion": true}]);
     object

@@ -1,10 +1,11 @@
-//! What the control plane itself lacks: the way to an API that extends it.
+//! What the control plane itself lacks: the way to an API that extends it, a role, a controller manager.
 
 use std::process::Command;
+use std::time::Duration;
 
 use axum::Router;
 use axum::http::StatusCode;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::nodes::node;
 use super::super::objects::*;
@@ -34,6 +35,17 @@ pub fn all() -> Vec<Situation> {
             ],
         )
         .on_cluster(7),
+        Situation::new(
+            "control-plane",
+            control_plane,
+            [
+                ask("ns/{ns}", "NamespaceControllerForbidden", "").then_doing(&[GIVE_BACK], &["namespace {ns}"]),
+                ask("ns/kube-system", "", "").then_doing(HOLD_LEASE, &[]),
+                // It cannot renew its Lease, and ends itself.
+                ask("ns/e2e-later", "ControllerManagerSilent", "kube-controller-manager").proven(),
+            ],
+        )
+        .on_cluster(11),
     ]
 }
 
@@ -81,4 +93,30 @@ fn extension(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
     Ok(deleted_afterwards("apiservice", "v1.path.e2e.example.com")
         .and(Staged::until_the_end(backend))
         .and(Staged::until_the_end(stranger)))
+}
+
+const ROLE: &str = "clusterrole system:controller:namespace-controller";
+const GIVE_BACK: &str = "patch clusterrole system:controller:namespace-controller --type=json -p \
+                         [{\"op\":\"add\",\"path\":\"/rules/-\",\"value\":{\"apiGroups\":[\"*\"],\"resources\":[\"*\"],\
+                         \"verbs\":[\"delete\",\"deletecollection\"]}}]";
+const HOLD_LEASE: &[&str] = &[
+    "create namespace e2e-later",
+    "label namespace kube-system e2e=e2e-control-plane",
+    "sleep 30",
+    "delete namespace e2e-later --wait=false",
+];
+
+fn control_plane(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    let others = "object.metadata.name != 'kube-controller-manager'";
+    create(&policy(namespace, namespace, "UPDATE", "leases", others))?;
+    create(&[held("v1", "ConfigMap", namespace, "a", &[])])?;
+    let mut role: Value = serde_json::from_str(&kubectl(&format!("get {ROLE} -o json"))?)?;
+    for rule in role["rules"].as_array_mut().into_iter().flatten().filter(|rule| rule["resources"] == json!(["*"])) {
+        rule["verbs"] = json!(["get", "list", "watch"]);
+    }
+    let rules = json!({"rules": role["rules"]}).to_string();
+    kubectl(&format!("patch {ROLE} --type=merge -p {rules}"))?;
+    std::thread::sleep(Duration::from_secs(3));
+    delete(&format!("namespace {namespace}"))?;
+    Ok(Staged::default())
 }

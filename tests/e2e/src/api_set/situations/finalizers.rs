@@ -1,8 +1,11 @@
 //! Finalizers: who sets them, and what stands in the way of removing them.
 
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use axum::{Json, Router, routing};
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use serde_json::{Value, json};
 
 use super::super::objects::*;
@@ -55,6 +58,14 @@ pub fn all() -> Vec<Situation> {
                 .then_typing(&["kubectl patch cogs.inst.e2e.example.com c"], &["crd cogs.inst.e2e.example.com"])],
         ),
         Situation::new(
+            "finalizer-of-other-kind",
+            of_other_kind,
+            [
+                ask("cm/other -n {ns}", "FinalizerNotForThisKind", "ConfigMap {ns}/other"),
+                ask("cm/twice -n {ns}", "FinalizerListedTwice", "ConfigMap {ns}/twice"),
+            ],
+        ),
+        Situation::new(
             "operator-needs",
             operator_needs,
             [ask("gauges.needs.e2e.example.com/g -n {ns}", "FinalizerControllerNeedsMissing", "e2e-vault/vault")],
@@ -75,6 +86,22 @@ pub fn all() -> Vec<Situation> {
             [ask("cams.unready.e2e.example.com/c -n {ns}", "FinalizerControllerNotReady", "cam-operator")],
         ),
         Situation::new(
+            "update-invalid",
+            update_invalid,
+            [ask("rods.invalid.e2e.example.com/r -n {ns}", "UpdateFailsValidation", "{ns}/r")],
+        ),
+        Situation::new(
+            "finalizer-returns",
+            added_again,
+            [ask("cm/back -n {ns}", "FinalizerAddedAgain", "e2e-finalizer-returns")],
+        ),
+        Situation::new("held-secret", held_secret, [ask("ns/{ns}", "FinalizerOfUnseenObjects", "secrets")]),
+        Situation::new(
+            "release",
+            release,
+            [ask("--before helm/web -n {ns}", "FinalizerOwnerInSameRelease", "Deployment {ns}/web-operator")],
+        ),
+        Situation::new(
             "namespace-metadata",
             namespace_metadata,
             [ask("ns/{ns}", "NamespaceMetadataFinalizer", "Namespace {ns}").then_doing(
@@ -86,6 +113,21 @@ pub fn all() -> Vec<Situation> {
             "namespace-spec",
             namespace_spec,
             [ask("ns/e2e-spec-held", "NamespaceSpecFinalizer", "Namespace e2e-spec-held")],
+        ),
+        Situation::new(
+            "claim-in-use",
+            claim_in_use,
+            [
+                ask("resourceclaim/gpu -n {ns}", "ResourceClaimInUse", "Pod {ns}/uses"),
+                ask("gatewayclasses.gateway.networking.k8s.io/e2e-class", "ProtectedWhileInUse", "Gateway {ns}/g"),
+                ask(
+                    "gatewayclasses.gateway.networking.k8s.io/e2e-unused",
+                    "ProtectedWithoutUsers",
+                    "gateway-controller",
+                ),
+                ask("volumeattributesclass/e2e-in-use", "InTreeProtectionFinalizer", "PersistentVolumeClaim {ns}/data")
+                    .then_doing(&["delete pvc data -n {ns}"], &["volumeattributesclass e2e-in-use"]),
+            ],
         ),
         Situation::new(
             "job-managed",
@@ -183,6 +225,17 @@ fn crd_instance(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
     Ok(Staged::default())
 }
 
+/// A finalizer on a kind that its controller does not look at, and one that is there twice.
+fn of_other_kind(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    let twice = ["twice.e2e.example.com/it", "twice.e2e.example.com/it"];
+    create(&[
+        held("v1", "ConfigMap", namespace, "other", &["service.kubernetes.io/load-balancer-cleanup"]),
+        held("v1", "ConfigMap", namespace, "twice", &twice),
+    ])?;
+    delete(&format!("configmap other twice -n {namespace}"))?;
+    Ok(Staged::default())
+}
+
 fn operator_needs(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
     operated(namespace, "gauges.needs.e2e.example.com", "Gauge", &json!({}))?;
     create(&[self::namespace("e2e-vault")])?;
@@ -220,6 +273,75 @@ fn operator_unready(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
     Ok(Staged::default())
 }
 
+/// Since its kind has a rule that it breaks, no update of it is accepted.
+fn update_invalid(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    let crd = "rods.invalid.e2e.example.com";
+    operated(namespace, crd, "Rod", &json!({}))?;
+    let rule = json!([{"rule": "self.metadata.name == 'x'", "message": "must be called x"}]);
+    let path = "/spec/versions/0/schema/openAPIV3Schema/x-kubernetes-validations";
+    let rules = json!([{"op": "add", "path": path, "value": rule}]).to_string();
+    let output = Command::new("kubectl").args(["patch", "crd", crd, "--type=json", "-p", &rules]).output()?;
+    anyhow::ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    std::thread::sleep(Duration::from_secs(10));
+    let refused = kubectl(&format!("-n {namespace} patch {crd} r {NO_FINALIZERS}")).err();
+    let says = refused.context("the API server accepts the update")?.to_string();
+    // kubectl leaves out the group, which a controller's client has.
+    let (_, says) = says.split_once("The Rod ").with_context(|| says.clone())?;
+    let says = &format!("Rod.invalid.e2e.example.com {says}");
+    let rod = held("invalid.e2e.example.com/v1", "Rod", namespace, "r", &[]);
+    create(&[warning(&rod, &uid(&format!("{crd} r -n {namespace}"))?, "ReconcileError", says)?])?;
+    Ok(Staged::default())
+}
+
+const NO_FINALIZERS: &str = "--type=merge -p {\"metadata\":{\"finalizers\":null}}";
+
+/// A mutating webhook puts it back into the update that takes it off.
+fn added_again(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    let review = |Json(mut review): Json<Value>| async move {
+        let patch = json!([{"op": "add", "path": "/metadata/finalizers", "value": ["back.e2e.example.com/it"]}]);
+        review["response"] = json!({
+            "uid": review["request"]["uid"], "allowed": true, "patchType": "JSONPatch",
+            "patch": BASE64_STANDARD.encode(patch.to_string())
+        });
+        Json(review)
+    };
+    let backend = Backend::start("finalizer-setter", Router::new().fallback(routing::post(review)))?;
+    let mut hook = webhook(namespace, namespace, "Fail", &backend.client_config(), "UPDATE", "configmaps");
+    hook["kind"] = json!("MutatingWebhookConfiguration");
+    create(&[hook, held("v1", "ConfigMap", namespace, "back", &["back.e2e.example.com/it"])])?;
+    std::thread::sleep(Duration::from_secs(3));
+    delete(&format!("configmap back -n {namespace}"))?;
+    std::thread::sleep(Duration::from_secs(2));
+    kubectl(&format!("-n {namespace} patch configmap back {NO_FINALIZERS} --field-manager=operator"))?;
+    Ok(Staged::until_the_end(backend))
+}
+
+/// The plugin does not read Secrets.
+fn held_secret(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    create(&[held("v1", "Secret", namespace, "s", &["hold.e2e.example.com/secret"])])?;
+    delete(&format!("namespace {namespace}"))?;
+    Ok(Staged::default())
+}
+
+/// An operator, and an object that it must clean up, of one Helm release.
+fn release(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    let (crd, group, name) = ("sites.release.e2e.example.com", "release.e2e.example.com", "web-operator");
+    define(crd, "Site", "Namespaced")?;
+    create(&operator_rights(namespace, name, group))?;
+    let mut all = [
+        deployment(namespace, name, &json!({"spec": {"serviceAccountName": name}})),
+        held(&format!("{group}/v1"), "Site", namespace, "s", &[&format!("{group}/finalizer")]),
+    ];
+    for object in &mut all {
+        object["metadata"]["labels"] = json!({"app.kubernetes.io/managed-by": "Helm"});
+        object["metadata"]["annotations"] =
+            json!({"meta.helm.sh/release-name": "web", "meta.helm.sh/release-namespace": namespace});
+    }
+    create(&all)?;
+    kubectl(&format!("-n {namespace} rollout status deployment {name} --timeout=60s"))?;
+    Ok(Staged::default())
+}
+
 fn namespace_metadata(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
     let finalizers = json!({"metadata": {"finalizers": ["e2e.example.com/it"]}});
     kubectl(&format!("patch namespace {namespace} --type=merge -p {finalizers}"))?;
@@ -230,6 +352,57 @@ fn namespace_metadata(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
 fn namespace_spec(_: &Cluster, _: &str) -> anyhow::Result<Staged> {
     create(&[with(namespace("e2e-spec-held"), "spec", json!({"finalizers": ["kubernetes", "e2e.example.com/it"]}))])?;
     delete("namespace e2e-spec-held")?;
+    Ok(Staged::default())
+}
+
+/// What a pod, and what a Gateway still uses.
+fn claim_in_use(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    define("gatewayclasses.gateway.networking.k8s.io", "GatewayClass", "Cluster")?;
+    define("gateways.gateway.networking.k8s.io", "Gateway", "Namespaced")?;
+    let (version, finalizer) = ("gateway.networking.k8s.io/v1", "gateway-exists-finalizer.gateway.networking.k8s.io");
+    let mut uses = pod(namespace, "uses", "node-a", &json!({}));
+    uses["spec"]["resourceClaims"] = json!([{"name": "gpu", "resourceClaimName": "gpu"}]);
+    let class = |name: &str| {
+        let mut class = held(version, "GatewayClass", namespace, name, &[finalizer]);
+        class["metadata"]["namespace"] = Value::Null;
+        class
+    };
+    let requests = json!([{"name": "gpu", "exactly": {"deviceClassName": "none"}}]);
+    let protected = &["resource.kubernetes.io/delete-protection"];
+    create(&operator_rights(namespace, "gateway-controller", "gateway.networking.k8s.io"))?;
+    let account = json!({"spec": {"serviceAccountName": "gateway-controller"}});
+    create(&[
+        deployment(namespace, "gateway-controller", &account),
+        with(
+            held("resource.k8s.io/v1", "ResourceClaim", namespace, "gpu", protected),
+            "spec",
+            json!({"devices": {"requests": requests}}),
+        ),
+        uses,
+        class("e2e-class"),
+        class("e2e-unused"),
+        with(held(version, "Gateway", namespace, "g", &[]), "spec", json!({"gatewayClassName": "e2e-class"})),
+    ])?;
+    let reserved = json!([{"resource": "pods", "name": "uses", "uid": uid(&format!("pod uses -n {namespace}"))?}]);
+    let device = json!({"request": "gpu", "driver": "d.e2e.example.com", "pool": "p", "device": "0"});
+    let status = json!({"allocation": {"devices": {"results": [device]}}, "reservedFor": reserved});
+    set_status(&format!("resourceclaim gpu -n {namespace}"), &status)?;
+    delete(&format!("resourceclaim gpu -n {namespace}"))?;
+    delete("gatewayclasses.gateway.networking.k8s.io e2e-class e2e-unused")?;
+    let mut class = held("storage.k8s.io/v1", "VolumeAttributesClass", namespace, "e2e-in-use", &[]);
+    class["metadata"]["namespace"] = Value::Null;
+    (class["driverName"], class["parameters"]) = (json!("csi.e2e.example.com"), json!({"iops": "1"}));
+    let spec = json!({
+        "storageClassName": "none", "accessModes": ["ReadWriteOnce"], "volumeAttributesClassName": "e2e-in-use",
+        "resources": {"requests": {"storage": "1Gi"}}
+    });
+    create(&[class, with(held("v1", "PersistentVolumeClaim", namespace, "data", &[]), "spec", spec)])?;
+    lab::wait_for("its finalizer", Duration::from_secs(60), || {
+        std::thread::sleep(Duration::from_secs(1));
+        let set = kubectl("get volumeattributesclass e2e-in-use -o jsonpath={.metadata.finalizers}")?;
+        Ok(set.contains("vac-protection").then_some(()))
+    })?;
+    delete("volumeattributesclass e2e-in-use")?;
     Ok(Staged::default())
 }
 

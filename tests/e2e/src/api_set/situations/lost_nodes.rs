@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::nodes::node;
 use super::super::objects::*;
@@ -27,6 +27,22 @@ pub fn all() -> Vec<Situation> {
                 &["pod stays -n {ns}"],
             )],
         ),
+        Situation::new("zone-silent", zone_silent, [ask("pod/stays -n {ns}", "EvictionSuspended", "e2e-zone")]),
+        Situation::new(
+            "leases-expired",
+            all_silent,
+            [ask("pod/stays -n {ns}", "AllLeasesExpired", "Leases of all nodes")],
+        )
+        .on_cluster(8),
+        Situation::new(
+            "out-of-service-ready",
+            out_of_service,
+            [ask("node/e2e-serves", "OutOfServiceNotEffective", "Node e2e-serves")],
+        ),
+        Situation::new("collector-of-pods", collector_of_pods, [ask("pod/stays -n {ns}", "PodGcRefused", "")])
+            .on_cluster(9),
+        Situation::new("mirror-pod", mirror, [ask("pod/stays -n {ns}", "StaticPod", "Pod {ns}/stays")]),
+        Situation::new("replacement", replaced, [ask("pod/db-0 -n {ns}", "ReplacementNotReady", "Pod {ns}/db-0")]),
         Situation::new(
             "node-not-ready",
             not_ready,
@@ -85,6 +101,74 @@ fn shut_down(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
     stop_kubelet(name)?;
     kubectl(&format!("taint node {name} node.cloudprovider.kubernetes.io/shutdown:NoSchedule"))?;
     delete(&format!("pod stays -n {namespace}"))?;
+    Ok(Staged::default())
+}
+
+/// Of a small zone most of whose nodes are silent no pod is evicted.
+fn zone_silent(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    let names = ["e2e-zone-0", "e2e-zone-1", "e2e-zone-2", "e2e-zone-3"];
+    create(&names.map(|name| {
+        let mut node = node(name, true);
+        node["metadata"]["labels"]["topology.kubernetes.io/zone"] = json!("e2e");
+        node
+    }))?;
+    create(&[pod(namespace, "stays", names[0], &json!({}))])?;
+    kubectl(&format!("wait --for=condition=Ready pod/stays -n {namespace} --timeout=60s"))?;
+    names[..3].iter().try_for_each(|name| stop_kubelet(name))?;
+    std::thread::sleep(Duration::from_secs(120));
+    Ok(Staged::default())
+}
+
+fn all_silent(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    create(&[pod(namespace, "stays", "node-a", &json!({"e2e/never-ends": ""}))])?;
+    kubectl(&format!("wait --for=condition=Ready pod/stays -n {namespace} --timeout=60s"))?;
+    ["node-a", "node-b"].iter().try_for_each(|name| stop_kubelet(name))?;
+    delete(&format!("pod stays -n {namespace}"))?;
+    // Until then they are two nodes that are silent.
+    std::thread::sleep(Duration::from_secs(100));
+    Ok(Staged::default())
+}
+
+fn out_of_service(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    running_pod(namespace, "e2e-serves")?;
+    kubectl("taint node e2e-serves node.kubernetes.io/out-of-service=nodeshutdown:NoSchedule")?;
+    Ok(Staged::default())
+}
+
+/// It may mark a pod of a node that is gone, and not delete it.
+fn collector_of_pods(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    const ROLE: &str = "clusterrole system:controller:pod-garbage-collector";
+    running_pod(namespace, "e2e-collected")?;
+    let mut role: Value = serde_json::from_str(&kubectl(&format!("get {ROLE} -o json"))?)?;
+    for verbs in role["rules"].as_array_mut().into_iter().flatten().filter_map(|rule| rule["verbs"].as_array_mut()) {
+        verbs.retain(|verb| verb != "delete");
+    }
+    kubectl(&format!("patch {ROLE} --type=merge -p {}", json!({"rules": role["rules"]})))?;
+    delete(&format!("pod stays -n {namespace}"))?;
+    delete("node e2e-collected")?;
+    std::thread::sleep(Duration::from_secs(60));
+    Ok(Staged::default())
+}
+
+fn mirror(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    let annotations = json!({"kubernetes.io/config.mirror": "1", "e2e/never-ends": ""});
+    create(&[pod(namespace, "stays", "node-b", &annotations)])?;
+    kubectl(&format!("wait --for=condition=Ready pod/stays -n {namespace} --timeout=60s"))?;
+    delete(&format!("pod stays -n {namespace}"))?;
+    Ok(Staged::default())
+}
+
+/// A StatefulSet's pod is made again, and may run on one node only, which is cordoned by then.
+fn replaced(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    let mut set =
+        deployment(namespace, "db", &json!({"spec": {"nodeSelector": {"kubernetes.io/hostname": "e2e-set"}}}));
+    set["kind"] = json!("StatefulSet");
+    set["spec"]["serviceName"] = json!("db");
+    create(&[node("e2e-set", true), set])?;
+    kubectl(&format!("-n {namespace} rollout status statefulset db --timeout=60s"))?;
+    kubectl("cordon e2e-set")?;
+    delete(&format!("pod db-0 -n {namespace}"))?;
+    std::thread::sleep(Duration::from_secs(125));
     Ok(Staged::default())
 }
 

@@ -5,6 +5,8 @@ mod collector;
 mod control_plane;
 mod extension;
 mod finalizers;
+mod idle;
+mod known;
 mod lost_nodes;
 mod normal;
 mod storage;
@@ -22,6 +24,8 @@ pub fn all() -> Vec<Situation> {
         control_plane::all(),
         extension::all(),
         finalizers::all(),
+        idle::all(),
+        known::all(),
         lost_nodes::all(),
         normal::all(),
         storage::all(),

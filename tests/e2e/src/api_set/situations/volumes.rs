@@ -53,6 +53,11 @@ pub fn all() -> Vec<Situation> {
             [ask("volumeattachment/csi-e2e-secret", "DetachSecretGone", "csi-e2e-secret")],
         ),
         Situation::new(
+            "local-volume",
+            local_volume,
+            [ask("pvc/data -n {ns}", "NodeUnreachable", "Node e2e-local-volume").saying(&["LocalVolumeOnLostNode"])],
+        ),
+        Situation::new(
             "completed-pod-volume",
             completed_pod_volume,
             [ask("pod/waits -n {ns}", "CompletedPodHoldsVolume", "Node e2e-completed")],
@@ -60,7 +65,7 @@ pub fn all() -> Vec<Situation> {
     ]
 }
 
-fn claim(namespace: &str, volume: &str) -> Value {
+pub(super) fn claim(namespace: &str, volume: &str) -> Value {
     with(
         held("v1", "PersistentVolumeClaim", namespace, "data", &[]),
         "spec",
@@ -169,6 +174,25 @@ fn detach_secret(_: &Cluster, _: &str) -> anyhow::Result<Staged> {
     let says = "failed to load secret \"e2e-uninstalled/login\": secrets \"login\" not found";
     set_status("volumeattachment csi-e2e-secret", &json!({"attached": true, "detachError": {"message": says}}))?;
     delete("volumeattachment csi-e2e-secret")?;
+    Ok(Staged::default())
+}
+
+/// A claim whose data lies on the disk of a node that is gone.
+fn local_volume(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    let mut volume = volume("e2e-local", "local.e2e.example.com", "Retain", &[]);
+    let on = json!([{"key": "kubernetes.io/hostname", "operator": "In", "values": ["e2e-local-volume"]}]);
+    volume["spec"]["nodeAffinity"] = json!({"required": {"nodeSelectorTerms": [{"matchExpressions": on}]}});
+    volume["spec"]["csi"] = Value::Null;
+    volume["spec"]["local"] = json!({"path": "/mnt/data"});
+    create(&[node("e2e-local-volume", true)])?;
+    bound(namespace, volume)?;
+    create(&[user(namespace, "user", "e2e-local-volume", &json!({"e2e/never-ends": ""}))])?;
+    kubectl(&format!("wait --for=condition=Ready pod/user -n {namespace} --timeout=60s"))?;
+    delete(&format!("pvc data -n {namespace}"))?;
+    delete(&format!("pod user -n {namespace}"))?;
+    kubectl("label node e2e-local-volume e2e-kubelet=no --overwrite")?;
+    // Before that it is a node that is silent.
+    std::thread::sleep(std::time::Duration::from_secs(120));
     Ok(Staged::default())
 }
 
