@@ -128,6 +128,7 @@ pub fn unit_path(unit: &str) -> String {
 pub fn with_memory_limit(path: &str, bytes: u64) -> anyhow::Result<PathBuf> {
     let (root, file) = memory();
     let dir = create_in(root, path)?;
+    enable("memory", &dir)?;
     fs::write(dir.join(file), bytes.to_string()).with_context(|| format!("limit the memory of {}", dir.display()))?;
     Ok(dir)
 }
@@ -135,14 +136,18 @@ pub fn with_memory_limit(path: &str, bytes: u64) -> anyhow::Result<PathBuf> {
 /// Makes the cgroup `path`, with at most so many processes and threads.
 pub fn with_pids_limit(path: &str, most: usize) -> anyhow::Result<()> {
     let dir = create_in(tagging(), path)?;
-    if is_unified() {
-        let above = dir.ancestors().skip(1).take_while(|above| above.starts_with(UNIFIED));
-        for above in above.collect::<Vec<_>>().into_iter().rev() {
-            fs::write(above.join("cgroup.subtree_control"), "+pids")
-                .with_context(|| format!("have pids counted below {}", above.display()))?;
-        }
-    }
+    enable("pids", &dir)?;
     fs::write(dir.join("pids.max"), most.to_string()).with_context(|| format!("limit the pids of {}", dir.display()))
+}
+
+/// Has this controller work in the cgroup `dir`, where that has to be said.
+fn enable(controller: &str, dir: &Path) -> anyhow::Result<()> {
+    let above = dir.ancestors().skip(1).take_while(|above| is_unified() && above.starts_with(UNIFIED));
+    for above in above.collect::<Vec<_>>().into_iter().rev() {
+        fs::write(above.join("cgroup.subtree_control"), format!("+{controller}"))
+            .with_context(|| format!("enable {controller} below {}", above.display()))?;
+    }
+    Ok(())
 }
 
 /// How often the limit of this cgroup was met.

@@ -48,7 +48,7 @@ impl Agent {
 
     /// The same, through a command that becomes the agent in the end.
     pub fn start_by(
-        mut command: Command,
+        command: Command,
         node: &Node,
         dir: &Path,
         kubeconfig: &Path,
@@ -59,7 +59,14 @@ impl Agent {
         let log = dir.join(format!("agent-{number}.log"));
         let place =
             node.agent_args().into_iter().filter(|flag| !flag.starts_with("--kubeconfig") && !is_given(flag, flags));
-        let child = command
+        // First into a cgroup of the lab: who takes down the node of a test that was killed ends the agent, too. The command
+        // may move it on into another one.
+        let tagged = cgroup::tagging().join(cgroup::HOST.trim_start_matches('/')).join("cgroup.procs");
+        let child = Command::new("sh")
+            .args(["-c", "echo $$ > \"$0\" && exec \"$@\""])
+            .arg(tagged)
+            .arg(command.get_program())
+            .args(command.get_args())
             .arg("run")
             .args(place)
             .arg(format!("--kubeconfig={}", kubeconfig.display()))
@@ -73,8 +80,6 @@ impl Agent {
             .context("start the agent")?;
         let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
         let mut agent = Agent { child: RefCell::new(child), log, metrics: nowhere };
-        // Who takes down the node of a test that was killed ends the agent, too.
-        cgroup::join(&cgroup::tagging().join(cgroup::HOST.trim_start_matches('/')), agent.pid()?)?;
         let address = agent.wait_line("metrics are served", |_| true)?;
         agent.metrics = address["address"].as_str().context("the address is logged")?.parse()?;
         Ok(agent)

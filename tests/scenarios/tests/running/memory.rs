@@ -44,6 +44,7 @@ pub fn limited(node: &Node, kubeconfig: &Path, bytes: u64, flags: &[&str]) -> an
     let mut enter = Command::new("sh");
     enter.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]).arg(group.join("cgroup.procs")).arg(ask::binary()?);
     let agent = Agent::start_by(enter, node, &node.layout().dir().join("log-run"), kubeconfig, flags)?;
+    ensure!(cgroup::memory_limit_of(&agent.pid()?.to_string())? == bytes, "the agent runs without the limit");
     Ok((agent, group))
 }
 
