@@ -45,6 +45,11 @@ impl FaultKind {
         }
     }
 
+    /// Whether a list must be read anew: its version is too old to go on from (410), or what came was not understood.
+    pub fn needs_relist(self) -> bool {
+        matches!(self, FaultKind::Stale | FaultKind::Gone | FaultKind::TooLarge | FaultKind::Malformed)
+    }
+
     /// The kind of an I/O error, of the system or of the standard library.
     pub fn from_io(error: &io::Error) -> Self {
         match error.kind() {

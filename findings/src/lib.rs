@@ -46,6 +46,6 @@ pub use placeholder::{BadValue, Placeholder, ProcessId, Shape, Values};
 pub use report::{GateState, GateView, NodeFinding, NodeReport, PodReport, Unknown};
 pub use root_id::RootId;
 pub use subject::{Entity, Subject};
-pub use text::{clean, clean_sentence, duration, is_visible, quote_for_shell};
+pub use text::{clean, clean_sentence, duration, is_visible, quote_for_shell, some};
 pub use token_bucket::TokenBucket;
 pub use verdict::Verdict;

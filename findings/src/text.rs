@@ -60,6 +60,15 @@ pub fn duration(seconds: u64) -> String {
     }
 }
 
+/// Some names, and how many more there are.
+pub fn some(names: &[impl AsRef<str>], most: usize) -> String {
+    let shown = names.iter().take(most).map(AsRef::as_ref).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(most) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -72,12 +72,12 @@ pub struct Call {
 }
 
 /// The encoded answer of a call that a [`Carrier`] makes.
-pub type FindingAnnotation<'a> = Pin<Box<dyn Future<Output = Result<Vec<u8>, RpcError>> + Send + 'a>>;
+pub type CarriedAnswer<'a> = Pin<Box<dyn Future<Output = Result<Vec<u8>, RpcError>> + Send + 'a>>;
 
 /// Makes the calls of a process that may not connect to anything itself.
 pub trait Carrier: std::fmt::Debug + Send + Sync {
     /// Makes the call.
-    fn carry(&self, call: Call) -> FindingAnnotation<'_>;
+    fn carry(&self, call: Call) -> CarriedAnswer<'_>;
 }
 
 /// A lazily opened connection: the first call connects.
@@ -92,7 +92,7 @@ pub struct Connection {
 #[derive(Clone, Debug)]
 enum Way {
     Own(Channel),
-    FindingAnnotation { carrier: Arc<dyn Carrier>, socket: PathBuf },
+    Carried { carrier: Arc<dyn Carrier>, socket: PathBuf },
 }
 
 impl Connection {
@@ -106,7 +106,7 @@ impl Connection {
 
     /// A connection whose calls `carrier` makes.
     pub fn carried(carrier: Arc<dyn Carrier>, socket: &Path, deadline: Duration) -> Self {
-        Self::by(Way::FindingAnnotation { carrier, socket: socket.to_owned() }, deadline)
+        Self::by(Way::Carried { carrier, socket: socket.to_owned() }, deadline)
     }
 
     fn by(way: Way, deadline: Duration) -> Self {
@@ -125,7 +125,7 @@ impl Connection {
             let _room = self.room.acquire_many(max_bytes).await;
             match &self.way {
                 Way::Own(channel) => self.call_over(channel.clone(), method, question, max_bytes).await,
-                Way::FindingAnnotation { carrier, socket } => {
+                Way::Carried { carrier, socket } => {
                     let question = question.encode_to_vec();
                     let call = Call { socket: socket.clone(), method, question, deadline: self.deadline };
                     let answer = carrier.carry(call).await?;

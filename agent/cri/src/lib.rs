@@ -15,6 +15,6 @@ mod message;
 mod reader;
 
 pub use bounded::{List, Pairs, key};
-pub use connection::{Call, Carrier, Connection, FindingAnnotation, RpcError};
+pub use connection::{Call, CarriedAnswer, Carrier, Connection, RpcError};
 pub use message::*;
 pub use reader::{RuntimeReader, method};

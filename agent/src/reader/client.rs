@@ -11,7 +11,7 @@ use crate::{
         api::{ApiAnswer, ApiQuestion, Conversation, CounterHistory, Credentials},
         scan::ScanOptions,
     },
-    observation::{Fault, FaultKind, HostPath, Reason, Seen, Source},
+    observation::{Fault, FaultKind, HostPath, Reason, Source},
 };
 
 /// Between two tries to connect.
@@ -66,19 +66,16 @@ impl Client {
     async fn answer(&self, question: ApiQuestion) -> ApiAnswer {
         let none = || Fault::new(Source::ApiServer, (FaultKind::NotAsked, "there are no credentials to ask it with"));
         let open = || self.credentials.clone().ok_or_else(none).and_then(Conversation::open);
-        match (self.api.get_or_init(open), question) {
-            (Ok(api), ApiQuestion::Pods(only)) => {
-                ApiAnswer::Pods(api.facts(self.node.as_deref().unwrap_or_default(), only.as_ref()).await)
-            }
-            (Ok(api), ApiQuestion::Volumes(names)) => ApiAnswer::Volumes(api.volumes(names).await),
-            (Err(fault), ApiQuestion::Pods(_)) => ApiAnswer::Pods(Seen::Failed(fault.clone())),
-            (Err(fault), ApiQuestion::Volumes(_)) => ApiAnswer::Volumes(Seen::Failed(fault.clone())),
-            (Ok(api), ApiQuestion::KubeletCounters { listener, volumes }) => {
-                let node = self.node.as_deref().unwrap_or_default();
+        let api = match self.api.get_or_init(open) {
+            Ok(api) => api,
+            Err(fault) => return ApiAnswer::Failed(fault.clone()),
+        };
+        let node = self.node.as_deref().unwrap_or_default();
+        match question {
+            ApiQuestion::Pods(only) => ApiAnswer::Pods(api.facts(node, only.as_ref()).await),
+            ApiQuestion::Volumes(names) => ApiAnswer::Volumes(api.volumes(names).await),
+            ApiQuestion::KubeletCounters { listener, volumes } => {
                 ApiAnswer::KubeletCounters(self.counters.read(api, node, listener, volumes).await)
-            }
-            (Err(fault), ApiQuestion::KubeletCounters { .. }) => {
-                ApiAnswer::KubeletCounters(Seen::Failed(fault.clone()))
             }
         }
     }
@@ -145,9 +142,9 @@ mod tests {
             frame::send(&mut stream, &ToTalker::Ask(ApiQuestion::Volumes(vec!["pv".into()])), MAX_TO_TALKER_BYTES)
                 .await
                 .unwrap();
-            let ToReader::Answer(ApiAnswer::Volumes(answer)) = question(&mut stream).await else { unreachable!() };
-            assert_eq!(answer.fault().unwrap().kind, FaultKind::NotAsked, "without credentials");
-            let judged = Judged::nothing("node-7", answer.fault().unwrap());
+            let ToReader::Answer(ApiAnswer::Failed(fault)) = question(&mut stream).await else { unreachable!() };
+            assert_eq!(fault.kind, FaultKind::NotAsked, "without credentials");
+            let judged = Judged::nothing("node-7", &fault);
             frame::send(&mut stream, &ToTalker::Judged(Box::new(judged)), MAX_TO_TALKER_BYTES).await.unwrap();
         });
         assert!(matches!(answer.await, Ok(ToTalker::Judged(judged)) if judged.report.node == "node-7"));

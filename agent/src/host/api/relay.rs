@@ -36,6 +36,8 @@ pub enum ApiAnswer {
     Volumes(Seen<Vec<PersistentVolume>>),
     /// To [`ApiQuestion::KubeletCounters`].
     KubeletCounters(Seen<KubeletCounters>),
+    /// To any.
+    Failed(Fault),
 }
 
 /// A question on its way, and where its answer goes.
@@ -57,43 +59,36 @@ impl Relay {
 
     /// As [`Conversation::facts`](super::Conversation::facts), for the caller's node.
     pub async fn pods(&self, only: Option<&PodFilter>) -> Seen<ApiFacts> {
-        match self.ask(ApiQuestion::Pods(only.cloned())).await {
-            Ok(ApiAnswer::Pods(answer)) => answer,
-            Ok(_) => Seen::Failed(other_question()),
-            Err(fault) => Seen::Failed(fault),
-        }
+        let question = ApiQuestion::Pods(only.cloned());
+        self.ask(question, |answer| if let ApiAnswer::Pods(pods) = answer { Some(pods) } else { None }).await
     }
 
     /// As [`Conversation::volumes`](super::Conversation::volumes).
     pub async fn volumes(&self, names: Vec<String>) -> Seen<Vec<PersistentVolume>> {
-        match self.ask(ApiQuestion::Volumes(names)).await {
-            Ok(ApiAnswer::Volumes(answer)) => answer,
-            Ok(_) => Seen::Failed(other_question()),
-            Err(fault) => Seen::Failed(fault),
-        }
+        let question = ApiQuestion::Volumes(names);
+        self.ask(question, |answer| if let ApiAnswer::Volumes(volumes) = answer { Some(volumes) } else { None }).await
     }
 
     /// What the kubelet counts, now and some minutes before.
     pub async fn kubelet_counters(&self, listener: KubeletListener, volumes: Vec<String>) -> Seen<KubeletCounters> {
-        match self.ask(ApiQuestion::KubeletCounters { listener, volumes }).await {
-            Ok(ApiAnswer::KubeletCounters(answer)) => answer,
-            Ok(_) => Seen::Failed(other_question()),
-            Err(fault) => Seen::Failed(fault),
-        }
+        let question = ApiQuestion::KubeletCounters { listener, volumes };
+        self.ask(question, |answer| if let ApiAnswer::KubeletCounters(now) = answer { Some(now) } else { None }).await
     }
 
-    async fn ask(&self, question: ApiQuestion) -> Result<ApiAnswer, Fault> {
+    async fn ask<T>(&self, question: ApiQuestion, to_it: fn(ApiAnswer) -> Option<Seen<T>>) -> Seen<T> {
         let (sender, answer) = oneshot::channel();
-        let failed = |kind, says: &str| Fault::new(Source::ApiServer, (kind, says));
+        let failed = |kind, says: &str| Seen::Failed(Fault::new(Source::ApiServer, (kind, says)));
         let gone = || failed(FaultKind::Gone, "the talker has ended");
-        self.0.send((question, sender)).await.map_err(|_| gone())?;
+        if self.0.send((question, sender)).await.is_err() {
+            return gone();
+        }
         match tokio::time::timeout(PATIENCE, answer).await {
-            Ok(answer) => answer.map_err(|_| gone()),
-            Err(_) => Err(failed(FaultKind::TimedOut, "the talker did not answer in time")),
+            Ok(Ok(ApiAnswer::Failed(fault))) => Seen::Failed(fault),
+            Ok(Ok(answer)) => {
+                to_it(answer).unwrap_or_else(|| failed(FaultKind::Malformed, "another question was answered"))
+            }
+            Ok(Err(_)) => gone(),
+            Err(_) => failed(FaultKind::TimedOut, "the talker did not answer in time"),
         }
     }
-}
-
-fn other_question() -> Fault {
-    Fault::new(Source::ApiServer, (FaultKind::Malformed, "another question was answered"))
 }

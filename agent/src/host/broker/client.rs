@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use cri::{Call, Carrier, FindingAnnotation, RpcError};
+use cri::{Call, CarriedAnswer, Carrier, RpcError};
 use tokio::{
     net::{
         UnixStream,
@@ -101,7 +101,7 @@ impl Broker {
 }
 
 impl Carrier for Broker {
-    fn carry(&self, call: Call) -> FindingAnnotation<'_> {
+    fn carry(&self, call: Call) -> CarriedAnswer<'_> {
         let Call { socket, method, question, deadline } = call;
         let (socket, method) = (HostPath::from(socket), method.to_owned());
         let question = Question::Call { socket, method, question: Bytes(question), deadline };

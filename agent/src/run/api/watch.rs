@@ -5,7 +5,6 @@
 use std::time::Duration;
 
 use client::{Change, Changes, Freshness, Selector};
-use findings::FaultKind;
 use reconcile::{Backoff, index::WatchEvent, reconciler::Input};
 use tokio::{
     sync::mpsc::Sender,
@@ -42,11 +41,6 @@ pub async fn watch(cluster: Cluster, inputs: Sender<Input>) {
     Watcher { cluster, inputs, version: None, next: Instant::now() }.run().await;
 }
 
-/// Whether the pods must be listed anew: the version is too old to go on from (410), or what came was not understood.
-fn is_version_lost(kind: FaultKind) -> bool {
-    matches!(kind, FaultKind::Stale | FaultKind::Gone | FaultKind::TooLarge | FaultKind::Malformed)
-}
-
 struct Watcher {
     cluster: Cluster,
     inputs: Sender<Input>,
@@ -69,7 +63,7 @@ impl Watcher {
                 Ok(()) => backoff.succeeded(),
                 Err(Interrupted::Failed(fault)) => {
                     // What an unreadable event changed is unknown.
-                    if is_version_lost(fault.kind) {
+                    if fault.kind.needs_relist() {
                         self.version = None;
                     }
                     if self.send(WatchEvent::Failed(fault)).await.is_err() {

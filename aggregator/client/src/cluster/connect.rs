@@ -12,42 +12,59 @@ use super::credential_plugin::{self, ExecError, with};
 use super::proxy::{self, Environment, ProxyError};
 use crate::config::{TokenError, prepare};
 
-/// How to reach the cluster: each is what kubectl's flag of the same name is.
-#[derive(Clone, Debug, Default)]
+/// How to reach the cluster, in kubectl's flags.
+#[derive(Clone, Debug, Default, clap::Args)]
 pub struct Connection {
-    /// Another kubeconfig than kubectl's.
-    pub kubeconfig: Option<PathBuf>,
-    /// Another context than the current one.
+    /// The kubeconfig's context to use
+    #[arg(long)]
     pub context: Option<String>,
-    /// Another cluster than the context's.
+    /// The kubeconfig to use
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// The kubeconfig's cluster to use
+    #[arg(long)]
     pub cluster: Option<String>,
-    /// Another user than the context's.
+    /// The kubeconfig's user to use
+    #[arg(long)]
     pub user: Option<String>,
-    /// Another address than the cluster's.
+    /// The API server's address
+    #[arg(short, long, value_name = "URL", value_parser = server)]
     pub server: Option<String>,
-    /// The file with the certificates that the server's must come from.
+    /// CA file for the API server's certificate
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure_skip_tls_verify")]
     pub certificate_authority: Option<PathBuf>,
-    /// The file with another certificate than the user's.
+    /// Client certificate file
+    #[arg(long, value_name = "FILE")]
     pub client_certificate: Option<PathBuf>,
-    /// The file with its key.
+    /// Key file of the client certificate
+    #[arg(long, value_name = "FILE")]
     pub client_key: Option<PathBuf>,
-    /// Another name than the address's for the server's certificate.
+    /// Server name to check in the API server's certificate, instead of the host in its address
+    #[arg(long, value_name = "NAME")]
     pub tls_server_name: Option<String>,
-    /// Whether any certificate of the server will do.
+    /// Do not check the API server's certificate (insecure: another server can answer)
+    #[arg(long)]
     pub insecure_skip_tls_verify: bool,
-    /// Another token than the user's.
+    /// The bearer token to use
+    #[arg(long)]
     pub token: Option<String>,
-    /// As whom to ask.
+    /// The user to act as
+    #[arg(long = "as", value_name = "USER")]
     pub impersonate: Option<String>,
-    /// As a member of which groups.
+    /// A group to act as a member of; repeatable
+    #[arg(long = "as-group", value_name = "GROUP", requires = "impersonate")]
     pub impersonate_groups: Vec<String>,
-    /// As which uid.
+    /// The uid to act as
+    #[arg(long = "as-uid", value_name = "UID", requires = "impersonate")]
     pub impersonate_uid: Option<String>,
-    /// Whether answers come uncompressed.
+    /// Request uncompressed answers from the API server
+    #[arg(long)]
     pub disable_compression: bool,
-    /// How long one request may take.
+    /// Time limit of one request: 10s, 1m30s; 0 for none
+    #[arg(long, default_value = "10s", value_parser = seconds)]
     pub request_timeout: Duration,
     /// Identifies this program in the API server's audit log and to its priority and fairness.
+    #[arg(skip)]
     pub user_agent: &'static str,
 }
 
@@ -203,6 +220,29 @@ pub fn with_scheme(server: &str, is_tls: bool) -> Option<Uri> {
     let scheme = if is_tls { "https" } else { "http" };
     let whole = if server.contains("://") { server.to_owned() } else { format!("{scheme}://{server}") };
     whole.parse().ok()
+}
+
+/// No request takes longer.
+const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
+
+/// `10s`, `1m30s`, or plain seconds, as kubectl has it; 0 is no limit.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let whole = if text.bytes().all(|byte| byte.is_ascii_digit()) { format!("{text}s") } else { text.to_owned() };
+    let parsed = whole.parse::<jiff::SignedDuration>().ok().and_then(|duration| Duration::try_from(duration).ok());
+    match parsed {
+        Some(Duration::ZERO) => Ok(MAX_TIMEOUT),
+        Some(duration) if duration <= MAX_TIMEOUT => Ok(duration),
+        _ => Err("give up to an hour, for example 10s, 1m30s, or 0 for no limit".to_owned()),
+    }
+}
+
+/// `https://host:6443`, or without the scheme.
+fn server(text: &str) -> Result<String, String> {
+    let is_one = |uri: http::Uri| uri.host().is_some() && matches!(uri.scheme_str(), Some("http" | "https"));
+    match with_scheme(text, true).is_some_and(is_one) {
+        true => Ok(text.to_owned()),
+        false => Err("give an address, for example https://10.0.0.1:6443".to_owned()),
+    }
 }
 
 /// The kubeconfig, merged from all files of `$KUBECONFIG` that are there: as for kubectl, the others are none.

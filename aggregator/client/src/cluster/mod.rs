@@ -32,5 +32,6 @@ pub use credential_plugin::ExecError;
 pub use follow::{WatchStarts, changed, followed, versions};
 pub use gather::{Unreachable, answer, gather, reach};
 pub use live::{PROGRAM as AGENT_PROGRAM, read_report};
+pub use paths::path;
 pub use port_forward::forwarded_tls;
 pub use watch::{version as version_to_watch_from, watch};

@@ -1,6 +1,7 @@
 //! Words that several rules need.
 
 use findings::duration;
+pub use findings::some;
 use jiff::Timestamp;
 
 use crate::lister::Lister;
@@ -43,15 +44,6 @@ pub fn condition_text(condition: &Condition) -> String {
 /// `1 pod`, `2 pods`.
 pub fn count(number: usize, one: &str) -> String {
     format!("{number} {one}{}", if number == 1 { "" } else { "s" })
-}
-
-/// Some names, and how many more there are.
-pub fn some(names: &[String], most: usize) -> String {
-    let shown = names.iter().take(most).cloned().collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(most) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
 }
 
 /// The scope of one namespace.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use client::{Connection, with_scheme};
+use client::Connection;
 use findings::RootId;
 
 const AFTER_HELP: &str = "Exit codes: 0 nothing is stuck, 1 usage or failure, 2 something is stuck, 3 unknown,
@@ -72,7 +72,7 @@ pub enum Command {
         output: VersionOutput,
         /// How to reach the cluster
         #[command(flatten)]
-        flags: Box<ConnectionFlags>,
+        flags: Box<Connection>,
     },
     /// Open the service's page in a browser, with the permissions of a ServiceAccount
     Ui(Box<UiFlags>),
@@ -130,7 +130,7 @@ pub struct Flags {
     pub before: bool,
     /// How to reach the cluster
     #[command(flatten)]
-    pub connection: ConnectionFlags,
+    pub connection: Connection,
     /// Follow, and answer again after each change
     #[arg(short, long, conflicts_with = "save_state")]
     pub watch: bool,
@@ -140,59 +140,6 @@ pub struct Flags {
     /// How to answer
     #[command(flatten)]
     pub answer: AnswerFlags,
-}
-
-/// How to reach the cluster, in kubectl's words.
-#[derive(Debug, clap::Args)]
-pub struct ConnectionFlags {
-    /// The kubeconfig's context to use
-    #[arg(long)]
-    pub context: Option<String>,
-    /// The kubeconfig to use
-    #[arg(long, value_name = "FILE")]
-    pub kubeconfig: Option<PathBuf>,
-    /// The kubeconfig's cluster to use
-    #[arg(long)]
-    pub cluster: Option<String>,
-    /// The kubeconfig's user to use
-    #[arg(long)]
-    pub user: Option<String>,
-    /// The API server's address
-    #[arg(short, long, value_name = "URL", value_parser = address)]
-    pub server: Option<String>,
-    /// CA file for the API server's certificate
-    #[arg(long, value_name = "FILE", conflicts_with = "insecure_skip_tls_verify")]
-    pub certificate_authority: Option<PathBuf>,
-    /// Client certificate file
-    #[arg(long, value_name = "FILE")]
-    pub client_certificate: Option<PathBuf>,
-    /// Key file of the client certificate
-    #[arg(long, value_name = "FILE")]
-    pub client_key: Option<PathBuf>,
-    /// Server name to check in the API server's certificate, instead of the host in its address
-    #[arg(long, value_name = "NAME")]
-    pub tls_server_name: Option<String>,
-    /// Do not check the API server's certificate (insecure: another server can answer)
-    #[arg(long)]
-    pub insecure_skip_tls_verify: bool,
-    /// The bearer token to use
-    #[arg(long)]
-    pub token: Option<String>,
-    /// The user to act as
-    #[arg(long = "as", value_name = "USER")]
-    pub impersonate: Option<String>,
-    /// A group to act as a member of; repeatable
-    #[arg(long = "as-group", value_name = "GROUP", requires = "impersonate")]
-    pub impersonate_groups: Vec<String>,
-    /// The uid to act as
-    #[arg(long = "as-uid", value_name = "UID", requires = "impersonate")]
-    pub impersonate_uid: Option<String>,
-    /// Request uncompressed answers from the API server
-    #[arg(long)]
-    pub disable_compression: bool,
-    /// Time limit of one request: 10s, 1m30s; 0 for none
-    #[arg(long, default_value = "10s", value_parser = seconds)]
-    pub request_timeout: Duration,
 }
 
 /// How to answer.
@@ -226,7 +173,7 @@ pub struct UiFlags {
     pub no_browser: bool,
     /// How to reach the cluster
     #[command(flatten)]
-    pub connection: ConnectionFlags,
+    pub connection: Connection,
 }
 
 /// How to say versions.
@@ -273,20 +220,6 @@ pub enum Colour {
     Never,
 }
 
-/// No request takes longer.
-const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
-
-/// `10s`, `1m30s`, or plain seconds, as kubectl has it; 0 is no limit.
-fn seconds(text: &str) -> Result<Duration, String> {
-    let whole = if text.bytes().all(|byte| byte.is_ascii_digit()) { format!("{text}s") } else { text.to_owned() };
-    let parsed = whole.parse::<jiff::SignedDuration>().ok().and_then(|duration| Duration::try_from(duration).ok());
-    match parsed {
-        Some(Duration::ZERO) => Ok(MAX_TIMEOUT),
-        Some(duration) if duration <= MAX_TIMEOUT => Ok(duration),
-        _ => Err("give up to an hour, for example 10s, 1m30s, or 0 for no limit".to_owned()),
-    }
-}
-
 /// As `kubectl wait` takes it: 0 looks once, less than that waits for a week.
 fn waiting(text: &str) -> Result<Duration, String> {
     const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -308,38 +241,9 @@ fn account(text: &str) -> Result<(String, String), String> {
     Ok((namespace.to_owned(), name.to_owned()))
 }
 
-/// `https://host:6443`, or without the scheme.
-fn address(text: &str) -> Result<String, String> {
-    let is_one = |uri: http::Uri| uri.host().is_some() && matches!(uri.scheme_str(), Some("http" | "https"));
-    match with_scheme(text, true).is_some_and(is_one) {
-        true => Ok(text.to_owned()),
-        false => Err("give an address, for example https://10.0.0.1:6443".to_owned()),
-    }
-}
-
-impl ConnectionFlags {
-    /// How to reach the cluster.
-    pub fn given(&self) -> Connection {
-        Connection {
-            kubeconfig: self.kubeconfig.clone(),
-            context: self.context.clone(),
-            cluster: self.cluster.clone(),
-            user: self.user.clone(),
-            server: self.server.clone(),
-            certificate_authority: self.certificate_authority.clone(),
-            client_certificate: self.client_certificate.clone(),
-            client_key: self.client_key.clone(),
-            tls_server_name: self.tls_server_name.clone(),
-            insecure_skip_tls_verify: self.insecure_skip_tls_verify,
-            token: self.token.clone(),
-            impersonate: self.impersonate.clone(),
-            impersonate_groups: self.impersonate_groups.clone(),
-            impersonate_uid: self.impersonate_uid.clone(),
-            disable_compression: self.disable_compression,
-            request_timeout: self.request_timeout,
-            user_agent: concat!("kubectl-why_terminating/", env!("CARGO_PKG_VERSION")),
-        }
-    }
+/// These flags, with the name of this program.
+pub fn connection(flags: &Connection) -> Connection {
+    Connection { user_agent: concat!("kubectl-why_terminating/", env!("CARGO_PKG_VERSION")), ..flags.clone() }
 }
 
 #[cfg(test)]
@@ -349,14 +253,15 @@ mod tests {
     #[test]
     fn times_are_kubectls() {
         for (text, expected) in [("10s", 10), ("1m30s", 90), ("2m", 120), ("7", 7), ("0", 3600), ("1h", 3600)] {
-            assert_eq!(seconds(text), Ok(Duration::from_secs(expected)), "{text}");
+            let args = Args::try_parse_from(["x", "--request-timeout", text]).unwrap();
+            assert_eq!(args.flags.connection.request_timeout, Duration::from_secs(expected), "{text}");
         }
         for (text, expected) in [("30s", 30), ("5m", 300), ("0", 0), ("-1s", 604_800), ("2h", 7200)] {
             assert_eq!(waiting(text), Ok(Duration::from_secs(expected)), "{text}");
         }
         assert!(waiting("soon").is_err());
         for odd in ["", "-1s", "soon", "2h", "10 years"] {
-            assert!(seconds(odd).is_err(), "{odd}");
+            assert!(Args::try_parse_from(["x", &format!("--request-timeout={odd}")]).is_err(), "{odd}");
         }
     }
 

@@ -9,12 +9,13 @@ use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use aggregator_core::state::{ApiResource, Scope, known};
 use clap::{ArgAction, CommandFactory as _, Parser as _};
 use findings::{cause, clean};
 use serde_json::Value;
 
-use super::args::Args;
-use client::{ApiClient, Connection, Form, Limits, List, Selector, connect, part};
+use super::args::{self, Args};
+use client::{ApiClient, Connection, Form, Limits, List, Selector, connect, path};
 
 /// The name by which kubectl calls it.
 pub const NAME: &str = "kubectl_complete-why_terminating";
@@ -25,30 +26,14 @@ const MAX_ANSWER_BYTES: usize = 64 << 20;
 /// Names are taken from one page of a list.
 const MAX_NAMES: u32 = 500;
 /// Types that are offered; others can be typed.
-const TYPES: [(&str, Type); 6] = [
-    ("ns", Type { group: "", plural: "namespaces", kind: "Namespace", namespaced: false }),
-    ("pod", Type { group: "", plural: "pods", kind: "Pod", namespaced: true }),
-    ("pvc", Type { group: "", plural: "persistentvolumeclaims", kind: "PersistentVolumeClaim", namespaced: true }),
-    ("pv", Type { group: "", plural: "persistentvolumes", kind: "PersistentVolume", namespaced: false }),
-    ("node", Type { group: "", plural: "nodes", kind: "Node", namespaced: false }),
-    (
-        "crd",
-        Type {
-            group: "apiextensions.k8s.io",
-            plural: "customresourcedefinitions",
-            kind: "CustomResourceDefinition",
-            namespaced: false,
-        },
-    ),
+const TYPES: [(&str, ApiResource); 6] = [
+    ("ns", known::NAMESPACES),
+    ("pod", known::PODS),
+    ("pvc", known::CLAIMS),
+    ("pv", known::VOLUMES),
+    ("node", known::NODES),
+    ("crd", known::CRDS),
 ];
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Type {
-    group: &'static str,
-    plural: &'static str,
-    kind: &'static str,
-    namespaced: bool,
-}
 
 /// What fits the word.
 #[derive(Debug, PartialEq, Eq)]
@@ -56,7 +41,7 @@ enum Offer {
     /// One of these; each with a few words about it.
     Words(BTreeMap<String, String>),
     /// An object of this type.
-    Object { typed: &'static str, of: Type },
+    Object { typed: &'static str, of: ApiResource },
     /// A namespace.
     Namespace,
     /// A file.
@@ -153,25 +138,21 @@ fn print(all: &BTreeMap<String, String>, word: &str) -> String {
 }
 
 /// What is being deleted, with the flags that were typed before; nothing when it cannot be had soon.
-async fn names(before: &[String], of: Type) -> Vec<String> {
+async fn names(before: &[String], of: ApiResource) -> Vec<String> {
     let typed = std::iter::once("kubectl").chain(before.iter().map(String::as_str));
     // A flag that waits for its value is no mistake yet.
     let flags = Args::try_parse_from(typed).map(|args| args.flags).ok();
-    let given = flags.as_ref().map(|flags| flags.connection.given()).unwrap_or_default();
+    let given = flags.as_ref().map(|flags| args::connection(&flags.connection)).unwrap_or_default();
     let connection = Connection { request_timeout: TIMEOUT, ..given };
     let namespace = flags.and_then(|flags| flags.namespace);
     tokio::time::timeout(TIMEOUT, list(&connection, namespace, of)).await.unwrap_or_default()
 }
 
-async fn list(connection: &Connection, namespace: Option<String>, of: Type) -> Vec<String> {
+async fn list(connection: &Connection, namespace: Option<String>, of: ApiResource) -> Vec<String> {
     let Ok((client, default)) = connect(connection).await else { return Vec::new() };
-    let Type { group, plural, namespaced, .. } = of;
-    let base = if group.is_empty() { "/api/v1".to_owned() } else { format!("/apis/{group}/v1") };
-    let path = match namespaced {
-        true => format!("{base}/namespaces/{}/{plural}", part(&namespace.unwrap_or(default.namespace))),
-        false => format!("{base}/{plural}"),
-    };
-    let is_namespaces = plural == "namespaces";
+    let namespace = Some(namespace.unwrap_or(default.namespace)).filter(|_| of.namespaced);
+    let path = path(&of.into(), &namespace.map_or(Scope::All, Scope::Namespace));
+    let is_namespaces = of == known::NAMESPACES;
     let selector = if is_namespaces { Selector::Fields("status.phase=Terminating") } else { Selector::Every };
     let list = List { form: Form::Metadata, ..List::new(&path, selector, MAX_NAMES) };
     let mut names = Vec::new();

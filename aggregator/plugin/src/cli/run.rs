@@ -9,7 +9,7 @@ use clap::{CommandFactory as _, Parser as _};
 use findings::render::{self, Style};
 
 use super::answer::{print, respond};
-use super::args::{Args, Command, Flags};
+use super::args::{self, Args, Command, Flags};
 use super::query::{complete_state, query};
 use super::version::version;
 use super::{complete, on_node, ui, watch};
@@ -60,7 +60,7 @@ async fn run(args: Args) -> Result<ExitCode> {
             respond(&judge(&state), answer)
         }
         Some(Command::Wait { object, timeout, flags }) => {
-            let (client, own) = connect(&flags.connection.given()).await?;
+            let (client, own) = connect(&args::connection(&flags.connection)).await?;
             let namespace = flags.namespace.clone().unwrap_or(own.namespace);
             let subject = subject(&object, namespace, &flags)?;
             watch::wait(&client, &subject, &flags, timeout).await.map_err(|error| with_server(error, own.server))
@@ -70,7 +70,7 @@ async fn run(args: Args) -> Result<ExitCode> {
 }
 
 async fn look(object: &[String], flags: &Flags) -> Result<ExitCode> {
-    let (client, Defaults { namespace: own, server }) = connect(&flags.connection.given()).await?;
+    let (client, Defaults { namespace: own, server }) = connect(&args::connection(&flags.connection)).await?;
     let namespace = flags.namespace.clone().unwrap_or_else(|| own.clone());
     let subject = subject(object, namespace, flags)?;
     let answered = match flags.watch {

@@ -13,8 +13,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::answer::print;
-use super::args::{ConnectionFlags, VersionOutput};
-use client::{ApiClient, Content, Fault, Limits, List, Response, Selector, connect, words};
+use super::args::{self, VersionOutput};
+use client::{ApiClient, Connection, Content, Fault, Limits, List, Response, Selector, connect, words};
 
 /// The labels of its pods, as `deploy/` sets them.
 const OURS: &str = "app.kubernetes.io/name=why-terminating";
@@ -61,10 +61,10 @@ struct Installed {
 }
 
 /// Says them; fails when the server does not say its own.
-pub async fn version(flags: &ConnectionFlags, is_of_client: bool, form: VersionOutput) -> Result<ExitCode> {
+pub async fn version(flags: &Connection, is_of_client: bool, form: VersionOutput) -> Result<ExitCode> {
     let mut versions = Versions { client_version: env!("CARGO_PKG_VERSION"), server: None };
     if !is_of_client {
-        versions.server = Some(match connect(&flags.given()).await {
+        versions.server = Some(match connect(&args::connection(flags)).await {
             Ok((client, _)) => {
                 query(&ApiClient::new(client, Limits::new(flags.request_timeout, MAX_ANSWER_BYTES))).await
             }

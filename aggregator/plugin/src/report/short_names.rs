@@ -19,9 +19,5 @@ pub fn short_name(object: &ObjectRef) -> String {
 
 /// The first names, and how many more there are.
 pub fn some(names: &[String]) -> String {
-    let shown = names.iter().take(MAX_NAMES).cloned().collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(MAX_NAMES) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
+    findings::some(names, MAX_NAMES)
 }

@@ -5,7 +5,7 @@ use aggregator_core::diagnosis::ToldBy;
 use aggregator_core::report::{AtRisk, Claim, ClusterReport, Held, NOT_KNOWN, Root};
 use aggregator_core::state::{ObjectRef, Subject};
 use findings::render::{self, Detail, Page, Style};
-use findings::{Entity, Finding, Link, RootId, Verdict, clean, duration};
+use findings::{Entity, Finding, Link, RootId, Verdict, clean, duration, some};
 use jiff::{SignedDuration, Timestamp};
 
 use super::summary::{NotSeen, by_reason, summary};
@@ -93,7 +93,7 @@ fn one_root(page: &mut Page, report: &ClusterReport, root: &Root, detail: Detail
             let longest = several.iter().filter_map(|victim| victim.held.overdue()).max();
             let lasting = longest.map_or(String::new(), |seconds| format!(", the longest for {}", duration(seconds)));
             page.line(&format!("{}{lasting}", style.strong(&format!("{} held by one cause", several.len()))));
-            page.filled("  ", &some(names));
+            page.filled("  ", &some(&names, MAX_NAMES));
         }
     }
     at_risk(page, "  ", &root.at_risk, root.more_at_risk);
@@ -160,7 +160,7 @@ fn needing_their_own_patch(root: &Root) -> Option<String> {
     let others = held.filter(|other| other.type_for_kubectl() == kind && other.name != name);
     let names: Vec<String> = others.map(ObjectRef::to_string).collect();
     (!names.is_empty()).then(|| {
-        let names = some(names);
+        let names = some(&names, MAX_NAMES);
         format!("The patch is for {kind} {name} only. Each of these needs its own ({PROGRAM} TYPE/NAME): {names}")
     })
 }
@@ -206,17 +206,7 @@ fn said_by(by: &ToldBy, finding: &Finding) -> String {
 fn with_it(root: &Root) -> String {
     let is_shown = |name: &String| root.finding.chain.iter().any(|link| link.subject == *name);
     let names: Vec<String> = root.on_the_way.iter().map(ToString::to_string).filter(|name| !is_shown(name)).collect();
-    some(names)
-}
-
-/// Some names, and how many more there are.
-fn some(names: Vec<String>) -> String {
-    let more = names.len().saturating_sub(MAX_NAMES);
-    let mut shown = names.into_iter().take(MAX_NAMES).collect::<Vec<_>>().join(", ");
-    if more > 0 {
-        shown.push_str(&format!(" and {more} more"));
-    }
-    shown
+    some(&names, MAX_NAMES)
 }
 
 fn unexplained(page: &mut Page, report: &ClusterReport, held: &Held) {

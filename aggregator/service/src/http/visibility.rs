@@ -9,7 +9,7 @@ use aggregator_core::access::{Access, Reads, Verb};
 use aggregator_core::report::{ClusterReport, Counts, Held, NotScanned, Root, TerminatingNormally, Victim};
 use aggregator_core::state::{ObjectRef, Scope, known};
 use findings::event::NAMESPACE;
-use findings::{Confidence, Entity, Finding, Link, Placeholder, Remedy, Values, Verdict};
+use findings::{Confidence, Entity, Finding, Link, Placeholder, Remedy, Values, Verdict, some};
 
 use super::review::{NotReviewed, Reviews, User};
 
@@ -169,11 +169,7 @@ impl Rights {
         if missing.is_empty() {
             return permission(&Access::everything());
         }
-        let named: Vec<&str> = missing.iter().take(MAX_NAMED_PERMISSIONS).map(String::as_str).collect();
-        match missing.len() - named.len() {
-            0 => named.join(", "),
-            more => format!("{} and {more} more", named.join(", ")),
-        }
+        some(&Vec::from_iter(missing), MAX_NAMED_PERMISSIONS)
     }
 
     /// What to ask for to see all of a root; none where the caller sees all of it.

@@ -179,7 +179,7 @@ async fn follow(client: Client, question: Question, bounds: Bounds, changes: Cha
             Err(Interrupted::Failed(fault)) => {
                 tracing::warn!(question = %question, fault = %fault, "a watch has failed");
                 // What an unreadable event changed is unknown.
-                if is_too_old(fault.kind) {
+                if fault.kind.needs_relist() {
                     known.version = None;
                 }
                 if changes.send(Change::Failed(question.clone(), fault)).await.is_err() {
@@ -212,10 +212,6 @@ struct WatchState {
 /// `client::terminating`); all else comes whole either way.
 fn is_streamed(question: &Question) -> bool {
     !matches!(question, Question::Objects { select: Select::Terminating, detail: Detail::Full, .. })
-}
-
-fn is_too_old(kind: FaultKind) -> bool {
-    matches!(kind, FaultKind::Stale | FaultKind::Gone | FaultKind::TooLarge | FaultKind::Malformed)
 }
 
 /// All there is if nothing is known, and one watch until it ends. Returns whether that sent anything.

@@ -14,7 +14,7 @@ use findings::render::Style;
 use tokio::net::TcpListener;
 
 use super::answer::print;
-use super::args::UiFlags;
+use super::args::{self, UiFlags};
 use account_token::AccountToken;
 use client::{ApiClient, Limits, connect};
 use local_proxy::LocalProxy;
@@ -25,7 +25,7 @@ const MAX_ANSWER_BYTES: usize = 4 << 20;
 
 /// Serves the page until Ctrl-C.
 pub async fn ui(flags: &UiFlags) -> Result<ExitCode> {
-    let (client, _) = connect(&flags.connection.given()).await?;
+    let (client, _) = connect(&args::connection(&flags.connection)).await?;
     let api = ApiClient::new(client.clone(), Limits::new(flags.connection.request_timeout, MAX_ANSWER_BYTES));
     let upstream = Upstream { client, api: api.clone(), namespace: flags.namespace.clone() };
     upstream.pod().await?;

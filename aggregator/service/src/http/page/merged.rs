@@ -1,5 +1,7 @@
 //! Lines that say the same of several objects, as one line.
 
+use findings::some;
+
 /// Objects that one line names.
 const MAX_NAMED: usize = 3;
 
@@ -46,11 +48,8 @@ impl Merged {
         if self.subjects.len() < 2 {
             return None;
         }
-        let names: Vec<&str> = self.subjects.iter().take(MAX_NAMED).map(|one| split(one).1).collect();
-        Some(match self.subjects.len() - names.len() {
-            0 => names.join(", "),
-            more => format!("{} and {more} more", names.join(", ")),
-        })
+        let names: Vec<&str> = self.subjects.iter().map(|one| split(one).1).collect();
+        Some(some(&names, MAX_NAMED))
     }
 }
 

@@ -1,6 +1,7 @@
 //! A picture as inline SVG. All styles are the stylesheet's; a box is reached by the keyboard as by the mouse, and says
 //! all of itself to those who do not see it.
 
+use findings::render::cut;
 use maud::{Markup, html};
 
 use super::chain_diagram::{Arrow, Diagram, Shape};
@@ -42,13 +43,6 @@ pub fn svg(picture: &Diagram, label: &str) -> Markup {
             }
         }
     }
-}
-
-fn cut(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.to_owned();
-    }
-    text.chars().take(most - 1).chain(['…']).collect()
 }
 
 fn top(row: usize) -> usize {
