@@ -57,7 +57,7 @@ fn sources() -> Result<String> {
     let mut page = format!("{MADE}\n\n# Sources of the finalizers\n\n| Finalizer | On | Source |\n|---|---|---|\n");
     for known in aggregator_core::known_finalizers() {
         let (repository, path) = known.source.split_once(": ").unwrap_or((known.source, ""));
-        writeln!(page, "| {} | {} | {} {} |", names(known), cell(known.on), cell(repository), code(path))?;
+        writeln!(page, "| {} | {} | {} {} |", names(known), cell(&known.kinds()), cell(repository), code(path))?;
     }
     Ok(page)
 }
@@ -71,7 +71,14 @@ fn row(known: &KnownFinalizer) -> String {
         "" => known.lost.to_owned(),
         by_mistake => format!("{}. If it was deleted by mistake: {by_mistake}", known.lost),
     };
-    format!("| {} | {} | {} | {} | {} |", names(known), cell(known.on), cell(&owner), cell(known.when), cell(&lost))
+    format!(
+        "| {} | {} | {} | {} | {} |",
+        names(known),
+        cell(&known.kinds()),
+        cell(&owner),
+        cell(known.when),
+        cell(&lost)
+    )
 }
 
 fn names(known: &KnownFinalizer) -> String {

@@ -42,7 +42,6 @@ pub static KNOWN: &[KnownFinalizer] = &[
     .source("argoproj/argo-cd: controller/appcontroller.go"),
     KnownFinalizer::new(&[StartsWith("resources-finalizer.argocd.argoproj.io")], &cause::ARGO_CD_FINALIZER)
         .comes_first()
-        .on("Application")
         .only(&["Application"])
         .released_by("Argo CD")
         // The server sets it too, at a deletion in cascade, and an ApplicationSet's controller from the start.
@@ -51,7 +50,6 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .lost("What the Application manages stays and keeps running")
         .source("argoproj/argo-cd: pkg/apis/application/v1alpha1/application_defaults.go"),
     known(&[StartsWith("resources-finalizer.argocd.argoproj.io")])
-        .on("ApplicationSet")
         .only(&["ApplicationSet"])
         .released_by("Argo CD's ApplicationSet controller")
         .program("argocd-applicationset-controller")
@@ -61,7 +59,6 @@ pub static KNOWN: &[KnownFinalizer] = &[
     // Whatever else waits for Argo CD is deleted once it runs.
     in_use(&[StartsWith("resources-finalizer.argocd.argoproj.io")])
         .comes_first()
-        .on("AppProject")
         .only(&["AppProject"])
         .released_by("Argo CD")
         .program("argocd-application-controller")

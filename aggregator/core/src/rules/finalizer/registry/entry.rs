@@ -11,8 +11,8 @@ use crate::state::Field;
 pub struct KnownFinalizer {
     /// Its names.
     pub names: &'static [Pattern],
-    /// The kinds of objects that have it.
-    pub on: &'static str,
+    /// The kinds of objects that have it, where these are not [`KnownFinalizer::only`].
+    on: &'static str,
     /// The kinds it is taken off, when others have it too and keep it for ever.
     pub only: &'static [&'static str],
     /// Who takes it off.
@@ -252,6 +252,11 @@ impl KnownFinalizer {
     pub const fn only(mut self, kinds: &'static [&'static str]) -> Self {
         self.only = kinds;
         self
+    }
+
+    /// The kinds of objects that have it, in words.
+    pub fn kinds(&self) -> String {
+        if self.on.is_empty() { self.only.join(", ") } else { self.on.to_owned() }
     }
 
     /// Whether it is taken off objects of this kind.

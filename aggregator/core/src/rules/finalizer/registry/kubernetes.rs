@@ -9,14 +9,12 @@ use crate::state::Field;
 pub static KNOWN: &[KnownFinalizer] = &[
     KnownFinalizer::new(&[Is("batch.kubernetes.io/job-tracking")], &cause::JOB_TRACKING_FINALIZER)
         .in_controller_manager()
-        .on("Pod")
         .only(&["Pod"])
         .when("its Job has counted the pod")
         .lost("The Job counts wrong: it may run the work again or never finish")
         .source("kubernetes/kubernetes: pkg/controller/job/job_controller.go"),
     KnownFinalizer::new(&[Is("resource.kubernetes.io/delete-protection")], &cause::RESOURCE_CLAIM_IN_USE)
         .in_controller_manager()
-        .on("ResourceClaim")
         .only(&["ResourceClaim"])
         .used_by(&[UsedBy::new(CORE, "pods", Back::Field(Field::DeviceClaim)).until_done().or_others()])
         .when("the claim is no longer allocated nor reserved")
@@ -24,14 +22,12 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .source("kubernetes/kubernetes: pkg/controller/resourceclaim/controller.go"),
     KnownFinalizer::new(&[Is("networking.k8s.io/service-cidr-finalizer")], &cause::IN_TREE_PROTECTION_FINALIZER)
         .in_controller_manager()
-        .on("ServiceCIDR")
         .only(&["ServiceCIDR"])
         .when("no IPAddress is left in its range, or another ServiceCIDR has them too")
         .lost("Services keep addresses of an unmanaged range")
         .source("kubernetes/kubernetes: pkg/controller/servicecidrs/servicecidrs_controller.go"),
     KnownFinalizer::new(&[Is("kubernetes.io/vac-protection")], &cause::IN_TREE_PROTECTION_FINALIZER)
         .in_controller_manager()
-        .on("VolumeAttributesClass")
         .only(&["VolumeAttributesClass"])
         .used_by(&[
             UsedBy::new(CORE, "persistentvolumeclaims", Back::Field(Field::AttributesClass)),
@@ -42,7 +38,6 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .source("kubernetes/kubernetes: pkg/volume/util/finalizer.go"),
     KnownFinalizer::new(&[Is("scheduling.k8s.io/podgroup-protection")], &cause::IN_TREE_PROTECTION_FINALIZER)
         .in_controller_manager()
-        .on("PodGroup")
         .only(&["PodGroup"])
         .used_by(&[UsedBy::new(CORE, "pods", Back::Field(Field::PodGroup)).until_done()])
         .when("every pod of the group has ended")
@@ -51,14 +46,12 @@ pub static KNOWN: &[KnownFinalizer] = &[
             "kubernetes/kubernetes: pkg/controller/scheduling/podgroupprotection/podgroup_protection_controller.go",
         ),
     KnownFinalizer::new(&[Is("service.kubernetes.io/load-balancer-cleanup")], &cause::LOAD_BALANCER_CLEANUP_PENDING)
-        .on("Service")
         .only(&["Service"])
         .released_by("the cloud controller manager")
         .when("the cloud's load balancer is deleted")
         .lost("The load balancer stays in the cloud and costs money")
         .source("kubernetes/cloud-provider: controllers/service/controller.go"),
     in_use(&[Is("gateway-exists-finalizer.gateway.networking.k8s.io")])
-        .on("GatewayClass")
         .only(&["GatewayClass"])
         .released_by("the Gateway controller of the class")
         .used_by(&[UsedBy::new("", "gateways", Back::Field(Field::GatewayClass)).anywhere()])

@@ -57,9 +57,10 @@ mod tests {
     #[test]
     fn every_page_is_whole() {
         for known in all() {
-            let KnownFinalizer { names, on, released_by, when, lost, source, .. } = known;
+            let KnownFinalizer { names, released_by, when, lost, source, .. } = known;
             assert!(!names.is_empty(), "{released_by}");
-            for text in [on, released_by, when, lost, source] {
+            assert!(!known.kinds().is_empty(), "{names:?}: on which kinds");
+            for text in [released_by, when, lost, source] {
                 assert!(!text.is_empty(), "{names:?}: something is missing");
                 assert!(!text.ends_with('.'), "{names:?}: {text}");
             }
@@ -93,16 +94,17 @@ mod tests {
     #[test]
     fn a_cause_of_several_entries_names_no_kind_of_one_of_them_alone() {
         for known in all() {
-            let KnownFinalizer { on, cause, .. } = known;
-            for other in all().filter(|other| std::ptr::eq(other.cause, *cause)) {
+            let (cause, on) = (known.cause, known.kinds());
+            for other in all().filter(|other| std::ptr::eq(other.cause, cause)) {
+                let others = other.kinds();
                 let is_alone =
-                    |kind: &&str| kinds_in(on).any(|on| on == *kind) && !kinds_in(other.on).any(|on| on == *kind);
+                    |kind: &&str| kinds_in(&on).any(|on| on == *kind) && !kinds_in(&others).any(|on| on == *kind);
                 let steps = cause.safe.iter().filter(|step| step.when.is_empty()).map(|step| step.text);
                 let danger = Some(&cause.danger).filter(|danger| !danger.is_any_finalizer_by_hand());
                 let danger = danger.into_iter().flat_map(|danger| [danger.action, danger.breaks]);
                 for text in steps.chain(danger).chain([cause.note]) {
                     let kind = kinds_in(text).find(is_alone);
-                    assert!(kind.is_none(), "{}: {text:?} is not for {:?} on {}", cause.id, other.names, other.on);
+                    assert!(kind.is_none(), "{}: {text:?} is not for {:?} on {}", cause.id, other.names, others);
                 }
             }
         }
