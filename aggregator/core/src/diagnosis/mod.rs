@@ -48,6 +48,8 @@ pub struct Diagnosis {
     pub words: String,
     /// Whether it exists and should be gone.
     pub terminating: bool,
+    /// Whether it was only named: it is neither deleted nor drained, and what waits for it is stuck in its place.
+    pub is_only_named: bool,
     /// Whether the server says that there is no such object.
     pub missing: bool,
     /// Seconds since it should have been gone; negative before.

@@ -185,7 +185,10 @@ impl<'g> Answer<'g> {
             causes.filter(|(_, cause)| counts(cause)).map(move |(index, cause)| (at, index, cause))
         });
         let unexplained = if is_stuck { Verdict::CannotTell } else { Verdict::Clear };
-        let worst = self.waiting.worst(victim).map_or(unexplained, |cause| cause.verdict);
+        let worst = match diagnosis.is_only_named && !self.is_before() {
+            true => Verdict::Clear,
+            false => self.waiting.worst(victim).map_or(unexplained, |cause| cause.verdict),
+        };
         let is_blind = self.waiting.is_blind(victim);
         let held = self.held(victim, worst.max(if is_blind { Verdict::CannotTell } else { Verdict::Clear }));
         self.verdict = self.verdict.max(held.verdict);

@@ -1,6 +1,6 @@
 //! The root causes of an answer: each once, with its explanations and all it holds.
 
-use findings::{CauseRef, ClusterArea, Confidence, Evidence, Finding, Placeholder, RootId};
+use findings::{CauseRef, ClusterArea, Confidence, Evidence, Finding, Placeholder, RootId, Verdict};
 use foldhash::{HashMap, HashSet};
 
 use crate::at_risk::{AtRisk, MAX_AT_RISK};
@@ -165,6 +165,10 @@ impl Draft {
     }
 
     fn finish(mut self) -> Root {
+        // What was only named is not stuck, whatever is wrong with it.
+        if self.root.victims.iter().all(|victim| victim.held.verdict == Verdict::Clear) {
+            self.root.verdict = Verdict::Clear;
+        }
         self.root.more_at_risk = AtRisk::merge(&mut self.root.at_risk, MAX_AT_RISK);
         self.root.more_explanations = self.explanations.len().saturating_sub(1 + self.root.also.len());
         self.root

@@ -1,5 +1,6 @@
 //! Pods and their nodes, as far as the API shows them.
 
+use aggregator_core::report::Counts;
 use findings::{Confidence, Verdict};
 use serde_json::json;
 
@@ -300,6 +301,25 @@ fn one_silent_node_holds_many_pods_once() {
     let looked = look(world, object("node", "default", "node-a"));
     assert_eq!(looked.causes(), ["NodeUnreachable"]);
     assert_eq!(looked.victims(0).len(), 11);
+}
+
+/// It is not being deleted: stuck is what waits for it.
+#[test]
+fn a_lost_node_that_is_named_is_not_counted_itself() {
+    let silent = || healthy().node_ready("node-a", "Unknown", "NodeStatusUnknown", "");
+    let running = json!({"kind": "Pod", "metadata": {"name": "r", "namespace": "a", "uid": "r"},
+        "spec": {"nodeName": "node-a"}, "status": {"phase": "Running"}});
+    let looked = look(silent().with(running), object("node", "default", "node-a"));
+    let Counts { stuck, root_causes, .. } = looked.report.counts;
+    assert_eq!((looked.causes(), looked.report.verdict), (vec!["NodeUnreachable"], Verdict::Clear));
+    assert_eq!((stuck, root_causes, looked.report.roots[0].verdict), (0, 0, Verdict::Clear), "{:#?}", looked.report);
+    // Also where the pods have causes of their own.
+    for finalizers in [json!([]), json!(["example.com/hold"])] {
+        let world = silent().going_pod("a", "p", "node-a", "Failed").going_pod("a", "q", "node-a", "Running");
+        let world = world.change("/api/v1/pods", "p", |pod| pod["metadata"]["finalizers"] = finalizers.clone());
+        let looked = look(world, object("node", "default", "node-a"));
+        assert_eq!(looked.report.counts.stuck, 2, "{:#?}", looked.report);
+    }
 }
 
 #[test]

@@ -90,6 +90,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         diagnosis.causes.extend(left.into_iter().map(RootCause::in_place_of_own));
     }
     let is_drained = diagnosis.causes.is_empty();
+    diagnosis.is_only_named = !diagnosis.terminating && is_drained;
     if diagnosis.terminating {
         deletion(lister, target, node, &mut diagnosis);
     }
