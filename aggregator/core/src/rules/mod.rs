@@ -16,10 +16,10 @@ mod invalid_owner;
 mod leads;
 mod minimum_age;
 mod namespace;
+mod near_names;
 mod node;
 mod object;
 mod object_reports;
-mod other_namespace;
 mod owner;
 mod persistent_volume;
 mod persistent_volume_claim;
@@ -49,7 +49,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     };
     finalizer::merge(target, &mut diagnosis.causes);
     if diagnosis.missing && requested_objects::is_named(lister, target) {
-        other_namespace::name_others(lister, target, &mut diagnosis);
+        near_names::offer(lister, target, &mut diagnosis);
     }
     if lister.is_before() {
         return diagnosis;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::completed_pod;
+use super::near_names;
 use super::phrases::{some, within};
 use super::scan::{self, Scan};
 use crate::diagnosis::Diagnosis;
@@ -42,8 +43,7 @@ pub fn requested(lister: &Lister, about: &mut Diagnosis) -> Scan {
 fn everything(lister: &Lister, only: Option<&str>, secrets: bool, about: &mut Diagnosis) -> Scan {
     let namespaces = match only {
         Some(name) if lister.namespace(name).is_missing() => {
-            about.missing = true;
-            about.words = format!("namespace {name:?} not found; `kubectl get namespaces` lists them");
+            unknown_namespace(lister, name, about);
             return Scan::default();
         }
         Some(name) => Some(vec![ObjectRef::cluster_wide(known::NAMESPACES, name)]),
@@ -128,8 +128,7 @@ fn selected(
 /// `kubectl why-terminating pods`.
 fn one_kind(lister: &Lister, word: &str, only: Option<&str>, about: &mut Diagnosis) -> Vec<ObjectRef> {
     if let Some(name) = only.filter(|name| lister.namespace(name).is_missing()) {
-        about.missing = true;
-        about.words = format!("namespace {name:?} not found; `kubectl get namespaces` lists them");
+        unknown_namespace(lister, name, about);
         return Vec::new();
     }
     let scope = only.map_or(Scope::All, within);
@@ -282,6 +281,12 @@ pub fn is_named(lister: &Lister, target: &ObjectRef) -> bool {
 /// The pods of a node.
 pub fn pods_on<'a>(lister: &Lister<'a>, node: &str) -> Answer<Vec<&'a Pod>> {
     lister.select(known::PODS, Scope::All, Select::Fields(format!("spec.nodeName={node}")))
+}
+
+fn unknown_namespace(lister: &Lister, name: &str, about: &mut Diagnosis) {
+    let near = near_names::near(lister, &ObjectRef::cluster_wide(known::NAMESPACES, name), about);
+    about.missing = true;
+    about.words = format!("namespace {name:?} not found{near}; `kubectl get namespaces` lists them");
 }
 
 /// A mistyped word, or a resource of an API that does not answer: neither can be looked up.

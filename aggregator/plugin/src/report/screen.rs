@@ -8,7 +8,7 @@ use aggregator_core::state::{ObjectRef, known};
 use findings::render::{Page, Style};
 use findings::{Cause, Confidence, Entity, Finding, Link, Verdict, clean, duration};
 
-use super::short_names::{short_name, some};
+use super::short_names::{short_name, some, typed};
 use super::summary::{NotSeen, by_reason, summary};
 use super::{normal, scanned};
 
@@ -207,7 +207,7 @@ fn proof(root: &Root) -> String {
     format!("{node}{probable}{many}{said}")
 }
 
-/// The root in a few words: `node/node-b`, `service/guard in guard-system`; of what only a node knows, that node.
+/// The root in a few words: `node/node-b`, `service/guard in guard-system`, `ns/shop`; of what only a node knows, that node.
 fn place(root: &Root) -> String {
     if let Some(node) = &root.look_on {
         return format!("not visible from the API: check node {}", clean(node, 253));
@@ -215,10 +215,7 @@ fn place(root: &Root) -> String {
     let Some(link) = root.finding.chain.last() else { return String::new() };
     let node = root.told_by.as_ref().map_or(String::new(), |by| format!(" on {}", clean(&by.node, 253)));
     match &link.what {
-        Some(Entity::Object { kind, namespace, name }) => {
-            let inside = namespace.as_deref().map_or(String::new(), |namespace| format!(" in {namespace}"));
-            format!("{}/{name}{inside}", kind.to_lowercase())
-        }
+        Some(Entity::Object { kind, namespace, name }) => typed(kind, namespace.as_deref(), name),
         _ => format!("{}{node}", link.subject),
     }
 }

@@ -6,15 +6,16 @@ use findings::clean;
 /// More names are counted.
 const MAX_NAMES: usize = 3;
 
-/// `shop/db-0` of a pod, `ns/shop`, `widget shop/w1`.
+/// As it is typed: `pod/db-0 in shop`, `ns/shop`, `widget/w1 in shop`.
 pub fn short_name(object: &ObjectRef) -> String {
-    let of = |name: &str| clean(name, 253);
-    match &object.namespace {
-        Some(namespace) if object.is(known::PODS) => format!("{}/{}", of(namespace), of(&object.name)),
-        Some(namespace) => format!("{} {}/{}", clean(&object.kind.to_lowercase(), 63), of(namespace), of(&object.name)),
-        None if object.is(known::NAMESPACES) => format!("ns/{}", of(&object.name)),
-        None => format!("{}/{}", clean(&object.kind.to_lowercase(), 63), of(&object.name)),
-    }
+    typed(&object.kind, object.namespace.as_deref(), &object.name)
+}
+
+/// The same of a kind, a namespace and a name.
+pub fn typed(kind: &str, namespace: Option<&str>, name: &str) -> String {
+    let kind = if kind == known::NAMESPACES.kind { "ns".to_owned() } else { clean(&kind.to_lowercase(), 63) };
+    let inside = namespace.map_or(String::new(), |namespace| format!(" in {}", clean(namespace, 63)));
+    format!("{kind}/{}{inside}", clean(name, 253))
 }
 
 /// The first names, and how many more there are.

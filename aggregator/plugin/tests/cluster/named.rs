@@ -56,6 +56,27 @@ fn a_mistyped_kind_is_named_as_it_is_written() {
 }
 
 #[test]
+fn a_mistyped_name_or_namespace_is_offered() {
+    let refused = |subject: Subject| look(shop(), subject).report.refused.unwrap();
+    assert_eq!(
+        refused(object("pvc", "shop", "dtaa")),
+        "PersistentVolumeClaim shop/dtaa does not exist (did you mean data?)"
+    );
+    assert_eq!(refused(object("pod", "shop", "wbe-0")), "Pod shop/wbe-0 does not exist (did you mean web-0?)");
+    assert_eq!(refused(object("node", "", "nod-a")), "Node nod-a does not exist (did you mean node-a?)");
+    // Another pod of the same controller is not meant.
+    assert_eq!(refused(object("pod", "shop", "web-1")), "Pod shop/web-1 does not exist");
+    let world = || shop().active("shop");
+    let namespace = Subject::Everything { namespace: Some("shpo".to_owned()), all_kinds: false };
+    for subject in
+        [namespace, Subject::Kind { word: "pods".to_owned(), namespace: Some("shpo".to_owned()), selector: None }]
+    {
+        let refused = look(world(), subject).report.refused.unwrap();
+        assert!(refused.starts_with("namespace \"shpo\" not found (did you mean shop?); "), "{refused}");
+    }
+}
+
+#[test]
 fn what_is_in_another_namespace_is_named() {
     let refused = |world: World| look(world, object("pod", "default", "db-0")).report.refused.unwrap();
     assert_eq!(refused(shop()), "Pod default/db-0 does not exist; there is one in shop (Terminating)");

@@ -60,8 +60,8 @@ fn pods_of_which_only_the_node_knows_are_one_block() {
     let head =
         format!("{id}  PodContainersNotStopped  not visible from the API: check node node-a  20 pods in shop  10m");
     assert_eq!(block[0], head);
-    assert!(block[1].starts_with("   for example shop/web-0: container c is still running"), "{text}");
-    let holds = block.iter().find(|line| line.starts_with("   Holds   shop/web-0, shop/web-1"));
+    assert!(block[1].starts_with("   for example pod/web-0 in shop: container c is still running"), "{text}");
+    let holds = block.iter().find(|line| line.starts_with("   Holds   pod/web-0 in shop, pod/web-1 in shop"));
     assert!(holds.is_some_and(|line| line.ends_with("and 17 more")), "{text}");
     assert!(!text.contains("ROOT CAUSE"), "{text}");
     // In the head and in the first line of all.
@@ -101,7 +101,7 @@ fn a_normal_deletion_is_one_line() {
     let line = "3 namespaces and 75 pods are terminating normally; the last grace period ends in 15s.";
     assert!(text.starts_with(&format!("Nothing is stuck in what was scanned\n\n{line}\n")), "{text}");
     let wide = tree(&looked.report, Detail::Wide, 100, Style::Plain);
-    for kind in ["\n  3 namespaces (ns/team-1, ", "\n  75 pods (team-1/web-0, "] {
+    for kind in ["\n  3 namespaces (ns/team-1, ", "\n  75 pods (pod/web-0 in team-1, "] {
         assert!(wide.contains(kind) && !text.contains(kind), "{wide}");
     }
     assert!(!wide.contains("ROOT CAUSE") && !wide.contains("Don't"), "{wide}");
@@ -109,7 +109,7 @@ fn a_normal_deletion_is_one_line() {
     let text = tree(&named.report, Detail::Short, 100, Style::Plain);
     assert!(text.starts_with("Nothing is stuck\n\n1 namespace and 25 pods are terminating normally;"), "{text}");
     assert!(text.lines().count() <= 10, "a line for each kind: {text}");
-    assert!(text.contains("\n  team-1/web-0") || text.contains("  25 pods (team-1/web-"), "{text}");
+    assert!(text.contains("  25 pods (pod/web-0 in team-1"), "{text}");
     for word in ["ROOT CAUSE", "Next", "Never", "Don't", "Do  "] {
         assert!(!text.contains(word), "{word}: {text}");
     }
