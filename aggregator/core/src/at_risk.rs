@@ -1,5 +1,7 @@
 //! What is destroyed when a deletion completes.
 
+use std::collections::BTreeSet;
+
 use findings::{Evidence, clean};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,7 +21,7 @@ pub struct AtRisk {
     pub what: AtRiskKind,
     /// What its driver or its cloud calls it; without that, the object that stands for it.
     pub name: String,
-    /// The driver whose name that is: two drivers may call two disks the same.
+    /// The driver or object whose name that is: two drivers may call two disks the same.
     #[serde(skip)]
     pub driver: String,
     /// The object whose deletion destroys it.
@@ -27,6 +29,9 @@ pub struct AtRisk {
     /// The object that keeps that deletion from completing and is not being deleted itself: deleting it destroys.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub released_by: Option<ObjectRef>,
+    /// What else decides whether it is destroyed, as `unless …` or `if …`.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub condition: String,
     /// The field that shows it.
     pub evidence: Evidence,
     /// What was read for it beside the object.
@@ -39,31 +44,37 @@ pub struct AtRisk {
 pub enum AtRiskKind {
     /// The disk of a PersistentVolume whose reclaim policy is Delete.
     Disk,
+    /// Something else that holds data, which the controller of a finalizer deletes.
+    ExternalData,
     /// The load balancer of a Service.
     LoadBalancer,
+    /// Something else, which the controller of a finalizer deletes.
+    ExternalResource,
 }
 
 impl AtRiskKind {
-    const ALL: [AtRiskKind; 2] = [AtRiskKind::Disk, AtRiskKind::LoadBalancer];
+    const ALL: [AtRiskKind; 4] =
+        [AtRiskKind::Disk, AtRiskKind::ExternalData, AtRiskKind::LoadBalancer, AtRiskKind::ExternalResource];
 
-    fn label(self) -> &'static str {
-        match self {
-            AtRiskKind::Disk => "Data at risk",
-            AtRiskKind::LoadBalancer => "At risk",
-        }
+    /// Whether data is lost with it.
+    pub fn has_data(self) -> bool {
+        matches!(self, AtRiskKind::Disk | AtRiskKind::ExternalData)
     }
 
+    /// Of what its name is; that of an external thing says so itself.
     fn noun(self) -> &'static str {
         match self {
-            AtRiskKind::Disk => "disk",
-            AtRiskKind::LoadBalancer => "load balancer",
+            AtRiskKind::Disk => "disk ",
+            AtRiskKind::LoadBalancer => "load balancer ",
+            AtRiskKind::ExternalData | AtRiskKind::ExternalResource => "",
         }
     }
 
-    fn reason(self) -> &'static str {
+    fn nouns(self) -> &'static str {
         match self {
-            AtRiskKind::Disk => " (reclaim policy Delete)",
-            AtRiskKind::LoadBalancer => "",
+            AtRiskKind::Disk => "disks",
+            AtRiskKind::LoadBalancer => "load balancers",
+            AtRiskKind::ExternalData | AtRiskKind::ExternalResource => "things outside of the cluster",
         }
     }
 }
@@ -72,7 +83,8 @@ impl AtRisk {
     /// The name is cleaned here.
     pub fn new(what: AtRiskKind, name: &str, with: &ObjectRef, evidence: Evidence) -> Self {
         let (name, with) = (clean(name, 128), with.clone());
-        AtRisk { what, name, driver: String::new(), with, released_by: None, evidence, reads: Reads::default() }
+        let (driver, condition) = (String::new(), String::new());
+        AtRisk { what, name, driver, with, released_by: None, condition, evidence, reads: Reads::default() }
     }
 
     /// Whether both are the same thing: the claim and the volume of a disk are both deleted.
@@ -114,8 +126,16 @@ fn line(kind: AtRiskKind, same: &[&AtRisk], more: usize) -> Option<String> {
         0 => names.join(", "),
         more => format!("{} and {more} more", names.join(", ")),
     };
-    let (noun, reason, is_one) = (kind.noun(), kind.reason(), count == 1);
-    let things = if is_one { format!("{noun} {names}") } else { format!("{count} {noun}s ({names})") };
+    let is_one = count == 1;
+    let things = if is_one { format!("{}{names}", kind.noun()) } else { format!("{count} {} ({names})", kind.nouns()) };
+    let label = if kind.has_data() { "Data at risk" } else { "At risk" };
+    let conditions: BTreeSet<&str> = same.iter().map(|one| one.condition.as_str()).collect();
+    let condition = match (kind, Vec::from_iter(conditions).as_slice()) {
+        (AtRiskKind::Disk, _) => " (reclaim policy Delete)".to_owned(),
+        (_, [""]) => String::new(),
+        (_, [only]) => format!(" ({only})"),
+        _ => " (unless a policy keeps it)".to_owned(),
+    };
     let released_by =
         first.released_by.as_ref().filter(|by| same.iter().all(|one| one.released_by.as_ref() == Some(*by)));
     let sentence = match (released_by.filter(|_| more == 0), is_one) {
@@ -123,7 +143,7 @@ fn line(kind: AtRiskKind, same: &[&AtRisk], more: usize) -> Option<String> {
         (None, true) => format!("{things} is deleted with {}", first.with),
         (None, false) => format!("{things} are deleted once these deletions complete"),
     };
-    Some(format!("{}: {sentence}{reason}", kind.label()))
+    Some(format!("{label}: {sentence}{condition}"))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use aggregator_core::report::{AtRisk, AtRiskKind, ClusterReport, Held, Root};
+use aggregator_core::report::{AtRisk, ClusterReport, Held, Root};
 use aggregator_core::state::{ObjectRef, known};
 use findings::render::{Page, Style};
 use findings::{Cause, Confidence, Entity, Finding, Link, Verdict, clean, duration};
@@ -98,7 +98,7 @@ fn lines_by_cause(page: &mut Page, roots: &[Root]) {
         page.filled("", &format!("{}: {}", page.style.bad(cause.id), cause.title));
         for root in same {
             let lead = format!("   {}  ", root.id);
-            let has_data = root.at_risk.iter().any(|one| one.what == AtRiskKind::Disk);
+            let has_data = root.at_risk.iter().any(|one| one.what.has_data());
             let risk = if has_data { page.style.bad("data at risk  ") } else { String::new() };
             let by = root.finalizer.as_ref().map_or(String::new(), |name| format!("  finalizer {}", clean(name, 253)));
             page.filled(

@@ -191,3 +191,37 @@ fn the_load_balancer_of_a_service_that_is_being_deleted() {
     let none = look(service(json!([])), object("service", "shop", "web"));
     assert_eq!((none.report.roots.len(), lines(&none)), (1, vec![]), "{:#?}", none.report);
 }
+
+/// What the entry of its finalizer says that its controller deletes.
+#[test]
+fn what_a_controller_deletes_outside_of_the_cluster_is_at_risk() {
+    let managed = "finalizer.managedresource.crossplane.io";
+    let buckets = |names: &[&str]| {
+        let world = healthy().with_cluster_wide("s3.aws.upbound.io", "buckets", "Bucket");
+        let world = names
+            .iter()
+            .fold(world, |world, name| world.held_cluster_wide("s3.aws.upbound.io/v1", "Bucket", name, managed));
+        lines(&look(world, object("bucket", "", names[0])))
+    };
+    let policies = "(unless deletionPolicy or managementPolicies keep it)";
+    assert_eq!(
+        buckets(&["logs"]),
+        [format!("Data at risk: cloud resource of logs is deleted with Bucket logs {policies}")]
+    );
+    let held = |group: &str, plural: &str, kind: &str, finalizer: &str| {
+        let world = healthy().with_custom(group, plural, kind).active("shop");
+        let world = world.held(&format!("{group}/v1"), kind, "shop", "web", &[finalizer]);
+        lines(&look(world, object(&kind.to_lowercase(), "shop", "web"))).join("; ")
+    };
+    assert_eq!(
+        held("kafka.strimzi.io", "kafkatopics", "KafkaTopic", "strimzi.io/topic-operator"),
+        "Data at risk: Kafka topic web is deleted with KafkaTopic shop/web (unless strimzi.io/managed is false)"
+    );
+    assert_eq!(
+        held("networking.k8s.io", "ingresses", "Ingress", "ingress.k8s.aws/resources"),
+        "At risk: load balancer of web is deleted with Ingress shop/web (unless other objects share it)"
+    );
+    // For other kinds the same finalizer stands for something else.
+    assert_eq!(held("elbv2.k8s.aws", "targetgroupbindings", "TargetGroupBinding", "elbv2.k8s.aws/resources"), "");
+    assert_eq!(held("example.com", "widgets", "Widget", "example.com/hold"), "");
+}

@@ -28,7 +28,7 @@ pub use finalizer_cause::{patched, refused};
 pub use grouping::merge;
 pub use registry::{KnownFinalizer, all as known};
 
-use super::owner;
+use super::{data_at_risk, owner};
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::state::*;
@@ -71,6 +71,9 @@ pub fn one(lister: &Lister, target: &ObjectRef, meta: &Meta, finalizer: &str, di
                 by_controller_manager(lister, target, meta, finalizer, known.cause, diagnosis);
             }
             known => {
+                if let Some(known) = known {
+                    data_at_risk::note_destroyed(target, finalizer, known, diagnosis);
+                }
                 let first = diagnosis.causes.len();
                 third_party::explain(
                     lister,

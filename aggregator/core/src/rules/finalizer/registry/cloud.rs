@@ -2,13 +2,17 @@
 
 use findings::cause;
 
-use super::entry::{Back, KnownFinalizer, Pattern, Pattern::*, UsedBy};
+use super::entry::{Back, Destroyed, KnownFinalizer, Pattern, Pattern::*, UsedBy};
 use super::{NODE_CLAIMS, in_use, known, outside};
 use crate::state::Field;
 
 const fn load_balancer(names: &'static [Pattern]) -> KnownFinalizer {
     KnownFinalizer::new(names, &cause::CLOUD_LOAD_BALANCER_FINALIZER)
 }
+
+/// That of a Service is in its status.
+const LOAD_BALANCER: Destroyed =
+    Destroyed::resource("load balancer of").of(&["Ingress", "Gateway"]).depending("unless other objects share it");
 
 pub static KNOWN: &[KnownFinalizer] = &[
     load_balancer(&[
@@ -23,6 +27,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
     .on("Ingress, Service, TargetGroupBinding, Gateway, GlobalAccelerator")
     .released_by("the AWS Load Balancer Controller")
     .when("its load balancer, listeners, target groups and security groups are deleted in AWS")
+    .destroys(LOAD_BALANCER)
     .lost("Load balancers, target groups and security groups stay in AWS and cost money")
     .source("kubernetes-sigs/aws-load-balancer-controller: pkg/shared_constants/finalizers.go"),
     load_balancer(&[Is("service.eks.amazonaws.com/resources"), Domain("ingress.eks.amazonaws.com")])
@@ -30,7 +35,8 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .released_by("the load balancer controller of EKS Auto Mode")
         .runs("in the control plane of EKS Auto Mode")
         .when("its load balancer, listeners, target groups and security groups are deleted in AWS")
-        .lost("Load balancers, target groups and security groups stay in AWS and cost money")
+        .destroys(LOAD_BALANCER)
+    .lost("Load balancers, target groups and security groups stay in AWS and cost money")
         .source("awsdocs/amazon-eks-user-guide: latest/ug/automode/auto-configure-nlb.adoc"),
     in_use(&[Is("eks.amazonaws.com/termination")])
         .on("NodeClass of eks.amazonaws.com")
@@ -49,6 +55,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
     .on("Gateway, HTTPRoute, GRPCRoute, TLSRoute of VPC Lattice")
     .released_by("the AWS Gateway API Controller")
     .when("its VPC Lattice services, listeners and associations are deleted in AWS; without its GatewayClass it is ignored")
+    .destroys(Destroyed::resource("VPC Lattice resource of"))
     .lost("VPC Lattice services, listeners and target groups stay in AWS and cost money")
     .source("aws/aws-application-networking-k8s: pkg/controllers/route_controller.go, gateway_controller.go"),
     in_use(&[StartsWith("gateway.k8s.aws/")])
@@ -77,6 +84,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .released_by("GKE's ingress controller")
         .runs("in GKE's control plane")
         .when("its load balancer, firewall rules and network endpoint groups are deleted in Google Cloud")
+        .destroys(LOAD_BALANCER)
         .lost("Load balancers and network endpoint groups stay in Google Cloud and cost money")
         .source("kubernetes/ingress-gce: pkg/utils/common/finalizer.go"),
     load_balancer(&[StartsWith("gke.networking.io/")])
@@ -93,6 +101,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
             "the resource is deleted in AWS, unless the annotation services.k8s.aws/deletion-policy, or the controller's \
                 own setting, says retain",
         )
+        .destroys(Destroyed::data("AWS resource of").depending("unless services.k8s.aws/deletion-policy retains it"))
         .lost("The resource stays in AWS and costs money")
         .source("aws-controllers-k8s/s3-controller: pkg/resource/bucket/descriptor.go"),
     outside(&[Domain("cnrm.cloud.google.com")])
@@ -102,6 +111,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
             "the resource is deleted in Google Cloud, unless the annotation cnrm.cloud.google.com/deletion-policy says \
                 abandon",
         )
+        .destroys(Destroyed::data("Google Cloud resource of").depending("unless cnrm.cloud.google.com/deletion-policy abandons it"))
         .lost("The resource stays in Google Cloud and costs money")
         .source("GoogleCloudPlatform/k8s-config-connector: pkg/k8s/constants.go"),
     in_use(&[Is("in-use.crossplane.io")])
@@ -115,6 +125,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .on("managed resources of Crossplane")
         .released_by("the Crossplane provider")
         .when("the resource is deleted in its cloud, unless deletionPolicy or managementPolicies keep it")
+        .destroys(Destroyed::data("cloud resource of").depending("unless deletionPolicy or managementPolicies keep it"))
         .lost("The resource stays in the cloud and costs money")
         .source("crossplane/crossplane-runtime: pkg/reconciler/managed/reconciler.go"),
     known(&[

@@ -2,7 +2,7 @@
 
 use findings::cause;
 
-use super::entry::{Back, KnownFinalizer, Pattern::*, UsedBy};
+use super::entry::{Back, Destroyed, KnownFinalizer, Pattern::*, UsedBy};
 use super::{in_use, known, outside};
 use crate::state::Field;
 
@@ -89,6 +89,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .on("PushSecret, GeneratorState")
         .released_by("External Secrets Operator")
         .when("the secret is deleted from its provider")
+        .destroys(Destroyed::data("provider's secret of").of(&["PushSecret"]))
         .lost("The secret stays in its provider")
         .source("external-secrets/external-secrets: pkg/controllers/pushsecret/pushsecret_controller.go"),
     known(&[StartsWith("externalsecrets.external-secrets.io/")])

@@ -41,6 +41,8 @@ pub struct KnownFinalizer {
     pub is_empty: bool,
     /// What is lost when it is removed by hand.
     pub lost: &'static str,
+    /// What its controller deletes outside of the API before it takes it off.
+    destroys: Option<Destroyed>,
     /// What in its owner's documents says how to come back from a deletion by mistake.
     pub by_mistake: &'static str,
     /// The repository and the path in it that say so.
@@ -52,6 +54,43 @@ pub struct KnownFinalizer {
     /// Whether that is said even if its controller is known to be down: to start some of them again is what
     /// destroys.
     pub comes_first: bool,
+}
+
+/// What a controller deletes outside of the API for an object.
+#[derive(Clone, Copy, Debug)]
+pub struct Destroyed {
+    /// What that is, before the name of the object: `Kafka topic`.
+    pub noun: &'static str,
+    /// Whether it holds data.
+    pub has_data: bool,
+    /// The kinds for which it does; all when empty.
+    of: &'static [&'static str],
+    /// What else decides it, as `unless …` or `if …`.
+    pub condition: &'static str,
+}
+
+impl Destroyed {
+    /// Something that holds data.
+    pub const fn data(noun: &'static str) -> Self {
+        Destroyed { noun, has_data: true, of: &[], condition: "" }
+    }
+
+    /// Something that holds none, or of which that is not known.
+    pub const fn resource(noun: &'static str) -> Self {
+        Destroyed { has_data: false, ..Self::data(noun) }
+    }
+
+    /// See [`Destroyed::of`].
+    pub const fn of(mut self, kinds: &'static [&'static str]) -> Self {
+        self.of = kinds;
+        self
+    }
+
+    /// See [`Destroyed::condition`].
+    pub const fn depending(mut self, condition: &'static str) -> Self {
+        self.condition = condition;
+        self
+    }
 }
 
 /// The group without a name.
@@ -184,6 +223,7 @@ impl KnownFinalizer {
             in_each_namespace: false,
             is_empty: false,
             lost: "",
+            destroys: None,
             by_mistake: "",
             source: "",
             in_controller_manager: false,
@@ -222,6 +262,17 @@ impl KnownFinalizer {
     pub const fn in_each_namespace(mut self) -> Self {
         self.in_each_namespace = true;
         self
+    }
+
+    /// See [`KnownFinalizer::destroys`].
+    pub const fn destroys(mut self, destroyed: Destroyed) -> Self {
+        self.destroys = Some(destroyed);
+        self
+    }
+
+    /// What its controller deletes outside of the API for an object of this kind.
+    pub fn destroyed(&self, kind: &str) -> Option<Destroyed> {
+        self.destroys.filter(|destroyed| destroyed.of.is_empty() || destroyed.of.contains(&kind))
     }
 
     /// See [`KnownFinalizer::is_empty`].

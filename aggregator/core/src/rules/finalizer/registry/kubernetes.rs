@@ -2,9 +2,20 @@
 
 use findings::cause;
 
-use super::entry::{Back, CORE, KnownFinalizer, Pattern::*, UsedBy};
+use super::entry::{Back, CORE, Destroyed, KnownFinalizer, Pattern::*, UsedBy};
 use super::{NODE_CLAIMS, in_use, outside};
 use crate::state::Field;
+
+/// Machines of Cluster API's infrastructure providers.
+const MACHINES: &[&str] = &[
+    "AWSMachine",
+    "AzureMachine",
+    "GCPMachine",
+    "VSphereMachine",
+    "OpenStackMachine",
+    "DockerMachine",
+    "Metal3Machine",
+];
 
 pub static KNOWN: &[KnownFinalizer] = &[
     KnownFinalizer::new(&[Is("batch.kubernetes.io/job-tracking")], &cause::JOB_TRACKING_FINALIZER)
@@ -62,6 +73,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .on("AWSMachine, AzureMachine, VSphereMachine, … and their clusters")
         .released_by("Cluster API's infrastructure provider")
         .when("the machine, or the cluster's network, is deleted from the infrastructure")
+        .destroys(Destroyed::resource("machine of").of(MACHINES))
         .lost("The machine keeps running, and its network stays")
         .source("kubernetes-sigs/cluster-api-provider-aws: api/v1beta2/awsmachine_types.go"),
     outside(&[Domain("cluster.x-k8s.io")])
@@ -78,6 +90,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .released_by("Karpenter")
         .hosted_with("eks.amazonaws.com")
         .when("the node is drained, its volumes are detached and its instance is terminated")
+        .destroys(Destroyed::resource("instance of").of(&["Node"]))
         .lost("The instance keeps running and costs money; pods on it are not drained")
         .source("kubernetes-sigs/karpenter: pkg/apis/v1/labels.go"),
     in_use(&[Is("karpenter.k8s.aws/termination")])

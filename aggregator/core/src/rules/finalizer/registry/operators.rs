@@ -2,7 +2,7 @@
 
 use findings::cause;
 
-use super::entry::{Back, KnownFinalizer, Pattern::*, UsedBy};
+use super::entry::{Back, Destroyed, KnownFinalizer, Pattern::*, UsedBy};
 use super::{known, outside};
 
 pub static KNOWN: &[KnownFinalizer] = &[
@@ -47,6 +47,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .released_by("CloudNativePG's instance manager")
         .runs("in the primary pod of the Cluster")
         .when("the object is dropped in PostgreSQL, if its reclaim policy says so")
+        .destroys(Destroyed::data("PostgreSQL database of").of(&["Database"]).depending("if its databaseReclaimPolicy is delete"))
         .lost("The database, publication, subscription or role stays in PostgreSQL")
         .source("cloudnative-pg/cloudnative-pg: internal/management/controller/database_controller.go"),
     known(&[Is("cnpg.io/cleanupPlugin")])
@@ -63,6 +64,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .released_by("Strimzi's Topic Operator")
         .runs("in the Entity Operator's pod of the Kafka that the topic's label strimzi.io/cluster names, and goes with that")
         .when("the topic is deleted in Kafka, with its data")
+        .destroys(Destroyed::data("Kafka topic").depending("unless strimzi.io/managed is false"))
         .lost("The topic and its data stay in Kafka")
         .source("strimzi/strimzi-kafka-operator: topic-operator/src/main/java/io/strimzi/operator/topic/KubernetesHandler.java"),
     known(&[Domain("strimzi.io")])
@@ -111,6 +113,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
             "the cluster's StatefulSet, Services and Secrets are deleted, and its claims with all data unless the operator \
                 is configured to keep these (enable_persistent_volume_claim_deletion)",
         )
+        .destroys(Destroyed::data("claims of PostgreSQL cluster").depending("unless the operator keeps them"))
         .lost("Orphaned StatefulSets, Services and Secrets remain")
         .source("zalando/postgres-operator: pkg/cluster/cluster.go"),
     known(&[Is("kopf.zalando.org/KopfFinalizerMarker")])

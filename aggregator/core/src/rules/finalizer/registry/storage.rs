@@ -2,7 +2,7 @@
 
 use findings::cause;
 
-use super::entry::{Back, CORE, KnownFinalizer, Pattern::*, UsedBy};
+use super::entry::{Back, CORE, Destroyed, KnownFinalizer, Pattern::*, UsedBy};
 use super::{in_use, known, outside};
 use crate::state::Field;
 
@@ -20,6 +20,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
     .on("VolumeSnapshotContent")
     .released_by("the csi-snapshotter beside the controller of the content's CSI driver")
     .when("the snapshot controller has marked the content, and the snapshot is deleted if its deletionPolicy says so")
+    .destroys(Destroyed::data("snapshot of").of(&["VolumeSnapshotContent"]).depending("unless its deletionPolicy is Retain"))
     .lost("The snapshot may stay in the storage and cost money")
     .source("kubernetes-csi/external-snapshotter: pkg/sidecar-controller/snapshot_controller.go"),
     KnownFinalizer::new(&[Is("snapshot.storage.kubernetes.io/pvc-as-source-protection")], &cause::SNAPSHOT_FINALIZER)
@@ -78,6 +79,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
             "no object of Rook (its condition DeletionIsBlocked names them) and no volume depends on the cluster any \
                 more; its daemons then go with it, and its disks are wiped if its cleanupPolicy says so",
         )
+        .destroys(Destroyed::data("disks of Ceph cluster").depending("if its cleanupPolicy wipes them"))
         .lost(
             "Kubernetes then deletes all that the CephCluster owns: its daemons, their Services, the Secrets with its \
                 keys; what is on its disks is out of reach without these",
@@ -91,6 +93,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
             "nothing depends on the object any more (its condition DeletionIsBlocked names what does), and Ceph has deleted \
                 what it stands for: a pool, file system or object store with all its data, unless its spec preserves that",
         )
+        .destroys(Destroyed::data("Ceph data of").of(&["CephBlockPool", "CephFilesystem", "CephObjectStore"]).depending("unless its spec preserves it"))
         .lost("Pools, file systems and daemons stay without anybody who manages them")
         .by_mistake("\"Restoring CRDs After Deletion\" in Rook's documentation (Disaster Recovery)")
         .source("rook/rook: pkg/operator/ceph/controller/finalizer.go"),
@@ -98,6 +101,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .on("Volume, Replica, Engine, Node, BackingImage, Backup, … of longhorn.io")
         .released_by("longhorn-manager")
         .when("what the object stands for is removed from the nodes and from the backup target, with its data")
+        .destroys(Destroyed::data("Longhorn data of").of(&["Volume", "Backup"]))
         .lost("Replicas stay on the nodes' disks, and engines keep running")
         .source("longhorn/longhorn-manager: datastore/longhorn.go"),
     known(&[Is("topolvm.io/pvc"), Is("topolvm.cybozu.com/pvc")])
@@ -111,12 +115,14 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .on("LogicalVolume, Node")
         .released_by("TopoLVM")
         .when("lvmd has removed the logical volume from the node, or the node's volumes are deleted")
+        .destroys(Destroyed::data("logical volume of").of(&["LogicalVolume"]))
         .lost("The logical volume stays on the node and takes its room")
         .source("topolvm/topolvm: internal/controller/logicalvolume_controller.go"),
     known(&[Is("trident.netapp.io")])
         .on("TridentVolume, TridentBackend, TridentSnapshot, … of trident.netapp.io")
         .released_by("Trident's controller")
         .when("the volume or snapshot is deleted on the storage system")
+        .destroys(Destroyed::data("storage of").of(&["TridentVolume", "TridentSnapshot"]))
         .lost("Volumes and snapshots stay on the storage system, and Trident forgets them")
         .source("NetApp/trident: persistent_store/crd/apis/netapp/v1/types.go"),
     in_use(&[
