@@ -529,8 +529,8 @@ def check_alerts():
         name = rule["alert"]
         assert found[name] == f"https://wiki.example.com/{page}.html?a=$1{anchor or ''}", found[name]
         if page == f"causes/{cause}":
-            # The root's labels alone: with another cause it is the same alert.
-            assert re.search(r"^max by \(root, kind, namespace\) ", rule["expr"]), rule["expr"]
+            # The labels of the root and the severity alone: with another cause it is the same alert.
+            assert re.search(r"^max by \(root, kind, namespace, severity\) ", rule["expr"]), rule["expr"]
             continue
         if page == "causes/{{ $labels.cause }}":
             # The metric takes the label from the registry, and xtask writes a page for each of it.

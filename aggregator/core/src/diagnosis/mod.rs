@@ -54,6 +54,8 @@ pub struct Diagnosis {
     pub missing: bool,
     /// Seconds since it should have been gone; negative before.
     pub overdue: Option<i64>,
+    /// The kind of what cannot go on before it is gone: the StatefulSet or the claim of a pod.
+    pub keeps: Option<&'static str>,
     /// What must go or work first.
     pub waits_for: Vec<ObjectRef>,
     /// Causes found at this object.

@@ -168,7 +168,7 @@ impl<'g> Answer<'g> {
     fn held(&self, node: Node, verdict: Verdict) -> Held {
         let (thing, diagnosis) = (self.graph.object(node).clone(), self.graph.diagnosis(node));
         let (words, reads) = (clean(&diagnosis.words, 400), self.waiting.reads(node).clone());
-        Held { thing, verdict, overdue_seconds: diagnosis.overdue, words, reads }
+        Held { thing, verdict, overdue_seconds: diagnosis.overdue, words, keeps: diagnosis.keeps, reads }
     }
 
     /// Adds what holds one victim, as far as there is room. Returns how many of its causes were added before or now, where

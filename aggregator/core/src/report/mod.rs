@@ -18,7 +18,7 @@ pub use not_scanned::{NotScanned, by_reason};
 use crate::access::Reads;
 pub use crate::at_risk::{AtRisk, AtRiskKind};
 use crate::diagnosis::ToldBy;
-use crate::state::{ObjectRef, Subject};
+use crate::state::{ApiResource, ObjectRef, Subject, known};
 
 /// The state of an object that could not be read.
 pub const NOT_KNOWN: &str = "not known";
@@ -238,6 +238,18 @@ impl Root {
         roots.sort_by_key(|root| std::cmp::Reverse((root.verdict, root.oldest(), root.victims.len())));
     }
 
+    /// The kind that weighs most of what it holds. Of a pod, what cannot go on before the pod is gone weighs more.
+    pub fn holds(&self) -> &str {
+        const HEAVIEST: [ApiResource; 5] =
+            [known::NAMESPACES, known::NODES, known::VOLUMES, known::CLAIMS, known::STATEFUL_SETS];
+        let held = self.victims.iter().map(|victim| &victim.held);
+        let kinds = held.clone().filter_map(|held| held.keeps).chain(held.map(|held| held.thing.kind.as_ref()));
+        let kinds: Vec<&str> = kinds.chain(self.on_the_way.iter().map(|object| object.kind.as_ref())).collect();
+        let heaviest = HEAVIEST.into_iter().map(|one| one.kind).find(|kind| kinds.contains(kind));
+        let other = || kinds.iter().copied().find(|kind| *kind != known::PODS.kind);
+        heaviest.or_else(other).or(kinds.first().copied()).unwrap_or_default()
+    }
+
     /// How many objects it holds.
     pub fn objects(&self) -> usize {
         self.victims.len() + self.on_the_way.len()
@@ -298,6 +310,9 @@ pub struct Held {
     pub overdue_seconds: Option<i64>,
     /// How it stands, in words.
     pub words: String,
+    /// The kind of what cannot go on before it is gone: the StatefulSet or the claim of a pod.
+    #[serde(skip)]
+    pub keeps: Option<&'static str>,
     /// What was read to know that, and what holds it.
     #[serde(skip)]
     pub reads: Reads,

@@ -51,6 +51,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         diagnosis.words = crate::report::NOT_KNOWN.to_owned();
         return diagnosis;
     };
+    diagnosis.keeps = keeps(pod);
     if pod.metadata.deletion_timestamp.is_none() {
         pod_not_terminating::explain(lister, target, pod, &mut diagnosis);
         return diagnosis;
@@ -88,6 +89,13 @@ pub(super) fn name_agent(lister: &Lister, target: &ObjectRef, pod: &Pod, diagnos
             draft.names.set(Placeholder::AgentImage, findings::agent_image());
         }
     }
+}
+
+/// A StatefulSet makes no other pod of its name, and a claim may be mounted nowhere else.
+fn keeps(pod: &Pod) -> Option<&'static str> {
+    let is_of_set = pod.metadata.owner_references.iter().any(|owner| owner.kind == known::STATEFUL_SETS.kind);
+    let claim = (!pod.claims().is_empty()).then_some(known::CLAIMS.kind);
+    if is_of_set { Some(known::STATEFUL_SETS.kind) } else { claim }
 }
 
 fn words(pod: &Pod, diagnosis: &Diagnosis) -> String {

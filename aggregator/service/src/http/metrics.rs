@@ -71,6 +71,8 @@ struct RootLabel {
     /// Made from the root's key: names stay out of metrics.
     root: String,
     kind: String,
+    /// What weighs most of what it holds: the alert's severity follows from it.
+    holds: String,
     /// Not `namespace`: Prometheus sets that to the service's own where it is empty.
     root_namespace: Option<String>,
     /// But that of a node: what its agent exports is about the same node, and so are the alerts of others.
@@ -214,8 +216,14 @@ fn roots(all: &mut Registry, published: &Published, names_in_metrics: bool) {
     let victims = holding.into_iter().map(|root| {
         let node = root.node().map(str::to_owned);
         let root_namespace = root.namespace.clone().filter(|_| names_in_metrics);
-        let kind = root.kind.clone();
-        let label = RootLabel { cause: root.finding.cause.id, root: root.id.to_string(), kind, root_namespace, node };
+        let label = RootLabel {
+            cause: root.finding.cause.id,
+            root: root.id.to_string(),
+            kind: root.kind.clone(),
+            holds: root.holds().to_owned(),
+            root_namespace,
+            node,
+        };
         (label, i64::try_from(root.objects()).unwrap_or(i64::MAX))
     });
     let help = "Objects that a root holds, of the first 50 roots; an object with two roots is counted for both";
@@ -285,6 +293,7 @@ fn own_cost(all: &mut Registry) {
 
 #[cfg(test)]
 mod tests {
+    use aggregator_core::state::{ObjectRef, known};
     use findings::{Cause, FindingBuilder, cause};
 
     use super::*;
@@ -320,7 +329,7 @@ mod tests {
             let mut root = root(&cause::FINALIZER_OWNER_UNKNOWN, &format!("{namespace} {number}"), Verdict::Stuck);
             let (words, reads) = (String::new(), aggregator_core::access::Reads::default());
             let thing = aggregator_core::state::ObjectRef::pod(namespace, "p");
-            let held = Held { thing, verdict: Verdict::Stuck, overdue_seconds: None, words, reads };
+            let held = Held { thing, verdict: Verdict::Stuck, overdue_seconds: None, words, keeps: None, reads };
             let cause = root.finding.cause;
             root.victims.push(aggregator_core::report::Victim { held, cause, gate: None, chain: Vec::new() });
             root
@@ -329,6 +338,33 @@ mod tests {
         roots.push(of("other", 0));
         let (told, _) = one_by_one(roots.iter());
         assert!(told.iter().any(|root| root.finding.root.contains("other")));
+    }
+
+    #[test]
+    fn of_what_a_root_holds_the_heaviest_kind_is_named() {
+        let pod = |keeps| Held {
+            thing: ObjectRef::pod("shop", "p"),
+            verdict: Verdict::Stuck,
+            overdue_seconds: None,
+            words: String::new(),
+            keeps,
+            reads: aggregator_core::access::Reads::default(),
+        };
+        let holds = |held: Vec<Held>, on_the_way: &[ObjectRef]| {
+            let mut root = root(&cause::POD_CONTAINERS_NOT_STOPPED, "p", Verdict::Stuck);
+            let cause = root.finding.cause;
+            let victim = |held| aggregator_core::report::Victim { held, cause, gate: None, chain: Vec::new() };
+            root.victims = held.into_iter().map(victim).collect();
+            root.on_the_way = on_the_way.to_vec();
+            root.holds().to_owned()
+        };
+        let shop = ObjectRef::cluster_wide(known::NAMESPACES, "shop");
+        let service = ObjectRef::namespaced(known::SERVICES, "shop", "web");
+        assert_eq!(holds(vec![pod(None)], &[]), "Pod");
+        assert_eq!(holds(vec![pod(None), pod(Some("PersistentVolumeClaim"))], &[]), "PersistentVolumeClaim");
+        assert_eq!(holds(vec![pod(Some("StatefulSet"))], &[ObjectRef::pod("shop", "q")]), "StatefulSet");
+        assert_eq!(holds(vec![pod(None)], &[service]), "Service");
+        assert_eq!(holds(vec![pod(Some("StatefulSet"))], &[shop]), "Namespace");
     }
 
     /// Its agent's findings are not called late, and it has no other alert.

@@ -246,7 +246,7 @@ impl Rights {
 /// An object of which the caller may see that it is being deleted, and no more.
 fn neutral(object: &ObjectRef, ask_for: &str) -> Held {
     let (thing, words) = (object.clone(), format!("{HIDDEN}; ask for: {ask_for}"));
-    Held { thing, verdict: Verdict::CannotTell, overdue_seconds: None, words, reads: Reads::default() }
+    Held { thing, verdict: Verdict::CannotTell, overdue_seconds: None, words, keeps: None, reads: Reads::default() }
 }
 
 /// `get gadgets.nc.example.com`
@@ -335,7 +335,7 @@ mod tests {
     fn victim(pod: &ObjectRef, cause: &'static findings::Cause) -> Victim {
         let (verdict, words, reads) = (Verdict::Stuck, String::new(), reads(pod));
         Victim {
-            held: Held { thing: pod.clone(), verdict, overdue_seconds: Some(60), words, reads },
+            held: Held { thing: pod.clone(), verdict, overdue_seconds: Some(60), words, keeps: None, reads },
             cause: CauseRef(cause),
             gate: None,
             chain: [link(pod), link(&ObjectRef::node("node-b"))].map(Arc::new).into(),

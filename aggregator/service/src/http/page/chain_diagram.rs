@@ -245,6 +245,7 @@ pub(super) mod tests {
             verdict: Verdict::Stuck,
             overdue_seconds: Some(60),
             words: String::new(),
+            keeps: None,
             reads: aggregator_core::access::Reads::default(),
         };
         let finding = Finding {
