@@ -1,6 +1,7 @@
 //! What a kubelet says of a pod that it cannot stop, and of itself.
 
 use super::Message;
+use crate::state::{Node, condition};
 
 /// What runtimes say when a CNI plugin's DEL fails, before the plugin's own words.
 const TEARDOWN: &str = "failed to destroy network for ";
@@ -9,6 +10,12 @@ const TEARDOWN: &str = "failed to destroy network for ";
 /// (kubernetes: pkg/kubelet/kubelet.go, `updateRuntimeUp`; pkg/kubelet/nodestatus/setters.go, `ReadyCondition`).
 pub fn is_network_alone(message: &Message) -> bool {
     message.0.starts_with("container runtime network not ready: ")
+}
+
+/// Whether the kubelet of a node runs what is asked of it. Without a pod network it still does so in the node's own.
+pub fn runs_pods(node: &Node) -> bool {
+    let ready = condition(&node.status.conditions, "Ready");
+    ready.is_some_and(|ready| ready.status == "True" || (ready.status == "False" && is_network_alone(&ready.message)))
 }
 
 /// The CNI plugin's words, when the network of the sandbox is what cannot be torn down.

@@ -3,7 +3,7 @@
 
 use findings::{Placeholder, cause};
 
-use super::finalizer::rights::{self, Permission};
+use super::rights::{self, Permission};
 use super::{api_service, crd};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;

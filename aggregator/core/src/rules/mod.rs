@@ -29,6 +29,7 @@ mod pod_not_terminating;
 mod preview;
 mod replacement;
 mod requested_objects;
+mod rights;
 mod scan;
 mod volume_attachment;
 mod webhook;

@@ -74,7 +74,7 @@ pub(super) fn name_agent(lister: &Lister, target: &ObjectRef, pod: &Pod, diagnos
     let name = pod.spec.node_name.as_str();
     let takes_none = |lister: &Lister| {
         let on = lister.get::<Node>(known::NODES, None, name).seen();
-        on.is_some_and(|on| on.is_no_linux_machine() || !node::runs_pods(on))
+        on.is_some_and(|on| on.is_no_linux_machine() || !kubelet::runs_pods(on))
     };
     for RootCause { draft, .. } in &mut diagnosis.causes {
         let is_read = draft.cause.takes(Placeholder::AgentNode);

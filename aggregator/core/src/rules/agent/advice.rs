@@ -5,7 +5,7 @@ use findings::{Advice, Cause, PodUid, Remedy, Step, Values, clean, quote_for_she
 
 use super::{believed_events::Claim, trust::Trusted};
 use crate::diagnosis::ToldBy;
-use crate::rules::node;
+use crate::messages::kubelet;
 use crate::state::{Node, Pod};
 
 /// These commands only read. They, and `umount`, may be shown for a mount elsewhere that the finding names in its chain,
@@ -44,7 +44,7 @@ pub fn steps(claim: &Claim, pod: &Pod, on: &Node, by: &ToldBy, source: Source) -
         advice.fill(values).map(|step| Step { on_the_node: true, ..step })
     });
     // A command in a pod of the node takes its kubelet and its runtime.
-    let first = match source != Source::Event || node::runs_pods(on) {
+    let first = match source != Source::Event || kubelet::runs_pods(on) {
         true => ask_the_node(pod, &by.node, source),
         false => see_node(&by.node),
     };

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::rights::{self, Permission, Rights};
 use super::setter;
 use super::workloads_of_account::{self, Runner, RunnerState};
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
+use crate::rules::rights::{self, Permission, Rights};
 use crate::state::*;
 
 /// Why an account is assumed to remove it, the weakest reason first.

@@ -16,7 +16,6 @@ use super::load_balancer;
 use super::operator::{self, Operator};
 use super::referenced_objects::{self, Needed};
 use super::registry::KnownFinalizer;
-use super::rights::{self, Permission};
 use super::setter;
 use super::users;
 use super::workloads_of_account::Runner;
@@ -25,6 +24,7 @@ use crate::lister::Lister;
 use crate::rules::admission_policy;
 use crate::rules::leads::Repair;
 use crate::rules::phrases::{Quote, some};
+use crate::rules::rights::{self, Permission};
 use crate::rules::webhook::{self, Request};
 use crate::state::*;
 

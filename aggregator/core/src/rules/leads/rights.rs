@@ -4,8 +4,8 @@ use findings::{Placeholder, cause};
 
 use super::{Followed, Following, GONE, repaired};
 use crate::diagnosis::{Diagnosis, Step};
-use crate::rules::finalizer::rights::{self, Permission};
 use crate::rules::phrases::within;
+use crate::rules::rights::{self, Permission};
 use crate::state::*;
 
 impl Following<'_, '_> {

@@ -16,7 +16,6 @@ use super::phrases::{age, condition_text};
 use super::{agent, control_plane, finalizer, requested_objects};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
-use crate::messages::kubelet;
 use crate::state::taint::{OUT_OF_SERVICE, SHUT_DOWN, UNREACHABLE};
 use crate::state::*;
 use heartbeat::{AgentHeartbeat, Heartbeat};
@@ -182,14 +181,6 @@ pub fn called<'a>(lister: &Lister<'a>, name: &str) -> Answer<&'a Node> {
     lister.select::<Node>(known::NODES, Scope::All, labelled).and_then(|nodes| match nodes.first() {
         Some(node) => Answer::Seen(*node),
         None => Answer::Missing,
-    })
-}
-
-/// Whether its kubelet runs what is asked of it here. Without a pod network it still does so in the node's own.
-pub fn runs_pods(node: &Node) -> bool {
-    let ready = condition(&node.status.conditions, "Ready");
-    ready.is_some_and(|ready| {
-        ready.status == "True" || (ready.status == "False" && kubelet::is_network_alone(&ready.message))
     })
 }
 

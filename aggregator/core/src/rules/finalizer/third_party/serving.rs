@@ -7,12 +7,12 @@ use super::super::blocking_finalizer::BlockingFinalizer;
 use super::super::controller::Basis;
 use super::super::controller_reports::{self, Reported};
 use super::super::leader::{self, Leader};
-use super::super::rights::{self, Permission};
 use super::super::workloads_of_account::{Runner, RunnerState};
 use super::{DOUBT, NOBODY_ELSE, ROLES};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::rules::phrases::Quote;
+use crate::rules::rights::{self, Permission};
 use crate::state::*;
 
 /// What of the proof is missing where another program may be the one.
