@@ -93,6 +93,8 @@ mod pixie_1917;
 #[cfg(test)]
 mod rancher_36450;
 #[cfg(test)]
+mod redpanda_9130;
+#[cfg(test)]
 mod remove_empty_ns_operator_5;
 #[cfg(test)]
 mod rook_12218;
