@@ -176,5 +176,5 @@ causes! {
         .danger(CONTENT_BY_HAND)
         .sources(&["kubernetes: apiserver/pkg/admission/plugin/webhook/generic"])
         .event_reason("WebhookSlow")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("hook-slow"));
 }

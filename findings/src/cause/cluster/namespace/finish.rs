@@ -27,7 +27,7 @@ causes! {
         .danger(FINALIZE)
         .sources(&["reference: namespace controller, nsControllerRateLimiter"])
         .event_reason("NamespaceConditionOutdated")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("repaired-webhook"));
 
     /// Objects are made while the namespace is being deleted.
     OBJECTS_RECREATED = Cause::cluster(ClusterArea::Admission, "ObjectsRecreated")

@@ -48,7 +48,7 @@ pub fn all() -> Vec<Situation> {
             "hook-slow",
             slow,
             [ask("ns/{ns}", "", "")
-                .saying(&["webhook e2e-hook-slow.e2e.example.com (failurePolicy: Ignore)", "too long"])
+                .saying(&["WebhookSlow", "webhook e2e-hook-slow.e2e.example.com (failurePolicy: Ignore)", "too long"])
                 .then_doing(&[], &["namespace {ns}"])],
         ),
         Situation::new(

@@ -31,7 +31,7 @@ pub fn all() -> Vec<Situation> {
             "repaired-webhook",
             repaired,
             [ask("ns/{ns}", "", "")
-                .saying(&["its condition still names Webhook", "which answers again for"])
+                .saying(&["NamespaceConditionOutdated", "its condition still names Webhook", "which answers again for"])
                 .then_doing(&[], &["namespace {ns}"])],
         ),
         Situation::new("job-with-grace", job_with_grace, [ask("job/long -n {ns}", "", "").saying(&["long-"])]),
