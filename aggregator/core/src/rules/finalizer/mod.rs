@@ -6,7 +6,6 @@ mod controller;
 pub mod controller_manager;
 mod controller_reports;
 mod deadlock;
-mod dependents;
 mod finalizer_cause;
 mod grouping;
 mod ineffective_removal;
@@ -28,7 +27,7 @@ pub use finalizer_cause::{patched, refused};
 pub use grouping::merge;
 pub use registry::{KnownFinalizer, all as known};
 
-use super::data_at_risk;
+use super::{data_at_risk, owner};
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::state::*;
@@ -64,8 +63,8 @@ pub fn count_left_out(target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis
 /// Explains one finalizer of an object.
 pub fn one(lister: &Lister, target: &ObjectRef, meta: &Meta, finalizer: &str, diagnosis: &mut Diagnosis) {
     match finalizer {
-        "foregroundDeletion" => dependents::foreground(lister, target, meta, diagnosis),
-        "orphan" => dependents::orphan(lister, target, meta, diagnosis),
+        "foregroundDeletion" => owner::foreground(lister, target, meta, diagnosis),
+        "orphan" => owner::orphan(lister, target, meta, diagnosis),
         _ => match registry::find_on(finalizer, &target.kind, meta) {
             Some(known) if known.in_controller_manager => {
                 by_controller_manager(lister, target, meta, finalizer, known.cause, diagnosis);
