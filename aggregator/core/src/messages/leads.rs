@@ -48,7 +48,7 @@ static FORBIDDEN: LazyLock<Regex> = LazyLock::new(|| {
 static TOO_MANY: LazyLock<Regex> = LazyLock::new(|| pattern(r"the server has received too many requests"));
 static NOT_DECODABLE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"illegal base64 data at input byte|illegal tag|unexpected EOF|proto: |converting \(.*\) to|couldn't get version/kind(?:; json parse error: invalid character ')?|invalid character '",
+        r"illegal base64 data at input byte|illegal tag|unexpected EOF|proto: |converting \(.*\) to|couldn't get version/kind|, Kind=\w+: invalid character '",
     )
 });
 static STORED_VERSION: LazyLock<Regex> =

@@ -174,6 +174,11 @@ mod tests {
                     beginning of value";
         let found = content_failure(&text.into());
         assert!(matches!(found.as_slice(), [Lead::NotDecodable { .. }]), "{found:?}");
+        // An API's backend that answers HTML shows nothing of what is stored.
+        let html =
+            "Failed to delete all resource types, 1 remaining: invalid character '<' looking for beginning of value";
+        let found = content_failure(&html.into());
+        assert!(matches!(found.as_slice(), [Lead::Unknown { .. }]), "{found:?}");
     }
 
     /// Printed by a 1.36 API server, and not kept whole; where it stands in the source is said of each.

@@ -36,7 +36,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .runs("in the control plane of EKS Auto Mode")
         .when("its load balancer, listeners, target groups and security groups are deleted in AWS")
         .destroys(LOAD_BALANCER)
-    .lost("Load balancers, target groups and security groups stay in AWS and cost money")
+        .lost("Load balancers, target groups and security groups stay in AWS and cost money")
         .source("awsdocs/amazon-eks-user-guide: latest/ug/automode/auto-configure-nlb.adoc"),
     in_use(&[Is("eks.amazonaws.com/termination")])
         .on("NodeClass of eks.amazonaws.com")

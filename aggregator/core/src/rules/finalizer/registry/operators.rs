@@ -113,7 +113,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
             "the cluster's StatefulSet, Services and Secrets are deleted, and its claims with all data unless the operator \
                 is configured to keep these (enable_persistent_volume_claim_deletion)",
         )
-        .destroys(Destroyed::data("claims of PostgreSQL cluster").depending("unless the operator keeps them"))
+        .destroys(Destroyed::data("data of PostgreSQL cluster").depending("unless the operator keeps them"))
         .lost("Orphaned StatefulSets, Services and Secrets remain")
         .source("zalando/postgres-operator: pkg/cluster/cluster.go"),
     known(&[Is("kopf.zalando.org/KopfFinalizerMarker")])

@@ -79,7 +79,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
             "no object of Rook (its condition DeletionIsBlocked names them) and no volume depends on the cluster any \
                 more; its daemons then go with it, and its disks are wiped if its cleanupPolicy says so",
         )
-        .destroys(Destroyed::data("disks of Ceph cluster").depending("if its cleanupPolicy wipes them"))
+        .destroys(Destroyed::data("data of Ceph cluster").depending("if its cleanupPolicy wipes them"))
         .lost(
             "Kubernetes then deletes all that the CephCluster owns: its daemons, their Services, the Secrets with its \
                 keys; what is on its disks is out of reach without these",
