@@ -37,7 +37,7 @@ pub fn all() -> Vec<Situation> {
 fn frozen_pod() -> Situation {
     match is_unified() {
         true => Situation::of_node("frozen", "", frozen, Cure::None),
-        false => Situation::of_node("frozen", "CgroupFrozen", frozen, Cure::Typed(&["freez"])),
+        false => Situation::of_node("frozen", "CgroupFrozen", frozen, Cure::Typed(&["echo"])),
     }
 }
 
