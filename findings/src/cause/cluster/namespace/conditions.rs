@@ -15,7 +15,7 @@ causes! {
             check("See whether the API server is healthy").run("kubectl get --raw '/readyz?verbose'").typed(),
             check("If the message has a name, find who announces it").run("kubectl get --raw /apis").typed(),
             check("Read the controller manager's log: it names the request that fails"),
-            step("Repair that server or CRD"),
+            step("If it has one, repair the server or CRD of that name"),
         ])
         .danger(EMPTY_THE_NAMESPACE)
         .sources(&["reference: namespace controller, total discovery failure"])
