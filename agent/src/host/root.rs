@@ -5,7 +5,10 @@ use std::{
     path::{Component, PathBuf},
 };
 
-use crate::{observation::HostPath, sys};
+use crate::{
+    observation::{HostPath, is_path_within},
+    sys,
+};
 
 /// A path behind more links than this is not followed.
 const MAX_LINKS: usize = 8;
@@ -55,6 +58,20 @@ impl HostRoot {
         let read_link = |part: &HostPath| Ok(sys::read_link(&self.at(part)).ok().map(HostPath::new));
         follow(path, read_link).unwrap_or_else(|error: Infallible| match error {})
     }
+}
+
+/// The path of a file with its directory's links followed; nothing where that directory is gone, or could not be looked at.
+/// The file itself need not be there.
+pub(super) fn real<E>(
+    path: &HostPath,
+    mut read_link: impl FnMut(&HostPath) -> Result<Option<HostPath>, E>,
+) -> Option<HostPath> {
+    let (dir, name) = (path.as_path().parent()?, path.as_path().file_name()?);
+    // A link of a process leads where no path says, and is read only when its lock is free.
+    let link = |part: &HostPath| {
+        if is_path_within(part.as_bytes(), b"/proc") { Err(None) } else { read_link(part).map_err(Some) }
+    };
+    Some(follow(&HostPath::from(dir.to_owned()), link).ok()??.join(name))
 }
 
 /// `path` without links and dots, or nothing behind more than [`MAX_LINKS`]. `read_link` is asked for each directory on the

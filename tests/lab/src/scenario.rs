@@ -187,6 +187,8 @@ pub const ALL: &[Scenario] = &[
     holders::REGISTERED_FILE,
     sockets::SOCKET_RELATIVE,
     sockets::SOCKET_LINKED,
+    sockets::SOCKET_ELSEWHERE,
+    sockets::SOCKET_LINKED_ELSEWHERE,
     swap::SWAP_ON_VOLUME,
     holders::SEVERAL_HOLDERS,
     holders::COMPLETED_POD,

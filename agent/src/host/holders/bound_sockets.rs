@@ -27,6 +27,8 @@ pub(super) enum Place {
     Linked(HostPath),
     /// Anywhere.
     Unknown,
+    /// In a namespace whose links are read only for the name of a socket that a process in it has open.
+    Unread,
 }
 
 /// A descriptor of one.

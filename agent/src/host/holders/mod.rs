@@ -103,7 +103,7 @@ pub fn search(
     unread += u32::try_from(behind).unwrap_or(u32::MAX);
     loops::backing_files(&spaces, kubelet.ns, &mut searches);
     deep::search(targets, &spaces, &tables, &all, options, &mut searches);
-    sockets::candidates(&spaces, &mut kubelet_places(kubelet, &tables), &mut searches);
+    sockets::candidates(&spaces, &mut kubelet_places(kubelet, &tables), options, &mut searches);
     let kept = kept_namespaces(&tables, &searches.kept_namespaces, &all);
     let mut found = searches.finish(all.group_by_mount_ns().unreadable, unread);
     found.iter_mut().for_each(|search| search.unsearched_namespaces = kept);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::space::Space;
 use crate::{
-    host::{HostRoot, mounts::Table, root::follow, tree::Tree},
+    host::{HostRoot, mounts::Table, root::real, tree::Tree},
     observation::{HostPath, MountTable, is_path_within},
 };
 
@@ -33,12 +33,9 @@ impl<'a> Places<'a> {
         (space.ns == self.kubelet.ns).then_some(self)
     }
 
-    /// The path of a file with its directory's links followed; nothing where that directory is gone, or cannot be looked at.
-    /// The file itself need not be there.
+    /// As [`root::real`](crate::host::root::real).
     pub(super) fn real(&mut self, path: &HostPath) -> Option<HostPath> {
-        let (dir, name) = (path.as_path().parent()?, path.as_path().file_name()?);
-        let real = follow(&HostPath::from(dir.to_owned()), |part| self.link(part)).ok()??;
-        Some(real.join(name))
+        real(path, |part| self.link(part))
     }
 
     fn link(&mut self, part: &HostPath) -> Result<Option<HostPath>, Unseen> {
@@ -51,10 +48,6 @@ impl<'a> Places<'a> {
     }
 
     fn read_link(&mut self, part: &HostPath) -> Result<Option<HostPath>, Unseen> {
-        // A link of a process leads where no path says, and is read only when its lock is free.
-        if is_path_within(part.as_bytes(), b"/proc") {
-            return Err(Unseen);
-        }
         let root = HostPath::from("/");
         let tree = Tree::open(&self.view, &root, &self.kubelet.mounts);
         let link = tree.get().and_then(|tree| tree.link(part).get().cloned()).ok_or(Unseen)?;

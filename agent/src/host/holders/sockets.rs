@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, path::Component};
 
 use super::{
-    blocks,
+    Options, blocks,
     bound_sockets::{Bound, Place, Seen, Sockets},
     places::Places,
     searches::{ProcessVisit, Searches, facts},
@@ -54,9 +54,9 @@ fn place(name: &HostPath, space: &Space, places: &mut Places<'_>) -> Option<Plac
         return Some(Place::Unknown);
     }
     // Another namespace is a tenant's, who may mount what never answers while it is looked at.
+    let Some(places) = places.of(space) else { return Some(Place::Unread) };
     // On a root file system that needs a server no name can be followed, not even to a local mount: the walk there asks it.
-    let real = places.of(space)?.real(name);
-    match real {
+    match places.real(name) {
         Some(real) => space.could_hold(real.as_bytes()).then_some(Place::Linked(real)),
         None => Some(Place::Unknown),
     }
@@ -77,7 +77,8 @@ pub(super) fn see(who: &ProcessVisit<'_>, fd: u32, inode: u64, spaces: &[Space],
 }
 
 /// Notes the sockets that may be bound in a target, and have not that name.
-pub(super) fn candidates(spaces: &[Space], places: &mut Places<'_>, found: &mut Searches) {
+pub(super) fn candidates(spaces: &[Space], places: &mut Places<'_>, options: &Options<'_>, found: &mut Searches) {
+    follow_elsewhere(spaces, options, &mut found.sockets);
     let mut seen = std::mem::take(&mut found.sockets.seen);
     let beside: BTreeSet<u64> =
         seen.iter().filter(|one| is_beside(one, spaces, places, &found.sockets)).map(|one| one.inode).collect();
@@ -86,6 +87,9 @@ pub(super) fn candidates(spaces: &[Space], places: &mut Places<'_>, found: &mut 
     for Seen { ns, pid, fd, inode } in seen {
         let Some(space) = spaces.iter().find(|space| space.ns == ns) else { continue };
         let Some(Bound { name, place }) = found.sockets.name(ns, inode) else { continue };
+        if matches!(place, Place::Unread) {
+            continue;
+        }
         let (name, leads_to) = match place {
             Place::Linked(path) => (name.clone(), Some(path.clone())),
             _ => (name.clone(), None),
@@ -101,6 +105,40 @@ pub(super) fn candidates(spaces: &[Space], places: &mut Places<'_>, found: &mut 
         let tied = space.copies.iter().filter(|copy| blocks(copy.kind) && copies.contains(&copy.id));
         let targets: BTreeSet<usize> = tied.map(|copy| copy.target).collect();
         targets.into_iter().for_each(|target| found.socket_candidate(target, &socket));
+    }
+}
+
+/// Follows the names of sockets that processes in other namespaces than the kubelet's have open, in a child. What it does
+/// not come to may be anywhere.
+fn follow_elsewhere(spaces: &[Space], options: &Options<'_>, sockets: &mut Sockets) {
+    let Some(prober) = options.prober else { return };
+    let Sockets { bound, seen, .. } = sockets;
+    let unread: Vec<(u64, u64, u32, String)> = seen
+        .iter()
+        .filter_map(|Seen { ns, inode, pid, .. }| {
+            let bound = bound.get(ns)?.get(inode).filter(|bound| matches!(bound.place, Place::Unread))?;
+            Some((*ns, *inode, *pid, bound.name.as_str()?.to_owned()))
+        })
+        .collect();
+    if unread.is_empty() {
+        return;
+    }
+    let asked: Vec<(u32, &str)> = unread.iter().map(|(_, _, pid, name)| (*pid, name.as_str())).collect();
+    let followed = prober.real_paths(&asked, options.deadline);
+    for (ns, inode, pid, name) in &unread {
+        let real = followed.iter().find(|one| one.pid == *pid && one.path.as_str() == Some(name));
+        let real = real.and_then(|one| one.real.clone());
+        let is_elsewhere =
+            |real: &HostPath| spaces.iter().all(|space| space.ns != *ns || !space.could_hold(real.as_bytes()));
+        let Some(names) = bound.get_mut(ns) else { continue };
+        match real {
+            Some(real) if is_elsewhere(&real) => _ = names.remove(inode),
+            real => {
+                if let Some(bound) = names.get_mut(inode) {
+                    bound.place = real.map_or(Place::Unknown, Place::Linked);
+                }
+            }
+        }
     }
 }
 

@@ -15,6 +15,8 @@ pub(super) enum Line {
     Looked { pid: u32 },
     /// Where a process's link (`cwd`, `fd/3`) leads.
     Place(Place),
+    /// Where a path leads for a process.
+    Real(RealPath),
     /// What was asked for is not there.
     Missing,
     /// It failed.
@@ -47,6 +49,17 @@ pub struct Place {
     pub dev: Dev,
     /// The mount, on Linux ≥ 5.8.
     pub mount_id: Option<u32>,
+}
+
+/// Where a path leads in the mount namespace of a process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RealPath {
+    /// The process.
+    pub pid: u32,
+    /// The path that was asked for.
+    pub path: HostPath,
+    /// The same without links in its directory; nothing where that is gone, or was not followed.
+    pub real: Option<HostPath>,
 }
 
 /// The lines in `output`; whatever else stands there is left out.

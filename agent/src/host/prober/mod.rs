@@ -31,7 +31,7 @@ use nix::errno::Errno;
 
 pub use file::Executable;
 use line::{Line, lines};
-pub use line::{Mapping, Place};
+pub use line::{Mapping, Place, RealPath};
 use probe::probe;
 use run::{Outcome, run};
 
@@ -192,6 +192,17 @@ impl Prober {
             _ => None,
         };
         said.into_iter().filter_map(place).collect()
+    }
+
+    /// Where paths lead in the mount namespaces of processes, which tenants may have made. Those after a hang are left out.
+    pub fn real_paths(&self, paths: &[(u32, &str)], deadline: Duration) -> Vec<RealPath> {
+        let args = paths.iter().map(|(pid, path)| format!("{pid}:{path}"));
+        let (said, _) = self.ask("real", "real", args, deadline);
+        let real = |line| match line {
+            Line::Real(real) => Some(real),
+            _ => None,
+        };
+        said.into_iter().filter_map(real).collect()
     }
 
     /// What a child finds out about the file at `path`.

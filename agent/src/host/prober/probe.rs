@@ -5,11 +5,12 @@ use std::{io, os::fd::OwnedFd};
 use nix::{errno::Errno, unistd::write};
 
 use super::{
-    line::{Line, Mapping, Place},
+    line::{Line, Mapping, Place, RealPath},
     maps,
 };
 use crate::{
-    observation::{Dev, Fault, FaultKind, FuseProbe},
+    host::{HostRoot, root::real},
+    observation::{Dev, Fault, FaultKind, FuseProbe, HostPath},
     parse,
     sys::{
         self, ProcDir,
@@ -28,6 +29,7 @@ pub(super) fn probe(args: &[String], out: &OwnedFd) -> Result<(), Errno> {
         [kind, devs, pids @ ..] if kind == "mappings" => search_maps(devs, pids, MAX_MAPS_BYTES, out, false),
         [kind, devs, pids @ ..] if kind == "writable" => search_maps(devs, pids, MAX_MAPS_BYTES, out, true),
         [kind, links @ ..] if kind == "places" => places(links, out),
+        [kind, paths @ ..] if kind == "real" => real_paths(paths, out),
         _ => return Err(Errno::EINVAL),
     };
     done.map_err(|error| Errno::try_from(error).unwrap_or(Errno::EIO))
@@ -101,6 +103,22 @@ fn places(links: &[String], out: &OwnedFd) -> io::Result<()> {
             Ok(place) => write_line(out, &Line::Place(place))?,
             Err(error) => write_error(out, &format!("/proc/{pid}/{link}"), &error)?,
         }
+    }
+    Ok(())
+}
+
+fn real_paths(paths: &[String], out: &OwnedFd) -> io::Result<()> {
+    for asked in paths {
+        let Some((pid, path)) = asked.split_once(':') else { continue };
+        let Ok(pid) = pid.parse() else { continue };
+        let (view, path) = (HostRoot::new(format!("/proc/{pid}/root")), HostPath::from(path));
+        let link = |part: &HostPath| match sys::read_link(&view.at(part)) {
+            // What is no link.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(None),
+            link => link.map(|link| Some(HostPath::new(link))),
+        };
+        let real = real(&path, link);
+        write_line(out, &Line::Real(RealPath { pid, path, real }))?;
     }
     Ok(())
 }

@@ -66,6 +66,17 @@ fn tells_where_a_link_leads() {
 }
 
 #[test]
+fn follows_the_links_of_a_directory_and_not_those_of_processes() {
+    let dir = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("/run", dir.path().join("link")).unwrap();
+    let paths = ["link/s", "gone/s"].map(|path| dir.path().join(path).display().to_string());
+    let asked: Vec<(u32, &str)> =
+        ["/proc/self/cwd/s", &paths[0], &paths[1]].map(|path| (std::process::id(), path)).into();
+    let real: Vec<Option<HostPath>> = Prober::new().real_paths(&asked, SOON).into_iter().map(|one| one.real).collect();
+    assert_eq!(real, [None, Some(HostPath::from("/run/s")), None]);
+}
+
+#[test]
 fn a_child_that_hangs_is_killed_with_what_it_started_and_what_it_said_counts() {
     let began = Instant::now();
     let prober = Prober::with_work(hang_after_a_word);

@@ -31,6 +31,32 @@ pub const SOCKET_LINKED: Scenario = Scenario {
     },
 };
 
+/// The same from other namespaces than the kubelet's.
+pub const SOCKET_ELSEWHERE: Scenario = Scenario {
+    name: "socket-elsewhere",
+    about: "as socket-relative, and the process has a mount namespace and a network namespace of its own",
+    stage: |node| {
+        let launch =
+            |launch: Launch, volume: &Path| Ok(launch.args(ELSEWHERE).args(["--bind", NAME, "--bind-in"]).arg(volume));
+        bound(node, "socket-elsewhere", launch, "its name is relative")
+    },
+};
+
+/// Its name leads through a link there.
+pub const SOCKET_LINKED_ELSEWHERE: Scenario = Scenario {
+    name: "socket-linked-elsewhere",
+    about: "as socket-linked, and the process has a mount namespace and a network namespace of its own",
+    stage: |node| {
+        let link = node.layout().mnt("agentd");
+        let launch = |launch: Launch, volume: &Path| {
+            symlink(volume, &link).with_context(|| format!("link {}", link.display()))?;
+            Ok(launch.args(ELSEWHERE).arg("--bind").arg(link.join(NAME)))
+        };
+        bound(node, "socket-linked-elsewhere", launch, "a link leads to")
+    },
+};
+
+const ELSEWHERE: [&str; 3] = ["--namespace", "slave", "--own-network"];
 const NAME: &str = "agentd.sock";
 
 /// Whether that socket holds the volume is seen by the printed commands; what ends it, only a person knows.

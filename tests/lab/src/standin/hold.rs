@@ -15,7 +15,7 @@ use std::{
 use anyhow::Context as _;
 use nix::{
     mount::MsFlags,
-    sched::{CloneFlags, setns},
+    sched::{CloneFlags, setns, unshare},
     sys::socket::{ControlMessage, MsgFlags, sendmsg},
 };
 
@@ -30,6 +30,9 @@ pub struct Hold {
     /// Leave that namespace when all is held, and keep it by a bind mount on this file.
     #[arg(long, requires = "namespace")]
     keep_at: Option<PathBuf>,
+    /// First enter a network namespace of its own.
+    #[arg(long)]
+    own_network: bool,
     /// Make this the working directory.
     #[arg(long)]
     cwd: Option<PathBuf>,
@@ -77,6 +80,9 @@ impl Hold {
                 Propagation::Slave => MsFlags::MS_SLAVE,
                 Propagation::Private => MsFlags::MS_PRIVATE,
             })?;
+        }
+        if self.own_network {
+            unshare(CloneFlags::CLONE_NEWNET).context("enter a network namespace")?;
         }
         if let Some(dir) = &self.cwd {
             nix::unistd::chdir(dir).with_context(|| format!("go to {}", dir.display()))?;
