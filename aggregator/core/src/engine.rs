@@ -6,7 +6,6 @@ use std::sync::Arc;
 use findings::FaultKind;
 
 use crate::deletion_cycle;
-use crate::diagnosis::Diagnosis;
 use crate::explanation_cache::ExplanationCache;
 use crate::graph::{Graph, Node};
 use crate::lister::{Changes, Lister, Trace};
@@ -24,8 +23,7 @@ const MIN_OBJECT_BYTES: usize = MAX_BYTES / MAX_OBJECTS;
 /// before the judgement is final.
 pub fn build(state: &State, kept: &mut ExplanationCache, changes: &Changes) -> (Graph, BTreeSet<Question>) {
     let lister = Lister::new(state);
-    let mut about = Diagnosis::default();
-    let scan = rules::requested(&lister, &mut about);
+    let (scan, mut about) = rules::requested(&lister);
     let mut trace = lister.take_trace();
     kept.begin(state.at, &trace);
     let mut graph = Graph::with_capacity(kept.len());

@@ -7,6 +7,7 @@ use super::phrases::some;
 use super::webhook::request::{Match, Request, matches};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
+use crate::rules::case::Case;
 use crate::state::*;
 
 /// A policy, and one of its bindings.
@@ -34,22 +35,22 @@ fn mutating(lister: &Lister) -> Option<Kinds> {
     Some((served(known::MUTATING_POLICIES)?, served(known::MUTATING_POLICY_BINDINGS)?))
 }
 
-fn all<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis) -> Vec<Bound<'a>> {
-    let kinds = std::iter::once(VALIDATING).chain(mutating(lister));
-    kinds.filter_map(|kinds| bound(lister, diagnosis, kinds)).flatten().collect()
+fn all<'a>(case: &mut Case<'_, 'a>) -> Vec<Bound<'a>> {
+    let kinds = std::iter::once(VALIDATING).chain(mutating(case.lister));
+    kinds.filter_map(|kinds| bound(case, kinds)).flatten().collect()
 }
 
 /// All of these kinds; nothing when they cannot be seen.
-fn bound<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, kinds: Kinds) -> Option<Vec<Bound<'a>>> {
+fn bound<'a>(case: &mut Case<'_, 'a>, kinds: Kinds) -> Option<Vec<Bound<'a>>> {
     let (policies, bindings) = kinds;
     let adds = "whether an admission policy refuses it";
-    let answer = lister.list::<AdmissionPolicyBinding>(bindings, Scope::All);
-    let bound = diagnosis.optional(bindings.plural, adds, answer)?;
+    let answer = case.lister.list::<AdmissionPolicyBinding>(bindings, Scope::All);
+    let bound = case.diagnosis.optional(bindings.plural, adds, answer)?;
     if bound.is_empty() {
         return Some(Vec::new());
     }
-    let answer = lister.list::<AdmissionPolicy>(policies, Scope::All);
-    let asked = diagnosis.optional(policies.plural, adds, answer)?;
+    let answer = case.lister.list::<AdmissionPolicy>(policies, Scope::All);
+    let asked = case.diagnosis.optional(policies.plural, adds, answer)?;
     let with_policy = |binding: &'a AdmissionPolicyBinding| {
         let policy = asked.iter().find(|policy| policy.metadata.name == binding.spec.policy_name)?;
         Some(Bound {
@@ -63,12 +64,12 @@ fn bound<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, kinds: Kinds) -> Op
 }
 
 /// Whether a policy without its parameters refuses one of these requests; each is reported in `diagnosis`.
-pub fn refuses(lister: &Lister, diagnosis: &mut Diagnosis, requests: &[Request]) -> bool {
+pub fn refuses(case: &mut Case, requests: &[Request]) -> bool {
     let mut any = false;
-    for bound in all(lister, diagnosis) {
+    for bound in all(case) {
         for request in requests {
-            if bound.asks.param_kind.is_some() && bound.is_about(lister, diagnosis, *request) {
-                any |= bound.lacks_parameters(lister, diagnosis, request.namespace);
+            if bound.asks.param_kind.is_some() && bound.is_about(case, *request) {
+                any |= bound.lacks_parameters(case, request.namespace);
             }
         }
     }
@@ -76,15 +77,14 @@ pub fn refuses(lister: &Lister, diagnosis: &mut Diagnosis, requests: &[Request])
 }
 
 /// Policies that are evaluated for this request and may refuse it, each with its binding; those that name the resource first.
-pub fn evaluated(lister: &Lister, diagnosis: &mut Diagnosis, request: Request) -> Vec<(ObjectRef, ObjectRef)> {
-    refusing(lister, diagnosis, request).into_iter().map(|bound| (bound.policy, bound.binding)).collect()
+pub fn evaluated(case: &mut Case, request: Request) -> Vec<(ObjectRef, ObjectRef)> {
+    refusing(case, request).into_iter().map(|bound| (bound.policy, bound.binding)).collect()
 }
 
-fn refusing<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, request: Request) -> Vec<Bound<'a>> {
-    let mut found = all(lister, diagnosis);
+fn refusing<'a>(case: &mut Case<'_, 'a>, request: Request) -> Vec<Bound<'a>> {
+    let mut found = all(case);
     found.retain(|bound| {
-        bound.binds.validation_actions.iter().any(|action| action == "Deny")
-            && bound.is_about(lister, diagnosis, request)
+        bound.binds.validation_actions.iter().any(|action| action == "Deny") && bound.is_about(case, request)
     });
     found.sort_by_key(|bound| !bound.names(request));
     found
@@ -112,8 +112,8 @@ impl Suspect {
 }
 
 /// The first of them as a further cause, beside what is seen.
-pub fn suspect(lister: &Lister, diagnosis: &mut Diagnosis, target: &ObjectRef, request: Request) -> Option<Suspect> {
-    let found = refusing(lister, diagnosis, request);
+pub fn suspect(case: &mut Case, target: &ObjectRef, request: Request) -> Option<Suspect> {
+    let found = refusing(case, request);
     let is_for_this = found.first()?.names(request);
     let names: Vec<_> = found.into_iter().map(|bound| (bound.policy, bound.binding)).collect();
     let (policy, binding) = names.first()?;
@@ -176,16 +176,10 @@ pub enum Named {
 }
 
 /// Looks at the ValidatingAdmissionPolicy and the binding that an error names.
-pub fn named(
-    lister: &Lister,
-    diagnosis: &mut Diagnosis,
-    policy: &str,
-    binding: &str,
-    namespace: Option<&str>,
-) -> Named {
-    let Some(all) = bound(lister, diagnosis, VALIDATING) else { return Named::NotTold };
+pub fn named(case: &mut Case, policy: &str, binding: &str, namespace: Option<&str>) -> Named {
+    let Some(all) = bound(case, VALIDATING) else { return Named::NotTold };
     match all.iter().find(|bound| bound.policy.name == policy && bound.binding.name == binding) {
-        Some(bound) if bound.lacks_parameters(lister, diagnosis, namespace) => Named::Broken,
+        Some(bound) if bound.lacks_parameters(case, namespace) => Named::Broken,
         Some(bound) => Named::Bound(bound.policy.clone()),
         None => Named::Gone,
     }
@@ -199,10 +193,10 @@ impl Bound<'_> {
     }
 
     /// Whether it is evaluated for a request. matchConditions come later than the parameters.
-    fn is_about(&self, lister: &Lister, diagnosis: &mut Diagnosis, request: Request) -> bool {
+    fn is_about(&self, case: &mut Case, request: Request) -> bool {
         let constraints = &self.asks.match_constraints;
         let mut is_within = |resources: &MatchResources, rules: &[WebhookRule]| {
-            matches(lister, diagnosis, &resources.as_webhook(rules), request) != Match::No
+            matches(case, &resources.as_webhook(rules), request) != Match::No
         };
         let mut is_excluded = |resources: &MatchResources| {
             let excluded = &resources.exclude_resource_rules;
@@ -221,9 +215,9 @@ impl Bound<'_> {
 
     /// Whether its parameters are gone, so that it refuses all that it is about, before any condition or expression is
     /// evaluated (kubernetes: apiserver/pkg/admission/plugin/policy/generic/policy_dispatcher.go, `CollectParams`).
-    fn lacks_parameters(&self, lister: &Lister, diagnosis: &mut Diagnosis, namespace: Option<&str>) -> bool {
+    fn lacks_parameters(&self, case: &mut Case, namespace: Option<&str>) -> bool {
         let Bound { policy, binding, asks, binds } = self;
-        let Some(missing) = self.missing_parameters(lister, diagnosis, namespace) else { return false };
+        let Some(missing) = self.missing_parameters(case, namespace) else { return false };
         if asks.failure_policy == "Ignore" {
             return false;
         }
@@ -234,22 +228,17 @@ impl Bound<'_> {
             .step(Step::about(policy, "admission evaluates it for this request (failurePolicy: Fail)"))
             .step(Step::about(binding, &words))
             .evidence(binding.to_string(), words);
-        if diagnosis.causes.iter().all(|known| known.draft.root != root.draft.root) {
-            diagnosis.causes.push(root);
+        if case.diagnosis.causes.iter().all(|known| known.draft.root != root.draft.root) {
+            case.diagnosis.causes.push(root);
         }
         true
     }
 
-    fn missing_parameters(
-        &self,
-        lister: &Lister,
-        diagnosis: &mut Diagnosis,
-        namespace: Option<&str>,
-    ) -> Option<String> {
+    fn missing_parameters(&self, case: &mut Case, namespace: Option<&str>) -> Option<String> {
         let ParamKind { api_version, kind } = self.asks.param_kind.as_ref()?;
         let wanted = self.binds.param_ref.as_ref()?;
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        let discovery = diagnosis.silently(lister.discovery())?;
+        let discovery = case.diagnosis.silently(case.lister.discovery())?;
         let Some((resource, served)) = discovery.resource_of_kind(group, version, kind) else {
             let is_known = !discovery.is_stale(group);
             return is_known.then(|| format!("its parameters are of {api_version} {kind}, which is not served"));
@@ -264,16 +253,16 @@ impl Bound<'_> {
         let refuses = "does not exist, and parameterNotFoundAction is Deny";
         if let Some(selector) = &wanted.selector {
             let scope = place.map_or(Scope::All, |place| Scope::Namespace(place.to_owned()));
-            let all = diagnosis.silently(lister.metadata(&resource, scope.clone()))?;
+            let all = case.diagnosis.silently(case.lister.metadata(&resource, scope.clone()))?;
             // Of a list that was cut the rest may hold them.
-            let is_whole = lister.is_whole(&resource, scope, Detail::Metadata);
+            let is_whole = case.lister.is_whole(&resource, scope, Detail::Metadata);
             let none = !all.iter().any(|one| selector.matches(&one.metadata.labels));
-            return (none && is_whole && !diagnosis.pending)
+            return (none && is_whole && !case.diagnosis.pending)
                 .then(|| format!("a {kind} with the labels of its paramRef{at} {refuses}"));
         }
-        let answer = lister.object(&resource, place, &wanted.name);
+        let answer = case.lister.object(&resource, place, &wanted.name);
         let is_missing = answer.is_missing();
-        diagnosis.silently(answer);
+        case.diagnosis.silently(answer);
         is_missing.then(|| format!("its parameter {kind} {}{at} {refuses}", wanted.name))
     }
 }

@@ -6,8 +6,9 @@ use findings::{Controller, clean};
 use jiff::Timestamp;
 
 use super::phrases::{count, some, within};
-use crate::diagnosis::{Diagnosis, Step};
+use crate::diagnosis::Step;
 use crate::lister::Lister;
+use crate::rules::case::Case;
 use crate::state::*;
 
 /// What stands behind a Service.
@@ -39,35 +40,31 @@ pub enum Backend {
 }
 
 /// Looks behind a Service.
-pub fn inspect(lister: &Lister, diagnosis: &mut Diagnosis, service: &ServiceRef) -> Backend {
-    inspect_endpoints(lister, diagnosis, service, Endpoint::is_ready)
+pub fn inspect(case: &mut Case, service: &ServiceRef) -> Backend {
+    inspect_endpoints(case, service, Endpoint::is_ready)
 }
 
 /// The same of one that is called at its own address, as webhooks are: where no endpoint is ready, the network takes what
 /// ends and still serves (kubernetes: pkg/proxy/topology.go, `CategorizeEndpoints`).
-pub fn inspect_called(lister: &Lister, diagnosis: &mut Diagnosis, service: &ServiceRef) -> Backend {
-    inspect_endpoints(lister, diagnosis, service, |endpoint| endpoint.is_ready() || endpoint.still_serves())
+pub fn inspect_called(case: &mut Case, service: &ServiceRef) -> Backend {
+    inspect_endpoints(case, service, |endpoint| endpoint.is_ready() || endpoint.still_serves())
 }
 
-fn inspect_endpoints(
-    lister: &Lister,
-    diagnosis: &mut Diagnosis,
-    service: &ServiceRef,
-    is_taken: fn(&Endpoint) -> bool,
-) -> Backend {
+fn inspect_endpoints(case: &mut Case, service: &ServiceRef, is_taken: fn(&Endpoint) -> bool) -> Backend {
     let ServiceRef { namespace, name, .. } = service;
-    let answer = lister.get::<Service>(known::SERVICES, Some(namespace), name);
+    let answer = case.lister.get::<Service>(known::SERVICES, Some(namespace), name);
     if answer.is_missing() {
         return Backend::NoService;
     }
     let shown = format!("Service {service}");
-    let Some(found) = diagnosis.required(&shown, "who should serve this", answer) else { return Backend::Unknown };
+    let Some(found) = case.diagnosis.required(&shown, "who should serve this", answer) else { return Backend::Unknown };
     if found.spec.kind == "ExternalName" {
         let host = clean(&found.spec.external_name, 253);
-        diagnosis.note(format!("{shown} is another name for {host}: whether that answers cannot be seen in the API."));
+        case.diagnosis
+            .note(format!("{shown} is another name for {host}: whether that answers cannot be seen in the API."));
         return Backend::External;
     }
-    match ready(lister, diagnosis, service, is_taken) {
+    match ready(case, service, is_taken) {
         Ready::Unknown => return Backend::Unknown,
         Ready::On(node, since) => return Backend::Ready { node: node.filter(|node| !node.is_empty()), since },
         Ready::Nowhere => {}
@@ -78,7 +75,7 @@ fn inspect_endpoints(
         let steps = vec![Step::about(&service, "has no selector, and no ready endpoint was written for it")];
         return Backend::NoEndpoint { steps, workload: None, state: Controller::Unknown, node: None };
     }
-    pods_of(lister, diagnosis, &service, selector)
+    pods_of(case, &service, selector)
 }
 
 /// Where a Service has a ready endpoint.
@@ -88,42 +85,39 @@ enum Ready {
     Nowhere,
 }
 
-fn ready(lister: &Lister, diagnosis: &mut Diagnosis, service: &ServiceRef, is_taken: fn(&Endpoint) -> bool) -> Ready {
+fn ready(case: &mut Case, service: &ServiceRef, is_taken: fn(&Endpoint) -> bool) -> Ready {
     let ServiceRef { namespace, name, .. } = service;
     let of_service = Select::Labels(format!("kubernetes.io/service-name={name}"));
-    let slices = lister.select::<EndpointSlice>(known::ENDPOINT_SLICES, within(namespace), of_service);
+    let slices = case.lister.select::<EndpointSlice>(known::ENDPOINT_SLICES, within(namespace), of_service);
     let source = format!("endpoints of Service {service}");
     if slices.is_missing() {
         // Servers before 1.21 do not have them in this version.
-        let answer = lister.get::<Endpoints>(known::ENDPOINTS, Some(namespace), name);
+        let answer = case.lister.get::<Endpoints>(known::ENDPOINTS, Some(namespace), name);
         if answer.is_missing() {
             return Ready::Nowhere;
         }
-        let Some(endpoints) = diagnosis.required(source, "what serves this", answer) else { return Ready::Unknown };
+        let Some(endpoints) = case.diagnosis.required(source, "what serves this", answer) else {
+            return Ready::Unknown;
+        };
         let first = endpoints.subsets.iter().flat_map(|subset| &subset.addresses).next();
         return first.map_or(Ready::Nowhere, |address| Ready::On(Some(address.node_name.clone()), None));
     }
-    let Some(slices) = diagnosis.required(source, "what serves this", slices) else { return Ready::Unknown };
+    let Some(slices) = case.diagnosis.required(source, "what serves this", slices) else { return Ready::Unknown };
     let first = slices.iter().flat_map(|slice| &slice.endpoints).find(|endpoint| is_taken(endpoint));
     let since = slices.iter().filter_map(|slice| slice.changed_at()).max();
     first.map_or(Ready::Nowhere, |endpoint| Ready::On(Some(endpoint.node_name.clone()), since))
 }
 
-fn pods_of(
-    lister: &Lister,
-    diagnosis: &mut Diagnosis,
-    service: &ObjectRef,
-    selector: &BTreeMap<String, String>,
-) -> Backend {
+fn pods_of(case: &mut Case, service: &ObjectRef, selector: &BTreeMap<String, String>) -> Backend {
     let namespace = service.namespace.as_deref().unwrap_or_default();
     let labels = selector.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",");
-    let answer = lister.select::<Pod>(known::PODS, within(namespace), Select::Labels(labels.clone()));
-    let seen = diagnosis.required(format!("pods of {service}"), "why no pod serves it", answer);
+    let answer = case.lister.select::<Pod>(known::PODS, within(namespace), Select::Labels(labels.clone()));
+    let seen = case.diagnosis.required(format!("pods of {service}"), "why no pod serves it", answer);
     let none = seen.as_ref().is_some_and(Vec::is_empty);
     let is_hidden = seen.is_none();
     let pods = seen.unwrap_or_default();
     let mut steps = Vec::new();
-    let workload = workload(lister, diagnosis, namespace, selector);
+    let workload = workload(case, namespace, selector);
     let what =
         if none { format!("has no endpoint: no pod has its labels {labels}") } else { "has no ready endpoint".into() };
     steps.push(Step::about(service, what));
@@ -146,10 +140,10 @@ fn pods_of(
     nodes.sort_unstable();
     nodes.dedup();
     let lost = match nodes.as_slice() {
-        [only] if !only.is_empty() => lost(lister, diagnosis, only).then(|| ObjectRef::node(only)),
+        [only] if !only.is_empty() => lost(case, only).then(|| ObjectRef::node(only)),
         _ => None,
     };
-    let words = not_ready(lister, &pods);
+    let words = not_ready(case.lister, &pods);
     let step = match pods.as_slice() {
         [] => None,
         [pod] => Some(Step::about(&ObjectRef::pod(namespace, &pod.metadata.name), words)),
@@ -166,15 +160,14 @@ fn pods_of(
 
 /// The workload whose pods the selector selects; an error where not all could be read.
 fn workload<'a>(
-    lister: &Lister<'a>,
-    diagnosis: &mut Diagnosis,
+    case: &mut Case<'_, 'a>,
     namespace: &str,
     selector: &BTreeMap<String, String>,
 ) -> Result<Option<(ObjectRef, &'a Workload)>, ()> {
     let mut is_whole = true;
     for known in [known::DEPLOYMENTS, known::STATEFUL_SETS] {
-        let answer = lister.list::<Workload>(known, within(namespace));
-        let all = diagnosis.required(known.plural, "which workload should serve this", answer);
+        let answer = case.lister.list::<Workload>(known, within(namespace));
+        let all = case.diagnosis.required(known.plural, "which workload should serve this", answer);
         is_whole &= all.is_some();
         let is_it = |workload: &&Workload| {
             selector.iter().all(|(key, value)| workload.spec.template.metadata.labels.get(key) == Some(value))
@@ -186,12 +179,12 @@ fn workload<'a>(
     if is_whole { Ok(None) } else { Err(()) }
 }
 
-fn lost(lister: &Lister, diagnosis: &mut Diagnosis, name: &str) -> bool {
-    let answer = lister.get::<Node>(known::NODES, None, name);
+fn lost(case: &mut Case, name: &str) -> bool {
+    let answer = case.lister.get::<Node>(known::NODES, None, name);
     if answer.is_missing() {
         return true;
     }
-    let node = diagnosis.required(format!("node {name}"), "whether its node is Ready", answer);
+    let node = case.diagnosis.required(format!("node {name}"), "whether its node is Ready", answer);
     node.is_some_and(|node| condition(&node.status.conditions, "Ready").is_some_and(|ready| ready.status != "True"))
 }
 

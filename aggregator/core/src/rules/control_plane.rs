@@ -5,6 +5,7 @@ use findings::{Cause, Unknown, cause, duration};
 use crate::diagnosis::{Diagnosis, NotSeen, RootCause, Step};
 use crate::lister::Lister;
 use crate::messages::errors::{self, Etcd};
+use crate::rules::case::Case;
 use crate::rules::phrases::{age, within};
 use crate::state::*;
 
@@ -17,10 +18,10 @@ const MAX_EXPIRED_SECONDS: u64 = 24 * 60 * 60;
 const MAX_SPREAD_SECONDS: i64 = 120;
 
 /// Whether no controller judges nodes, so that a Node's own status may be old.
-pub fn is_silent(lister: &Lister, diagnosis: &mut Diagnosis) -> bool {
-    let answer = lister.get::<Lease>(known::LEASES, Some("kube-system"), MANAGER);
-    let lease = diagnosis.silently(answer);
-    lease.is_some_and(|lease| lister.expired_for(lease).is_some() && wrote_since(lister, lease).is_none())
+pub fn is_silent(case: &mut Case) -> bool {
+    let answer = case.lister.get::<Lease>(known::LEASES, Some("kube-system"), MANAGER);
+    let lease = case.diagnosis.silently(answer);
+    lease.is_some_and(|lease| case.lister.expired_for(lease).is_some() && wrote_since(case.lister, lease).is_none())
 }
 
 /// What kube-controller-manager wrote after the Lease had run out: without leader election it runs and renews none.
@@ -53,10 +54,10 @@ pub fn storage_fails(diagnosis: &Diagnosis, target: &ObjectRef) -> Option<RootCa
 
 /// The Leases of all nodes, where there are several and every one has run out: then it is not the nodes. When the last
 /// of them was renewed goes with it.
-pub fn nobody_heard(lister: &Lister, diagnosis: &mut Diagnosis) -> Option<(usize, jiff::Timestamp)> {
-    let answer = lister.list::<Lease>(known::LEASES, within("kube-node-lease"));
-    let leases = diagnosis.silently(answer)?;
-    let is_out = |lease: &&Lease| lister.expired_for(lease).is_some();
+pub fn nobody_heard(case: &mut Case) -> Option<(usize, jiff::Timestamp)> {
+    let answer = case.lister.list::<Lease>(known::LEASES, within("kube-node-lease"));
+    let leases = case.diagnosis.silently(answer)?;
+    let is_out = |lease: &&Lease| case.lister.expired_for(lease).is_some();
     let last = leases.iter().filter_map(|lease| lease.spec.renew_time).max()?;
     // The Lease of a node that is gone is left behind; those that end together belong together.
     let is_together = |lease: &&&Lease| {
@@ -67,16 +68,16 @@ pub fn nobody_heard(lister: &Lister, diagnosis: &mut Diagnosis) -> Option<(usize
 }
 
 /// One root for all that follows from it: silent nodes, and controllers that do not act.
-pub fn all_leases_expired(lister: &Lister, diagnosis: &mut Diagnosis, target: &ObjectRef) -> Option<RootCause> {
-    let (count, last) = nobody_heard(lister, diagnosis)?;
-    let manager = match is_silent(lister, diagnosis) {
+pub fn all_leases_expired(case: &mut Case, target: &ObjectRef) -> Option<RootCause> {
+    let (count, last) = nobody_heard(case)?;
+    let manager = match is_silent(case) {
         true => format!(", and that of {MANAGER} too"),
         false => String::new(),
     };
     let words = format!(
         "all {count}{manager} have run out, the last was renewed {} ago: the way to the API server, its clock or its \
          storage is more likely broken than every node",
-        age(lister, last)
+        age(case.lister, last)
     );
     Some(
         RootCause::below(&cause::ALL_LEASES_EXPIRED, target)
@@ -90,20 +91,20 @@ pub fn all_leases_expired(lister: &Lister, diagnosis: &mut Diagnosis, target: &O
 }
 
 /// The controller manager's Lease, if it has run out.
-pub fn silent(lister: &Lister, diagnosis: &mut Diagnosis, target: &ObjectRef) -> Option<RootCause> {
+pub fn silent(case: &mut Case, target: &ObjectRef) -> Option<RootCause> {
     let name = MANAGER;
-    let answer = lister.get::<Lease>(known::LEASES, Some("kube-system"), name);
-    let lease = diagnosis.required(format!("Lease kube-system/{name}"), "whether the controllers run", answer)?;
-    let silent_for = lister.expired_for(lease)?;
-    if let Some((at, object)) = wrote_since(lister, lease) {
-        diagnosis.note(format!(
+    let answer = case.lister.get::<Lease>(known::LEASES, Some("kube-system"), name);
+    let lease = case.diagnosis.required(format!("Lease kube-system/{name}"), "whether the controllers run", answer)?;
+    let silent_for = case.lister.expired_for(lease)?;
+    if let Some((at, object)) = wrote_since(case.lister, lease) {
+        case.diagnosis.note(format!(
             "Lease kube-system/{name} has not been renewed for {}, and kube-controller-manager wrote to {object} at \
              {at}: it runs, without leader election.",
             duration(silent_for)
         ));
         return None;
     }
-    if let Some(root) = all_leases_expired(lister, diagnosis, target) {
+    if let Some(root) = all_leases_expired(case, target) {
         return Some(root);
     }
     let words =

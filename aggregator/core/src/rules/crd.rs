@@ -10,6 +10,7 @@ use super::ca_bundle;
 use super::phrases::{condition_text, count, overdue, some, terminating};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
+use crate::rules::case::Case;
 use crate::state::*;
 
 /// What a CRD waits for while its instances go.
@@ -37,48 +38,40 @@ pub fn is_of_conversion(root: &RootCause) -> bool {
 }
 
 /// Whether the CRD shows why its objects cannot be converted.
-pub fn is_explained(lister: &Lister, crd: &ObjectRef) -> bool {
-    let its = explain(lister, crd);
+pub fn is_explained(case: &Case, crd: &ObjectRef) -> bool {
+    let its = case.apart(explain, crd);
     its.pending || its.causes.iter().any(is_of_conversion) || its.waits_for.iter().any(|one| one.is(known::NODES))
 }
 
 /// Whether the Service that converts its objects has a ready endpoint, and since when.
-pub fn converter_serves(lister: &Lister, diagnosis: &mut Diagnosis, crd: &ObjectRef) -> Option<Option<Timestamp>> {
-    let found = diagnosis.silently(lister.get::<Crd>(known::CRDS, None, &crd.name))?;
-    match backend::inspect_called(lister, diagnosis, found.converter()?) {
+pub fn converter_serves(case: &mut Case, crd: &ObjectRef) -> Option<Option<Timestamp>> {
+    let found = case.diagnosis.silently(case.lister.get::<Crd>(known::CRDS, None, &crd.name))?;
+    match backend::inspect_called(case, found.converter()?) {
         Backend::Ready { since, .. } => Some(since),
         _ => None,
     }
 }
 
 /// Explains a CRD.
-pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
-    let mut diagnosis = Diagnosis::default();
-    let answer = lister.get::<Crd>(known::CRDS, None, &target.name);
-    if answer.is_missing() {
-        return Diagnosis::missing();
-    }
-    let Some(crd) = diagnosis.required(target.to_string(), "why it stays", answer) else {
-        diagnosis.words = crate::report::NOT_KNOWN.to_owned();
-        return diagnosis;
-    };
-    diagnosis.words = "is not being deleted".to_owned();
+pub fn explain(case: &mut Case, target: &ObjectRef) {
+    let answer = case.lister.get::<Crd>(known::CRDS, None, &target.name);
+    let Some(crd) = case.explained(target, "why it stays", answer) else { return };
+    case.diagnosis.words = "is not being deleted".to_owned();
     let is_going = crd.metadata.deletion_timestamp.is_some();
     if crd.needs_converter() && !is_going {
-        conversion(lister, target, crd, &mut diagnosis);
+        conversion(case, target, crd);
     }
-    stored_versions(target, crd, &mut diagnosis);
+    stored_versions(target, crd, &mut case.diagnosis);
     if is_going {
-        deletion(lister, target, crd, &mut diagnosis);
+        deletion(case, target, crd);
     }
-    diagnosis
 }
 
-fn conversion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Diagnosis) {
-    certificate(lister, target, crd, diagnosis);
+fn conversion(case: &mut Case, target: &ObjectRef, crd: &Crd) {
+    certificate(case, target, crd);
     let Some(service) = crd.converter() else { return };
-    if !diagnosis.terminating {
-        diagnosis.words = format!("converts by webhook, Service {service}");
+    if !case.diagnosis.terminating {
+        case.diagnosis.words = format!("converts by webhook, Service {service}");
     }
     let shown = ObjectRef::namespaced(known::SERVICES, &service.namespace, &service.name);
     let base = || {
@@ -87,26 +80,26 @@ fn conversion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Di
             .name(Placeholder::Service, service)
             .evidence(target.to_string(), format!("spec.conversion: Webhook, Service {service}"))
     };
-    match backend::inspect_called(lister, diagnosis, service) {
-        Backend::NoService => diagnosis.causes.push(base().step(Step::about(&shown, "does not exist"))),
-        Backend::NoEndpoint { node: Some(node), .. } => diagnosis.wait_for(node),
+    match backend::inspect_called(case, service) {
+        Backend::NoService => case.diagnosis.causes.push(base().step(Step::about(&shown, "does not exist"))),
+        Backend::NoEndpoint { node: Some(node), .. } => case.diagnosis.wait_for(node),
         Backend::NoEndpoint { steps, node: None, .. } => {
-            diagnosis.causes.push(steps.into_iter().fold(base(), RootCause::step));
+            case.diagnosis.causes.push(steps.into_iter().fold(base(), RootCause::step));
         }
         Backend::Ready { .. } | Backend::External | Backend::Unknown => {}
     }
 }
 
 /// With an expired caBundle the API server trusts no conversion webhook.
-fn certificate(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Diagnosis) {
+fn certificate(case: &mut Case, target: &ObjectRef, crd: &Crd) {
     let Some(client) = crd.conversion_client() else { return };
-    let Some((end, words)) = ca_bundle::expired(lister, &client.ca_bundle) else { return };
+    let Some((end, words)) = ca_bundle::expired(case.lister, &client.ca_bundle) else { return };
     let root = RootCause::below(&cause::CONVERSION_WEBHOOK_CA_EXPIRED, target)
         .same_as(format!("{target}:{end}"))
         .name(Placeholder::Crd, &target.name)
         .evidence(target.to_string(), format!("spec.conversion: Webhook; caBundle: {words}"))
         .step(Step::named("caBundle of the conversion webhook", words));
-    diagnosis.causes.push(root);
+    case.diagnosis.causes.push(root);
 }
 
 fn stored_versions(target: &ObjectRef, crd: &Crd, diagnosis: &mut Diagnosis) {
@@ -125,20 +118,20 @@ fn stored_versions(target: &ObjectRef, crd: &Crd, diagnosis: &mut Diagnosis) {
     }
 }
 
-fn deletion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Diagnosis) {
-    diagnosis.terminating = true;
-    diagnosis.overdue = overdue(lister, &crd.metadata);
-    diagnosis.words = terminating(lister, &crd.metadata);
-    super::finalizer::count_left_out(target, &crd.metadata, diagnosis);
+fn deletion(case: &mut Case, target: &ObjectRef, crd: &Crd) {
+    case.diagnosis.terminating = true;
+    case.diagnosis.overdue = overdue(case.lister, &crd.metadata);
+    case.diagnosis.words = terminating(case.lister, &crd.metadata);
+    super::finalizer::count_left_out(target, &crd.metadata, &mut case.diagnosis);
     for finalizer in crd.metadata.finalizers.iter().filter(|finalizer| *finalizer != CLEANUP) {
-        super::finalizer::one(lister, target, &crd.metadata, finalizer, diagnosis);
+        super::finalizer::one(case, target, &crd.metadata, finalizer);
     }
     // The API server adds it when the deletion is asked for
     // (kubernetes: apiextensions-apiserver/pkg/registry/customresourcedefinition/etcd.go).
-    if !lister.is_before() && !crd.metadata.finalizers.iter().any(|finalizer| finalizer == CLEANUP) {
+    if !case.lister.is_before() && !crd.metadata.finalizers.iter().any(|finalizer| finalizer == CLEANUP) {
         return;
     }
-    let before = diagnosis.unknown.len();
+    let before = case.diagnosis.unknown.len();
     let mut listed = Listed::NotTold;
     // In the version that is stored now, most of them are not converted.
     let served = crd.spec.versions.iter().filter(|version| version.served).min_by_key(|version| !version.storage);
@@ -146,22 +139,22 @@ fn deletion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Diag
     let mut free = 0;
     if let Some(version) = served {
         let resource = Resource::new(crd.spec.group.clone(), version.name.clone(), crd.spec.names.plural.clone());
-        let answer = lister.metadata(&resource, Scope::All);
-        let is_whole = lister.is_whole(&resource, Scope::All, Detail::Metadata);
+        let answer = case.lister.metadata(&resource, Scope::All);
+        let is_whole = case.lister.is_whole(&resource, Scope::All, Detail::Metadata);
         listed = Listed::new(&answer, version.storage, is_whole);
-        let all = diagnosis.required(resource.to_string(), "which instances remain", answer).unwrap_or_default();
-        if lister.is_before() {
-            would_go(target, crd, &all, is_whole, diagnosis);
+        let all = case.diagnosis.required(resource.to_string(), "which instances remain", answer).unwrap_or_default();
+        if case.lister.is_before() {
+            would_go(target, crd, &all, is_whole, &mut case.diagnosis);
         }
         for object in all {
             let meta = &object.metadata;
             match meta.deletion_timestamp {
                 None => free += 1,
                 // It would be gone at once.
-                Some(_) if lister.is_before() && meta.finalizers.is_empty() => held += 1,
+                Some(_) if case.lister.is_before() && meta.finalizers.is_empty() => held += 1,
                 Some(_) => {
                     held += 1;
-                    diagnosis.wait_for(ObjectRef {
+                    case.diagnosis.wait_for(ObjectRef {
                         kind: crd.spec.names.kind.clone().into(),
                         resource: resource.clone(),
                         namespace: meta.namespace.clone(),
@@ -172,17 +165,17 @@ fn deletion(lister: &Lister, target: &ObjectRef, crd: &Crd, diagnosis: &mut Diag
         }
     }
     if crd.needs_converter() {
-        conversion_of_listed(lister, target, crd, listed, diagnosis);
+        conversion_of_listed(case, target, crd, listed);
     }
     let says = condition(&crd.status.conditions, "Terminating");
-    let blind = diagnosis.unknown.len() > before;
-    if held == 0 && diagnosis.causes.is_empty() && !diagnosis.pending && (free > 0 || blind) {
+    let blind = case.diagnosis.unknown.len() > before;
+    if held == 0 && case.diagnosis.causes.is_empty() && !case.diagnosis.pending && (free > 0 || blind) {
         let words = match free {
             0 => "instances remain that cannot be listed by us".to_owned(),
             free => format!("{free} instances remain that are not being deleted"),
         };
         let words = says.map_or(words.clone(), |says| format!("{words}; the server says: {}", condition_text(says)));
-        diagnosis
+        case.diagnosis
             .causes
             .push(RootCause::here(&cause::CRD_INSTANCES_REMAIN, target, words).name(Placeholder::Crd, &target.name));
     }
@@ -213,14 +206,14 @@ impl Listed {
 
 /// Why the instances of a CRD that is being deleted cannot be converted. `status.storedVersions` names every version that
 /// was ever stored: that one of them has to be converted is known once it has failed.
-fn conversion_of_listed(lister: &Lister, target: &ObjectRef, crd: &Crd, listed: Listed, diagnosis: &mut Diagnosis) {
-    if listed == Listed::Whole || diagnosis.pending {
+fn conversion_of_listed(case: &mut Case, target: &ObjectRef, crd: &Crd, listed: Listed) {
+    if listed == Listed::Whole || case.diagnosis.pending {
         return;
     }
-    let first = diagnosis.causes.len();
-    conversion(lister, target, crd, diagnosis);
+    let first = case.diagnosis.causes.len();
+    conversion(case, target, crd);
     if listed == Listed::NotTold {
-        for root in diagnosis.causes.iter_mut().skip(first) {
+        for root in case.diagnosis.causes.iter_mut().skip(first) {
             *root = root.clone().probable("whether an object is still stored in another version than the present one");
         }
     }

@@ -3,8 +3,8 @@
 use findings::{Circumstance, Controller, Existence, Placeholder, duration};
 
 use super::phrases::{Quote, age};
-use crate::diagnosis::{Diagnosis, RootCause};
-use crate::lister::Lister;
+use crate::diagnosis::RootCause;
+use crate::rules::case::Case;
 use crate::state::*;
 
 /// How a controller part stands.
@@ -38,13 +38,13 @@ pub struct CsiController<'d> {
 
 impl<'d> CsiController<'d> {
     /// Looks for the sidecar's Lease and the CSIDriver.
-    pub fn find(lister: &Lister, diagnosis: &mut Diagnosis, driver: &'d str, role: Role) -> Self {
+    pub fn find(case: &mut Case, driver: &'d str, role: Role) -> Self {
         let lease = match role {
             Role::Attacher => lock_name(&format!("external-attacher-leader-{driver}")),
             Role::Provisioner => lock_name(driver),
         };
-        let sidecar = find_lease(lister, diagnosis, &lease);
-        CsiController { driver, lease, sidecar, driver_exists: existence(lister, diagnosis, driver) }
+        let sidecar = find_lease(case, &lease);
+        CsiController { driver, lease, sidecar, driver_exists: existence(case, driver) }
     }
 
     /// "; CSIDriver D does not exist", or nothing.
@@ -75,26 +75,27 @@ impl<'d> CsiController<'d> {
 }
 
 /// Whether the driver is installed, as far as its CSIDriver shows: a driver needs none.
-fn existence(lister: &Lister, diagnosis: &mut Diagnosis, driver: &str) -> Existence {
-    let answer = lister.object(&Resource::new("storage.k8s.io", "v1", "csidrivers"), None, driver);
+fn existence(case: &mut Case, driver: &str) -> Existence {
+    let answer = case.lister.object(&Resource::new("storage.k8s.io", "v1", "csidrivers"), None, driver);
     let is_gone = answer.is_missing();
-    diagnosis.optional(format!("CSIDriver {driver}"), "whether the driver is installed", answer);
+    case.diagnosis.optional(format!("CSIDriver {driver}"), "whether the driver is installed", answer);
     if is_gone { Existence::Gone } else { Existence::Present }
 }
 
 /// The Lease of this name, in whichever namespace the driver lives.
-fn find_lease(lister: &Lister, diagnosis: &mut Diagnosis, name: &str) -> Sidecar {
+fn find_lease(case: &mut Case, name: &str) -> Sidecar {
     let about = Select::Fields(format!("metadata.name={name}"));
-    let answer = lister.select::<Lease>(known::LEASES, Scope::All, about);
-    let leases = diagnosis.optional(format!("leases called {name}"), "whether the driver's controller runs", answer);
+    let answer = case.lister.select::<Lease>(known::LEASES, Scope::All, about);
+    let leases =
+        case.diagnosis.optional(format!("leases called {name}"), "whether the driver's controller runs", answer);
     // The driver may have lived in another namespace before.
     let latest = leases.into_iter().flatten().max_by_key(|lease| lease.spec.renew_time);
     let Some(lease) = latest else { return Sidecar::NotTold };
     let source = format!("Lease {}/{name}", lease.metadata.namespace.as_deref().unwrap_or_default());
     let holder = &lease.spec.holder_identity;
-    match (lister.expired_for(lease), lease.spec.renew_time) {
+    match (case.lister.expired_for(lease), lease.spec.renew_time) {
         (Some(late), _) => Sidecar::Silent((source, format!("held by {holder}, not renewed for {}", duration(late)))),
-        (None, Some(at)) => Sidecar::Alive((source, format!("held by {holder}, renewed {} ago", age(lister, at)))),
+        (None, Some(at)) => Sidecar::Alive((source, format!("held by {holder}, renewed {} ago", age(case.lister, at)))),
         (None, None) => Sidecar::NotTold,
     }
 }

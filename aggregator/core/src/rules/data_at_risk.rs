@@ -4,26 +4,26 @@ use findings::Evidence;
 
 use crate::at_risk::{AtRisk, AtRiskKind};
 use crate::diagnosis::Diagnosis;
-use crate::lister::Lister;
+use crate::rules::case::Case;
 use crate::rules::finalizer::KnownFinalizer;
 use crate::state::*;
 
 /// Notes the disk of a claim that is being deleted. `released_by` is the one object that keeps the claim and is not being
 /// deleted itself.
-pub fn note_claim_disk(lister: &Lister, claim: &Claim, released_by: Option<ObjectRef>, diagnosis: &mut Diagnosis) {
+pub fn note_claim_disk(case: &mut Case, claim: &Claim, released_by: Option<ObjectRef>) {
     let Meta { namespace, name, uid, .. } = &claim.metadata;
     if claim.spec.volume_name.is_empty() {
         return;
     }
     // Who has no permission to see the volume sees what holds the claim all the same.
-    let (answer, reads) = lister.read_apart(|lister| lister.volume(&claim.spec.volume_name));
-    let volume = diagnosis.optional(known::VOLUMES.plural, "whether a disk is deleted with its claim", answer);
+    let (answer, reads) = case.lister.read_apart(|lister| lister.volume(&claim.spec.volume_name));
+    let volume = case.diagnosis.optional(known::VOLUMES.plural, "whether a disk is deleted with its claim", answer);
     let is_its = |volume: &&PersistentVolume| volume.spec.claim_ref.as_ref().is_some_and(|of| of.uid == *uid);
     let with = ObjectRef::claim(namespace.as_deref().unwrap_or_default(), name);
     let disk = volume.filter(is_its).and_then(|volume| disk(volume, &with));
     // Before a deletion the question is what that deletion destroys.
-    let released_by = released_by.filter(|_| !lister.is_before());
-    diagnosis.at_risk.extend(disk.map(|disk| AtRisk { released_by, reads, ..disk }));
+    let released_by = released_by.filter(|_| !case.lister.is_before());
+    case.diagnosis.at_risk.extend(disk.map(|disk| AtRisk { released_by, reads, ..disk }));
 }
 
 /// Notes the disk of a volume that is being deleted. `released_by` is its claim, if that is not being deleted.

@@ -5,8 +5,8 @@ use findings::{Placeholder, cause};
 
 use super::rights::{self, Permission};
 use super::{api_service, crd};
-use crate::diagnosis::{Diagnosis, RootCause, Step};
-use crate::lister::Lister;
+use crate::diagnosis::{RootCause, Step};
+use crate::rules::case::Case;
 use crate::state::*;
 
 const NAME: &str = "garbage collector";
@@ -23,30 +23,25 @@ const NEIGHBOUR: &str = "system:controller:namespace-controller";
 const STARTS_WITHOUT_ALL: u32 = 32;
 
 /// Says in `diagnosis` what keeps it from patching an object; whether there is something.
-pub fn is_kept_from(lister: &Lister, diagnosis: &mut Diagnosis, target: &ObjectRef) -> bool {
-    let found = not_started(lister, diagnosis).or_else(|| forbidden(lister, diagnosis, target));
+pub fn is_kept_from(case: &mut Case, target: &ObjectRef) -> bool {
+    let found = not_started(case).or_else(|| forbidden(case, target));
     let is_kept = found.is_some();
-    diagnosis.causes.extend(found);
+    case.diagnosis.causes.extend(found);
     is_kept
 }
 
 /// The same of a dependent that it should delete: it looks up every owner of that first (kubernetes:
 /// pkg/controller/garbagecollector/garbagecollector.go, `classifyReferences`).
-pub fn is_kept_from_dependent(lister: &Lister, diagnosis: &mut Diagnosis, target: &ObjectRef, meta: &Meta) -> bool {
-    let found = owner_out_of_reach(lister, diagnosis, target, meta);
+pub fn is_kept_from_dependent(case: &mut Case, target: &ObjectRef, meta: &Meta) -> bool {
+    let found = owner_out_of_reach(case, target, meta);
     let is_out_of_reach = found.is_some();
-    diagnosis.causes.extend(found);
-    is_kept_from(lister, diagnosis, target) || is_out_of_reach
+    case.diagnosis.causes.extend(found);
+    is_kept_from(case, target) || is_out_of_reach
 }
 
 /// An owner whose API does not answer. Without its APIService the kind is not served, and the owner is not found either.
-fn owner_out_of_reach(
-    lister: &Lister,
-    diagnosis: &mut Diagnosis,
-    target: &ObjectRef,
-    meta: &Meta,
-) -> Option<RootCause> {
-    let discovery = lister.discovery().seen()?;
+fn owner_out_of_reach(case: &mut Case, target: &ObjectRef, meta: &Meta) -> Option<RootCause> {
+    let discovery = case.lister.discovery().seen()?;
     let is_dead = |owner: &&Owner| {
         let (group, _) = owner.group_version();
         !group.is_empty() && discovery.is_stale(group)
@@ -54,8 +49,8 @@ fn owner_out_of_reach(
     let owner = meta.owner_references.iter().find(is_dead)?;
     let (group, version) = owner.group_version();
     let api = ObjectRef::api_service(group, version);
-    let its = api_service::explain(lister, &api);
-    diagnosis.pending |= its.pending;
+    let its = case.apart(api_service::explain, &api);
+    case.diagnosis.pending |= its.pending;
     let Owner { api_version, kind, name, .. } = owner;
     let words = format!("the {NAME} cannot look up its owner {kind} {name} of {api_version}, and keeps it");
     let found = RootCause::below(&cause::OWNER_API_NOT_ANSWERING, target)
@@ -70,17 +65,17 @@ fn owner_out_of_reach(
 }
 
 /// A kind whose objects cannot be converted cannot be listed, and it waits for the lists of all kinds.
-fn not_started(lister: &Lister, diagnosis: &mut Diagnosis) -> Option<RootCause> {
-    let minor = diagnosis.silently(lister.version()).and_then(Version::minor)?;
+fn not_started(case: &mut Case) -> Option<RootCause> {
+    let minor = case.diagnosis.silently(case.lister.version()).and_then(Version::minor)?;
     if minor >= STARTS_WITHOUT_ALL {
         return None;
     }
-    let answer = lister.list::<Crd>(known::CRDS, Scope::All);
-    let all = diagnosis.optional(known::CRDS.plural, "whether a kind cannot be listed", answer)?;
+    let answer = case.lister.list::<Crd>(known::CRDS, Scope::All);
+    let all = case.diagnosis.optional(known::CRDS.plural, "whether a kind cannot be listed", answer)?;
     for one in all.into_iter().filter(|one| one.needs_converter()) {
         let target = ObjectRef::cluster_wide(known::CRDS, &one.metadata.name);
-        let its = crd::explain(lister, &target);
-        diagnosis.pending |= its.pending;
+        let its = case.apart(crd::explain, &target);
+        case.diagnosis.pending |= its.pending;
         let Some(root) = its.causes.iter().find(|root| crd::is_of_conversion(root)) else { continue };
         let words = format!(
             "does not start, for the whole cluster: before Kubernetes 1.{STARTS_WITHOUT_ALL} it must list every kind \
@@ -96,10 +91,10 @@ fn not_started(lister: &Lister, diagnosis: &mut Diagnosis) -> Option<RootCause> 
 }
 
 /// Its role grants it to change everything; that may have been taken away.
-fn forbidden(lister: &Lister, diagnosis: &mut Diagnosis, target: &ObjectRef) -> Option<RootCause> {
+fn forbidden(case: &mut Case, target: &ObjectRef) -> Option<RootCause> {
     let account = (ACCOUNT.0.to_owned(), ACCOUNT.1.to_owned());
-    let Permission::Not(why) = rights::may(lister, diagnosis, &account, CHANGE, target) else { return None };
-    let roles = diagnosis.silently(lister.list::<Role>(known::CLUSTER_ROLES, Scope::All))?;
+    let Permission::Not(why) = rights::may(case, &account, CHANGE, target) else { return None };
+    let roles = case.diagnosis.silently(case.lister.list::<Role>(known::CLUSTER_ROLES, Scope::All))?;
     if !roles.iter().any(|role| role.metadata.name == NEIGHBOUR) {
         return None;
     }

@@ -7,6 +7,7 @@ use findings::{Cause, cause};
 use super::phrases::within;
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
+use crate::rules::case::Case;
 use crate::state::*;
 
 /// More owners of one object are not looked for.
@@ -21,19 +22,19 @@ struct Odd {
 }
 
 /// Says what is odd about the owners of an object that is not being deleted.
-pub fn explain_live(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) {
-    if let Some(odd) = find(lister, target, meta, diagnosis) {
-        let words = format!("{}; {}", diagnosis.words, odd.words);
-        diagnosis.causes.push(root_cause(odd, target, words));
+pub fn explain_live(case: &mut Case, target: &ObjectRef, meta: &Meta) {
+    if let Some(odd) = find(case, target, meta) {
+        let words = format!("{}; {}", case.diagnosis.words, odd.words);
+        case.diagnosis.causes.push(root_cause(odd, target, words));
     }
 }
 
 /// Says why an object is being deleted that the user named.
-pub fn explain_terminating(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) {
-    if let Some(odd) = find(lister, target, meta, diagnosis)
+pub fn explain_terminating(case: &mut Case, target: &ObjectRef, meta: &Meta) {
+    if let Some(odd) = find(case, target, meta)
         && odd.cause.id == cause::OWNER_IN_OTHER_NAMESPACE.id
     {
-        diagnosis.note(format!("Why {target} is being deleted: {}. {}: {}", odd.words, odd.source, odd.says));
+        case.diagnosis.note(format!("Why {target} is being deleted: {}. {}: {}", odd.words, odd.source, odd.says));
     }
 }
 
@@ -48,17 +49,17 @@ pub fn explain_dependent(lister: &Lister, target: &ObjectRef, meta: &Meta) -> Op
 }
 
 /// Whether an owner beside the one with this uid is there.
-pub fn has_another(lister: &Lister, target: &ObjectRef, meta: &Meta, uid: &str, diagnosis: &mut Diagnosis) -> bool {
-    let Some(discovery) = lister.discovery().seen() else { return false };
+pub fn has_another(case: &mut Case, target: &ObjectRef, meta: &Meta, uid: &str) -> bool {
+    let Some(discovery) = case.lister.discovery().seen() else { return false };
     let mut others = meta.owner_references.iter().filter(|owner| owner.uid != uid).take(MAX_OWNERS);
-    others.any(|owner| matches!(where_is(lister, target, owner, discovery, diagnosis), Place::Fine))
+    others.any(|owner| matches!(where_is(case, target, owner, discovery), Place::Fine))
 }
 
 /// How an object stands that does not exist: the collector may have said why.
-pub fn explain_missing(lister: &Lister, target: &ObjectRef) -> Diagnosis {
-    let mut diagnosis = Diagnosis::missing();
-    let Some(event) = event(lister, target, &mut diagnosis) else { return diagnosis };
-    diagnosis.missing = false;
+pub fn explain_missing(case: &mut Case, target: &ObjectRef) {
+    case.diagnosis = Diagnosis::missing();
+    let Some(event) = event(case, target) else { return };
+    case.diagnosis.missing = false;
     let words = "does not exist: the garbage collector deleted it, because its owner is in another namespace";
     let odd = Odd {
         cause: &cause::OWNER_IN_OTHER_NAMESPACE,
@@ -66,30 +67,29 @@ pub fn explain_missing(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         source: format!("Event {} about {target}", event.reason),
         says: event.message.to_string(),
     };
-    diagnosis.causes.push(root_cause(odd, target, words.to_owned()));
-    diagnosis
+    case.diagnosis.causes.push(root_cause(odd, target, words.to_owned()));
 }
 
 fn root_cause(odd: Odd, target: &ObjectRef, words: String) -> RootCause {
     RootCause::here(odd.cause, target, words).evidence(odd.source, odd.says).not_stuck()
 }
 
-fn find(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) -> Option<Odd> {
+fn find(case: &mut Case, target: &ObjectRef, meta: &Meta) -> Option<Odd> {
     if meta.owner_references.is_empty() {
         return None;
     }
-    let answer = lister.discovery();
-    let discovery = diagnosis.optional("API discovery", "whether the kinds of its owners are served", answer)?;
+    let answer = case.lister.discovery();
+    let discovery = case.diagnosis.optional("API discovery", "whether the kinds of its owners are served", answer)?;
     let mut lost = Vec::new();
     for owner in meta.owner_references.iter().take(MAX_OWNERS) {
-        match where_is(lister, target, owner, discovery, diagnosis) {
+        match where_is(case, target, owner, discovery) {
             Place::Odd(odd) => return Some(odd),
             Place::Nowhere => lost.push(format!("{} {}", owner.kind, owner.name)),
             Place::Fine => {}
         }
     }
-    if !diagnosis.pending && lost.len() == meta.owner_references.len() && meta.deletion_timestamp.is_none() {
-        diagnosis.note(format!(
+    if !case.diagnosis.pending && lost.len() == meta.owner_references.len() && meta.deletion_timestamp.is_none() {
+        case.diagnosis.note(format!(
             "Its owner does not exist (any more): {}. The garbage collector deletes such an object by itself, within \
              minutes.",
             lost.join(", ")
@@ -125,13 +125,7 @@ fn unknown(target: &ObjectRef, owner: &Owner, discovery: &Discovery) -> Option<O
     Some(Odd { cause: &cause::OWNER_KIND_UNKNOWN, words, source: format!("ownerReferences of {target}"), says })
 }
 
-fn where_is(
-    lister: &Lister,
-    target: &ObjectRef,
-    owner: &Owner,
-    discovery: &Discovery,
-    diagnosis: &mut Diagnosis,
-) -> Place {
+fn where_is(case: &mut Case, target: &ObjectRef, owner: &Owner, discovery: &Discovery) -> Place {
     let (group, version) = owner.group_version();
     let Owner { kind, name, uid, .. } = owner;
     if let Some(odd) = unknown(target, owner, discovery) {
@@ -139,24 +133,25 @@ fn where_is(
     }
     let Some((resource, served)) = discovery.resource_of_kind(group, version, kind) else { return Place::Fine };
     let Some(namespace) = target.namespace.as_deref().filter(|_| served.namespaced) else {
-        return exists(diagnosis, owner, lister.object(&resource, None, name));
+        return exists(&mut case.diagnosis, owner, case.lister.object(&resource, None, name));
     };
     // Secrets are never read.
     if group.is_empty() && resource.plural == "secrets" {
         return Place::Fine;
     }
-    let place = exists(diagnosis, owner, lister.object(&resource, Some(namespace), name));
+    let place = exists(&mut case.diagnosis, owner, case.lister.object(&resource, Some(namespace), name));
     if !matches!(place, Place::Nowhere) {
         return place;
     }
     let cause = &cause::OWNER_IN_OTHER_NAMESPACE;
-    if let Some(event) = event(lister, target, diagnosis) {
+    if let Some(event) = event(case, target) {
         let words = format!("its owner {kind} {name} is not in its namespace, so the garbage collector deletes it");
         let source = format!("Event {} about {target}", event.reason);
         return Place::Odd(Odd { cause, words, source, says: event.message.to_string() });
     }
-    let answer = lister.namesakes(&resource, name);
-    let namesakes = diagnosis.optional(format!("{resource} of other namespaces"), "whether its owner is there", answer);
+    let answer = case.lister.namesakes(&resource, name);
+    let namesakes =
+        case.diagnosis.optional(format!("{resource} of other namespaces"), "whether its owner is there", answer);
     // Only the uid makes it the owner: names repeat from namespace to namespace.
     let mut elsewhere = namesakes.into_iter().flatten().filter(|one| !uid.is_empty() && one.metadata.uid == *uid);
     match elsewhere.next().and_then(|one| one.metadata.namespace.as_deref()) {
@@ -181,11 +176,11 @@ fn exists(diagnosis: &mut Diagnosis, owner: &Owner, answer: Answer<&Object>) -> 
 }
 
 /// What the garbage collector says of an object whose owner is not in its namespace.
-fn event<'a>(lister: &Lister<'a>, target: &ObjectRef, diagnosis: &mut Diagnosis) -> Option<&'a Event> {
+fn event<'a>(case: &mut Case<'_, 'a>, target: &ObjectRef) -> Option<&'a Event> {
     let namespace = target.namespace.as_deref()?;
     let about = format!("involvedObject.name={},reason=OwnerRefInvalidNamespace", target.name);
-    let answer = lister.select::<Event>(known::EVENTS, within(namespace), Select::Fields(about));
+    let answer = case.lister.select::<Event>(known::EVENTS, within(namespace), Select::Fields(about));
     let events =
-        diagnosis.optional(format!("events of {target}"), "whether the garbage collector deletes it", answer)?;
+        case.diagnosis.optional(format!("events of {target}"), "whether the garbage collector deletes it", answer)?;
     events.into_iter().find(|event| event.involved_object.kind == target.kind)
 }

@@ -5,6 +5,7 @@ mod agent;
 mod api_service;
 mod backend;
 mod ca_bundle;
+mod case;
 mod completed_pod;
 mod control_plane;
 mod crd;
@@ -36,40 +37,47 @@ mod webhook;
 
 pub use agent::event_age::{MAX_AGE_SECONDS, MAX_RENEWAL_SECONDS};
 pub use finalizer::{KnownFinalizer, known as known_finalizers};
-pub use requested_objects::requested;
 
+use self::case::Case;
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::state::{ObjectRef, known};
 
-/// What is known of an object.
-pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
-    let mut diagnosis = match lister.is_before() {
-        true => preview::explain(lister, target, look),
-        false => look(lister, target),
-    };
-    finalizer::merge(target, &mut diagnosis.causes);
-    if diagnosis.missing && requested_objects::is_named(lister, target) {
-        near_names::offer(lister, target, &mut diagnosis);
-    }
-    if lister.is_before() {
-        return diagnosis;
-    }
-    minimum_age::spare(&mut diagnosis);
-    diagnosis
+/// What the user asked about, and what is known of it as a whole.
+pub fn requested(lister: &Lister) -> (scan::Scan, Diagnosis) {
+    let mut case = Case::new(lister);
+    let scan = requested_objects::requested(&mut case);
+    (scan, case.diagnosis)
 }
 
-fn look(lister: &Lister, target: &ObjectRef) -> Diagnosis {
+/// What is known of an object.
+pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
+    let mut case = Case::new(lister);
+    match lister.is_before() {
+        true => preview::explain(&mut case, target, look),
+        false => look(&mut case, target),
+    }
+    finalizer::merge(target, &mut case.diagnosis.causes);
+    if case.diagnosis.missing && requested_objects::is_named(lister, target) {
+        near_names::offer(&mut case, target);
+    }
+    if !lister.is_before() {
+        minimum_age::spare(&mut case.diagnosis);
+    }
+    case.diagnosis
+}
+
+fn look(case: &mut Case, target: &ObjectRef) {
     match target {
-        _ if target.is(known::NAMESPACES) => namespace::explain(lister, target),
-        _ if target.is(known::PODS) => pod::explain(lister, target),
-        _ if target.is(known::NODES) => node::explain(lister, target),
-        _ if target.is(known::CLAIMS) => persistent_volume_claim::explain(lister, target),
-        _ if target.is(known::VOLUMES) => persistent_volume::explain(lister, target),
-        _ if target.is(known::ATTACHMENTS) => volume_attachment::explain(lister, target),
-        _ if target.is(known::CRDS) => crd::explain(lister, target),
-        _ if target.is(known::API_SERVICES) => api_service::explain(lister, target),
-        _ if target.is(known::VALIDATING) || target.is(known::MUTATING) => webhook::explain(lister, target),
-        _ => object::explain(lister, target),
+        _ if target.is(known::NAMESPACES) => namespace::explain(case, target),
+        _ if target.is(known::PODS) => pod::explain(case, target),
+        _ if target.is(known::NODES) => node::explain(case, target),
+        _ if target.is(known::CLAIMS) => persistent_volume_claim::explain(case, target),
+        _ if target.is(known::VOLUMES) => persistent_volume::explain(case, target),
+        _ if target.is(known::ATTACHMENTS) => volume_attachment::explain(case, target),
+        _ if target.is(known::CRDS) => crd::explain(case, target),
+        _ if target.is(known::API_SERVICES) => api_service::explain(case, target),
+        _ if target.is(known::VALIDATING) || target.is(known::MUTATING) => webhook::explain(case, target),
+        _ => object::explain(case, target),
     }
 }

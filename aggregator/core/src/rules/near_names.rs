@@ -3,37 +3,36 @@
 use findings::near_name;
 
 use super::phrases::{some, within};
-use crate::diagnosis::Diagnosis;
-use crate::lister::Lister;
+use crate::rules::case::Case;
 use crate::state::*;
 
 /// More namespaces are counted.
 const MAX_NAMES: usize = 5;
 
 /// Names the namespaces that have an object of this kind and name; where none has, the object that may be meant.
-pub fn offer(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) {
+pub fn offer(case: &mut Case, target: &ObjectRef) {
     let others: Vec<String> = match target.namespace {
         Some(_) => {
-            let answer = lister.namesakes(&target.resource, &target.name);
-            diagnosis.silently(answer).into_iter().flatten().filter_map(place).collect()
+            let answer = case.lister.namesakes(&target.resource, &target.name);
+            case.diagnosis.silently(answer).into_iter().flatten().filter_map(place).collect()
         }
         None => Vec::new(),
     };
     let offered = match others.len() {
-        0 => near(lister, target, diagnosis),
+        0 => near(case, target),
         1 => format!("; there is one in {}", some(&others, MAX_NAMES)),
         _ => format!("; there are some in {}", some(&others, MAX_NAMES)),
     };
-    diagnosis.words.push_str(&offered);
+    case.diagnosis.words.push_str(&offered);
 }
 
 /// ` (did you mean web-0?)`: an object of this kind in the same namespace. Secrets are not listed for that.
-pub fn near(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) -> String {
+pub fn near(case: &mut Case, target: &ObjectRef) -> String {
     if target.resource.is_built_in() && target.resource.plural == "secrets" {
         return String::new();
     }
     let scope = target.namespace.as_deref().map_or(Scope::All, within);
-    let all = diagnosis.silently(lister.metadata(&target.resource, scope)).unwrap_or_default();
+    let all = case.diagnosis.silently(case.lister.metadata(&target.resource, scope)).unwrap_or_default();
     let names = all.iter().map(|one| one.metadata.name.as_str()).filter(|name| !is_sibling(target, name));
     near_name(&target.name, names).map_or(String::new(), |near| format!(" (did you mean {near}?)"))
 }

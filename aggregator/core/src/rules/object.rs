@@ -4,75 +4,72 @@ use findings::{Placeholder, cause};
 
 use super::phrases::{held_by, overdue};
 use super::{finalizer, invalid_owner, node, requested_objects};
-use crate::diagnosis::{Diagnosis, RootCause};
-use crate::lister::Lister;
+use crate::diagnosis::RootCause;
+use crate::rules::case::Case;
 use crate::state::*;
 
 /// Explains an object by its metadata.
-pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
-    let mut diagnosis = Diagnosis::default();
-    let answer = lister.object(&target.resource, target.namespace.as_deref(), &target.name);
+pub fn explain(case: &mut Case, target: &ObjectRef) {
+    let answer = case.lister.object(&target.resource, target.namespace.as_deref(), &target.name);
     if answer.is_missing() {
-        return invalid_owner::explain_missing(lister, target);
+        return invalid_owner::explain_missing(case, target);
     }
-    let Some(object) = diagnosis.required(target.to_string(), "what holds it", answer) else {
-        diagnosis.words = crate::report::NOT_KNOWN.to_owned();
-        return diagnosis;
-    };
+    let Some(object) = case.explained(target, "what holds it", answer) else { return };
     let meta = &object.metadata;
     if meta.deletion_timestamp.is_none() {
-        diagnosis.words = "is not being deleted".to_owned();
-        invalid_owner::explain_live(lister, target, meta, &mut diagnosis);
-        let namespace = target.namespace.as_deref().filter(|name| lister.is_namespace_terminating(name));
-        if let Some(namespace) = namespace.filter(|_| requested_objects::is_named(lister, target)) {
-            diagnosis.words =
-                format!("is not being deleted, and its namespace {}", lister.namespace_deletion(namespace));
-            diagnosis.wait_for(ObjectRef::cluster_wide(known::NAMESPACES, namespace));
+        case.diagnosis.words = "is not being deleted".to_owned();
+        invalid_owner::explain_live(case, target, meta);
+        let namespace = target.namespace.as_deref().filter(|name| case.lister.is_namespace_terminating(name));
+        if let Some(namespace) = namespace.filter(|_| requested_objects::is_named(case.lister, target)) {
+            case.diagnosis.words =
+                format!("is not being deleted, and its namespace {}", case.lister.namespace_deletion(namespace));
+            case.diagnosis.wait_for(ObjectRef::cluster_wide(known::NAMESPACES, namespace));
         }
-        return diagnosis;
+        return;
     }
-    if requested_objects::is_named(lister, target) {
-        invalid_owner::explain_terminating(lister, target, meta, &mut diagnosis);
+    if requested_objects::is_named(case.lister, target) {
+        invalid_owner::explain_terminating(case, target, meta);
     }
-    diagnosis.terminating = true;
-    diagnosis.overdue = overdue(lister, meta);
-    diagnosis.words = held_by(lister, meta);
-    if let Some(found) = without_namespace(lister, target, &diagnosis) {
-        diagnosis.causes.push(found);
-        return diagnosis;
+    case.diagnosis.terminating = true;
+    case.diagnosis.overdue = overdue(case.lister, meta);
+    case.diagnosis.words = held_by(case.lister, meta);
+    if let Some(found) = without_namespace(case, target) {
+        case.diagnosis.causes.push(found);
+        return;
     }
-    if !drains(lister, target, &mut diagnosis) {
-        finalizer::explain(lister, target, meta, &mut diagnosis);
+    if !drains(case, target) {
+        finalizer::explain(case, target, meta);
     }
-    diagnosis
 }
 
 /// Whether a Machine or a NodeClaim waits for its node to be drained; then what that waits for has been said.
-fn drains(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) -> bool {
+fn drains(case: &mut Case, target: &ObjectRef) -> bool {
     let of_node = [("karpenter.sh", "nodeclaims"), ("cluster.x-k8s.io", "machines")];
     if !of_node.iter().any(|(group, plural)| target.resource.group == *group && target.resource.plural == *plural) {
         return false;
     }
-    let answer = lister.with_status(&target.resource, target.namespace.as_deref(), &target.name);
-    let Some(claim) = diagnosis.silently(answer).filter(|claim| !claim.status.node_name.is_empty()) else {
+    let answer = case.lister.with_status(&target.resource, target.namespace.as_deref(), &target.name);
+    let Some(claim) = case.diagnosis.silently(answer).filter(|claim| !claim.status.node_name.is_empty()) else {
         return false;
     };
     let on = ObjectRef::node(&claim.status.node_name);
-    let Some(found) = diagnosis.silently(lister.get::<Node>(known::NODES, None, &on.name)) else { return false };
+    let Some(found) = case.diagnosis.silently(case.lister.get::<Node>(known::NODES, None, &on.name)) else {
+        return false;
+    };
     let of_cluster_api = target.resource.group == "cluster.x-k8s.io";
     if of_cluster_api && !is_node_of(claim, found) {
         return false;
     }
     let causes = match of_cluster_api {
-        true => node::drain::explain_machine(lister, &on, found, diagnosis),
-        false => node::drain::explain(lister, &on, found, diagnosis),
+        true => node::drain::explain_machine(case, &on, found),
+        false => node::drain::explain(case, &on, found),
     };
     // Where nothing keeps the pods from being evicted, why its controller does not evict them is nearer.
     let is_unasked = |root: &RootCause| root.draft.cause.id == cause::DRAIN_NOT_ISSUED.id;
     let is_open =
-        of_cluster_api && diagnosis.waits_for.is_empty() && !causes.is_empty() && causes.iter().all(is_unasked);
-    diagnosis.causes.extend(causes);
-    (diagnosis.is_explained() && !is_open) || diagnosis.pending
+        of_cluster_api && case.diagnosis.waits_for.is_empty() && !causes.is_empty() && causes.iter().all(is_unasked);
+    case.diagnosis.causes.extend(causes);
+    (case.diagnosis.is_explained() && !is_open) || case.diagnosis.pending
 }
 
 /// The nodes of Cluster API are mostly in another cluster, where each may have the name of one here. A nodeRef has a uid up
@@ -83,12 +80,12 @@ fn is_node_of(machine: &Object, node: &Node) -> bool {
 }
 
 /// An object whose namespace does not exist cannot be changed.
-pub fn without_namespace(lister: &Lister, target: &ObjectRef, diagnosis: &Diagnosis) -> Option<RootCause> {
+pub fn without_namespace(case: &Case, target: &ObjectRef) -> Option<RootCause> {
     let name = target.namespace.as_deref().filter(|name| !name.is_empty())?;
-    if !lister.namespace(name).is_missing() {
+    if !case.lister.namespace(name).is_missing() {
         return None;
     }
-    let words = format!("{}; its namespace {name} does not exist", diagnosis.words);
+    let words = format!("{}; its namespace {name} does not exist", case.diagnosis.words);
     Some(
         RootCause::here(&cause::CONTENT_WITHOUT_NAMESPACE, target, words)
             .same_as(name)

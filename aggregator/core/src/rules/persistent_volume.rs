@@ -8,9 +8,9 @@ use super::phrases::held_by;
 use super::phrases::{overdue, within};
 use super::webhook::Request;
 use super::{control_plane, data_at_risk, finalizer, invalid_owner, volume_attachment};
-use crate::diagnosis::{Diagnosis, RootCause, Step};
-use crate::lister::Lister;
+use crate::diagnosis::{RootCause, Step};
 use crate::messages::quote;
+use crate::rules::case::Case;
 use crate::state::*;
 
 const PROTECTION: &str = "kubernetes.io/pv-protection";
@@ -18,62 +18,50 @@ const PROTECTION: &str = "kubernetes.io/pv-protection";
 const DISK_DELETERS: [&str; 2] = ["external-provisioner.volume.kubernetes.io/finalizer", "kubernetes.io/pv-controller"];
 
 /// Explains a volume.
-pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
-    let mut diagnosis = Diagnosis::default();
-    let answer = lister.get::<PersistentVolume>(known::VOLUMES, None, &target.name);
-    if answer.is_missing() {
-        return Diagnosis::missing();
-    }
-    let Some(volume) = diagnosis.required(target.to_string(), "what holds it", answer) else {
-        diagnosis.words = crate::report::NOT_KNOWN.to_owned();
-        return diagnosis;
-    };
+pub fn explain(case: &mut Case, target: &ObjectRef) {
+    let answer = case.lister.get::<PersistentVolume>(known::VOLUMES, None, &target.name);
+    let Some(volume) = case.explained(target, "what holds it", answer) else { return };
     if volume.metadata.deletion_timestamp.is_none() {
-        diagnosis.words = format!("is not being deleted ({})", volume.status.phase);
+        case.diagnosis.words = format!("is not being deleted ({})", volume.status.phase);
         if volume.status.phase == "Released" && policy(volume) == "Retain" {
-            diagnosis.note(format!(
+            case.diagnosis.note(format!(
                 "{target} is released and its reclaim policy is Retain: it stays until it is deleted by hand, and its disk \
                  stays even then. Nothing is stuck."
             ));
         }
-        invalid_owner::explain_live(lister, target, &volume.metadata, &mut diagnosis);
-        return diagnosis;
+        invalid_owner::explain_live(case, target, &volume.metadata);
+        return;
     }
-    diagnosis.terminating = true;
-    diagnosis.overdue = overdue(lister, &volume.metadata);
-    diagnosis.words = format!("{}; phase {}", held_by(lister, &volume.metadata), volume.status.phase);
-    super::finalizer::count_left_out(target, &volume.metadata, &mut diagnosis);
+    case.diagnosis.terminating = true;
+    case.diagnosis.overdue = overdue(case.lister, &volume.metadata);
+    case.diagnosis.words = format!("{}; phase {}", held_by(case.lister, &volume.metadata), volume.status.phase);
+    super::finalizer::count_left_out(target, &volume.metadata, &mut case.diagnosis);
     let mut released_by = None;
     for finalizer in &volume.metadata.finalizers {
         match finalizer.as_str() {
-            PROTECTION => released_by = protection(lister, target, volume, &mut diagnosis),
+            PROTECTION => released_by = protection(case, target, volume),
             // pv-protection explains it.
             "external-provisioner.volume.kubernetes.io/finalizer" | "kubernetes.io/pv-controller"
                 if volume.status.phase == "Bound" => {}
             "external-provisioner.volume.kubernetes.io/finalizer"
                 if volume.status.phase != "Released" || policy(volume) != "Delete" =>
             {
-                not_its_turn(lister, target, volume, &mut diagnosis);
+                not_its_turn(case, target, volume);
             }
             "external-provisioner.volume.kubernetes.io/finalizer" => {
-                backend(lister, target, volume, &cause::PV_BACKEND_DELETE_FAILS, finalizer, &mut diagnosis);
+                backend(case, target, volume, &cause::PV_BACKEND_DELETE_FAILS, finalizer);
             }
-            "kubernetes.io/pv-controller" => {
-                backend(lister, target, volume, &cause::PV_DELETION_PENDING, finalizer, &mut diagnosis)
-            }
+            "kubernetes.io/pv-controller" => backend(case, target, volume, &cause::PV_DELETION_PENDING, finalizer),
             // It stays attached while a pod uses it: pv-protection explains which.
             other if other.starts_with("external-attacher/") && is_in_use(volume) => {}
-            other if other.starts_with("external-attacher/") => {
-                attachments(lister, target, volume, other, &mut diagnosis)
-            }
-            other => finalizer::one(lister, target, &volume.metadata, other, &mut diagnosis),
+            other if other.starts_with("external-attacher/") => attachments(case, target, volume, other),
+            other => finalizer::one(case, target, &volume.metadata, other),
         }
     }
     // The provisioner has deleted the disk of a volume that is being deleted before it removes its finalizer.
     if volume.metadata.finalizers.iter().any(|finalizer| DISK_DELETERS.contains(&finalizer.as_str())) {
-        data_at_risk::note_volume_disk(target, volume, released_by, &mut diagnosis);
+        data_at_risk::note_volume_disk(target, volume, released_by, &mut case.diagnosis);
     }
-    diagnosis
 }
 
 /// Whether its claim holds it, so that what else holds it comes after the claim.
@@ -83,21 +71,16 @@ fn is_in_use(volume: &PersistentVolume) -> bool {
 }
 
 /// Held while it is Bound: its claim must go first. Returns that, where it is not being deleted.
-fn protection(
-    lister: &Lister,
-    target: &ObjectRef,
-    volume: &PersistentVolume,
-    diagnosis: &mut Diagnosis,
-) -> Option<ObjectRef> {
+fn protection(case: &mut Case, target: &ObjectRef, volume: &PersistentVolume) -> Option<ObjectRef> {
     let reference = volume.spec.claim_ref.as_ref().filter(|_| volume.status.phase == "Bound");
     let Some(ClaimRef { namespace, name, uid }) = reference else {
-        let words = format!("{}; kube-controller-manager should have removed pv-protection", diagnosis.words);
-        not_released(lister, target, volume, words, diagnosis);
+        let words = format!("{}; kube-controller-manager should have removed pv-protection", case.diagnosis.words);
+        not_released(case, target, volume, words);
         return None;
     };
-    let answer = lister.get::<Claim>(known::CLAIMS, Some(namespace), name);
+    let answer = case.lister.get::<Claim>(known::CLAIMS, Some(namespace), name);
     let is_gone = answer.is_missing();
-    let bound = diagnosis.required(
+    let bound = case.diagnosis.required(
         format!("PersistentVolumeClaim {namespace}/{name}"),
         "whether this claim is being deleted",
         answer,
@@ -105,17 +88,17 @@ fn protection(
     let who = ObjectRef::claim(namespace, name);
     match bound {
         Some(bound) if bound.metadata.uid != *uid => {
-            let words = format!("{}; its claim {namespace}/{name} is gone, another has its name", diagnosis.words);
-            not_released(lister, target, volume, words, diagnosis);
+            let words = format!("{}; its claim {namespace}/{name} is gone, another has its name", case.diagnosis.words);
+            not_released(case, target, volume, words);
         }
-        Some(bound) if bound.metadata.deletion_timestamp.is_some() => diagnosis.wait_for(who),
+        Some(bound) if bound.metadata.deletion_timestamp.is_some() => case.diagnosis.wait_for(who),
         // Its turn comes when the pods are gone (kubernetes:
         // pkg/controller/namespace/deletion/namespaced_resources_deleter.go, `deleteAllContent`).
-        Some(_) if lister.is_namespace_terminating(namespace) => {
-            diagnosis.wait_for(ObjectRef::cluster_wide(known::NAMESPACES, namespace));
+        Some(_) if case.lister.is_namespace_terminating(namespace) => {
+            case.diagnosis.wait_for(ObjectRef::cluster_wide(known::NAMESPACES, namespace));
         }
         Some(_) => {
-            diagnosis.causes.push(
+            case.diagnosis.causes.push(
                 RootCause::below(&cause::PV_BOUND_TO_CLAIM, target)
                     .name(Placeholder::Namespace, namespace)
                     .name(Placeholder::Name, name)
@@ -125,8 +108,8 @@ fn protection(
             return Some(who);
         }
         None if is_gone => {
-            let words = format!("{}; its claim is gone", diagnosis.words);
-            not_released(lister, target, volume, words, diagnosis);
+            let words = format!("{}; its claim is gone", case.diagnosis.words);
+            not_released(case, target, volume, words);
         }
         None => {}
     }
@@ -134,29 +117,23 @@ fn protection(
 }
 
 /// No claim holds it, so that it is kube-controller-manager's turn.
-fn not_released(
-    lister: &Lister,
-    target: &ObjectRef,
-    volume: &PersistentVolume,
-    words: String,
-    diagnosis: &mut Diagnosis,
-) {
-    let root = match control_plane::silent(lister, diagnosis, target) {
+fn not_released(case: &mut Case, target: &ObjectRef, volume: &PersistentVolume, words: String) {
+    let root = match control_plane::silent(case, target) {
         Some(root) => root,
-        None if finalizer::refused(lister, target, &volume.metadata, diagnosis) => return,
+        None if finalizer::refused(case, target, &volume.metadata) => return,
         None => {
             let update = Request::about(target, &volume.metadata, "UPDATE");
-            let policy = admission_policy::suspect(lister, diagnosis, target, update);
+            let policy = admission_policy::suspect(case, target, update);
             let root = RootCause::here(&cause::PV_DELETION_PENDING, target, words).name(Placeholder::Pv, &target.name);
-            admission_policy::beside(diagnosis, policy, root, Seen::NotActed)
+            admission_policy::beside(&mut case.diagnosis, policy, root, Seen::NotActed)
         }
     };
-    diagnosis.causes.push(root);
+    case.diagnosis.causes.push(root);
 }
 
 /// The provisioner is to delete no disk: it keeps that of a volume whose policy is not Delete, and looks at none that is
 /// not Released (sig-storage-lib-external-provisioner: controller/controller.go, `shouldDelete`).
-fn not_its_turn(lister: &Lister, target: &ObjectRef, volume: &PersistentVolume, diagnosis: &mut Diagnosis) {
+fn not_its_turn(case: &mut Case, target: &ObjectRef, volume: &PersistentVolume) {
     let (phase, policy) = (volume.status.phase.as_str(), policy(volume));
     let is_kept = policy != "Delete";
     let words = match is_kept {
@@ -166,15 +143,15 @@ fn not_its_turn(lister: &Lister, target: &ObjectRef, volume: &PersistentVolume, 
         false => "the provisioner deletes its disk only when the volume is Released".to_owned(),
     };
     let driver = volume.spec.csi.as_ref().map(|csi| csi.driver.as_str()).filter(|driver| !driver.is_empty());
-    let root = RootCause::here(&cause::PV_PROVISIONER_NOT_DUE, target, format!("{}; {words}", diagnosis.words))
+    let root = RootCause::here(&cause::PV_PROVISIONER_NOT_DUE, target, format!("{}; {words}", case.diagnosis.words))
         .name(Placeholder::Pv, &target.name)
         .name_if(Placeholder::Driver, driver)
         .evidence(target.to_string(), format!("phase {phase}, reclaim policy {policy}"));
     let root = match driver.filter(|_| is_kept) {
-        Some(driver) => CsiController::find(lister, diagnosis, driver, Role::Provisioner).add_to(root),
+        Some(driver) => CsiController::find(case, driver, Role::Provisioner).add_to(root),
         None => root,
     };
-    diagnosis.causes.push(match is_kept {
+    case.diagnosis.causes.push(match is_kept {
         true => root.probable("whether the provisioner of this volume runs"),
         false => root,
     });
@@ -182,27 +159,29 @@ fn not_its_turn(lister: &Lister, target: &ObjectRef, volume: &PersistentVolume, 
 
 /// Held until the storage has deleted the disk.
 fn backend(
-    lister: &Lister,
+    case: &mut Case,
     target: &ObjectRef,
     volume: &PersistentVolume,
     cause: &'static findings::Cause,
     finalizer: &str,
-    diagnosis: &mut Diagnosis,
 ) {
     // Events about what lives in no namespace stand in this one.
     let about =
         format!("involvedObject.kind=PersistentVolume,involvedObject.name={},reason=VolumeFailedDelete", target.name);
-    let answer = lister.select::<Event>(known::EVENTS, within("default"), Select::Fields(about));
-    let events = diagnosis.optional(format!("events of {target}"), "why its disk is not deleted", answer);
+    let answer = case.lister.select::<Event>(known::EVENTS, within("default"), Select::Fields(about));
+    let events = case.diagnosis.optional(format!("events of {target}"), "why its disk is not deleted", answer);
     let last = events.into_iter().flatten().max_by_key(|event| event.seen());
     let said = match last {
         Some(event) => &event.message,
         None => &volume.status.message,
     };
-    let words =
-        if said.is_empty() { diagnosis.words.clone() } else { format!("{}: {}", diagnosis.words, quote(said, 250)) };
+    let words = if said.is_empty() {
+        case.diagnosis.words.clone()
+    } else {
+        format!("{}: {}", case.diagnosis.words, quote(said, 250))
+    };
     let driver = volume.spec.csi.as_ref().map(|csi| csi.driver.as_str()).filter(|driver| !driver.is_empty());
-    let controller = driver.map(|driver| CsiController::find(lister, diagnosis, driver, Role::Provisioner));
+    let controller = driver.map(|driver| CsiController::find(case, driver, Role::Provisioner));
     let words = format!("{words}{}", controller.as_ref().map_or(String::new(), CsiController::words));
     let root = finalizer::patched(RootCause::below(cause, target), &volume.metadata, finalizer)
         .at_itself(target, words)
@@ -216,7 +195,7 @@ fn backend(
         // Without its words it may as well not run.
         true => root.probable(UNSAID),
     };
-    diagnosis.causes.push(match controller {
+    case.diagnosis.causes.push(match controller {
         Some(controller) => controller.add_to(root),
         None => root.given(Circumstance::Controller(Controller::Unknown)),
     });
@@ -233,21 +212,15 @@ fn policy(volume: &PersistentVolume) -> &str {
 const UNSAID: &str = "what the driver answers: no status and no Event has its words";
 
 /// Held while an attachment of it exists, whatever its state.
-fn attachments(
-    lister: &Lister,
-    target: &ObjectRef,
-    volume: &PersistentVolume,
-    finalizer: &str,
-    diagnosis: &mut Diagnosis,
-) {
-    let answer = lister.list::<Attachment>(known::ATTACHMENTS, Scope::All);
-    let Some(all) = diagnosis.required("volumeattachments", "where it is attached", answer) else { return };
+fn attachments(case: &mut Case, target: &ObjectRef, volume: &PersistentVolume, finalizer: &str) {
+    let answer = case.lister.list::<Attachment>(known::ATTACHMENTS, Scope::All);
+    let Some(all) = case.diagnosis.required("volumeattachments", "where it is attached", answer) else { return };
     let own: Vec<&Attachment> =
         all.into_iter().filter(|one| one.spec.source.persistent_volume_name == target.name).collect();
     for one in &own {
-        diagnosis.wait_for(ObjectRef::cluster_wide(known::ATTACHMENTS, &one.metadata.name));
+        case.diagnosis.wait_for(ObjectRef::cluster_wide(known::ATTACHMENTS, &one.metadata.name));
     }
-    if own.is_empty() && !diagnosis.pending {
-        volume_attachment::left_on_volume(lister, target, volume, finalizer, diagnosis);
+    if own.is_empty() && !case.diagnosis.pending {
+        volume_attachment::left_on_volume(case, target, volume, finalizer);
     }
 }

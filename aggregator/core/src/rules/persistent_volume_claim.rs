@@ -7,8 +7,8 @@ use super::phrases::held_by;
 use super::phrases::{overdue, some, within};
 use super::webhook::Request;
 use super::{control_plane, data_at_risk, finalizer, invalid_owner, node, object};
-use crate::diagnosis::{Diagnosis, RootCause, Step};
-use crate::lister::Lister;
+use crate::diagnosis::{RootCause, Step};
+use crate::rules::case::Case;
 use crate::state::*;
 
 const PROTECTION: &str = "kubernetes.io/pvc-protection";
@@ -17,50 +17,43 @@ const PROTECTION: &str = "kubernetes.io/pvc-protection";
 const MAX_USERS: usize = 12;
 
 /// Explains a claim.
-pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
-    let mut diagnosis = Diagnosis::default();
+pub fn explain(case: &mut Case, target: &ObjectRef) {
     let namespace = target.namespace.as_deref().unwrap_or_default();
-    let answer = lister.terminating::<Claim>(known::CLAIMS, Some(namespace), &target.name);
-    if answer.is_missing() {
-        return Diagnosis::missing();
-    }
-    let Some(claim) = diagnosis.required(target.to_string(), "what holds it", answer) else {
-        diagnosis.words = crate::report::NOT_KNOWN.to_owned();
-        return diagnosis;
-    };
+    let answer = case.lister.terminating::<Claim>(known::CLAIMS, Some(namespace), &target.name);
+    let Some(claim) = case.explained(target, "what holds it", answer) else { return };
     if claim.metadata.deletion_timestamp.is_none() {
-        diagnosis.words = "is not being deleted".to_owned();
-        invalid_owner::explain_live(lister, target, &claim.metadata, &mut diagnosis);
-        return diagnosis;
+        case.diagnosis.words = "is not being deleted".to_owned();
+        invalid_owner::explain_live(case, target, &claim.metadata);
+        return;
     }
-    diagnosis.terminating = true;
-    diagnosis.overdue = overdue(lister, &claim.metadata);
-    diagnosis.words = held_by(lister, &claim.metadata);
-    if let Some(found) = object::without_namespace(lister, target, &diagnosis) {
-        diagnosis.causes.push(found);
-        return diagnosis;
+    case.diagnosis.terminating = true;
+    case.diagnosis.overdue = overdue(case.lister, &claim.metadata);
+    case.diagnosis.words = held_by(case.lister, &claim.metadata);
+    if let Some(found) = object::without_namespace(case, target) {
+        case.diagnosis.causes.push(found);
+        return;
     }
-    super::finalizer::count_left_out(target, &claim.metadata, &mut diagnosis);
+    super::finalizer::count_left_out(target, &claim.metadata, &mut case.diagnosis);
     let mut released_by = None;
     for finalizer in claim.metadata.finalizers.distinct() {
         match finalizer {
-            PROTECTION => released_by = protection(lister, target, claim, &mut diagnosis),
-            other => finalizer::one(lister, target, &claim.metadata, other, &mut diagnosis),
+            PROTECTION => released_by = protection(case, target, claim),
+            other => finalizer::one(case, target, &claim.metadata, other),
         }
     }
-    data_at_risk::note_claim_disk(lister, claim, released_by, &mut diagnosis);
+    data_at_risk::note_claim_disk(case, claim, released_by);
     if !claim.spec.volume_name.is_empty() {
-        diagnosis.also_waits(format!("PersistentVolume {} (deleted or released after it)", claim.spec.volume_name));
+        case.diagnosis
+            .also_waits(format!("PersistentVolume {} (deleted or released after it)", claim.spec.volume_name));
     }
-    diagnosis
 }
 
 /// Held while a pod that has a node uses it, whatever the pod's phase. Returns the only user, where that is not being
 /// deleted: to delete it lets the claim go.
-fn protection(lister: &Lister, target: &ObjectRef, claim: &Claim, diagnosis: &mut Diagnosis) -> Option<ObjectRef> {
+fn protection(case: &mut Case, target: &ObjectRef, claim: &Claim) -> Option<ObjectRef> {
     let namespace = target.namespace.as_deref().unwrap_or_default();
-    let answer = lister.list::<Pod>(known::PODS, within(namespace));
-    let pods = diagnosis.required(format!("pods of {namespace}"), "which pods use it", answer)?;
+    let answer = case.lister.list::<Pod>(known::PODS, within(namespace));
+    let pods = case.diagnosis.required(format!("pods of {namespace}"), "which pods use it", answer)?;
     let users: Vec<&Pod> = pods.into_iter().filter(|pod| pod.holds(&claim.metadata)).collect();
     let (going, staying): (Vec<&Pod>, Vec<&Pod>) =
         users.iter().partition(|pod| pod.metadata.deletion_timestamp.is_some());
@@ -69,35 +62,35 @@ fn protection(lister: &Lister, target: &ObjectRef, claim: &Claim, diagnosis: &mu
         _ => None,
     };
     for user in going {
-        if let Some(root) = local_on_lost_node(lister, target, claim, user, diagnosis) {
-            diagnosis.causes.push(root);
+        if let Some(root) = local_on_lost_node(case, target, claim, user) {
+            case.diagnosis.causes.push(root);
         }
-        diagnosis.wait_for(ObjectRef::pod(namespace, &user.metadata.name));
+        case.diagnosis.wait_for(ObjectRef::pod(namespace, &user.metadata.name));
     }
     // One whose containers crash, or have not all been started, is no pod that has ended.
     let (ended, running): (Vec<&Pod>, Vec<&Pod>) = staying.into_iter().partition(|pod| pod.is_over());
     let ends = "has ended, and holds its volumes until it is deleted";
-    diagnosis.causes.extend(used_by(target, &ended, &cause::PVC_USED_BY_COMPLETED_POD, ends));
+    case.diagnosis.causes.extend(used_by(target, &ended, &cause::PVC_USED_BY_COMPLETED_POD, ends));
     let runs = "uses it and is not being deleted";
-    diagnosis.causes.extend(used_by(target, &running, &cause::PVC_USED_BY_POD, runs));
-    if users.is_empty() && !diagnosis.pending {
-        let root = match control_plane::silent(lister, diagnosis, target) {
+    case.diagnosis.causes.extend(used_by(target, &running, &cause::PVC_USED_BY_POD, runs));
+    if users.is_empty() && !case.diagnosis.pending {
+        let root = match control_plane::silent(case, target) {
             Some(root) => root,
-            None if finalizer::refused(lister, target, &claim.metadata, diagnosis) => return None,
-            None => not_released(lister, target, claim, diagnosis),
+            None if finalizer::refused(case, target, &claim.metadata) => return None,
+            None => not_released(case, target, claim),
         };
-        diagnosis.causes.push(root);
+        case.diagnosis.causes.push(root);
     }
     only_user
 }
 
 /// No pod uses it, and the controller that runs has not removed the finalizer.
-fn not_released(lister: &Lister, target: &ObjectRef, claim: &Claim, diagnosis: &mut Diagnosis) -> RootCause {
+fn not_released(case: &mut Case, target: &ObjectRef, claim: &Claim) -> RootCause {
     let update = Request::about(target, &claim.metadata, "UPDATE");
-    let policy = admission_policy::suspect(lister, diagnosis, target, update);
-    let words = format!("{}; no pod uses it", diagnosis.words);
+    let policy = admission_policy::suspect(case, target, update);
+    let words = format!("{}; no pod uses it", case.diagnosis.words);
     let root = RootCause::here(&cause::PVC_PROTECTION_NOT_RELEASED, target, words);
-    admission_policy::beside(diagnosis, policy, root, Seen::NotActed)
+    admission_policy::beside(&mut case.diagnosis, policy, root, Seen::NotActed)
 }
 
 /// Pods that are not being deleted and hold the claim, all of them.
@@ -124,27 +117,21 @@ fn used_by(target: &ObjectRef, pods: &[&Pod], cause: &'static Cause, words: &str
 }
 
 /// Its volume is on the disk of a node that is silent or gone: no other node has the data.
-fn local_on_lost_node(
-    lister: &Lister,
-    target: &ObjectRef,
-    claim: &Claim,
-    user: &Pod,
-    diagnosis: &mut Diagnosis,
-) -> Option<RootCause> {
+fn local_on_lost_node(case: &mut Case, target: &ObjectRef, claim: &Claim, user: &Pod) -> Option<RootCause> {
     if claim.spec.volume_name.is_empty() {
         return None;
     }
-    let answer = lister.get::<PersistentVolume>(known::VOLUMES, None, &claim.spec.volume_name);
+    let answer = case.lister.get::<PersistentVolume>(known::VOLUMES, None, &claim.spec.volume_name);
     let volume =
-        diagnosis.required(format!("PersistentVolume {}", claim.spec.volume_name), "where its data is", answer)?;
+        case.diagnosis.required(format!("PersistentVolume {}", claim.spec.volume_name), "where its data is", answer)?;
     volume.only_node()?;
     // The volume says the node's label kubernetes.io/hostname, which may be another than its name (kubernetes:
     // pkg/kubelet/kubelet_node_status.go, `initialNode`); the pod that uses it is there.
     let name = user.spec.node_name.as_str();
-    let answer = lister.get::<Node>(known::NODES, None, name);
+    let answer = case.lister.get::<Node>(known::NODES, None, name);
     let is_gone = answer.is_missing();
-    let on = diagnosis.required(format!("Node {name}"), "whether its kubelet is silent", answer);
-    let is_lost = on.is_some_and(|on| node::is_lost(lister, on) && !node::agent_spoke_since(lister, on, diagnosis));
+    let on = case.diagnosis.required(format!("Node {name}"), "whether its kubelet is silent", answer);
+    let is_lost = on.is_some_and(|on| node::is_lost(case.lister, on) && !node::agent_spoke_since(case, on));
     (is_gone || is_lost).then(|| {
         RootCause::below(&cause::LOCAL_VOLUME_ON_LOST_NODE, target)
             .same_as(&volume.metadata.name)

@@ -10,6 +10,7 @@ use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::messages::kubelet;
 use crate::messages::quote;
+use crate::rules::case::Case;
 use crate::state::*;
 
 /// After its deadline a kubelet needs some seconds to finish and to report; no agent is queried before.
@@ -40,49 +41,42 @@ impl TerminatingPod<'_> {
 const MAX_LOG_LINES: usize = 5;
 
 /// Explains a pod.
-pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
-    let mut diagnosis = Diagnosis::default();
+pub fn explain(case: &mut Case, target: &ObjectRef) {
     let namespace = target.namespace.as_deref().unwrap_or_default();
-    let answer = lister.pod(namespace, &target.name);
-    if answer.is_missing() {
-        return Diagnosis::missing();
-    }
-    let Some(pod) = diagnosis.required(target.to_string(), "what holds it", answer) else {
-        diagnosis.words = crate::report::NOT_KNOWN.to_owned();
-        return diagnosis;
-    };
-    diagnosis.keeps = keeps(pod);
+    let answer = case.lister.pod(namespace, &target.name);
+    let Some(pod) = case.explained(target, "what holds it", answer) else { return };
+    case.diagnosis.keeps = keeps(pod);
     if pod.metadata.deletion_timestamp.is_none() {
-        pod_not_terminating::explain(lister, target, pod, &mut diagnosis);
-        return diagnosis;
+        pod_not_terminating::explain(case, target, pod);
+        return;
     }
-    diagnosis.terminating = true;
-    diagnosis.overdue = overdue(lister, &pod.metadata);
-    diagnosis.words = words(pod, &diagnosis);
+    case.diagnosis.terminating = true;
+    case.diagnosis.overdue = overdue(case.lister, &pod.metadata);
+    case.diagnosis.words = words(pod, &case.diagnosis);
     if let (Some(asked), Some(deadline)) = (pod.metadata.deletion_requested_at(), pod.metadata.deletion_timestamp) {
         let phase = &pod.status.phase;
-        diagnosis.evidence(target.to_string(), format!("deleted at {asked}, deadline {deadline}, phase {phase}"));
+        case.diagnosis.evidence(target.to_string(), format!("deleted at {asked}, deadline {deadline}, phase {phase}"));
     }
-    judge(lister, &TerminatingPod { target, pod }, &mut diagnosis);
-    name_agent(lister, target, pod, &mut diagnosis);
-    diagnosis
+    judge(case, &TerminatingPod { target, pod });
+    name_agent(case, target, pod);
 }
 
 /// Names the node whose agent is to be read, but not where it is known that none runs there; and what an agent is to
 /// check once, but not where one runs, or none could, or nothing is started.
-pub(super) fn name_agent(lister: &Lister, target: &ObjectRef, pod: &Pod, diagnosis: &mut Diagnosis) {
+pub(super) fn name_agent(case: &mut Case, target: &ObjectRef, pod: &Pod) {
     let name = pod.spec.node_name.as_str();
-    let takes_none = |lister: &Lister| {
+    let lister = case.lister;
+    let takes_none = || {
         let on = lister.get::<Node>(known::NODES, None, name).seen();
         on.is_some_and(|on| on.is_no_linux_machine() || !kubelet::runs_pods(on))
     };
-    for RootCause { draft, .. } in &mut diagnosis.causes {
+    for RootCause { draft, .. } in &mut case.diagnosis.causes {
         let is_read = draft.cause.takes(Placeholder::AgentNode);
         if is_read && !agent::is_absent(lister, name) {
             draft.names.set(Placeholder::AgentNode, name);
         }
         let is_checked = draft.cause.takes(Placeholder::AgentPod) && !(is_read && agent::is_ready(lister, name));
-        if is_checked && !takes_none(lister) {
+        if is_checked && !takes_none() {
             let namespace = target.namespace.as_deref().unwrap_or_default();
             draft.names.set(Placeholder::AgentPod, format!("{namespace}/{}", target.name));
             draft.names.set(Placeholder::AgentlessNode, name);
@@ -113,100 +107,103 @@ fn words(pod: &Pod, diagnosis: &Diagnosis) -> String {
     format!("{state} {place}; {deadline} (grace {grace}s)")
 }
 
-fn judge(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) {
-    let TerminatingPod { target, pod } = *case;
-    owner::notes(lister, target, &pod.metadata, diagnosis);
-    if diagnosis.is_younger_than(0) {
-        if is_on_lost_node(lister, pod, diagnosis) {
-            diagnosis.wait_for(ObjectRef::node(&pod.spec.node_name));
+fn judge(case: &mut Case, terminating: &TerminatingPod) {
+    let TerminatingPod { target, pod } = *terminating;
+    owner::notes(case, target, &pod.metadata);
+    if case.diagnosis.is_younger_than(0) {
+        if is_on_lost_node(case, pod) {
+            case.diagnosis.wait_for(ObjectRef::node(&pod.spec.node_name));
             return;
         }
-        let words = diagnosis.words.clone();
-        diagnosis.causes.push(case.found(&cause::POD_WITHIN_GRACE, words).progressing());
+        let words = case.diagnosis.words.clone();
+        case.diagnosis.causes.push(terminating.found(&cause::POD_WITHIN_GRACE, words).progressing());
         return;
     }
     if !pod.spec.node_name.is_empty() && !pod.has_ended() && !pod.is_mirror() {
-        replacement::notes(lister, target, pod, diagnosis);
+        replacement::notes(case, target, pod);
     }
     let has_node = !pod.spec.node_name.is_empty();
     let is_done = pod.metadata.deletion_grace_period_seconds == Some(0) || !has_node;
     if !pod.metadata.finalizers.is_empty() && is_done {
         let finalizers = pod.metadata.finalizers.in_words();
         if !has_node || pod.is_mirror() {
-            diagnosis.words.push_str(&format!("; held by {finalizers}"));
+            case.diagnosis.words.push_str(&format!("; held by {finalizers}"));
         } else if !pod.has_ended() {
-            let words = format!("{}; force-deleted, its processes may be alive", diagnosis.words);
+            let words = format!("{}; force-deleted, its processes may be alive", case.diagnosis.words);
             let by = if pod.collected().is_some() { " (written by the pod garbage collector)" } else { "" };
             let says = format!("deletionGracePeriodSeconds 0, phase {}{by}", pod.status.phase);
-            diagnosis.causes.push(case.found(&cause::POD_FORCE_DELETED, &words).evidence(target.to_string(), says));
+            case.diagnosis
+                .causes
+                .push(terminating.found(&cause::POD_FORCE_DELETED, &words).evidence(target.to_string(), says));
             // The answer does not rest on the node; it only leads to what its agent says.
-            let answer = lister.get::<Node>(known::NODES, None, &pod.spec.node_name);
-            if let Some(on) = diagnosis.silently(answer) {
-                let reported = agent::findings(lister, diagnosis, target, pod, on, &words);
-                diagnosis.causes.extend(reported);
+            let answer = case.lister.get::<Node>(known::NODES, None, &pod.spec.node_name);
+            if let Some(on) = case.diagnosis.silently(answer) {
+                let reported = agent::findings(case, target, pod, on, &words);
+                case.diagnosis.causes.extend(reported);
             }
         } else {
-            diagnosis.words.push_str(&format!("; the kubelet has finished, held by {finalizers}"));
+            case.diagnosis.words.push_str(&format!("; the kubelet has finished, held by {finalizers}"));
         }
-        match object::without_namespace(lister, target, diagnosis) {
-            Some(found) => diagnosis.causes.push(found),
-            None => finalizer::explain(lister, target, &pod.metadata, diagnosis),
+        match object::without_namespace(case, target) {
+            Some(found) => case.diagnosis.causes.push(found),
+            None => finalizer::explain(case, target, &pod.metadata),
         }
         return;
     }
-    if collector_refused(lister, case, diagnosis) {
+    if collector_refused(case, terminating) {
         return;
     }
     if !has_node {
-        let found = case.found(&cause::POD_GC_REFUSED, &diagnosis.words);
-        let found = if diagnosis.is_younger_than(MAX_COLLECTION_SECONDS) { found.progressing() } else { found };
-        let silent = control_plane::silent(lister, diagnosis, target);
-        diagnosis.causes.push(silent.unwrap_or(found));
+        let found = terminating.found(&cause::POD_GC_REFUSED, &case.diagnosis.words);
+        let found = if case.diagnosis.is_younger_than(MAX_COLLECTION_SECONDS) { found.progressing() } else { found };
+        let silent = control_plane::silent(case, target);
+        case.diagnosis.causes.push(silent.unwrap_or(found));
         return;
     }
-    at_node(lister, case, diagnosis);
+    at_node(case, terminating);
 }
 
 /// No kubelet stops the pod there, even after its grace period, which may be a week.
-fn is_on_lost_node(lister: &Lister, pod: &Pod, diagnosis: &mut Diagnosis) -> bool {
+fn is_on_lost_node(case: &mut Case, pod: &Pod) -> bool {
     let name = pod.spec.node_name.as_str();
-    let answer = (!name.is_empty()).then(|| lister.get::<Node>(known::NODES, None, name));
-    let on = answer.and_then(|answer| diagnosis.silently(answer));
-    on.is_some_and(|on| node::is_lost(lister, on))
+    let answer = (!name.is_empty()).then(|| case.lister.get::<Node>(known::NODES, None, name));
+    let on = answer.and_then(|answer| case.diagnosis.silently(answer));
+    on.is_some_and(|on| node::is_lost(case.lister, on))
 }
 
 /// Whether its namespace does not exist; then that has been said.
-fn is_without_namespace(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) -> bool {
-    let found = object::without_namespace(lister, case.target, diagnosis);
+fn is_without_namespace(case: &mut Case, terminating: &TerminatingPod) -> bool {
+    let found = object::without_namespace(case, terminating.target);
     let is_lost = found.is_some();
-    diagnosis.causes.extend(found);
+    case.diagnosis.causes.extend(found);
     is_lost
 }
 
 /// The collector marked it, and it is still there.
-fn collector_refused(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) -> bool {
-    let since = case.pod.collected().and_then(|marked| marked.last_transition_time);
-    let Some(since) = since.filter(|since| lister.seconds_since(*since) > MAX_COLLECTION_SECONDS) else {
+fn collector_refused(case: &mut Case, terminating: &TerminatingPod) -> bool {
+    let since = terminating.pod.collected().and_then(|marked| marked.last_transition_time);
+    let Some(since) = since.filter(|since| case.lister.seconds_since(*since) > MAX_COLLECTION_SECONDS) else {
         return false;
     };
-    if report_refused(lister, case, diagnosis) {
+    if report_refused(case, terminating) {
         return true;
     }
-    let words = format!("{}; the pod garbage collector marked it {} ago", diagnosis.words, age(lister, since));
-    diagnosis.causes.push(case.found(&cause::POD_GC_REFUSED, words));
+    let words =
+        format!("{}; the pod garbage collector marked it {} ago", case.diagnosis.words, age(case.lister, since));
+    case.diagnosis.causes.push(terminating.found(&cause::POD_GC_REFUSED, words));
     true
 }
 
-fn at_node(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) {
-    let name = case.pod.spec.node_name.as_str();
-    let answer = lister.get::<Node>(known::NODES, None, name);
+fn at_node(case: &mut Case, terminating: &TerminatingPod) {
+    let name = terminating.pod.spec.node_name.as_str();
+    let answer = case.lister.get::<Node>(known::NODES, None, name);
     if answer.is_missing() {
-        without_node(lister, case, diagnosis);
+        without_node(case, terminating);
         return;
     }
-    let Some(on) = diagnosis.required(format!("Node {name}"), "whether its node is Ready", answer) else {
-        if !diagnosis.pending {
-            unseen_node(lister, case, diagnosis);
+    let Some(on) = case.diagnosis.required(format!("Node {name}"), "whether its node is Ready", answer) else {
+        if !case.diagnosis.pending {
+            unseen_node(case, terminating);
         }
         return;
     };
@@ -215,71 +212,72 @@ fn at_node(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) {
     // Without a network a kubelet starts no pod, and goes on with those that end; what the network is needed for has passed
     // (kubernetes: pkg/kubelet/kubelet.go, `syncLoop` and `SyncPod`).
     let lacks_network = condition.is_some_and(|ready| kubelet::is_network_alone(&ready.message));
-    let ready = said == Some("True") || (said == Some("False") && lacks_network && case.pod.is_over());
-    let is_settling = diagnosis.is_younger_than(SETTLING_SECONDS);
-    if !ready && !is_settling && (said == Some("False") || node::agent_spoke_since(lister, on, diagnosis)) {
+    let ready = said == Some("True") || (said == Some("False") && lacks_network && terminating.pod.is_over());
+    let is_settling = case.diagnosis.is_younger_than(SETTLING_SECONDS);
+    if !ready && !is_settling && (said == Some("False") || node::agent_spoke_since(case, on)) {
         // The machine lives, and its agent may know why the kubelet is not ready or silent.
-        let words = diagnosis.words.clone();
-        let reported = agent::findings(lister, diagnosis, case.target, case.pod, on, &words);
+        let words = case.diagnosis.words.clone();
+        let reported = agent::findings(case, terminating.target, terminating.pod, on, &words);
         let is_why = reported.iter().any(|root| cause::NODE_NOT_READY.is_outranked_by(root.draft.cause));
-        diagnosis.causes.extend(reported);
+        case.diagnosis.causes.extend(reported);
         if is_why {
             return;
         }
     }
-    let ready = ready && !node::is_frozen(lister, on, diagnosis);
+    let ready = ready && !node::is_frozen(case, on);
     let is_out_of_service = on.is_tainted(taint::OUT_OF_SERVICE);
     if !ready {
         // Of such a node it is the collector that asks.
-        if !is_out_of_service || !report_refused(lister, case, diagnosis) {
-            diagnosis.wait_for(ObjectRef::node(name));
+        if !is_out_of_service || !report_refused(case, terminating) {
+            case.diagnosis.wait_for(ObjectRef::node(name));
         }
         return;
     }
     if is_out_of_service {
-        diagnosis.note(format!(
+        case.diagnosis.note(format!(
             "Node {name} is declared out of service, and Ready: the taint removes nothing now, but would as soon as the node is \
              not ready. If it is back: kubectl taint node {name} {}-",
             taint::OUT_OF_SERVICE
         ));
     }
-    if let Some(seconds) = is_ready_again(lister, case, on).filter(|_| said == Some("True")) {
-        let words = format!("{}; {name} is Ready again for {}", diagnosis.words, duration(seconds));
-        diagnosis.causes.push(case.found(&cause::POD_WITHIN_GRACE, words).progressing());
+    if let Some(seconds) = is_ready_again(case.lister, terminating, on).filter(|_| said == Some("True")) {
+        let words = format!("{}; {name} is Ready again for {}", case.diagnosis.words, duration(seconds));
+        case.diagnosis.causes.push(terminating.found(&cause::POD_WITHIN_GRACE, words).progressing());
         return;
     }
     if is_settling {
-        let words = format!("{}; its kubelet is finishing", diagnosis.words);
-        diagnosis.causes.push(case.found(&cause::POD_WITHIN_GRACE, words).progressing());
+        let words = format!("{}; its kubelet is finishing", case.diagnosis.words);
+        case.diagnosis.causes.push(terminating.found(&cause::POD_WITHIN_GRACE, words).progressing());
         return;
     }
-    at_healthy_node(lister, case, on, diagnosis);
+    at_healthy_node(case, terminating, on);
 }
 
 /// Since when a node that was out of reach is Ready, while its kubelet may still be within the grace period that it
 /// counts from then on.
-fn is_ready_again(lister: &Lister, case: &TerminatingPod, on: &Node) -> Option<u64> {
-    let grace = case.pod.metadata.deletion_grace_period_seconds.unwrap_or(0).max(0);
+fn is_ready_again(lister: &Lister, terminating: &TerminatingPod, on: &Node) -> Option<u64> {
+    let grace = terminating.pod.metadata.deletion_grace_period_seconds.unwrap_or(0).max(0);
     let since = condition(&on.status.conditions, "Ready")?.last_transition_time?;
     let seconds = lister.seconds_since(since);
-    let was_away = case.pod.metadata.deletion_requested_at().is_some_and(|asked| asked < since);
+    let was_away = terminating.pod.metadata.deletion_requested_at().is_some_and(|asked| asked < since);
     (was_away && seconds < grace.saturating_add(SETTLING_SECONDS)).then(|| seconds.unsigned_abs())
 }
 
 /// The collector removes it within two minutes after the Node went; later something refuses that.
-fn without_node(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) {
-    let name = case.pod.spec.node_name.as_str();
-    if let Some(root) = control_plane::silent(lister, diagnosis, case.target) {
-        diagnosis.causes.push(root);
+fn without_node(case: &mut Case, terminating: &TerminatingPod) {
+    let name = terminating.pod.spec.node_name.as_str();
+    if let Some(root) = control_plane::silent(case, terminating.target) {
+        case.diagnosis.causes.push(root);
         return;
     }
     // The collector reports why it deletes a pod before it does, and that is an update.
-    if is_without_namespace(lister, case, diagnosis) || report_refused(lister, case, diagnosis) {
+    if is_without_namespace(case, terminating) || report_refused(case, terminating) {
         return;
     }
     let about = Select::Fields(format!("involvedObject.kind=Node,involvedObject.name={name}"));
-    let answer = lister.select::<Event>(known::EVENTS, within("default"), about);
-    let events = diagnosis
+    let answer = case.lister.select::<Event>(known::EVENTS, within("default"), about);
+    let events = case
+        .diagnosis
         .required(
             format!("events of Node {name}"),
             "when the Node was \
@@ -290,20 +288,20 @@ fn without_node(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosi
     let removed = events.iter().filter(|event| event.reason == "RemovingNode").filter_map(|event| event.last_timestamp);
     let removed = removed.max();
     let base = |cause| {
-        RootCause::below(cause, case.target)
+        RootCause::below(cause, terminating.target)
             .same_as(name)
             .name(Placeholder::Node, name)
             .evidence(format!("Node {name}"), "not found")
     };
     let root = match removed {
-        Some(at) if lister.seconds_since(at) > MAX_COLLECTION_SECONDS => {
-            let gone = age(lister, at);
+        Some(at) if case.lister.seconds_since(at) > MAX_COLLECTION_SECONDS => {
+            let gone = age(case.lister, at);
             let words =
                 format!("gone for {gone}; the pod garbage collector should have removed its pods after a minute");
             base(&cause::POD_GC_REFUSED).step(Step::about(&ObjectRef::node(name), words))
         }
         // Its Event lives for an hour, so the Node was deleted longer ago or its time was not recorded.
-        None if !diagnosis.is_younger_than(MAX_COLLECTION_SECONDS) && !diagnosis.is_blind() => {
+        None if !case.diagnosis.is_younger_than(MAX_COLLECTION_SECONDS) && !case.diagnosis.is_blind() => {
             let words = "does not exist, and no Event says since when; the pod garbage collector should have removed its \
                          pods after two minutes";
             base(&cause::POD_GC_REFUSED)
@@ -316,35 +314,35 @@ fn without_node(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosi
             base(&cause::NODE_OBJECT_GONE).step(Step::about(&ObjectRef::node(name), words)).progressing()
         }
     };
-    diagnosis.causes.push(root);
+    case.diagnosis.causes.push(root);
 }
 
 /// Without the right to see the node the pod still shows how far its kubelet has come.
-fn unseen_node(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) {
-    let words = diagnosis.words.clone();
-    if kubelet_says(lister, case, &words, diagnosis) || diagnosis.pending {
+fn unseen_node(case: &mut Case, terminating: &TerminatingPod) {
+    let words = case.diagnosis.words.clone();
+    if kubelet_says(case, terminating, &words) || case.diagnosis.pending {
         return;
     }
-    let missing = format!("whether Node {} is Ready: it could not be seen", case.pod.spec.node_name);
-    let root = case.found(by_phase(case.pod), words).probable(missing);
-    diagnosis.causes.push(root);
+    let missing = format!("whether Node {} is Ready: it could not be seen", terminating.pod.spec.node_name);
+    let root = terminating.found(by_phase(terminating.pod), words).probable(missing);
+    case.diagnosis.causes.push(root);
 }
 
 /// Why the kubelet cannot stop the pod or unmount its volumes, as an Event about the pod says. Every account with the right
 /// to write Events in the namespace could have written it.
-fn kubelet_says(lister: &Lister, case: &TerminatingPod, words: &str, diagnosis: &mut Diagnosis) -> bool {
-    let TerminatingPod { target, pod } = *case;
+fn kubelet_says(case: &mut Case, terminating: &TerminatingPod, words: &str) -> bool {
+    let TerminatingPod { target, pod } = *terminating;
     let reasons = [("FailedKillPod", &cause::POD_KILL_FAILS), ("FailedUnMount", &cause::POD_UNMOUNT_FAILS)];
     let said = reasons.map(|(reason, cause)| {
-        let events = object_reports::events_of(lister, target, &pod.metadata, reason, diagnosis);
+        let events = object_reports::events_of(case, target, &pod.metadata, reason);
         (events.into_iter().next(), cause)
     });
     // It unmounts when it has stopped all: what it said last is where it is.
     let said = said.into_iter().filter_map(|(event, cause)| Some((event?, cause)));
     let Some((event, cause)) = said.rev().max_by_key(|(event, _)| event.seen()) else { return false };
-    let ago = event.seen().map_or(String::new(), |seen| format!(", {} ago", age(lister, seen)));
+    let ago = event.seen().map_or(String::new(), |seen| format!(", {} ago", age(case.lister, seen)));
     let cni = kubelet::network_teardown(&event.message);
-    let mut root = case
+    let mut root = terminating
         .found(cause, words)
         .evidence(format!("Event {} about {target}{ago}", event.reason), quote(&event.message, 400));
     root = match &cni {
@@ -355,7 +353,7 @@ fn kubelet_says(lister: &Lister, case: &TerminatingPod, words: &str, diagnosis: 
         )),
         None => root.step(Step::named(format!("kubelet of {}", pod.spec.node_name), quote(&event.message, 300))),
     };
-    diagnosis
+    case.diagnosis
         .causes
         .push(root.probable("whether the kubelet's last try failed the same way: not every try has an Event"));
     true
@@ -370,18 +368,18 @@ fn by_phase(pod: &Pod) -> &'static findings::Cause {
     }
 }
 
-fn at_healthy_node(lister: &Lister, case: &TerminatingPod, on: &Node, diagnosis: &mut Diagnosis) {
-    let TerminatingPod { target, pod } = *case;
+fn at_healthy_node(case: &mut Case, terminating: &TerminatingPod, on: &Node) {
+    let TerminatingPod { target, pod } = *terminating;
     let name = pod.spec.node_name.as_str();
     // The kubelet reports the end of a pod by an update, which is refused then.
-    if !diagnosis.pending && is_without_namespace(lister, case, diagnosis) {
+    if !case.diagnosis.pending && is_without_namespace(case, terminating) {
         return;
     }
-    let is_status_refused = status_refused(lister, case, diagnosis);
-    let is_deletion_refused = deletion_refused(lister, case, diagnosis);
+    let is_status_refused = status_refused(case, terminating);
+    let is_deletion_refused = deletion_refused(case, terminating);
     let words = remains(pod);
     // It looks at the node itself, so what it says holds the pod beside any webhook.
-    let mut reported = agent::findings(lister, diagnosis, target, pod, on, &words);
+    let mut reported = agent::findings(case, target, pod, on, &words);
     // Why the kubelet's requests are not accepted the node cannot know.
     reported.retain(|root| {
         let is = |cause: &Cause| root.draft.cause.id == cause.id;
@@ -390,19 +388,19 @@ fn at_healthy_node(lister: &Lister, case: &TerminatingPod, on: &Node, diagnosis:
         !is_known
     });
     if !reported.is_empty() {
-        diagnosis.causes.extend(reported);
+        case.diagnosis.causes.extend(reported);
         return;
     }
     // The kubelet asks for the deletion last: as long as containers run, that still has to be reported.
     let is_last = pod.has_ended() || pod.is_mirror();
     // The agent says more, and its answer may be out.
-    if diagnosis.pending || is_status_refused || (is_deletion_refused && is_last) {
+    if case.diagnosis.pending || is_status_refused || (is_deletion_refused && is_last) {
         return;
     }
-    if kubelet_says(lister, case, &words, diagnosis) || diagnosis.pending {
+    if kubelet_says(case, terminating, &words) || case.diagnosis.pending {
         return;
     }
-    if (pod.has_ended() && missing_driver(lister, case, diagnosis)) || diagnosis.pending {
+    if (pod.has_ended() && missing_driver(case, terminating)) || case.diagnosis.pending {
         return;
     }
     let not_ready = condition(&on.status.conditions, "Ready").filter(|ready| ready.status != "True");
@@ -410,9 +408,9 @@ fn at_healthy_node(lister: &Lister, case: &TerminatingPod, on: &Node, diagnosis:
         None => ("is Ready", "Ready=True".to_owned()),
         Some(ready) => ("lacks a network and nothing else", super::phrases::condition_text(ready)),
     };
-    let root = case
+    let root = terminating
         .found(by_phase(pod), format!("{words}; node {name} {is}"))
-        .evidence(target.to_string(), format!("phase {}, {}", pod.status.phase, diagnosis.words))
+        .evidence(target.to_string(), format!("phase {}, {}", pod.status.phase, case.diagnosis.words))
         .evidence(format!("Node {name}"), says);
     let root = match pod.is_mirror() {
         true => root.evidence(target.to_string(), MIRROR).probable(
@@ -420,18 +418,18 @@ fn at_healthy_node(lister: &Lister, case: &TerminatingPod, on: &Node, diagnosis:
         ),
         false => root,
     };
-    let root = with_log(lister, case, root, diagnosis);
-    diagnosis.causes.push(root);
+    let root = with_log(case, terminating, root);
+    case.diagnosis.causes.push(root);
 }
 
 /// The kubelet's own words, if they were asked for: the latest is nearest to why the pod stays.
-fn with_log(lister: &Lister, case: &TerminatingPod, root: RootCause, diagnosis: &mut Diagnosis) -> RootCause {
-    let name = case.pod.spec.node_name.as_str();
+fn with_log(case: &mut Case, terminating: &TerminatingPod, root: RootCause) -> RootCause {
+    let name = terminating.pod.spec.node_name.as_str();
     let source = format!("kubelet log of {name}");
-    let answer = lister.kubelet_log(name, &case.pod.metadata.uid);
-    let Some(lines) = diagnosis.optional(&source, "what the kubelet says of the pod", answer) else { return root };
+    let answer = case.lister.kubelet_log(name, &terminating.pod.metadata.uid);
+    let Some(lines) = case.diagnosis.optional(&source, "what the kubelet says of the pod", answer) else { return root };
     let Some(last) = lines.last() else {
-        diagnosis.note(format!("The {source} has no line about {}.", case.target));
+        case.diagnosis.note(format!("The {source} has no line about {}.", terminating.target));
         return root;
     };
     let shown = lines.iter().rev().take(MAX_LOG_LINES);
@@ -467,47 +465,52 @@ fn remains(pod: &Pod) -> String {
 }
 
 /// The last requests about a pod, which a webhook without a backend refuses: its status, and in the end its deletion.
-fn report_refused(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) -> bool {
-    let is_status_refused = status_refused(lister, case, diagnosis);
-    deletion_refused(lister, case, diagnosis) || is_status_refused
+fn report_refused(case: &mut Case, terminating: &TerminatingPod) -> bool {
+    let is_status_refused = status_refused(case, terminating);
+    deletion_refused(case, terminating) || is_status_refused
 }
 
-fn status_refused(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) -> bool {
-    let update = Request::about(case.target, &case.pod.metadata, "UPDATE");
-    webhook::refuses(lister, diagnosis, &[update.at("pods/status")])
+fn status_refused(case: &mut Case, terminating: &TerminatingPod) -> bool {
+    let update = Request::about(terminating.target, &terminating.pod.metadata, "UPDATE");
+    webhook::refuses(case, &[update.at("pods/status")])
 }
 
-fn deletion_refused(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) -> bool {
-    webhook::refuses(lister, diagnosis, &[Request::about(case.target, &case.pod.metadata, "DELETE")])
+fn deletion_refused(case: &mut Case, terminating: &TerminatingPod) -> bool {
+    webhook::refuses(case, &[Request::about(terminating.target, &terminating.pod.metadata, "DELETE")])
 }
 
 /// A CSI volume of the pod, whose driver is not registered at the node.
-fn missing_driver(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagnosis) -> bool {
-    let TerminatingPod { target, pod } = *case;
+fn missing_driver(case: &mut Case, terminating: &TerminatingPod) -> bool {
+    let TerminatingPod { target, pod } = *terminating;
     let name = pod.spec.node_name.as_str();
     let claims = pod.claims();
     if claims.is_empty() {
         return false;
     }
-    let answer = lister.list::<Claim>(known::CLAIMS, within(case.namespace()));
-    let all = diagnosis.required(format!("persistentvolumeclaims of {}", case.namespace()), "its volumes", answer);
+    let answer = case.lister.list::<Claim>(known::CLAIMS, within(terminating.namespace()));
+    let all = case.diagnosis.required(
+        format!("persistentvolumeclaims of {}", terminating.namespace()),
+        "its volumes",
+        answer,
+    );
     let bound = all.unwrap_or_default().into_iter().filter(|one| claims.contains(&one.metadata.name));
     for one in bound.filter(|one| !one.spec.volume_name.is_empty()) {
-        let answer = lister.get::<PersistentVolume>(known::VOLUMES, None, &one.spec.volume_name);
-        let volume = diagnosis.required(format!("PersistentVolume {}", one.spec.volume_name), "its driver", answer);
+        let answer = case.lister.get::<PersistentVolume>(known::VOLUMES, None, &one.spec.volume_name);
+        let volume =
+            case.diagnosis.required(format!("PersistentVolume {}", one.spec.volume_name), "its driver", answer);
         let Some(csi) = volume.and_then(|volume| volume.spec.csi.as_ref()) else { continue };
-        let answer = lister.get::<CsiNode>(known::CSI_NODES, None, name);
+        let answer = case.lister.get::<CsiNode>(known::CSI_NODES, None, name);
         let is_gone = answer.is_missing();
-        let drivers = diagnosis.required(format!("CSINode {name}"), "which drivers the node has", answer);
+        let drivers = case.diagnosis.required(format!("CSINode {name}"), "which drivers the node has", answer);
         let lists = drivers.is_some_and(|node| node.spec.drivers.iter().any(|driver| driver.name == csi.driver));
         if lists || (drivers.is_none() && !is_gone) {
             continue;
         }
-        let root = case
-            .found(&cause::CSI_DRIVER_NOT_ON_NODE, &diagnosis.words)
+        let root = terminating
+            .found(&cause::CSI_DRIVER_NOT_ON_NODE, &case.diagnosis.words)
             .name(Placeholder::Driver, &csi.driver)
             .step(Step::about(
-                &ObjectRef::claim(case.namespace(), &one.metadata.name),
+                &ObjectRef::claim(terminating.namespace(), &one.metadata.name),
                 format!("volume {} of driver {}", one.spec.volume_name, csi.driver),
             ))
             .step(Step::named(
@@ -517,7 +520,7 @@ fn missing_driver(lister: &Lister, case: &TerminatingPod, diagnosis: &mut Diagno
             .evidence(format!("CSINode {name}"), format!("spec.drivers does not list {}", csi.driver))
             .evidence(target.to_string(), format!("phase {}", pod.status.phase))
             .probable(format!("whether this volume is still mounted on {name}: only the node shows that"));
-        diagnosis.causes.push(root);
+        case.diagnosis.causes.push(root);
         return true;
     }
     false

@@ -1,8 +1,7 @@
 //! Whether another pod does the work of a pod already: what a forced deletion would let run beside it.
 
 use super::phrases::{some, within};
-use crate::diagnosis::Diagnosis;
-use crate::lister::Lister;
+use crate::rules::case::Case;
 use crate::state::*;
 
 /// More of them are counted.
@@ -10,16 +9,16 @@ const MAX_NAMES: usize = 5;
 
 /// Other pods of its controller that run and are ready, wherever they are. Only for a pod that was named: it takes all
 /// pods of its namespace.
-pub fn notes(lister: &Lister, target: &ObjectRef, pod: &Pod, diagnosis: &mut Diagnosis) {
+pub fn notes(case: &mut Case, target: &ObjectRef, pod: &Pod) {
     let is_it = |(_, namespace, name): (&str, &str, &str)| {
         name == target.name && Some(namespace) == target.namespace.as_deref()
     };
-    let is_named = lister.subject().is_of_named() && lister.subject().named().into_iter().any(is_it);
+    let is_named = case.lister.subject().is_of_named() && case.lister.subject().named().into_iter().any(is_it);
     let Some(controller) = controller(pod).filter(|_| is_named) else { return };
     let namespace = target.namespace.as_deref().unwrap_or_default();
     let adds = format!("whether another pod of {} {} already runs", controller.kind, controller.name);
-    let answer = lister.list::<Pod>(known::PODS, within(namespace));
-    let Some(pods) = diagnosis.optional(format!("pods of {namespace}"), &adds, answer) else { return };
+    let answer = case.lister.list::<Pod>(known::PODS, within(namespace));
+    let Some(pods) = case.diagnosis.optional(format!("pods of {namespace}"), &adds, answer) else { return };
     let claims = pod.claims();
     let shared = |other: &Pod| other.claims().into_iter().filter(|claim| claims.contains(claim)).collect::<Vec<_>>();
     let is_its = |other: &&&Pod| {
@@ -31,12 +30,12 @@ pub fn notes(lister: &Lister, target: &ObjectRef, pod: &Pod, diagnosis: &mut Dia
     let named: Vec<String> = running.iter().filter(same_work).map(|other| words(other, &shared(other))).collect();
     let source = format!("pods of {} {namespace}/{}", controller.kind, controller.name);
     if named.is_empty() {
-        diagnosis.evidence(source, "none runs and is ready that could do its work");
+        case.diagnosis.evidence(source, "none runs and is ready that could do its work");
         return;
     }
     let named = some(&named, MAX_NAMES);
-    diagnosis.evidence(source, format!("run and are ready: {named}"));
-    diagnosis.note(format!(
+    case.diagnosis.evidence(source, format!("run and are ready: {named}"));
+    case.diagnosis.note(format!(
         "Of {} {namespace}/{} already run, and are ready: {named}. After a forced deletion of {target} its processes may \
          go on beside them.",
         controller.kind, controller.name

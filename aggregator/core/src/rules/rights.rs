@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
+use crate::rules::case::Case;
 use crate::rules::phrases::within;
 use crate::state::*;
 
@@ -39,30 +40,30 @@ impl<'r> Rights<'r> {
     }
 
     /// In all namespaces.
-    pub fn add_cluster_wide(&mut self, lister: &Lister, diagnosis: &mut Diagnosis) {
-        let roles = lister.roles_cut_to(known::CLUSTER_ROLES, &Scope::All, self.cut);
-        let roles = diagnosis.required(known::CLUSTER_ROLES.plural, HIDES, roles);
+    pub fn add_cluster_wide(&mut self, case: &mut Case) {
+        let roles = case.lister.roles_cut_to(known::CLUSTER_ROLES, &Scope::All, self.cut);
+        let roles = case.diagnosis.required(known::CLUSTER_ROLES.plural, HIDES, roles);
         for (role, fit) in roles.iter().flat_map(|roles| roles.iter()) {
             self.cluster_roles.insert(role.metadata.name.clone(), *fit);
         }
-        self.bind(lister, diagnosis, known::CLUSTER_BINDINGS, &Scope::All);
+        self.bind(case, known::CLUSTER_BINDINGS, &Scope::All);
     }
 
     /// In single namespaces.
-    pub fn add_namespaced(&mut self, lister: &Lister, diagnosis: &mut Diagnosis, scope: &Scope) {
-        let roles = lister.roles_cut_to(known::ROLES, scope, self.cut);
-        let roles = diagnosis.required(known::ROLES.plural, HIDES, roles);
+    pub fn add_namespaced(&mut self, case: &mut Case, scope: &Scope) {
+        let roles = case.lister.roles_cut_to(known::ROLES, scope, self.cut);
+        let roles = case.diagnosis.required(known::ROLES.plural, HIDES, roles);
         for (role, fit) in roles.iter().flat_map(|roles| roles.iter()) {
             self.local_roles.insert((role.metadata.namespace.clone(), role.metadata.name.clone()), *fit);
         }
         if !self.cluster_roles.is_empty() || !self.local_roles.is_empty() {
-            self.bind(lister, diagnosis, known::BINDINGS, scope);
+            self.bind(case, known::BINDINGS, scope);
         }
     }
 
-    fn bind(&mut self, lister: &Lister, diagnosis: &mut Diagnosis, known: ApiResource, scope: &Scope) {
-        let answer = lister.bindings(known, scope);
-        let Some(bindings) = diagnosis.required(known.plural, HIDES, answer) else { return };
+    fn bind(&mut self, case: &mut Case, known: ApiResource, scope: &Scope) {
+        let answer = case.lister.bindings(known, scope);
+        let Some(bindings) = case.diagnosis.required(known.plural, HIDES, answer) else { return };
         let cluster_wide = self.cluster_roles.iter().map(|(name, fit)| ((true, None, name.as_str()), *fit));
         let local = self.local_roles.iter().map(|((at, name), fit)| ((false, at.as_deref(), name.as_str()), *fit));
         for (key, fit) in cluster_wide.chain(local) {
@@ -124,22 +125,16 @@ pub enum Permission {
 
 /// Reads every binding that counts for this object. Without a name it is any of its kind, and a role for some of them
 /// decides nothing. One of the verbs is enough; of the roles only [`CHANGES`] are kept.
-pub fn may(
-    lister: &Lister,
-    diagnosis: &mut Diagnosis,
-    account: &Account,
-    verbs: &[&str],
-    target: &ObjectRef,
-) -> Permission {
+pub fn may(case: &mut Case, account: &Account, verbs: &[&str], target: &ObjectRef) -> Permission {
     let Resource { group, plural, .. } = &target.resource;
     let grants = |role: &Role| role.may(verbs, group, plural, &target.name);
     let is_for_some = |role: &&Role| target.name.is_empty() && role.may_by_name(verbs, group, plural);
     let adds = "whether the controller may change the object";
-    let roles = lister.list::<Role>(known::CLUSTER_ROLES, Scope::All);
-    let bindings = lister.list::<Binding>(known::CLUSTER_BINDINGS, Scope::All);
-    let roles = diagnosis.optional(known::CLUSTER_ROLES.plural, adds, roles);
-    let bindings = diagnosis.optional(known::CLUSTER_BINDINGS.plural, adds, bindings);
-    let (Some(roles), Some(bindings)) = (roles, bindings) else { return not_told(diagnosis) };
+    let roles = case.lister.list::<Role>(known::CLUSTER_ROLES, Scope::All);
+    let bindings = case.lister.list::<Binding>(known::CLUSTER_BINDINGS, Scope::All);
+    let roles = case.diagnosis.optional(known::CLUSTER_ROLES.plural, adds, roles);
+    let bindings = case.diagnosis.optional(known::CLUSTER_BINDINGS.plural, adds, bindings);
+    let (Some(roles), Some(bindings)) = (roles, bindings) else { return not_told(&case.diagnosis) };
     let mut is_partial = roles.iter().any(is_for_some);
     let granting: Vec<&Role> = roles.into_iter().filter(|role| grants(role)).collect();
     // A controller of Kubernetes has a role of its own. Those of administrators and of the control plane are for others.
@@ -158,11 +153,11 @@ pub fn may(
         return Permission::Granted;
     }
     if let Some(namespace) = target.namespace.as_deref() {
-        let roles = lister.list::<Role>(known::ROLES, within(namespace));
-        let bindings = lister.list::<Binding>(known::BINDINGS, within(namespace));
-        let roles = diagnosis.optional(format!("roles of {namespace}"), adds, roles);
-        let bindings = diagnosis.optional(format!("rolebindings of {namespace}"), adds, bindings);
-        let (Some(roles), Some(bindings)) = (roles, bindings) else { return not_told(diagnosis) };
+        let roles = case.lister.list::<Role>(known::ROLES, within(namespace));
+        let bindings = case.lister.list::<Binding>(known::BINDINGS, within(namespace));
+        let roles = case.diagnosis.optional(format!("roles of {namespace}"), adds, roles);
+        let bindings = case.diagnosis.optional(format!("rolebindings of {namespace}"), adds, bindings);
+        let (Some(roles), Some(bindings)) = (roles, bindings) else { return not_told(&case.diagnosis) };
         is_partial |= roles.iter().any(is_for_some);
         let local: BTreeSet<&str> =
             roles.into_iter().filter(|role| grants(role)).map(|role| role.metadata.name.as_str()).collect();
@@ -175,7 +170,7 @@ pub fn may(
         shown.extend(local.iter().map(|name| format!("Role {namespace}/{name}")));
     }
     if is_partial {
-        return not_told(diagnosis);
+        return not_told(&case.diagnosis);
     }
     shown.truncate(MAX_ROLES);
     Permission::Not(match shown.as_slice() {

@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use findings::FaultKind;
 
 use super::phrases::within;
-use crate::diagnosis::Diagnosis;
-use crate::lister::Lister;
 use crate::report::NotScanned;
+use crate::rules::case::Case;
 use crate::state::*;
 
 /// Kinds that are always scanned, and of which rules know more than their finalizers.
@@ -49,18 +48,12 @@ impl Scan {
 
     /// Scans what the server serves beside the kinds that are always scanned; Secrets only on request. Events are deleted
     /// without a trace all the time.
-    pub(super) fn add_other_kinds(
-        &mut self,
-        lister: &Lister,
-        only: Option<&str>,
-        secrets: bool,
-        about: &mut Diagnosis,
-    ) {
-        let discovery = match lister.discovery() {
+    pub(super) fn add_other_kinds(&mut self, case: &mut Case, only: Option<&str>, secrets: bool) {
+        let discovery = match case.lister.discovery() {
             Answer::Seen(discovery) => discovery,
             Answer::Missing => return,
             Answer::Unasked => {
-                about.pending = true;
+                case.diagnosis.pending = true;
                 return;
             }
             Answer::Failed(fault) => {
@@ -77,7 +70,7 @@ impl Scan {
                 self.not_scanned.push(NotScanned::kind("secrets", FaultKind::NotAsked));
                 continue;
             }
-            self.add_kind(lister, &resource, &served.kind, only, &mut uids, about);
+            self.add_kind(case, &resource, &served.kind, only, &mut uids);
         }
         let stale = discovery.stale().map(|served| format!("{}/{}", served.group, served.version));
         self.not_scanned.extend(stale.map(|group| NotScanned::kind(&group, FaultKind::Stale)));
@@ -85,15 +78,14 @@ impl Scan {
 
     fn add_kind<'a>(
         &mut self,
-        lister: &Lister<'a>,
+        case: &mut Case<'_, 'a>,
         resource: &Resource,
         kind: &str,
         only: Option<&str>,
         uids: &mut BTreeSet<&'a str>,
-        about: &mut Diagnosis,
     ) {
-        let Some(scanned) = lister.scan(resource, only.map_or(Scope::All, within)) else {
-            about.pending = true;
+        let Some(scanned) = case.lister.scan(resource, only.map_or(Scope::All, within)) else {
+            case.diagnosis.pending = true;
             return;
         };
         let name = resource.for_kubectl();

@@ -5,62 +5,55 @@ use findings::{Circumstance, Controller, Existence, Placeholder, cause};
 use super::csi_controller::{CsiController, Role, Sidecar};
 use super::finalizer;
 use super::phrases::{lasting, overdue};
-use crate::diagnosis::{Diagnosis, RootCause, Step};
-use crate::lister::Lister;
+use crate::diagnosis::{RootCause, Step};
 use crate::messages::errors;
 use crate::messages::quote;
+use crate::rules::case::Case;
 use crate::state::*;
 
 /// Explains a VolumeAttachment.
-pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
-    let mut diagnosis = Diagnosis::default();
-    let answer = lister.get::<Attachment>(known::ATTACHMENTS, None, &target.name);
-    if answer.is_missing() {
-        return Diagnosis::missing();
-    }
-    let Some(attachment) = diagnosis.required(target.to_string(), "why it is not detached", answer) else {
-        diagnosis.words = crate::report::NOT_KNOWN.to_owned();
-        return diagnosis;
-    };
+pub fn explain(case: &mut Case, target: &ObjectRef) {
+    let answer = case.lister.get::<Attachment>(known::ATTACHMENTS, None, &target.name);
+    let Some(attachment) = case.explained(target, "why it is not detached", answer) else { return };
     let place = &attachment.spec.node_name;
     if attachment.metadata.deletion_timestamp.is_none() {
         if attachment.status.attached {
-            diagnosis.words = format!("attached to {place}, and not being detached");
-            still_mounted(lister, target, attachment, &mut diagnosis);
+            case.diagnosis.words = format!("attached to {place}, and not being detached");
+            still_mounted(case, target, attachment);
         } else {
-            never_attached(lister, target, attachment, &mut diagnosis);
+            never_attached(case, target, attachment);
         }
-        return diagnosis;
+        return;
     }
-    diagnosis.terminating = true;
-    diagnosis.overdue = overdue(lister, &attachment.metadata);
-    diagnosis.words = format!("being detached from {place}{}", lasting(lister, attachment.metadata.deletion_timestamp));
+    case.diagnosis.terminating = true;
+    case.diagnosis.overdue = overdue(case.lister, &attachment.metadata);
+    case.diagnosis.words =
+        format!("being detached from {place}{}", lasting(case.lister, attachment.metadata.deletion_timestamp));
     match &attachment.status.detach_error {
-        Some(error) => failing(lister, target, attachment, error, &mut diagnosis),
-        None => idle(lister, target, attachment, &mut diagnosis),
+        Some(error) => failing(case, target, attachment, error),
+        None => idle(case, target, attachment),
     }
-    diagnosis
 }
 
 /// An attach failed, and its controller has forgotten it: a volume waits until each of its attachments is deleted, whatever
 /// their state.
-fn never_attached(lister: &Lister, target: &ObjectRef, attachment: &Attachment, diagnosis: &mut Diagnosis) {
+fn never_attached(case: &mut Case, target: &ObjectRef, attachment: &Attachment) {
     let place = &attachment.spec.node_name;
     let attach_error = attachment.status.attach_error.as_ref().map(|error| quote(&error.message, 200));
     let why = attach_error.as_ref().map_or(String::new(), |error| format!(", attachError {error}"));
-    diagnosis.words = format!("not attached to {place} (attached: false{why}), and not being deleted");
+    case.diagnosis.words = format!("not attached to {place} (attached: false{why}), and not being deleted");
     let name = &attachment.spec.source.persistent_volume_name;
-    let answer = lister.get::<PersistentVolume>(known::VOLUMES, None, name);
+    let answer = case.lister.get::<PersistentVolume>(known::VOLUMES, None, name);
     if answer.is_missing() {
-        diagnosis.words.push_str(&format!("; PersistentVolume {name} does not exist"));
+        case.diagnosis.words.push_str(&format!("; PersistentVolume {name} does not exist"));
     }
-    let volume = diagnosis.required(format!("PersistentVolume {name}"), "whether a pod may still use it", answer);
+    let volume = case.diagnosis.required(format!("PersistentVolume {name}"), "whether a pod may still use it", answer);
     if let Some(volume) = volume.filter(|volume| is_released(volume)) {
         let root = base(&cause::VOLUME_ATTACHMENT_NOT_DELETED, target, attachment)
             .evidence(target.to_string(), format!("no deletionTimestamp; status.attached: false{why}"))
             .evidence(format!("PersistentVolume {name}"), format!("being deleted, phase {}", volume.status.phase))
-            .at_itself(target, &diagnosis.words);
-        diagnosis.causes.push(root);
+            .at_itself(target, &case.diagnosis.words);
+        case.diagnosis.causes.push(root);
     }
 }
 
@@ -79,33 +72,26 @@ fn base(cause: &'static findings::Cause, target: &ObjectRef, attachment: &Attach
         .name(Placeholder::Pv, &attachment.spec.source.persistent_volume_name)
 }
 
-fn failing(
-    lister: &Lister,
-    target: &ObjectRef,
-    attachment: &Attachment,
-    error: &VolumeError,
-    diagnosis: &mut Diagnosis,
-) {
-    let since = lasting(lister, error.time);
+fn failing(case: &mut Case, target: &ObjectRef, attachment: &Attachment, error: &VolumeError) {
+    let since = lasting(case.lister, error.time);
     let words = format!("detach fails{since}: {}", quote(&error.message, 250));
     if errors::is_secret_not_loaded(&error.message) {
-        let root = lost_secret(lister, target, attachment, diagnosis);
+        let root = lost_secret(case, target, attachment);
         if let Some(root) = root {
-            diagnosis.causes.push(root.step(Step::about(target, words)).in_place_of_own());
+            case.diagnosis.causes.push(root.step(Step::about(target, words)).in_place_of_own());
             return;
         }
     }
     let root = base(&cause::VOLUME_DETACH_FAILS, target, attachment)
         .evidence(target.to_string(), format!("status.detachError: {}", quote(&error.message, 400)));
-    let (root, words) = with_absent(lister, attachment, diagnosis, root, words);
-    diagnosis.causes.push(root.at_itself(target, words));
+    let (root, words) = with_absent(case, attachment, root, words);
+    case.diagnosis.causes.push(root.at_itself(target, words));
 }
 
 /// Says which of its Node and its volume do not exist.
 fn with_absent(
-    lister: &Lister,
+    case: &mut Case,
     attachment: &Attachment,
-    diagnosis: &mut Diagnosis,
     mut root: RootCause,
     mut words: String,
 ) -> (RootCause, String) {
@@ -114,8 +100,8 @@ fn with_absent(
         ObjectRef::cluster_wide(known::VOLUMES, &attachment.spec.source.persistent_volume_name),
     ] {
         let is_gone = match &gone {
-            node if node.is(known::NODES) => lister.get::<Node>(known::NODES, None, &node.name).map(|_| ()),
-            volume => lister.get::<PersistentVolume>(known::VOLUMES, None, &volume.name).map(|_| ()),
+            node if node.is(known::NODES) => case.lister.get::<Node>(known::NODES, None, &node.name).map(|_| ()),
+            volume => case.lister.get::<PersistentVolume>(known::VOLUMES, None, &volume.name).map(|_| ()),
         };
         let existence = if is_gone.is_missing() { Existence::Gone } else { Existence::Present };
         if gone.is(known::NODES) {
@@ -125,24 +111,19 @@ fn with_absent(
             words.push_str(&format!("; {gone} does not exist"));
             root = root.evidence(gone.to_string(), "not found");
         }
-        diagnosis.silently(is_gone);
+        case.diagnosis.silently(is_gone);
     }
     (root, words)
 }
 
 /// The Secret a detach needs went with its namespace.
-fn lost_secret(
-    lister: &Lister,
-    target: &ObjectRef,
-    attachment: &Attachment,
-    diagnosis: &mut Diagnosis,
-) -> Option<RootCause> {
+fn lost_secret(case: &mut Case, target: &ObjectRef, attachment: &Attachment) -> Option<RootCause> {
     let name = &attachment.spec.source.persistent_volume_name;
-    let answer = lister.get::<PersistentVolume>(known::VOLUMES, None, name);
-    let volume = diagnosis.required(format!("PersistentVolume {name}"), "which Secret a detach needs", answer)?;
+    let answer = case.lister.get::<PersistentVolume>(known::VOLUMES, None, name);
+    let volume = case.diagnosis.required(format!("PersistentVolume {name}"), "which Secret a detach needs", answer)?;
     let secret = volume.spec.csi.as_ref()?.controller_publish_secret_ref.as_ref()?;
-    let namespace = lister.namespace(&secret.namespace);
-    let is_lost = namespace.is_missing() || lister.is_namespace_terminating(&secret.namespace);
+    let namespace = case.lister.namespace(&secret.namespace);
+    let is_lost = namespace.is_missing() || case.lister.is_namespace_terminating(&secret.namespace);
     is_lost.then(|| {
         base(&cause::DETACH_SECRET_GONE, target, attachment)
             .name(Placeholder::Namespace, &secret.namespace)
@@ -154,67 +135,54 @@ fn lost_secret(
     })
 }
 
-fn idle(lister: &Lister, target: &ObjectRef, attachment: &Attachment, diagnosis: &mut Diagnosis) {
-    if finalizer::refused(lister, target, &attachment.metadata, diagnosis) {
+fn idle(case: &mut Case, target: &ObjectRef, attachment: &Attachment) {
+    if finalizer::refused(case, target, &attachment.metadata) {
         return;
     }
     let state = if attachment.status.attached { "" } else { "; attached: false" };
-    let words = format!("{}{state}", super::phrases::held_by(lister, &attachment.metadata));
+    let words = format!("{}{state}", super::phrases::held_by(case.lister, &attachment.metadata));
     let driver = &attachment.spec.attacher;
     let root = base(&cause::VOLUME_ATTACHER_GONE, target, attachment)
         .given(Circumstance::Attachment(Existence::Present))
         .evidence(target.to_string(), "no detachError, and the finalizer is left");
-    let (root, words) = with_absent(lister, attachment, diagnosis, root, words);
-    let words = match held_too(lister, attachment, diagnosis) {
+    let (root, words) = with_absent(case, attachment, root, words);
+    let words = match held_too(case, attachment) {
         Some(volume) => format!("{words}; {volume} has the same finalizer"),
         None => words,
     };
-    let root = silent_attacher(lister, diagnosis, target, driver, root, words);
-    diagnosis.causes.push(root);
+    let root = silent_attacher(case, target, driver, root, words);
+    case.diagnosis.causes.push(root);
 }
 
 /// The volume, where the attacher's finalizer is on it as well.
-fn held_too(lister: &Lister, attachment: &Attachment, diagnosis: &mut Diagnosis) -> Option<ObjectRef> {
+fn held_too(case: &mut Case, attachment: &Attachment) -> Option<ObjectRef> {
     let name = &attachment.spec.source.persistent_volume_name;
-    let volume = diagnosis.silently(lister.get::<PersistentVolume>(known::VOLUMES, None, name))?;
+    let volume = case.diagnosis.silently(case.lister.get::<PersistentVolume>(known::VOLUMES, None, name))?;
     let is_held = volume.metadata.finalizers.iter().any(|one| attachment.metadata.finalizers.contains(one));
     is_held.then(|| ObjectRef::cluster_wide(known::VOLUMES, name))
 }
 
 /// No VolumeAttachment of the volume is left, and the attacher's finalizer is.
-pub fn left_on_volume(
-    lister: &Lister,
-    target: &ObjectRef,
-    volume: &PersistentVolume,
-    finalizer: &str,
-    diagnosis: &mut Diagnosis,
-) {
-    let words = format!("{}; nothing is attached, and {finalizer} is left", diagnosis.words);
+pub fn left_on_volume(case: &mut Case, target: &ObjectRef, volume: &PersistentVolume, finalizer: &str) {
+    let words = format!("{}; nothing is attached, and {finalizer} is left", case.diagnosis.words);
     let driver = volume.spec.csi.as_ref().map_or("", |csi| csi.driver.as_str());
     let root = finalizer::patched(RootCause::below(&cause::VOLUME_ATTACHER_GONE, target), &volume.metadata, finalizer)
         .name(Placeholder::Finalizer, finalizer)
         .given(Circumstance::Attachment(Existence::Gone))
         .evidence(target.to_string(), format!("finalizer {finalizer}"))
         .evidence("volumeattachments", format!("none names {}", target.name));
-    let root = silent_attacher(lister, diagnosis, target, driver, root, words);
-    diagnosis.causes.push(root);
+    let root = silent_attacher(case, target, driver, root, words);
+    case.diagnosis.causes.push(root);
 }
 
 /// Neither an error nor an Event says why the attacher does nothing: its Lease and its CSIDriver may.
-fn silent_attacher(
-    lister: &Lister,
-    diagnosis: &mut Diagnosis,
-    target: &ObjectRef,
-    driver: &str,
-    root: RootCause,
-    words: String,
-) -> RootCause {
+fn silent_attacher(case: &mut Case, target: &ObjectRef, driver: &str, root: RootCause, words: String) -> RootCause {
     let why = "why the finalizer stays: neither a detachError nor an Event names the reason";
     if driver.is_empty() {
         let root = root.given(Circumstance::Controller(Controller::Unknown));
         return root.at_itself(target, words).probable(why);
     }
-    let controller = CsiController::find(lister, diagnosis, driver, Role::Attacher);
+    let controller = CsiController::find(case, driver, Role::Attacher);
     let attacher = match &controller.sidecar {
         Sidecar::Silent(lease) => format!("; csi-attacher of {driver} is silent: {} is {}", lease.0, lease.1),
         Sidecar::Alive(_) => format!("; csi-attacher of {driver} runs, and reports nothing"),
@@ -225,25 +193,25 @@ fn silent_attacher(
 }
 
 /// The detach was not requested, because the node still reports the volume as mounted.
-fn still_mounted(lister: &Lister, target: &ObjectRef, attachment: &Attachment, diagnosis: &mut Diagnosis) {
+fn still_mounted(case: &mut Case, target: &ObjectRef, attachment: &Attachment) {
     let volume = &attachment.spec.source.persistent_volume_name;
-    let answer = lister.get::<PersistentVolume>(known::VOLUMES, None, volume);
-    let volume = diagnosis.required(format!("PersistentVolume {volume}"), "whether it is to be detached", answer);
+    let answer = case.lister.get::<PersistentVolume>(known::VOLUMES, None, volume);
+    let volume = case.diagnosis.required(format!("PersistentVolume {volume}"), "whether it is to be detached", answer);
     if volume.is_some_and(|volume| !is_released(volume)) {
-        diagnosis.words.push_str("; its volume may be in use, and is not being deleted");
+        case.diagnosis.words.push_str("; its volume may be in use, and is not being deleted");
         return;
     }
     let name = &attachment.spec.node_name;
-    let answer = lister.get::<Node>(known::NODES, None, name);
+    let answer = case.lister.get::<Node>(known::NODES, None, name);
     if answer.is_missing() {
-        diagnosis.words.push_str("; the node does not exist");
+        case.diagnosis.words.push_str("; the node does not exist");
         return;
     }
-    let Some(on) = diagnosis.required(format!("Node {name}"), "whether it still uses the volume", answer) else {
+    let Some(on) = case.diagnosis.required(format!("Node {name}"), "whether it still uses the volume", answer) else {
         return;
     };
     if !is_true(&on.status.conditions, "Ready") {
-        diagnosis.wait_for(ObjectRef::node(name));
+        case.diagnosis.wait_for(ObjectRef::node(name));
         return;
     }
     // As the kubelet lists it (kubernetes: pkg/volume/csi/csi_plugin.go, `GetVolumeName`).
@@ -258,6 +226,6 @@ fn still_mounted(lister: &Lister, target: &ObjectRef, attachment: &Attachment, d
         if !on.is_no_linux_machine() {
             root = root.name(Placeholder::AgentlessNode, name).name(Placeholder::AgentImage, findings::agent_image());
         }
-        diagnosis.causes.push(root);
+        case.diagnosis.causes.push(root);
     }
 }

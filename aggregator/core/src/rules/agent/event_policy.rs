@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use super::missing_agent;
 use crate::diagnosis::Diagnosis;
-use crate::lister::Lister;
+use crate::rules::case::Case;
 use crate::state::{AdmissionPolicy, AdmissionPolicyBinding, AgentEvent, Answer, known};
 
 /// The name of the policy and of its binding.
@@ -21,9 +21,9 @@ pub enum Policy {
 
 impl Policy {
     /// Asks for the binding, and for the policy when that is bound.
-    pub fn read(lister: &Lister, diagnosis: &mut Diagnosis) -> Self {
-        let answer = lister.get::<AdmissionPolicyBinding>(known::ADMISSION_POLICY_BINDINGS, None, POLICY);
-        let binding = match seen(diagnosis, answer) {
+    pub fn read(case: &mut Case) -> Self {
+        let answer = case.lister.get::<AdmissionPolicyBinding>(known::ADMISSION_POLICY_BINDINGS, None, POLICY);
+        let binding = match seen(&mut case.diagnosis, answer) {
             Ok(binding) => binding,
             Err(not) => return not,
         };
@@ -32,8 +32,8 @@ impl Policy {
         if spec.policy_name != POLICY || !denies || spec.match_resources.is_some() {
             return Policy::Not(format!("the binding {POLICY} is not as deploy/ has it"));
         }
-        let answer = lister.get::<AdmissionPolicy>(known::ADMISSION_POLICIES, None, POLICY);
-        let policy = match seen(diagnosis, answer) {
+        let answer = case.lister.get::<AdmissionPolicy>(known::ADMISSION_POLICIES, None, POLICY);
+        let policy = match seen(&mut case.diagnosis, answer) {
             Ok(policy) => policy,
             Err(not) => return not,
         };
@@ -58,10 +58,11 @@ impl Policy {
 }
 
 /// Why another account may have written it.
-pub fn doubt(lister: &Lister, event: &AgentEvent, diagnosis: &mut Diagnosis) -> Option<String> {
-    let absent =
-        || missing_agent::is_absent(lister, &event.regarding.name).then(|| "no agent is deployed there".to_owned());
-    Policy::read(lister, diagnosis).doubts(event).or_else(absent)
+pub fn doubt(case: &mut Case, event: &AgentEvent) -> Option<String> {
+    let absent = || {
+        missing_agent::is_absent(case.lister, &event.regarding.name).then(|| "no agent is deployed there".to_owned())
+    };
+    Policy::read(case).doubts(event).or_else(absent)
 }
 
 /// The answer does not rest on it, so what cannot be seen is only said beside the finding.

@@ -2,8 +2,7 @@
 
 use findings::FaultKind;
 
-use crate::diagnosis::Diagnosis;
-use crate::lister::Lister;
+use crate::rules::case::Case;
 use crate::state::*;
 
 /// What is to be said of a pod.
@@ -16,28 +15,23 @@ pub enum About {
 }
 
 /// What it says of this pod; none when it was not asked or did not answer, and then a note says why.
-pub fn ask<'a>(
-    lister: &Lister<'a>,
-    diagnosis: &mut Diagnosis,
-    pod: &Pod,
-    on: &Node,
-    about: About,
-) -> Option<Vec<&'a AgentEvent>> {
+pub fn ask<'a>(case: &mut Case<'_, 'a>, pod: &Pod, on: &Node, about: About) -> Option<Vec<&'a AgentEvent>> {
     let node = on.metadata.name.as_str();
-    let agent = match lister.node_check(pod) {
+    let agent = match case.lister.node_check(pod) {
         Some(ran_in) => ran_in.clone(),
-        None => running_agent(lister, diagnosis, node)?,
+        None => running_agent(case, node)?,
     };
     let at = agent.0.clone();
-    match lister.live(agent, pod, about == About::Running) {
+    match case.lister.live(agent, pod, about == About::Running) {
         Answer::Seen(said) => {
             if said.is_empty() && about == About::Terminating {
-                diagnosis.note(format!("The agent on {node}, asked now, names nothing that holds {}.", shown(pod)));
+                case.diagnosis
+                    .note(format!("The agent on {node}, asked now, names nothing that holds {}.", shown(pod)));
             }
             return Some(said);
         }
-        Answer::Unasked => diagnosis.pending = true,
-        Answer::Missing => diagnosis.note(format!("The agent on {node} was not asked now: its pod is gone.")),
+        Answer::Unasked => case.diagnosis.pending = true,
+        Answer::Missing => case.diagnosis.note(format!("The agent on {node} was not asked now: its pod is gone.")),
         Answer::Failed(fault) => {
             // No step grants it: it is root on the node.
             let right = match fault.kind {
@@ -48,32 +42,32 @@ pub fn ask<'a>(
                 About::Terminating => "This answer uses its Events instead.",
                 About::Running => "Its Events say nothing about running pods.",
             };
-            diagnosis.note(format!("The agent on {node} was not asked now ({fault}{right}). {instead}"));
+            case.diagnosis.note(format!("The agent on {node} was not asked now ({fault}{right}). {instead}"));
         }
     }
     None
 }
 
 /// The agent of a node that can be asked: the namespace and name of its pod.
-fn running_agent(lister: &Lister, diagnosis: &mut Diagnosis, node: &str) -> Option<(String, String)> {
-    if !lister.asks_live() {
+fn running_agent(case: &mut Case, node: &str) -> Option<(String, String)> {
+    if !case.lister.asks_live() {
         return None;
     }
-    let agents = match lister.agents() {
+    let agents = match case.lister.agents() {
         Answer::Unasked => {
-            diagnosis.pending = true;
+            case.diagnosis.pending = true;
             return None;
         }
         Answer::Seen(agents) => agents,
         Answer::Missing | Answer::Failed(_) => {
-            diagnosis.note(format!("The agent on {node} was not asked now: its pod is not visible to us."));
+            case.diagnosis.note(format!("The agent on {node} was not asked now: its pod is not visible to us."));
             return None;
         }
     };
     let is_here = |agent: &&&Pod| agent.spec.node_name == node && is_true(&agent.status.conditions, "Ready");
     let agent = agents.iter().find(is_here);
     if agent.is_none() {
-        diagnosis.note(format!("The agent on {node} was not asked now: there is none that is ready."));
+        case.diagnosis.note(format!("The agent on {node} was not asked now: there is none that is ready."));
     }
     agent.map(|agent| agent.metadata.namespace_and_name())
 }

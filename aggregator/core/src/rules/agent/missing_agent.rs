@@ -5,6 +5,7 @@ use findings::{clean, duration};
 use super::{advice, believed_events::Claim, event_age};
 use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
+use crate::rules::case::Case;
 use crate::state::{AgentEvent, Answer, Node, Pod, is_true};
 
 /// Whether it is known that no agent runs on this node.
@@ -19,23 +20,23 @@ pub fn is_ready(lister: &Lister, node: &str) -> bool {
 }
 
 /// Says why the agent of a node is silent about a pod. `events` are what it reports of others.
-pub fn explain(lister: &Lister, diagnosis: &mut Diagnosis, on: &Node, events: &[&AgentEvent]) {
+pub fn explain(case: &mut Case, on: &Node, events: &[&AgentEvent]) {
     let node = on.metadata.name.as_str();
     if on.is_no_linux_machine() {
-        diagnosis.note(format!(
+        case.diagnosis.note(format!(
             "No agent runs on {node}: by its labels it does not run Linux. What holds the pod there is unknown."
         ));
         return;
     }
-    let agents = match lister.agents() {
+    let agents = match case.lister.agents() {
         Answer::Seen(agents) => agents,
         Answer::Unasked => {
-            diagnosis.pending = true;
+            case.diagnosis.pending = true;
             return;
         }
         // Most people may not list the pods of all namespaces, and the answer does not rest on it.
         Answer::Missing | Answer::Failed(_) => {
-            diagnosis.note(format!(
+            case.diagnosis.note(format!(
                 "The agent on {node} says nothing, if there is one; its pods are not visible to us. It would name the \
                  process, mount or cgroup."
             ));
@@ -43,16 +44,16 @@ pub fn explain(lister: &Lister, diagnosis: &mut Diagnosis, on: &Node, events: &[
         }
     };
     let is_here = agents.iter().any(|agent| agent.spec.node_name == node);
-    let is_of_now = |event: &&AgentEvent| event.written().is_some_and(|at| !event_age::has_expired(lister, at));
+    let is_of_now = |event: &&AgentEvent| event.written().is_some_and(|at| !event_age::has_expired(case.lister, at));
     if !is_here && events.iter().any(is_of_now) {
-        diagnosis.note(format!(
+        case.diagnosis.note(format!(
             "Events of the agent on {node} are about other pods and none is about this one; no pod of that agent is visible."
         ));
         return;
     }
     if agents.is_empty() {
         // Said once however many nodes there are.
-        diagnosis.note(
+        case.diagnosis.note(
             "No agent runs in this cluster, so the process, mount or cgroup that holds the pod is unknown: the API does not \
              show it. Install it: deploy/README.md of why-terminating. For one node, once: docs/agent.md there",
         );
@@ -60,18 +61,18 @@ pub fn explain(lister: &Lister, diagnosis: &mut Diagnosis, on: &Node, events: &[
     }
     let here: Vec<&&Pod> = agents.iter().filter(|agent| agent.spec.node_name == node).collect();
     match here.iter().find(|agent| is_true(&agent.status.conditions, "Ready")).or(here.first()) {
-        None => diagnosis.note(format!(
+        None => case.diagnosis.note(format!(
             "No agent is deployed on {node} (on other nodes: {}). It would name the process, mount or cgroup: see why its \
              DaemonSet leaves this node out, or, if it is not installed as a whole, deploy/README.md of why-terminating",
             agents.len()
         )),
-        Some(agent) if is_true(&agent.status.conditions, "Ready") => diagnosis.note(format!(
+        Some(agent) if is_true(&agent.status.conditions, "Ready") => case.diagnosis.note(format!(
             "The agent on {node} says nothing about such a pod (yet): it looks 15 s after a pod's deadline and reports \
              what lasts. Its log says what it could not see: kubectl -n {} logs {}",
             agent.metadata.namespace.as_deref().unwrap_or_default(),
             agent.metadata.name
         )),
-        Some(agent) => diagnosis.note(format!(
+        Some(agent) => case.diagnosis.note(format!(
             "The agent on {node} is not ready, so it says nothing: kubectl -n {} describe pod {}",
             agent.metadata.namespace.as_deref().unwrap_or_default(),
             agent.metadata.name

@@ -3,20 +3,18 @@
 use findings::{Cause, Placeholder};
 
 use crate::diagnosis::RootCause;
-use crate::lister::Lister;
 use crate::rules::phrases::condition_text;
 use crate::state::*;
 
 /// An API that is served by a Service, and what the API server says of it.
-pub struct Unavailable<'c, 'l> {
-    pub lister: &'c Lister<'l>,
+pub struct Unavailable<'c> {
     pub target: &'c ObjectRef,
     pub api: &'c ApiService,
     pub available: &'c Condition,
     pub reference: &'c ServiceRef,
 }
 
-impl Unavailable<'_, '_> {
+impl Unavailable<'_> {
     /// The Service that serves it.
     pub fn service(&self) -> ObjectRef {
         ObjectRef::namespaced(known::SERVICES, &self.reference.namespace, &self.reference.name)

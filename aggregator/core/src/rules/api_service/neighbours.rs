@@ -1,9 +1,8 @@
 //! Other APIs that are served from the same node: whether they are reached distinguishes a route from a firewall.
 
-use crate::diagnosis::Diagnosis;
-use crate::lister::Lister;
 use crate::messages::api_service::{Failure, failure};
 use crate::rules::backend::{self, Backend};
+use crate::rules::case::Case;
 use crate::state::*;
 
 /// More APIs are not looked into: each costs two questions.
@@ -18,10 +17,10 @@ pub enum Neighbour {
 }
 
 /// Looks for another API with an endpoint on this node. One that is reached says more than one that is not.
-pub fn find(lister: &Lister, diagnosis: &mut Diagnosis, target: &ObjectRef, node: &str) -> Option<Neighbour> {
-    let own = lister.get::<ApiService>(known::API_SERVICES, None, &target.name).seen()?;
-    let answer = lister.list::<ApiService>(known::API_SERVICES, Scope::All);
-    let all = diagnosis.optional("apiservices", "whether other pods of the node are reached", answer)?;
+pub fn find(case: &mut Case, target: &ObjectRef, node: &str) -> Option<Neighbour> {
+    let own = case.lister.get::<ApiService>(known::API_SERVICES, None, &target.name).seen()?;
+    let answer = case.lister.list::<ApiService>(known::API_SERVICES, Scope::All);
+    let all = case.diagnosis.optional("apiservices", "whether other pods of the node are reached", answer)?;
     let others = all.into_iter().filter_map(|other| {
         let service = other.spec.service.as_ref().filter(|_| other.spec.service != own.spec.service)?;
         let available = condition(&other.status.conditions, "Available")?;
@@ -30,7 +29,7 @@ pub fn find(lister: &Lister, diagnosis: &mut Diagnosis, target: &ObjectRef, node
     });
     let mut unreachable = None;
     for (other, service, is_reached) in others.take(MAX_APIS) {
-        let Backend::Ready { node: Some(on), .. } = backend::inspect(lister, diagnosis, service) else { continue };
+        let Backend::Ready { node: Some(on), .. } = backend::inspect(case, service) else { continue };
         let shown = format!("APIService {}", other.metadata.name);
         match (on == node, is_reached) {
             (true, true) => return Some(Neighbour::Reached(shown)),

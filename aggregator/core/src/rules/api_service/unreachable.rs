@@ -4,8 +4,9 @@ use findings::{Cause, Placeholder, cause};
 
 use super::backed_api::Unavailable;
 use super::neighbours::{self, Neighbour};
-use crate::diagnosis::{Diagnosis, RootCause, Step};
+use crate::diagnosis::{RootCause, Step};
 use crate::messages::api_service::{Failure, address};
+use crate::rules::case::Case;
 use crate::rules::node::{self, NoRoute};
 use crate::rules::phrases::condition_text;
 use crate::state::*;
@@ -16,7 +17,7 @@ const CUT_SOMEWHERE: &str = "where the way is cut: the error does not say so";
 const CUT_OR_SLOW: &str = "whether the way is cut or the pod is too slow: a time-out does not show that";
 
 /// Explains it by the node of the endpoint, where that is known.
-pub fn explain(api: &Unavailable, diagnosis: &mut Diagnosis, failure: Failure, node: Option<&str>) -> RootCause {
+pub fn explain(case: &mut Case, api: &Unavailable, failure: Failure, node: Option<&str>) -> RootCause {
     let is_late = failure == Failure::TimedOut;
     let what = if is_late { "it does not answer the API server in time" } else { "the API server cannot reach it" };
     let words = format!("has a ready endpoint, and {what}: {}", api.available.message);
@@ -32,12 +33,12 @@ pub fn explain(api: &Unavailable, diagnosis: &mut Diagnosis, failure: Failure, n
     if is_refused {
         return endpoint.unreachable();
     }
-    let answer = api.lister.get::<Node>(known::NODES, None, name);
-    let node = diagnosis.required(format!("node {name}"), "whether the node is Ready", answer);
+    let answer = case.lister.get::<Node>(known::NODES, None, name);
+    let node = case.diagnosis.required(format!("node {name}"), "whether the node is Ready", answer);
     let Some(ready) = node.filter(|node| is_true(&node.status.conditions, "Ready")) else {
         return endpoint.unreachable().probable(unsure);
     };
-    if let Some(missing) = node::route_missing(api.lister, ready, diagnosis) {
+    if let Some(missing) = node::route_missing(case, ready) {
         return endpoint.without_route(ready, missing);
     }
     if let Some(down) = node::network_down(ready) {
@@ -47,20 +48,20 @@ pub fn explain(api: &Unavailable, diagnosis: &mut Diagnosis, failure: Failure, n
         let words = "Ready; whether the way to its pods is cut or this one is too slow, a time-out does not show";
         return endpoint.unreachable().step(endpoint.on_node(words)).probable(unsure);
     }
-    match neighbours::find(api.lister, diagnosis, api.target, name) {
+    match neighbours::find(case, api.target, name) {
         Some(Neighbour::AlsoUnreachable(other)) => endpoint.like_its_neighbour(ready, &other),
         other => endpoint.firewalled(other),
     }
 }
 
 /// A ready endpoint that the API server does not reach, and its node.
-struct Endpoint<'c, 'l> {
-    api: &'c Unavailable<'c, 'l>,
+struct Endpoint<'c> {
+    api: &'c Unavailable<'c>,
     service: Step,
     node: &'c str,
 }
 
-impl Endpoint<'_, '_> {
+impl Endpoint<'_> {
     fn on_node(&self, words: impl AsRef<str>) -> Step {
         Step::about(&ObjectRef::node(self.node), words)
     }

@@ -1,7 +1,6 @@
 //! Whether the service account that a controller works as still exists.
 
-use crate::diagnosis::Diagnosis;
-use crate::lister::Lister;
+use crate::rules::case::Case;
 use crate::state::*;
 
 /// The API server goes on to take the tokens of an account that is being deleted for so many seconds.
@@ -18,13 +17,13 @@ pub fn object((namespace, name): &Account) -> ObjectRef {
 }
 
 /// Why no program can work as this account any more; nothing when it is there, or was not seen.
-pub fn gone(lister: &Lister, diagnosis: &mut Diagnosis, account: &Account) -> Option<&'static str> {
+pub fn gone(case: &mut Case, account: &Account) -> Option<&'static str> {
     let target = object(account);
-    let answer = lister.object(&target.resource, target.namespace.as_deref(), &target.name);
+    let answer = case.lister.object(&target.resource, target.namespace.as_deref(), &target.name);
     if answer.is_missing() {
         return Some("does not exist");
     }
-    let meta = &diagnosis.silently(answer)?.metadata;
+    let meta = &case.diagnosis.silently(answer)?.metadata;
     let asked = meta.deletion_requested_at()?;
-    (lister.seconds_since(asked) > TOKEN_LEEWAY_SECONDS).then_some("is being deleted")
+    (case.lister.seconds_since(asked) > TOKEN_LEEWAY_SECONDS).then_some("is being deleted")
 }

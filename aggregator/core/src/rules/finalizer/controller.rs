@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::setter;
 use super::workloads_of_account::{self, Runner, RunnerState};
-use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
+use crate::rules::case::Case;
 use crate::rules::rights::{self, Permission, Rights};
 use crate::state::*;
 
@@ -103,26 +103,26 @@ pub struct Wanted<'w> {
 }
 
 /// Looks for who takes the finalizer off; `None` while an answer is still out.
-pub fn find<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, wanted: &Wanted) -> Option<Controllers<'a>> {
-    let failures = diagnosis.failures;
+pub fn find<'a>(case: &mut Case<'_, 'a>, wanted: &Wanted) -> Option<Controllers<'a>> {
+    let failures = case.diagnosis.failures;
     let mut rights = Rights::new(wanted.cut);
-    rights.add_cluster_wide(lister, diagnosis);
-    let mut found = candidates(lister, diagnosis, wanted, &rights);
-    if let (false, false, Some(own)) = (diagnosis.pending, is_settled(wanted, &found), &wanted.target.namespace) {
-        rights.add_namespaced(lister, diagnosis, &Scope::Namespace(own.clone()));
-        found = candidates(lister, diagnosis, wanted, &rights);
+    rights.add_cluster_wide(case);
+    let mut found = candidates(case, wanted, &rights);
+    if let (false, false, Some(own)) = (case.diagnosis.pending, is_settled(wanted, &found), &wanted.target.namespace) {
+        rights.add_namespaced(case, &Scope::Namespace(own.clone()));
+        found = candidates(case, wanted, &rights);
     }
     // Roles are many in a large cluster. Those of the object's own namespace may have been deleted before it; the same of
     // other namespaces then still show it.
     let is_lost = found.iter().all(|one| one.runs.is_none());
-    if !diagnosis.pending && is_lost && wanted.target.namespace.is_some() {
-        rights.add_namespaced(lister, diagnosis, &Scope::All);
-        found = candidates(lister, diagnosis, wanted, &rights);
+    if !case.diagnosis.pending && is_lost && wanted.target.namespace.is_some() {
+        rights.add_namespaced(case, &Scope::All);
+        found = candidates(case, wanted, &rights);
     }
-    if !diagnosis.pending && !found.iter().any(|one| one.by == Basis::Setting) {
-        found.extend(named(lister, diagnosis, wanted));
+    if !case.diagnosis.pending && !found.iter().any(|one| one.by == Basis::Setting) {
+        found.extend(named(case, wanted));
     }
-    if diagnosis.pending {
+    if case.diagnosis.pending {
         return None;
     }
     found.sort_by_key(|one| std::cmp::Reverse(one.rank()));
@@ -130,17 +130,17 @@ pub fn find<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, wanted: &Wanted)
     let first = found.next();
     let account = first.as_ref().map(|first| &first.account);
     let is_set_by_it = first.as_ref().is_some_and(|first| first.by == Basis::Setting);
-    let powerful = if is_set_by_it { BTreeSet::new() } else { rights::all_powerful(lister, account) };
+    let powerful = if is_set_by_it { BTreeSet::new() } else { rights::all_powerful(case.lister, account) };
     // Where an owner was found the others only make that less certain.
     let busy = match first.as_ref().is_some_and(|first| first.runs.is_some()) || powerful.is_empty() {
         true => powerful.clone(),
         false => {
             let foremost = powerful.iter().collect();
-            let runners = workloads_of_account::find(lister, diagnosis, &powerful, &foremost, |_| false);
+            let runners = workloads_of_account::find(case, &powerful, &foremost, |_| false);
             runners.into_iter().map(|runner| runner.account).collect()
         }
     };
-    if diagnosis.pending {
+    if case.diagnosis.pending {
         return None;
     }
     let shown = |(namespace, name): &Account| format!("{namespace}/{name}");
@@ -153,20 +153,20 @@ pub fn find<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, wanted: &Wanted)
         also: found.collect(),
         users: rights.others.iter().cloned().collect(),
         unbound: rights.unbound(),
-        is_visible: diagnosis.failures == failures,
+        is_visible: case.diagnosis.failures == failures,
     })
 }
 
 /// The workload that is called as the program that set the finalizer. It is the one if it may change the object: the server
 /// recorded no more than the first word of a User-Agent.
-pub fn named<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, wanted: &Wanted) -> Vec<Candidate<'a>> {
+pub fn named<'a>(case: &mut Case<'_, 'a>, wanted: &Wanted) -> Vec<Candidate<'a>> {
     let Some(program) = wanted.program.filter(|name| is_object_name(name)) else { return Vec::new() };
     // What sets one is a Deployment; of what is known by its name one may be a StatefulSet.
     let kinds =
         if wanted.is_recorded { &[known::DEPLOYMENTS][..] } else { &[known::DEPLOYMENTS, known::STATEFUL_SETS] };
-    let found: Vec<Runner> = kinds.iter().flat_map(|kind| called(lister, diagnosis, *kind, program)).collect();
+    let found: Vec<Runner> = kinds.iter().flat_map(|kind| called(case, *kind, program)).collect();
     let candidate = |runner: Runner<'a>| {
-        let by = by_name(lister, diagnosis, wanted, &runner);
+        let by = by_name(case, wanted, &runner);
         let is_named = is_named_in(wanted.finalizer, &runner);
         Candidate { by, account: runner.account.clone(), is_named, runs: Some(runner) }
     };
@@ -175,28 +175,28 @@ pub fn named<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, wanted: &Wanted
 
 /// Deployments that are called as the domain of a finalizer begins: `alpha`, or `alpha-operator`, of
 /// `alpha.example.com/cleanup`. What is not ready is first.
-pub fn namesakes<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, finalizer: &str) -> Vec<Runner<'a>> {
+pub fn namesakes<'a>(case: &mut Case<'_, 'a>, finalizer: &str) -> Vec<Runner<'a>> {
     let domain = finalizer.split('/').next().unwrap_or(finalizer);
     let Some((name, rest)) = domain.split_once('.') else { return Vec::new() };
     if !rest.contains('.') || !setter::is_telling(name) || !is_object_name(name) {
         return Vec::new();
     }
     // One list for all finalizers: tenants choose their names, and a query for each would keep out those of others.
-    let answer = lister.metadata(&known::DEPLOYMENTS.into(), Scope::All);
+    let answer = case.lister.metadata(&known::DEPLOYMENTS.into(), Scope::All);
     let adds = "whether a program has the name of the finalizer";
-    let all = diagnosis.optional("deployments", adds, answer).unwrap_or_default();
+    let all = case.diagnosis.optional("deployments", adds, answer).unwrap_or_default();
     let names = std::iter::once("").chain(ROLES_OF_PROGRAMS).map(|role| format!("{name}{role}"));
     let names = names.filter(|name| all.iter().any(|one| one.metadata.name == *name));
-    let mut found: Vec<Runner> = names.flat_map(|name| called(lister, diagnosis, known::DEPLOYMENTS, &name)).collect();
+    let mut found: Vec<Runner> = names.flat_map(|name| called(case, known::DEPLOYMENTS, &name)).collect();
     found.sort_by_key(|runner| std::cmp::Reverse(runner.stands()));
     found
 }
 
 /// Workloads of this name, in any namespace.
-fn called<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, kind: ApiResource, name: &str) -> Vec<Runner<'a>> {
-    let answer = lister.select::<Workload>(kind, Scope::All, Select::Fields(format!("metadata.name={name}")));
+fn called<'a>(case: &mut Case<'_, 'a>, kind: ApiResource, name: &str) -> Vec<Runner<'a>> {
+    let answer = case.lister.select::<Workload>(kind, Scope::All, Select::Fields(format!("metadata.name={name}")));
     let adds = "whether the program that set the finalizer, or takes it off, runs";
-    let all = diagnosis.optional(format!("{} called {name}", kind.plural), adds, answer).unwrap_or_default();
+    let all = case.diagnosis.optional(format!("{} called {name}", kind.plural), adds, answer).unwrap_or_default();
     let target = |one: &Workload| {
         ObjectRef::namespaced(kind, one.metadata.namespace.as_deref().unwrap_or_default(), &one.metadata.name)
     };
@@ -204,8 +204,8 @@ fn called<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, kind: ApiResource,
 }
 
 /// What is only called like it is the one if it may change the object.
-fn by_name(lister: &Lister, diagnosis: &mut Diagnosis, wanted: &Wanted, runner: &Runner) -> Basis {
-    match rights::may(lister, diagnosis, &runner.account, CHANGES, wanted.target) {
+fn by_name(case: &mut Case, wanted: &Wanted, runner: &Runner) -> Basis {
+    match rights::may(case, &runner.account, CHANGES, wanted.target) {
         Permission::Granted => Basis::Setting,
         Permission::Not(_) | Permission::NotTold | Permission::Open => Basis::Name,
     }
@@ -235,12 +235,7 @@ fn is_settled(wanted: &Wanted, found: &[Candidate]) -> bool {
     found.iter().any(|one| one.by >= needed && one.runs.as_ref().is_some_and(|it| it.stands() == RunnerState::Ready))
 }
 
-fn candidates<'a>(
-    lister: &Lister<'a>,
-    diagnosis: &mut Diagnosis,
-    wanted: &Wanted,
-    rights: &Rights,
-) -> Vec<Candidate<'a>> {
+fn candidates<'a>(case: &mut Case<'_, 'a>, wanted: &Wanted, rights: &Rights) -> Vec<Candidate<'a>> {
     let accounts: BTreeSet<Account> = rights.accounts.keys().cloned().collect();
     let best = rights.accounts.values().max();
     let foremost = rights.accounts.iter().filter(|(_, fit)| Some(*fit) == best).map(|(account, _)| account).collect();
@@ -258,7 +253,7 @@ fn candidates<'a>(
         })
     };
     let mut all = Vec::new();
-    let runners = workloads_of_account::find(lister, diagnosis, &accounts, &foremost, is_found);
+    let runners = workloads_of_account::find(case, &accounts, &foremost, is_found);
     for (account, fit) in &rights.accounts {
         let all_own = || runners.iter().filter(|runner| runner.account == *account);
         let is_served = all_own().any(|runner| runner.stands() == RunnerState::Ready);
@@ -268,7 +263,7 @@ fn candidates<'a>(
         let candidate = |runner: &Runner<'a>| {
             let by = match is_it(runner) {
                 true if wanted.is_recorded => Basis::Setting,
-                true => by_name(lister, diagnosis, wanted, runner),
+                true => by_name(case, wanted, runner),
                 false => Basis::Rights(*fit),
             };
             let is_named = is_named_in(wanted.finalizer, runner);

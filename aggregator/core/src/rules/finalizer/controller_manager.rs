@@ -6,45 +6,38 @@ use super::blocking_finalizer::BlockingFinalizer;
 use super::finalizer_cause::{finalizer_cause, refused};
 use super::referenced_objects::{self, CountedBy};
 use super::users;
-use crate::diagnosis::{Diagnosis, RootCause};
-use crate::lister::Lister;
+use crate::diagnosis::RootCause;
 use crate::rules::admission_policy::{self, REFUSED_BEFORE, Seen};
+use crate::rules::case::Case;
 use crate::rules::webhook::Request;
 use crate::rules::{control_plane, garbage_collector, webhook};
 use crate::state::*;
 
 /// Why such a finalizer stays.
-pub fn by_controller_manager(
-    lister: &Lister,
-    target: &ObjectRef,
-    meta: &Meta,
-    finalizer: &str,
-    cause: &'static Cause,
-    diagnosis: &mut Diagnosis,
-) {
+pub fn by_controller_manager(case: &mut Case, target: &ObjectRef, meta: &Meta, finalizer: &str, cause: &'static Cause) {
     let is_of_job = cause.id == cause::JOB_TRACKING_FINALIZER.id;
-    let counted = is_of_job.then(|| referenced_objects::counted_by(lister, target, meta, diagnosis));
+    let counted = is_of_job.then(|| referenced_objects::counted_by(case, target, meta));
     let is_others = matches!(counted, Some(CountedBy::Other(..)));
-    if let Some(root) = control_plane::silent(lister, diagnosis, target).filter(|_| !is_others) {
-        diagnosis.causes.push(root);
+    if let Some(root) = control_plane::silent(case, target).filter(|_| !is_others) {
+        case.diagnosis.causes.push(root);
         return;
     }
-    if refused(lister, target, meta, diagnosis) {
+    if refused(case, target, meta) {
         return;
     }
     let is_collected =
         cause.id == cause::GARBAGE_COLLECTOR_NOT_WORKING.id || cause.id == cause::ORPHAN_FINALIZER_PENDING.id;
-    if is_collected && garbage_collector::is_kept_from(lister, diagnosis, target) {
+    if is_collected && garbage_collector::is_kept_from(case, target) {
         return;
     }
     let update = Request::about(target, meta, "UPDATE");
-    let policy = admission_policy::suspect(lister, diagnosis, target, update);
+    let policy = admission_policy::suspect(case, target, update);
     let mut words = match &counted {
         Some(CountedBy::Other(manager, _)) => format!(
             "{}, which the controller named by spec.managedBy {manager} must remove; kube-controller-manager does not",
-            diagnosis.words
+            case.diagnosis.words
         ),
-        _ => format!("{}, which kube-controller-manager removes", diagnosis.words),
+        _ => format!("{}, which kube-controller-manager removes", case.diagnosis.words),
     };
     let root = finalizer_cause(target, meta, finalizer, cause);
     let (root, mut beside) = match counted {
@@ -63,7 +56,7 @@ pub fn by_controller_manager(
         None => (root, Vec::new()),
     };
     if is_of_job {
-        let changers = webhook::changers(lister, diagnosis, update);
+        let changers = webhook::changers(case, update);
         let says = "is called for updates of this pod; containers that it adds make them invalid";
         beside
             .extend(changers.into_iter().map(|name| (format!("MutatingWebhookConfiguration {name}"), says.to_owned())));
@@ -75,12 +68,12 @@ pub fn by_controller_manager(
     };
     let seen = if beside.is_empty() { Seen::NotActed } else { Seen::Reason };
     let root = root.with_evidence(beside);
-    let case = BlockingFinalizer { target, meta, finalizer, known: super::registry::find(finalizer, &target.kind) };
-    let Some(root) = users::add(lister, &case, diagnosis, root) else { return };
+    let blocking = BlockingFinalizer { target, meta, finalizer, known: super::registry::find(finalizer, &target.kind) };
+    let Some(root) = users::add(case, &blocking, root) else { return };
     // As long as something uses it no request is due that a policy may refuse.
     let is_used = root.draft.facts.has(Circumstance::Users(Users::Some));
-    let root = if is_used { root } else { admission_policy::beside(diagnosis, policy, root, seen) };
-    diagnosis.causes.push(root);
+    let root = if is_used { root } else { admission_policy::beside(&mut case.diagnosis, policy, root, seen) };
+    case.diagnosis.causes.push(root);
 }
 
 /// Every kind but one was looked at, where it may be. A policy is the nearer doubt.

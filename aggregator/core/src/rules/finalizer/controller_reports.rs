@@ -2,9 +2,9 @@
 
 use findings::{Cause, cause, clean};
 
-use crate::diagnosis::{Diagnosis, RootCause};
-use crate::lister::Lister;
+use crate::diagnosis::RootCause;
 use crate::messages::{Message, errors, leads};
+use crate::rules::case::Case;
 use crate::rules::leads::{Followed, Repair, Sentence, follow};
 use crate::rules::object_reports::{self, ObjectReport, Weight};
 use crate::state::*;
@@ -29,8 +29,8 @@ pub struct Reported {
 }
 
 /// Reads the object's own words.
-pub fn read(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) -> Reported {
-    let said = object_reports::read(lister, target, meta, diagnosis);
+pub fn read(case: &mut Case, target: &ObjectRef, meta: &Meta) -> Reported {
+    let said = object_reports::read(case, target, meta);
     let first = |is_it: &dyn Fn(&Message) -> bool| said.iter().find(|said| is_it(said.message));
     let (cause, found) = if let Some(found) = first(&errors::is_namespace_terminating) {
         (&cause::FINALIZER_CONTROLLER_BLOCKED, Some(found))
@@ -59,12 +59,12 @@ pub enum Led {
 
 /// Follows what the object's own words name. Their author may be a tenant, who may write of anything: what is not seen to be
 /// broken is reported only of what exists, as a claim.
-pub fn follow_leads(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) -> Led {
+pub fn follow_leads(case: &mut Case, target: &ObjectRef, meta: &Meta) -> Led {
     let mut led = Led::Nowhere;
-    for said in object_reports::read(lister, target, meta, diagnosis).iter().take(MAX_REPORTS) {
+    for said in object_reports::read(case, target, meta).iter().take(MAX_REPORTS) {
         for lead in leads::read(said.message).iter().take(MAX_LEADS) {
             let sentence = Sentence { target, source: &said.source, says: &said.says };
-            match follow(lister, diagnosis, &sentence, lead) {
+            match follow(case, &sentence, lead) {
                 Followed::Explained => return Led::Further,
                 Followed::Claimed(root) if matches!(led, Led::Nowhere) && is_about_an_object(&root) => {
                     let missing = format!("that it is so now: only {} says it", said.source);
@@ -83,10 +83,10 @@ fn is_about_an_object(root: &RootCause) -> bool {
 }
 
 /// Keeps the object's own words as evidence; the nearest to why it stays comes back.
-pub fn keep_as_evidence(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) -> Option<String> {
+pub fn keep_as_evidence(case: &mut Case, target: &ObjectRef, meta: &Meta) -> Option<String> {
     // What is reported of pods is mostly about their start.
-    let said = if target.is(known::PODS) { Vec::new() } else { object_reports::read(lister, target, meta, diagnosis) };
-    said.iter().take(MAX_REPORTS).for_each(|said| diagnosis.evidence(&said.source, &said.says));
+    let said = if target.is(known::PODS) { Vec::new() } else { object_reports::read(case, target, meta) };
+    said.iter().take(MAX_REPORTS).for_each(|said| case.diagnosis.evidence(&said.source, &said.says));
     said.first().map(brief)
 }
 
@@ -108,13 +108,8 @@ fn brief(said: &ObjectReport) -> String {
 }
 
 /// Whether an Event says that the object's update is refused, for it is not valid: where, and what.
-pub fn invalid(
-    lister: &Lister,
-    target: &ObjectRef,
-    meta: &Meta,
-    diagnosis: &mut Diagnosis,
-) -> Option<(String, String)> {
-    let all = object_reports::read(lister, target, meta, diagnosis);
+pub fn invalid(case: &mut Case, target: &ObjectRef, meta: &Meta) -> Option<(String, String)> {
+    let all = object_reports::read(case, target, meta);
     let found = all.into_iter().find(|said| errors::is_invalid(said.message, target))?;
     Some((found.source, found.says))
 }

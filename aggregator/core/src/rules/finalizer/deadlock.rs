@@ -3,31 +3,32 @@
 use findings::{Placeholder, cause};
 
 use super::blocking_finalizer::BlockingFinalizer;
-use crate::diagnosis::{Diagnosis, RootCause, Step};
+use crate::diagnosis::{RootCause, Step};
 use crate::lister::Lister;
+use crate::rules::case::Case;
 use crate::state::*;
 
 /// Finds who takes a finalizer off, and why that one has not.
-type OwnerOf = fn(&Lister, &BlockingFinalizer, &mut Diagnosis) -> Option<RootCause>;
+type OwnerOf = fn(&mut Case, &BlockingFinalizer) -> Option<RootCause>;
 
 /// A webhook refuses the removal of the finalizer. When its Service went with its namespace, checks whether any controller
 /// would remove the finalizer once the webhook is out of the way. Returns whether none would, which is then reported with
 /// the webhook.
-pub fn explain(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis, owner_of: OwnerOf) -> bool {
-    let is_lost = |root: &RootCause| lost_namespace(lister, root).is_some();
-    if !case.is_custom() || !diagnosis.causes.iter().any(is_lost) {
+pub fn explain(case: &mut Case, blocking: &BlockingFinalizer, owner_of: OwnerOf) -> bool {
+    let is_lost = |root: &RootCause| lost_namespace(case.lister, root).is_some();
+    if !blocking.is_custom() || !case.diagnosis.causes.iter().any(is_lost) {
         return false;
     }
     // Whatever the finalizer is known for: only whether its owner runs counts.
-    let bare = BlockingFinalizer { known: None, ..*case };
-    let Some(owner) = owner_of(lister, &bare, diagnosis) else { return false };
+    let bare = BlockingFinalizer { known: None, ..*blocking };
+    let Some(owner) = owner_of(case, &bare) else { return false };
     let gone = [&cause::FINALIZER_CONTROLLER_GONE, &cause::FINALIZER_OWNER_IN_SAME_NAMESPACE];
     if !gone.iter().any(|gone| gone.id == owner.draft.cause.id) {
         return false;
     }
-    for webhook in &mut diagnosis.causes {
-        if let Some(why) = lost_namespace(lister, webhook) {
-            *webhook = both(case, webhook, &owner, why);
+    for webhook in &mut case.diagnosis.causes {
+        if let Some(why) = lost_namespace(case.lister, webhook) {
+            *webhook = both(blocking, webhook, &owner, why);
         }
     }
     true
@@ -46,8 +47,8 @@ fn lost_namespace(lister: &Lister, root: &RootCause) -> Option<&'static str> {
     }
 }
 
-fn both(case: &BlockingFinalizer, webhook: &RootCause, owner: &RootCause, why: &str) -> RootCause {
-    let root = RootCause::below(&cause::WEBHOOK_GONE_WITH_NAMESPACE, case.target)
+fn both(blocking: &BlockingFinalizer, webhook: &RootCause, owner: &RootCause, why: &str) -> RootCause {
+    let root = RootCause::below(&cause::WEBHOOK_GONE_WITH_NAMESPACE, blocking.target)
         .same_as_of(webhook)
         .name_if(Placeholder::Configuration, webhook.value(Placeholder::Configuration));
     let root = owner.steps.iter().fold(root, |root, step| root.step(step.clone()));

@@ -3,8 +3,8 @@
 use findings::{Cause, Circumstance, Cleanup, Controller, Existence, Placeholder, Users, finalizer_patch};
 
 use crate::diagnosis::MIN_AGE_SECONDS;
-use crate::diagnosis::{Diagnosis, RootCause};
-use crate::lister::Lister;
+use crate::diagnosis::RootCause;
+use crate::rules::case::Case;
 use crate::rules::webhook::{self, Request};
 use crate::state::*;
 
@@ -43,6 +43,6 @@ pub fn setter(meta: &Meta, finalizer: &str) -> String {
 }
 
 /// Whether a webhook that cannot be called refuses to let anybody take a finalizer off.
-pub fn refused(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) -> bool {
-    webhook::refuses(lister, diagnosis, &[Request::about(target, meta, "UPDATE")])
+pub fn refused(case: &mut Case, target: &ObjectRef, meta: &Meta) -> bool {
+    webhook::refuses(case, &[Request::about(target, meta, "UPDATE")])
 }

@@ -10,8 +10,8 @@ use crate::messages::normalised;
 use crate::state::*;
 
 /// Keys the cause found for a finalizer. What is not proven to be the same stays apart.
-pub fn keyed(case: &BlockingFinalizer, found: RootCause) -> RootCause {
-    let BlockingFinalizer { target, finalizer, .. } = case;
+pub fn keyed(blocking: &BlockingFinalizer, found: RootCause) -> RootCause {
+    let BlockingFinalizer { target, finalizer, .. } = blocking;
     if found.draft.cause.id == cause::UPDATE_FAILS_VALIDATION.id {
         // The object itself is what is wrong.
         return found.same_as(target);
@@ -21,18 +21,18 @@ pub fn keyed(case: &BlockingFinalizer, found: RootCause) -> RootCause {
             format!("{}: {}", step.subject, normalised(&step.words, target))
         }
         // Each is drained for itself.
-        _ if target.is(known::NODES) => match setter::program(case.meta, finalizer, &target.resource.group) {
+        _ if target.is(known::NODES) => match setter::program(blocking.meta, finalizer, &target.resource.group) {
             Some(program) => return found.same_as(format!("{target} set by {program}")),
             None => target.to_string(),
         },
         _ => {
-            let namespace = target.namespace.as_deref().filter(|_| !is_served_everywhere(case));
+            let namespace = target.namespace.as_deref().filter(|_| !is_served_everywhere(blocking));
             let within = namespace.map_or(String::new(), |namespace| format!(" in {namespace}"));
             // One program that set several finalizers, also of several kinds, is one root.
-            match setter::program(case.meta, finalizer, &target.resource.group) {
+            match setter::program(blocking.meta, finalizer, &target.resource.group) {
                 Some(program) => return found.same_as(format!("set by {program}{within}")),
                 // Its owner is known, and that of a built-in kind serves them all.
-                None if case.known.is_some() && !case.is_custom() => format!("built-in kinds{within}"),
+                None if blocking.known.is_some() && !blocking.is_custom() => format!("built-in kinds{within}"),
                 None => format!("{}{within}", target.resource.for_kubectl()),
             }
         }
@@ -42,10 +42,10 @@ pub fn keyed(case: &BlockingFinalizer, found: RootCause) -> RootCause {
 
 /// Whether one controller is thought to serve all namespaces: one that is known to, that was recorded, or that of the kind.
 /// Otherwise each may have its own.
-fn is_served_everywhere(case: &BlockingFinalizer) -> bool {
-    match case.known {
+fn is_served_everywhere(blocking: &BlockingFinalizer) -> bool {
+    match blocking.known {
         Some(known) => !known.in_each_namespace,
-        None => case.program().is_some() || case.is_of_kind(),
+        None => blocking.program().is_some() || blocking.is_of_kind(),
     }
 }
 

@@ -4,8 +4,8 @@
 use findings::{Cause, cause};
 
 use super::registry::{self, KnownFinalizer};
-use crate::diagnosis::{Diagnosis, RootCause};
-use crate::lister::Lister;
+use crate::diagnosis::RootCause;
+use crate::rules::case::Case;
 use crate::rules::phrases::some;
 use crate::rules::webhook::{self, Request};
 use crate::state::*;
@@ -14,19 +14,12 @@ use crate::state::*;
 static NO_REASON: [&Cause; 2] = [&cause::FINALIZER_CONTROLLER_FAILING, &cause::FINALIZER_OWNER_UNKNOWN];
 
 /// Says of what was found from `first` on why the finalizer stays, where that is nearer than what was found.
-pub fn explain(
-    lister: &Lister,
-    target: &ObjectRef,
-    meta: &Meta,
-    finalizer: &str,
-    first: usize,
-    diagnosis: &mut Diagnosis,
-) {
+pub fn explain(case: &mut Case, target: &ObjectRef, meta: &Meta, finalizer: &str, first: usize) {
     let known = registry::find_on(finalizer, &target.kind, meta);
     let known_for = known.map(|known| known.cause);
     let is_open =
         |root: &RootCause| NO_REASON.iter().copied().chain(known_for).any(|cause| cause.id == root.draft.cause.id);
-    if !diagnosis.causes.iter().skip(first).any(is_open) {
+    if !case.diagnosis.causes.iter().skip(first).any(is_open) {
         return;
     }
     let source = target.to_string();
@@ -41,14 +34,14 @@ pub fn explain(
             );
             (Some(&cause::FINALIZER_NOT_FOR_THIS_KIND), says)
         }),
-        0 | 1 => added_again(lister, target, meta, finalizer, diagnosis),
+        0 | 1 => added_again(case, target, meta, finalizer),
         times => {
             let says = format!("metadata.finalizers has {finalizer} {times} times");
             Some((Some(&cause::FINALIZER_LISTED_TWICE), says))
         }
     };
     let Some((cause, says)) = told else { return };
-    for root in diagnosis.causes.iter_mut().skip(first).filter(|root| is_open(root)) {
+    for root in case.diagnosis.causes.iter_mut().skip(first).filter(|root| is_open(root)) {
         if let Some(cause) = cause {
             *root = root.clone().instead(cause).probable("whether its controller runs into this: its log has that");
         }
@@ -65,13 +58,12 @@ fn times(meta: &Meta, finalizer: &str) -> usize {
 /// finalizer, at a time after the deletion, or no client does: the server records what the client asked for (seen on 1.36,
 /// `tests/e2e`, `finalizer-returns`). Of an entry that holds more the time shows nothing: a later status may have renewed it.
 fn added_again(
-    lister: &Lister,
+    case: &mut Case,
     target: &ObjectRef,
     meta: &Meta,
     finalizer: &str,
-    diagnosis: &mut Diagnosis,
 ) -> Option<(Option<&'static Cause>, String)> {
-    let changers = webhook::changers(lister, diagnosis, Request::about(target, meta, "UPDATE"));
+    let changers = webhook::changers(case, Request::about(target, meta, "UPDATE"));
     if changers.is_empty() {
         return None;
     }
@@ -79,7 +71,7 @@ fn added_again(
     let says = format!("called for each update, and may put the finalizer back: MutatingWebhookConfiguration {names}");
     if meta.setter_of(finalizer).is_none() {
         // One that is called for creations may have set it then.
-        let setters = webhook::changers(lister, diagnosis, Request::about(target, meta, "CREATE"));
+        let setters = webhook::changers(case, Request::about(target, meta, "CREATE"));
         let cause = setters.is_empty().then_some(&cause::FINALIZER_ADDED_AGAIN);
         return Some((cause, format!("no client owns it in managedFields, as what a webhook writes; {says}")));
     }

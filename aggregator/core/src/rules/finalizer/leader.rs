@@ -2,8 +2,7 @@
 
 use findings::duration;
 
-use crate::diagnosis::Diagnosis;
-use crate::lister::Lister;
+use crate::rules::case::Case;
 use crate::rules::phrases::{age, within};
 use crate::state::*;
 
@@ -31,35 +30,36 @@ pub enum Leader {
 
 /// Looks for a Lease of the workload's namespace whose holder is named after one of its pods, as
 /// controllers name themselves: `<pod>_<uid>`.
-pub fn find(lister: &Lister, diagnosis: &mut Diagnosis, workload: &ObjectRef, object: &Workload) -> Leader {
+pub fn find(case: &mut Case, workload: &ObjectRef, object: &Workload) -> Leader {
     let Some(namespace) = workload.namespace.as_deref() else { return Leader::NotTold };
     let labels: Vec<String> =
         object.spec.selector.match_labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
     if labels.is_empty() {
         return Leader::NotTold;
     }
-    let answer = lister.list::<Lease>(known::LEASES, within(namespace));
-    let leases = diagnosis.optional(format!("leases of {namespace}"), "whether the controller leads", answer);
-    let answer = lister.select::<Pod>(known::PODS, within(namespace), Select::Labels(labels.join(",")));
-    let pods = diagnosis.optional(format!("pods of {workload}"), "which of them leads", answer);
-    if diagnosis.pending {
+    let answer = case.lister.list::<Lease>(known::LEASES, within(namespace));
+    let leases = case.diagnosis.optional(format!("leases of {namespace}"), "whether the controller leads", answer);
+    let answer = case.lister.select::<Pod>(known::PODS, within(namespace), Select::Labels(labels.join(",")));
+    let pods = case.diagnosis.optional(format!("pods of {workload}"), "which of them leads", answer);
+    if case.diagnosis.pending {
         return Leader::Open;
     }
     let (Some(leases), Some(pods)) = (leases, pods) else { return Leader::NotTold };
     let is_of_pod = |lease: &Lease| pods.iter().any(|pod| is_named(&lease.spec.holder_identity, &pod.metadata.name));
     let is_of_gone =
-        |lease: &Lease| was_pod_of(&lease.spec.holder_identity, workload) && lister.expired_for(lease).is_some();
+        |lease: &Lease| was_pod_of(&lease.spec.holder_identity, workload) && case.lister.expired_for(lease).is_some();
     let (own, rest): (Vec<&Lease>, Vec<&Lease>) = leases.into_iter().partition(|lease| is_of_pod(lease));
     let shown = |lease: &Lease| format!("Lease {namespace}/{}", lease.metadata.name);
-    if let Some(lease) = own.iter().find(|lease| lister.expired_for(lease).is_none()) {
-        let renewed = lease.spec.renew_time.map_or(String::new(), |at| format!(", renewed {} ago", age(lister, at)));
+    if let Some(lease) = own.iter().find(|lease| case.lister.expired_for(lease).is_none()) {
+        let renewed =
+            lease.spec.renew_time.map_or(String::new(), |at| format!(", renewed {} ago", age(case.lister, at)));
         return Leader::Leads {
             source: shown(lease),
             says: format!("held by {}{renewed}", lease.spec.holder_identity),
         };
     }
     let late = |lease: &Lease, what: &str| {
-        let late = duration(lister.expired_for(lease).unwrap_or(0));
+        let late = duration(case.lister.expired_for(lease).unwrap_or(0));
         Leader::Nobody {
             source: shown(lease),
             says: format!("held by {}{what}, not renewed for {late}", lease.spec.holder_identity),

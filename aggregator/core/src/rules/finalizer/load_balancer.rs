@@ -5,30 +5,27 @@ use findings::{Circumstance, Cleanup, cause, clean};
 use super::blocking_finalizer::BlockingFinalizer;
 use super::controller_reports::MAX_STEP_CHARS;
 use super::setter;
-use crate::diagnosis::{Diagnosis, RootCause};
-use crate::lister::Lister;
+use crate::diagnosis::RootCause;
+use crate::rules::case::Case;
 use crate::rules::data_at_risk;
 use crate::state::*;
 
 /// Says of what was found that there is no load balancer, where the Service shows that.
-pub fn without_one(
-    lister: &Lister,
-    case: &BlockingFinalizer,
-    diagnosis: &mut Diagnosis,
-    found: RootCause,
-) -> RootCause {
+pub fn without_one(case: &mut Case, blocking: &BlockingFinalizer, found: RootCause) -> RootCause {
     let about = [&cause::LOAD_BALANCER_CLEANUP_PENDING, &cause::CLOUD_LOAD_BALANCER_FINALIZER];
-    let is_about = case.known.is_some_and(|known| about.iter().any(|cause| cause.id == known.cause.id));
-    if !is_about || !case.target.is(known::SERVICES) {
+    let is_about = blocking.known.is_some_and(|known| about.iter().any(|cause| cause.id == known.cause.id));
+    if !is_about || !blocking.target.is(known::SERVICES) {
         return found;
     }
-    let answer = lister.get::<Service>(known::SERVICES, case.target.namespace.as_deref(), &case.target.name);
-    let Some(service) = diagnosis.optional(case.target.to_string(), "whether it has a load balancer", answer) else {
+    let answer =
+        case.lister.get::<Service>(known::SERVICES, blocking.target.namespace.as_deref(), &blocking.target.name);
+    let Some(service) = case.diagnosis.optional(blocking.target.to_string(), "whether it has a load balancer", answer)
+    else {
         return found;
     };
-    data_at_risk::note_load_balancer(case.target, service, diagnosis);
+    data_at_risk::note_load_balancer(blocking.target, service, &mut case.diagnosis);
     // A controller that set it may have made one, and the API server empties the status when the type changes.
-    let is_from_manifest = setter::is_from_manifest(case.meta, case.finalizer, &case.target.resource.group);
+    let is_from_manifest = setter::is_from_manifest(blocking.meta, blocking.finalizer, &blocking.target.resource.group);
     let has_one = service.spec.kind == "LoadBalancer"
         || service.spec.kind.is_empty()
         || !service.status.load_balancer.ingress.is_empty();
@@ -36,7 +33,7 @@ pub fn without_one(
         return found;
     }
     let says = format!("spec.type {}, no load balancer in its status: it has none to clean up", service.spec.kind);
-    let mut found = found.given(Circumstance::Cleanup(Cleanup::Nothing)).evidence(case.target.to_string(), &says);
+    let mut found = found.given(Circumstance::Cleanup(Cleanup::Nothing)).evidence(blocking.target.to_string(), &says);
     if let Some(step) = found.steps.first_mut() {
         step.words = clean(&format!("{}; {says}", step.words), MAX_STEP_CHARS);
     }

@@ -29,7 +29,7 @@ pub use registry::{KnownFinalizer, all as known};
 
 use super::{data_at_risk, owner};
 use crate::diagnosis::Diagnosis;
-use crate::lister::Lister;
+use crate::rules::case::Case;
 use crate::state::*;
 
 /// What is known of this finalizer by its name.
@@ -38,13 +38,13 @@ pub fn known_as(finalizer: &str) -> Option<&'static KnownFinalizer> {
 }
 
 /// Explains every finalizer of an object.
-pub fn explain(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) {
+pub fn explain(case: &mut Case, target: &ObjectRef, meta: &Meta) {
     for finalizer in meta.finalizers.distinct() {
-        one(lister, target, meta, finalizer, diagnosis);
+        one(case, target, meta, finalizer);
     }
-    count_left_out(target, meta, diagnosis);
-    if meta.finalizers.is_empty() && !lister.is_before() {
-        diagnosis.note(format!(
+    count_left_out(target, meta, &mut case.diagnosis);
+    if meta.finalizers.is_empty() && !case.lister.is_before() {
+        case.diagnosis.note(format!(
             "{target} has no finalizer left. The API server removes such an object at once, so it was seen on its way, \
              or its deletion is refused."
         ));
@@ -61,25 +61,21 @@ pub fn count_left_out(target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis
 }
 
 /// Explains one finalizer of an object.
-pub fn one(lister: &Lister, target: &ObjectRef, meta: &Meta, finalizer: &str, diagnosis: &mut Diagnosis) {
+pub fn one(case: &mut Case, target: &ObjectRef, meta: &Meta, finalizer: &str) {
     match finalizer {
-        "foregroundDeletion" => owner::foreground(lister, target, meta, diagnosis),
-        "orphan" => owner::orphan(lister, target, meta, diagnosis),
+        "foregroundDeletion" => owner::foreground(case, target, meta),
+        "orphan" => owner::orphan(case, target, meta),
         _ => match registry::find_on(finalizer, &target.kind, meta) {
             Some(known) if known.in_controller_manager => {
-                by_controller_manager(lister, target, meta, finalizer, known.cause, diagnosis);
+                by_controller_manager(case, target, meta, finalizer, known.cause);
             }
             known => {
                 if let Some(known) = known {
-                    data_at_risk::note_destroyed(target, finalizer, known, diagnosis);
+                    data_at_risk::note_destroyed(target, finalizer, known, &mut case.diagnosis);
                 }
-                let first = diagnosis.causes.len();
-                third_party::explain(
-                    lister,
-                    &blocking_finalizer::BlockingFinalizer { target, meta, finalizer, known },
-                    diagnosis,
-                );
-                ineffective_removal::explain(lister, target, meta, finalizer, first, diagnosis);
+                let first = case.diagnosis.causes.len();
+                third_party::explain(case, &blocking_finalizer::BlockingFinalizer { target, meta, finalizer, known });
+                ineffective_removal::explain(case, target, meta, finalizer, first);
             }
         },
     }

@@ -3,8 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::diagnosis::Diagnosis;
-use crate::lister::Lister;
+use crate::rules::case::Case;
 use crate::rules::phrases::{Quote, within};
 use crate::state::*;
 
@@ -34,29 +33,29 @@ pub enum Operator<'a> {
 }
 
 /// Looks for the operator of a kind.
-pub fn find<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, resource: &Resource) -> Operator<'a> {
+pub fn find<'a>(case: &mut Case<'_, 'a>, resource: &Resource) -> Operator<'a> {
     let name = format!("{}.{}", resource.plural, resource.group);
     let shown = format!("CustomResourceDefinition {name}");
-    let answer = lister.get::<Crd>(known::CRDS, None, &name);
+    let answer = case.lister.get::<Crd>(known::CRDS, None, &name);
     let is_aggregated = answer.is_missing();
-    let crd = diagnosis.optional(&shown, "who installed the kind", answer);
+    let crd = case.diagnosis.optional(&shown, "who installed the kind", answer);
     // The strongest link first: who serves the kind's objects knows them, who was installed with the CRD may not.
     let mut found = None;
     let mut known_of_it = Vec::new();
     let services = match is_aggregated {
-        true => Vec::from_iter(server(lister, diagnosis, resource)),
+        true => Vec::from_iter(server(case, resource)),
         false => converter(crd, &shown),
     };
-    for (service, says) in services.into_iter().chain(callees(lister, diagnosis, &resource.group)).take(MAX_PLACES) {
-        let Some(selector) = selector(lister, diagnosis, &service) else { continue };
+    for (service, says) in services.into_iter().chain(callees(case, &resource.group)).take(MAX_PLACES) {
+        let Some(selector) = selector(case, &service) else { continue };
         let is_it = |one: &Workload| fits(&selector, &one.spec.template.metadata.labels);
-        found = found.or(best(workloads(lister, diagnosis, &service.namespace, is_it, &says)));
+        found = found.or(best(workloads(case, &service.namespace, is_it, &says)));
     }
     if let Some(meta) = crd.map(|crd| &crd.metadata) {
-        found = found.or(best(installed(lister, diagnosis, meta, &shown, &mut known_of_it)));
+        found = found.or(best(installed(case, meta, &shown, &mut known_of_it)));
     }
     match found {
-        _ if diagnosis.pending => Operator::Open,
+        _ if case.diagnosis.pending => Operator::Open,
         Some((target, object, link)) => Operator::Workload { target, object, link },
         None => Operator::Nobody(known_of_it),
     }
@@ -80,22 +79,22 @@ fn converter(crd: Option<&Crd>, shown: &str) -> Vec<Link> {
 }
 
 /// Who serves a kind that no CRD defines.
-fn server(lister: &Lister, diagnosis: &mut Diagnosis, resource: &Resource) -> Option<Link> {
+fn server(case: &mut Case, resource: &Resource) -> Option<Link> {
     let name = format!("{}.{}", resource.version, resource.group);
-    let answer = lister.get::<ApiService>(known::API_SERVICES, None, &name);
-    let served = diagnosis.optional(format!("APIService {name}"), "what serves the kind", answer)?;
+    let answer = case.lister.get::<ApiService>(known::API_SERVICES, None, &name);
+    let served = case.diagnosis.optional(format!("APIService {name}"), "what serves the kind", answer)?;
     let service = served.spec.service.clone()?;
     let says = format!("served by Service {service}");
     Some((service, (format!("APIService {name}"), says)))
 }
 
 /// Who answers webhooks about the group alone.
-fn callees(lister: &Lister, diagnosis: &mut Diagnosis, group: &str) -> Vec<Link> {
+fn callees(case: &mut Case, group: &str) -> Vec<Link> {
     let mut found = Vec::new();
     for known in [known::VALIDATING, known::MUTATING] {
-        let answer = lister.list::<WebhookConfiguration>(known, Scope::All);
+        let answer = case.lister.list::<WebhookConfiguration>(known, Scope::All);
         let all =
-            diagnosis.optional(known.plural, "whose webhooks are called for the kind", answer).unwrap_or_default();
+            case.diagnosis.optional(known.plural, "whose webhooks are called for the kind", answer).unwrap_or_default();
         for configuration in all {
             for webhook in configuration.webhooks.iter().filter(|webhook| webhook.is_only_about(group)) {
                 let Some(service) = webhook.client_config.service.clone() else { continue };
@@ -111,9 +110,9 @@ fn callees(lister: &Lister, diagnosis: &mut Diagnosis, group: &str) -> Vec<Link>
     found
 }
 
-fn selector(lister: &Lister, diagnosis: &mut Diagnosis, service: &ServiceRef) -> Option<BTreeMap<String, String>> {
-    let answer = lister.get::<Service>(known::SERVICES, Some(&service.namespace), &service.name);
-    let found = diagnosis.optional(format!("Service {service}"), "what runs behind it", answer)?;
+fn selector(case: &mut Case, service: &ServiceRef) -> Option<BTreeMap<String, String>> {
+    let answer = case.lister.get::<Service>(known::SERVICES, Some(&service.namespace), &service.name);
+    let found = case.diagnosis.optional(format!("Service {service}"), "what runs behind it", answer)?;
     Some(found.spec.selector.clone()).filter(|selector| !selector.is_empty())
 }
 
@@ -122,19 +121,13 @@ fn fits(selector: &BTreeMap<String, String>, labels: &Texts) -> bool {
 }
 
 /// Workloads of the same Helm release or the same operator as the CRD.
-fn installed<'a>(
-    lister: &Lister<'a>,
-    diagnosis: &mut Diagnosis,
-    meta: &Meta,
-    shown: &str,
-    known_of_it: &mut Vec<Quote>,
-) -> Vec<Linked<'a>> {
+fn installed<'a>(case: &mut Case<'_, 'a>, meta: &Meta, shown: &str, known_of_it: &mut Vec<Quote>) -> Vec<Linked<'a>> {
     let mut found = Vec::new();
     let release = meta.annotations.get(release::NAME).zip(meta.annotations.get(release::NAMESPACE));
     if let Some((release, namespace)) = release {
         let says = (shown.to_owned(), format!("installed by Helm release {namespace}/{release}"));
         let is_of = |one: &Workload| one.metadata.annotations.get(release::NAME) == Some(release);
-        let own = workloads(lister, diagnosis, namespace, is_of, &says);
+        let own = workloads(case, namespace, is_of, &says);
         if own.is_empty() {
             known_of_it.push((says.0, format!("{}, which has no workload (any more)", says.1)));
         }
@@ -143,7 +136,7 @@ fn installed<'a>(
     for key in meta.labels.keys().filter(|key| key.starts_with(OLM)).take(MAX_PLACES) {
         let Some((_, namespace)) = key.rsplit_once('.') else { continue };
         let says = (shown.to_owned(), format!("installed by an operator subscription: label {key}"));
-        let own = workloads(lister, diagnosis, namespace, |one| one.metadata.labels.contains_key(key), &says);
+        let own = workloads(case, namespace, |one| one.metadata.labels.contains_key(key), &says);
         if own.is_empty() {
             known_of_it.push((says.0, format!("{}; no workload there has it", says.1)));
         }
@@ -156,17 +149,16 @@ fn installed<'a>(
 }
 
 fn workloads<'a>(
-    lister: &Lister<'a>,
-    diagnosis: &mut Diagnosis,
+    case: &mut Case<'_, 'a>,
     namespace: &str,
     is_it: impl Fn(&Workload) -> bool,
     says: &Quote,
 ) -> Vec<Linked<'a>> {
     let mut found = Vec::new();
     for known in crate::state::WORKLOADS {
-        let answer = lister.list::<Workload>(known, within(namespace));
+        let answer = case.lister.list::<Workload>(known, within(namespace));
         let source = format!("{} of {namespace}", known.plural);
-        for one in diagnosis.optional(source, "whether the controller runs", answer).unwrap_or_default() {
+        for one in case.diagnosis.optional(source, "whether the controller runs", answer).unwrap_or_default() {
             if is_it(one) {
                 found.push((ObjectRef::namespaced(known, namespace, &one.metadata.name), one, says.clone()));
             }

@@ -1,7 +1,6 @@
 //! Objects that show why the finalizer of another stays: its Job, its class, its issuer.
 
-use crate::diagnosis::Diagnosis;
-use crate::lister::Lister;
+use crate::rules::case::Case;
 use crate::rules::phrases::Quote;
 use crate::state::*;
 
@@ -16,7 +15,7 @@ pub enum CountedBy {
 }
 
 /// Who counts the pod of a Job.
-pub fn counted_by(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) -> CountedBy {
+pub fn counted_by(case: &mut Case, target: &ObjectRef, meta: &Meta) -> CountedBy {
     let Some(owner) = meta.owner_references.first() else { return CountedBy::JobController };
     if owner.kind != "Job" || owner.group_version().0 != known::JOBS.group {
         let says = format!(
@@ -25,9 +24,9 @@ pub fn counted_by(lister: &Lister, target: &ObjectRef, meta: &Meta, diagnosis: &
         );
         return CountedBy::NoJob((target.to_string(), says));
     }
-    let answer = lister.get::<Job>(known::JOBS, target.namespace.as_deref(), &owner.name);
+    let answer = case.lister.get::<Job>(known::JOBS, target.namespace.as_deref(), &owner.name);
     let shown = format!("Job {}", owner.name);
-    match diagnosis.optional(&shown, "who counts the pod", answer).map(|job| job.spec.managed_by.as_str()) {
+    match case.diagnosis.optional(&shown, "who counts the pod", answer).map(|job| job.spec.managed_by.as_str()) {
         None | Some("" | "kubernetes.io/job-controller") => CountedBy::JobController,
         Some(manager) => {
             let says = format!("spec.managedBy {manager}: that controller counts its pods");
@@ -74,39 +73,39 @@ const NEEDED: &[Needed] = &[
 ];
 
 /// What the object names and needs, where it does not exist.
-pub fn missing(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) -> Option<(ObjectRef, &'static Needed)> {
+pub fn missing(case: &mut Case, target: &ObjectRef) -> Option<(ObjectRef, &'static Needed)> {
     let Resource { group, plural, .. } = &target.resource;
     let needed = NEEDED.iter().find(|one| one.group == group && one.plural == plural)?;
-    let answer = lister.with_status(&target.resource, target.namespace.as_deref(), &target.name);
-    let named = diagnosis.silently(answer)?.spec.references.first(needed.field)?;
+    let answer = case.lister.with_status(&target.resource, target.namespace.as_deref(), &target.name);
+    let named = case.diagnosis.silently(answer)?.spec.references.first(needed.field)?;
     let (kind, plural) = match named.kind.as_str() {
         "" => needed.kinds.first(),
         said => needed.kinds.iter().find(|(kind, _)| *kind == said),
     }?;
     // In the version in which the object is served what it names may not be.
-    let (resource, served) = diagnosis.silently(lister.discovery())?.find(needed.of, plural)?;
+    let (resource, served) = case.diagnosis.silently(case.lister.discovery())?.find(needed.of, plural)?;
     let namespace = target.namespace.clone().filter(|_| served.namespaced);
     let object = ObjectRef { kind: (*kind).into(), resource, namespace, name: named.name.clone() };
-    let answer = lister.object(&object.resource, object.namespace.as_deref(), &object.name);
+    let answer = case.lister.object(&object.resource, object.namespace.as_deref(), &object.name);
     let is_gone = answer.is_missing();
-    diagnosis.optional(object.to_string(), "whether what the object needs exists", answer);
+    case.diagnosis.optional(object.to_string(), "whether what the object needs exists", answer);
     is_gone.then_some((object, needed))
 }
 
 /// Why no update of an Ingress is taken: the AWS controller's webhook refuses those whose class is gone.
-pub fn ingress_class(lister: &Lister, target: &ObjectRef, finalizer: &str, diagnosis: &mut Diagnosis) -> Option<Quote> {
+pub fn ingress_class(case: &mut Case, target: &ObjectRef, finalizer: &str) -> Option<Quote> {
     if !target.is(known::INGRESSES) || finalizer != "ingress.k8s.aws/resources" {
         return None;
     }
-    let answer = lister.get::<Ingress>(known::INGRESSES, target.namespace.as_deref(), &target.name);
-    let class = &diagnosis.optional(target.to_string(), "its class", answer)?.spec.ingress_class_name;
+    let answer = case.lister.get::<Ingress>(known::INGRESSES, target.namespace.as_deref(), &target.name);
+    let class = &case.diagnosis.optional(target.to_string(), "its class", answer)?.spec.ingress_class_name;
     if class.is_empty() {
         return None;
     }
     let resource = Resource::new("networking.k8s.io", "v1", "ingressclasses");
-    let answer = lister.object(&resource, None, class);
+    let answer = case.lister.object(&resource, None, class);
     let is_gone = answer.is_missing();
-    diagnosis.optional(format!("IngressClass {class}"), "whether the Ingress may be updated", answer);
+    case.diagnosis.optional(format!("IngressClass {class}"), "whether the Ingress may be updated", answer);
     is_gone.then(|| {
         let says = "does not exist: the controller's own webhook refuses every update of the Ingress until it does";
         (format!("IngressClass {class}"), says.to_owned())

@@ -1,20 +1,13 @@
 //! The program that set a finalizer, as far as the server recorded it.
 
-use crate::diagnosis::Diagnosis;
-use crate::lister::Lister;
+use crate::rules::case::Case;
 use crate::state::*;
 
 /// The workload of a pod whose template has the finalizer: then the server records only who made the pod.
-pub fn pod_template(
-    lister: &Lister,
-    target: &ObjectRef,
-    meta: &Meta,
-    finalizer: &str,
-    diagnosis: &mut Diagnosis,
-) -> Option<ObjectRef> {
+pub fn pod_template(case: &mut Case, target: &ObjectRef, meta: &Meta, finalizer: &str) -> Option<ObjectRef> {
     let namespace = target.namespace.as_deref().filter(|_| target.is(known::PODS))?;
     let (known, name) = workload_of_pod(meta)?;
-    let workload = diagnosis.silently(lister.get::<Workload>(known, Some(namespace), name))?;
+    let workload = case.diagnosis.silently(case.lister.get::<Workload>(known, Some(namespace), name))?;
     let is_set = workload.spec.template.metadata.finalizers.iter().any(|one| one == finalizer);
     is_set.then(|| ObjectRef::namespaced(known, namespace, name))
 }

@@ -19,9 +19,9 @@ use super::registry::KnownFinalizer;
 use super::setter;
 use super::users;
 use super::workloads_of_account::Runner;
-use crate::diagnosis::{Diagnosis, RootCause, Step};
-use crate::lister::Lister;
+use crate::diagnosis::{RootCause, Step};
 use crate::rules::admission_policy;
+use crate::rules::case::Case;
 use crate::rules::leads::Repair;
 use crate::rules::phrases::{Quote, some};
 use crate::rules::rights::{self, Permission};
@@ -41,34 +41,34 @@ const DOUBT: &str = "they do not show every account that can change it: system:m
 const NOBODY_ELSE: &str = "that no other controller removes it: RBAC does not show every writer";
 
 /// Explains the finalizer: its owner is alive, slow, gone, or unknown.
-pub fn explain(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis) {
-    let is_refused = refused(lister, case.target, case.meta, diagnosis);
-    if is_refused && (deadlock::explain(lister, case, diagnosis, custom) || !webhook::may_be_skipped(diagnosis)) {
+pub fn explain(case: &mut Case, blocking: &BlockingFinalizer) {
+    let is_refused = refused(case, blocking.target, blocking.meta);
+    if is_refused && (deadlock::explain(case, blocking, custom) || !webhook::may_be_skipped(&case.diagnosis)) {
         return;
     }
-    let found = if case.is_custom() { custom(lister, case, diagnosis) } else { built_in(lister, case, diagnosis) };
+    let found = if blocking.is_custom() { custom(case, blocking) } else { built_in(case, blocking) };
     // One that runs may fail at the webhook; one that is down is not hidden by it.
     let Some(found) = found.filter(|found| !is_refused || is_down(found.draft.cause)) else { return };
-    let found = load_balancer::without_one(lister, case, diagnosis, found);
-    let Some(found) = users::add(lister, case, diagnosis, found) else { return };
+    let found = load_balancer::without_one(case, blocking, found);
+    let Some(found) = users::add(case, blocking, found) else { return };
     // Who uses the object is nearer than what its controller reports.
     let is_used = found.draft.facts.has(Circumstance::Users(Users::Some));
-    let needed = if is_used { None } else { referenced_objects::missing(lister, case.target, diagnosis) };
-    if diagnosis.pending {
+    let needed = if is_used { None } else { referenced_objects::missing(case, blocking.target) };
+    if case.diagnosis.pending {
         return;
     }
-    let is_open = !is_used && case.is_open(&found);
+    let is_open = !is_used && blocking.is_open(&found);
     if let Some((object, needed)) = needed.filter(|(_, needed)| is_open || !needed.is_for_cleanup) {
-        diagnosis.causes.push(without_needed(case, found, &object, needed));
+        case.diagnosis.causes.push(without_needed(blocking, found, &object, needed));
         return;
     }
-    let found = if is_open { lead_on(lister, case, found, diagnosis) } else { Some(found) };
-    diagnosis.causes.extend(found.map(|found| grouping::keyed(case, found).in_place_of_own()));
+    let found = if is_open { lead_on(case, blocking, found) } else { Some(found) };
+    case.diagnosis.causes.extend(found.map(|found| grouping::keyed(blocking, found).in_place_of_own()));
 }
 
 /// Without its class an object is no controller's; without its issuer its controller does not finish.
-fn without_needed(case: &BlockingFinalizer, found: RootCause, object: &ObjectRef, needed: &Needed) -> RootCause {
-    let root = RootCause::below(&cause::FINALIZER_CONTROLLER_NEEDS_MISSING, case.target)
+fn without_needed(blocking: &BlockingFinalizer, found: RootCause, object: &ObjectRef, needed: &Needed) -> RootCause {
+    let root = RootCause::below(&cause::FINALIZER_CONTROLLER_NEEDS_MISSING, blocking.target)
         .same_as(object)
         .in_place_of_own()
         .given(Circumstance::Creation(Creation::Possible))
@@ -84,17 +84,12 @@ fn without_needed(case: &BlockingFinalizer, found: RootCause, object: &ObjectRef
 
 /// A controller that runs, or is unknown, is no more than a link where the object's own words name what is in its way: the
 /// chain goes on there. Nothing when `diagnosis` says what that is.
-fn lead_on(
-    lister: &Lister,
-    case: &BlockingFinalizer,
-    found: RootCause,
-    diagnosis: &mut Diagnosis,
-) -> Option<RootCause> {
-    let first = diagnosis.causes.len();
-    match controller_reports::follow_leads(lister, case.target, case.meta, diagnosis) {
+fn lead_on(case: &mut Case, blocking: &BlockingFinalizer, found: RootCause) -> Option<RootCause> {
+    let first = case.diagnosis.causes.len();
+    match controller_reports::follow_leads(case, blocking.target, blocking.meta) {
         Led::Nowhere => {
-            let update = Request::about(case.target, case.meta, "UPDATE");
-            let policies = admission_policy::evaluated(lister, diagnosis, update).into_iter().take(MAX_OTHERS);
+            let update = Request::about(blocking.target, blocking.meta, "UPDATE");
+            let policies = admission_policy::evaluated(case, update).into_iter().take(MAX_OTHERS);
             let says =
                 "evaluated for each update of the object: its expressions may refuse to let the finalizer be removed";
             return Some(found.with_evidence(policies.map(|(policy, _)| (policy.to_string(), says))));
@@ -107,11 +102,11 @@ fn lead_on(
             return Some(found);
         }
         Led::Claimed(_) if found.verdict != Verdict::Stuck => return Some(found),
-        Led::Claimed(root) => diagnosis.causes.push(*root),
+        Led::Claimed(root) => case.diagnosis.causes.push(*root),
         Led::Further => {}
     }
     let missing = "that this alone keeps its controller from finishing: the object's own words lead there";
-    for root in diagnosis.causes.iter_mut().skip(first) {
+    for root in case.diagnosis.causes.iter_mut().skip(first) {
         let links = found.steps.iter().rev().fold(root.clone(), |root, step| root.under(step.clone()));
         let known = root.draft.evidence.clone();
         let evidence = found.draft.evidence.iter().filter(|one| !known.contains(one));
@@ -126,62 +121,63 @@ fn lead_on(
     None
 }
 
-fn built_in(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis) -> Option<RootCause> {
-    let reported = controller_reports::keep_as_evidence(lister, case.target, case.meta, diagnosis);
-    let is_said = diagnosis.words.contains(case.finalizer);
-    let held = if is_said { case.released_by() } else { format!("; {}", case.words()) };
-    let template = setter::pod_template(lister, case.target, case.meta, case.finalizer, diagnosis);
+fn built_in(case: &mut Case, blocking: &BlockingFinalizer) -> Option<RootCause> {
+    let reported = controller_reports::keep_as_evidence(case, blocking.target, blocking.meta);
+    let is_said = case.diagnosis.words.contains(blocking.finalizer);
+    let held = if is_said { blocking.released_by() } else { format!("; {}", blocking.words()) };
+    let template = setter::pod_template(case, blocking.target, blocking.meta, blocking.finalizer);
     let set = match &template {
         Some(workload) => format!("from the pod template of {workload}"),
-        None => setter_words(case.meta, case.finalizer),
+        None => setter_words(blocking.meta, blocking.finalizer),
     };
-    let words = format!("{}{held}; {set}", diagnosis.words);
-    if let Some((source, says)) = controller_reports::invalid(lister, case.target, case.meta, diagnosis) {
+    let words = format!("{}{held}; {set}", case.diagnosis.words);
+    if let Some((source, says)) = controller_reports::invalid(case, blocking.target, blocking.meta) {
         return Some(
-            case.start(&cause::UPDATE_FAILS_VALIDATION)
-                .same_as(case.target)
-                .at_itself(case.target, format!("{words}; its update is refused: {says}"))
+            blocking
+                .start(&cause::UPDATE_FAILS_VALIDATION)
+                .same_as(blocking.target)
+                .at_itself(blocking.target, format!("{words}; its update is refused: {says}"))
                 .evidence(source, says)
                 .probable("whether the latest update failed the same way: not every try has an Event"),
         );
     }
-    if let Some((source, says)) = referenced_objects::ingress_class(lister, case.target, case.finalizer, diagnosis) {
+    if let Some((source, says)) = referenced_objects::ingress_class(case, blocking.target, blocking.finalizer) {
         return Some(
-            unknown(case)
-                .step(Step::about(case.target, words))
+            unknown(blocking)
+                .step(Step::about(blocking.target, words))
                 .step(Step::named(&source, &says))
                 .same_as(&source)
                 .given(Circumstance::Class(Existence::Gone))
                 .evidence(source, says),
         );
     }
-    let (found, groups) = domain_controllers(lister, case, diagnosis)?;
+    let (found, groups) = domain_controllers(case, blocking)?;
     let is_set_by_it = found.first.as_ref().is_some_and(|first| first.by == Basis::Setting);
     let domain = || ("API discovery".to_owned(), format!("the finalizer is of the domain of {}", groups.join(", ")));
     let beside = Vec::from_iter((!groups.is_empty() && !is_set_by_it).then(domain));
-    let root = match blame(lister, case, diagnosis, &found, beside.clone()) {
+    let root = match blame(case, blocking, &found, beside.clone()) {
         Blame::Open => return None,
         Blame::Found(root) => *root,
         // That a kind of the domain is served does not show that its operator has set, or removes, this one.
-        Blame::Nobody if groups.is_empty() || case.known.is_none() => {
+        Blame::Nobody if groups.is_empty() || blocking.known.is_none() => {
             let is_searched = groups.is_empty() && found.is_visible;
-            let program = case.program().filter(|name| is_searched && controller::is_object_name(name));
+            let program = blocking.program().filter(|name| is_searched && controller::is_object_name(name));
             let words = match program {
-                Some(program) if case.is_program_recorded() => format!("{words}; no Deployment is named {program}"),
+                Some(program) if blocking.is_program_recorded() => format!("{words}; no Deployment is named {program}"),
                 Some(program) => format!("{words}; no Deployment or StatefulSet is named {program}"),
                 None => words,
             };
-            let root = unknown(case).at_itself(case.target, words);
+            let root = unknown(blocking).at_itself(blocking.target, words);
             let root = template.into_iter().fold(root, from_template);
-            let root = if found.is_visible { root } else { root.given(case.controller(Controller::Unseen)) };
-            namesake(lister, case, diagnosis, root)?
+            let root = if found.is_visible { root } else { root.given(blocking.controller(Controller::Unseen)) };
+            namesake(case, blocking, root)?
         }
         Blame::Nobody => {
-            let root = without_controller(lister, case, diagnosis, &found, &groups.join(", "));
+            let root = without_controller(case, blocking, &found, &groups.join(", "));
             root.with_evidence(beside.into_iter().chain(users(&found)))
         }
     };
-    Some(controller_reports::add_words(root.same_as(case.finalizer), reported))
+    Some(controller_reports::add_words(root.same_as(blocking.finalizer), reported))
 }
 
 /// A pod template sets the finalizer on each new pod.
@@ -195,43 +191,41 @@ fn from_template(root: RootCause, workload: ObjectRef) -> RootCause {
 /// Of a built-in kind hundreds of programs may change every object. What counts is who set the finalizer, and whose API has
 /// the finalizer's domain.
 fn domain_controllers<'a>(
-    lister: &Lister<'a>,
-    case: &BlockingFinalizer,
-    diagnosis: &mut Diagnosis,
+    case: &mut Case<'_, 'a>,
+    blocking: &BlockingFinalizer,
 ) -> Option<(Controllers<'a>, Vec<String>)> {
     let adds = "whose API has the finalizer's domain";
-    let failures = diagnosis.failures;
-    let discovery = diagnosis.optional("API discovery", adds, lister.discovery());
-    let groups = discovery.map_or(Vec::new(), |discovery| groups_of(case, discovery));
+    let failures = case.diagnosis.failures;
+    let discovery = case.diagnosis.optional("API discovery", adds, case.lister.discovery());
+    let groups = discovery.map_or(Vec::new(), |discovery| groups_of(blocking, discovery));
     let cut = Cut { groups: groups.clone(), plural: None };
     let wanted = Wanted {
-        target: case.target,
-        finalizer: case.finalizer,
-        program: case.program(),
-        is_recorded: case.is_program_recorded(),
+        target: blocking.target,
+        finalizer: blocking.finalizer,
+        program: blocking.program(),
+        is_recorded: blocking.is_program_recorded(),
         cut: &cut,
     };
     if groups.is_empty() {
-        let mut all = controller::named(lister, diagnosis, &wanted).into_iter();
-        let is_visible = diagnosis.failures == failures;
+        let mut all = controller::named(case, &wanted).into_iter();
+        let is_visible = case.diagnosis.failures == failures;
         let found = Controllers { first: all.next(), also: all.collect(), is_visible, ..Controllers::default() };
-        return (!diagnosis.pending).then_some((found, groups));
+        return (!case.diagnosis.pending).then_some((found, groups));
     }
-    let mut found = controller::find(lister, diagnosis, &wanted)?;
+    let mut found = controller::find(case, &wanted)?;
     // Who serves a kind of that domain is not the one if no role lets it change this object.
-    let mut may = |one: &Candidate| {
-        !matches!(rights::may(lister, diagnosis, &one.account, CHANGES, case.target), Permission::Not(_))
-    };
+    let mut may =
+        |one: &Candidate| !matches!(rights::may(case, &one.account, CHANGES, blocking.target), Permission::Not(_));
     let all: Vec<Candidate> = found.first.take().into_iter().chain(found.also).filter(|one| may(one)).collect();
     let mut all = all.into_iter();
     (found.first, found.also) = (all.next(), all.by_ref().collect());
-    (!diagnosis.pending).then_some((found, groups))
+    (!case.diagnosis.pending).then_some((found, groups))
 }
 
 /// API groups whose domain a finalizer begins with; of one that is known by its name those below that domain too. What
 /// else is served below the domain of a company says nothing of one of its finalizers.
-fn groups_of(case: &BlockingFinalizer, discovery: &Discovery) -> Vec<String> {
-    let domain = case.finalizer.split('/').next().unwrap_or(case.finalizer);
+fn groups_of(blocking: &BlockingFinalizer, discovery: &Discovery) -> Vec<String> {
+    let domain = blocking.finalizer.split('/').next().unwrap_or(blocking.finalizer);
     if !domain.contains('.') {
         return Vec::new();
     }
@@ -239,7 +233,7 @@ fn groups_of(case: &BlockingFinalizer, discovery: &Discovery) -> Vec<String> {
     let groups = discovery.versions.iter().map(|served| served.group.as_str());
     let mut own: Vec<String> = groups
         .filter(|group| group.contains('.') && !is_of_kubernetes(group))
-        .filter(|group| is_within(domain, group) || (case.known.is_some() && is_within(group, domain)))
+        .filter(|group| is_within(domain, group) || (blocking.known.is_some() && is_within(group, domain)))
         .map(str::to_owned)
         .collect();
     own.sort_unstable();
@@ -248,112 +242,109 @@ fn groups_of(case: &BlockingFinalizer, discovery: &Discovery) -> Vec<String> {
 }
 
 /// Who serves a custom kind, and why that one has not released it.
-fn custom(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis) -> Option<RootCause> {
-    let Resource { group, plural, .. } = &case.target.resource;
+fn custom(case: &mut Case, blocking: &BlockingFinalizer) -> Option<RootCause> {
+    let Resource { group, plural, .. } = &blocking.target.resource;
     let cut = Cut { groups: vec![group.to_string()], plural: Some(plural.to_string()) };
     let wanted = Wanted {
-        target: case.target,
-        finalizer: case.finalizer,
-        program: case.program(),
-        is_recorded: case.is_program_recorded(),
+        target: blocking.target,
+        finalizer: blocking.finalizer,
+        program: blocking.program(),
+        is_recorded: blocking.is_program_recorded(),
         cut: &cut,
     };
-    let found = controller::find(lister, diagnosis, &wanted)?;
+    let found = controller::find(case, &wanted)?;
     let is_set = found.first.as_ref().map(|first| first.by == Basis::Setting);
     let is_another = |known: &&KnownFinalizer| match is_set {
         Some(is_set) => !is_set && (known.by_another || !known.program.is_empty()),
         None => known.by_another,
     };
-    if let Some(known) = case.known.filter(is_another) {
-        let reported = controller_reports::keep_as_evidence(lister, case.target, case.meta, diagnosis);
-        let setter = setter_words(case.meta, case.finalizer);
-        let words = format!("{}{}; {setter}", diagnosis.words, case.released_by());
+    if let Some(known) = blocking.known.filter(is_another) {
+        let reported = controller_reports::keep_as_evidence(case, blocking.target, blocking.meta);
+        let setter = setter_words(blocking.meta, blocking.finalizer);
+        let words = format!("{}{}; {setter}", case.diagnosis.words, blocking.released_by());
         let missing =
             format!("whether {} runs: other accounts that can change the object do not remove it", known.released_by);
-        let mut root = unknown(case).at_itself(case.target, words).probable(missing);
+        let mut root = unknown(blocking).at_itself(blocking.target, words).probable(missing);
         root.holds_from_the_start = false;
         // The record does not distinguish the program that removes it from the others.
         let all = found.first.iter().chain(&found.also).filter(|_| known.set_by_another);
         let idle = all.filter(|one| one.is_not_ready()).take(MAX_OTHERS);
-        let says = |one: &Candidate| format!("may change it, and does not run as it should: {}", one.words(lister));
+        let says =
+            |one: &Candidate| format!("may change it, and does not run as it should: {}", one.words(case.lister));
         let root = root.with_evidence(idle.map(|one| (ROLES, says(one))));
         return Some(controller_reports::add_words(root, reported));
     }
-    match blame(lister, case, diagnosis, &found, Vec::new()) {
+    match blame(case, blocking, &found, Vec::new()) {
         Blame::Open => return None,
         Blame::Found(found) => return Some(*found),
         Blame::Nobody => {}
     }
     // Neither the finalizer's name nor RBAC shows it.
-    let hints = match operator(lister, case, diagnosis, &found) {
+    let hints = match operator(case, blocking, &found) {
         Ok(root) => return root,
         Err(hints) => hints,
     };
-    let reported = controller_reports::keep_as_evidence(lister, case.target, case.meta, diagnosis);
-    let root = without_controller(lister, case, diagnosis, &found, &case.target.resource.for_kubectl());
+    let reported = controller_reports::keep_as_evidence(case, blocking.target, blocking.meta);
+    let root = without_controller(case, blocking, &found, &blocking.target.resource.for_kubectl());
     let root = controller_reports::add_words(root, reported);
     Some(root.with_evidence(hints.into_iter().chain(users(&found))))
 }
 
 /// The program that serves the kind, and why that one has not released it; else what is known of who installed the kind.
 fn operator(
-    lister: &Lister,
-    case: &BlockingFinalizer,
-    diagnosis: &mut Diagnosis,
+    case: &mut Case,
+    blocking: &BlockingFinalizer,
     found: &Controllers,
 ) -> Result<Option<RootCause>, Vec<Quote>> {
-    match operator::find(lister, diagnosis, &case.target.resource) {
+    match operator::find(case, &blocking.target.resource) {
         Operator::Open => Ok(None),
         Operator::Workload { target, object, link: (source, says) } => {
             let link = (source, format!("{says}, which leads to {target}"));
             let beside = std::iter::once(link).chain(users(found)).collect();
             let runner = Runner::workload(target, object);
-            Ok(serving::explain(lister, case, diagnosis, Serving { runner, by: None, is_alone: false, beside }))
+            Ok(serving::explain(case, blocking, Serving { runner, by: None, is_alone: false, beside }))
         }
         Operator::Nobody(hints) => Err(hints),
     }
 }
 
 /// The cause when no program is known to remove it.
-fn unknown(case: &BlockingFinalizer) -> RootCause {
-    case.known_for(match case.is_of_namespace() {
+fn unknown(blocking: &BlockingFinalizer) -> RootCause {
+    blocking.known_for(match blocking.is_of_namespace() {
         true => &cause::NAMESPACE_METADATA_FINALIZER,
         false => &cause::FINALIZER_OWNER_UNKNOWN,
     })
 }
 
 /// Where nothing better leads to a program, one that is called as the finalizer begins; nothing while an answer is out.
-fn namesake(
-    lister: &Lister,
-    case: &BlockingFinalizer,
-    diagnosis: &mut Diagnosis,
-    root: RootCause,
-) -> Option<RootCause> {
-    if case.known.is_some() || case.program().is_some() {
+fn namesake(case: &mut Case, blocking: &BlockingFinalizer, root: RootCause) -> Option<RootCause> {
+    if blocking.known.is_some() || blocking.program().is_some() {
         return Some(root);
     }
-    let first = controller::namesakes(lister, diagnosis, case.finalizer).into_iter().next();
-    if diagnosis.pending {
+    let first = controller::namesakes(case, blocking.finalizer).into_iter().next();
+    if case.diagnosis.pending {
         return None;
     }
     let Some(runner) = first else { return Some(root) };
-    let named =
-        (case.target.to_string(), format!("finalizer {} begins with the name of {}", case.finalizer, runner.target));
-    match rights::may(lister, diagnosis, &runner.account, CHANGES, case.target) {
+    let named = (
+        blocking.target.to_string(),
+        format!("finalizer {} begins with the name of {}", blocking.finalizer, runner.target),
+    );
+    match rights::may(case, &runner.account, CHANGES, blocking.target) {
         Permission::Open => None,
         // A name alone is no reason to call for rights.
         Permission::Not(why) => {
-            let kind = case.target.resource.for_kubectl();
+            let kind = blocking.target.resource.for_kubectl();
             let words = format!(
                 "has the name that the finalizer begins with ({}); its account may not patch {kind}: {why}",
-                runner.words(lister)
+                runner.words(case.lister)
             );
             let missing = "whether it is the program behind the finalizer: only its name says so";
             Some(root.step(Step::about(&runner.target, words)).with_evidence([named]).probable(missing))
         }
         Permission::Granted | Permission::NotTold => {
             let serving = Serving { runner, by: Some(Basis::Name), is_alone: false, beside: vec![named] };
-            serving::explain(lister, case, diagnosis, serving)
+            serving::explain(case, blocking, serving)
         }
     }
 }
@@ -368,19 +359,14 @@ enum Blame {
     Nobody,
 }
 
-fn blame(
-    lister: &Lister,
-    case: &BlockingFinalizer,
-    diagnosis: &mut Diagnosis,
-    found: &Controllers,
-    mut beside: Vec<Quote>,
-) -> Blame {
+fn blame(case: &mut Case, blocking: &BlockingFinalizer, found: &Controllers, mut beside: Vec<Quote>) -> Blame {
     let Some(first) = &found.first else { return Blame::Nobody };
-    let is_told = (first.by == Basis::Setting && case.is_program_recorded()) || case.is_of_kind();
+    let is_told = (first.by == Basis::Setting && blocking.is_program_recorded()) || blocking.is_of_kind();
     let is_alone = found.is_alone() && is_told && beside.is_empty();
     let likely = found.also.iter().filter(|other| other.by == first.by || other.is_not_ready()).take(MAX_OTHERS);
-    beside
-        .extend(likely.map(|other| (ROLES.to_owned(), format!("another that may change it: {}", other.words(lister)))));
+    beside.extend(
+        likely.map(|other| (ROLES.to_owned(), format!("another that may change it: {}", other.words(case.lister)))),
+    );
     beside.extend(users(found));
     beside.extend(idle(found));
     if !found.may_all.is_empty() {
@@ -389,19 +375,19 @@ fn blame(
     match &first.runs {
         Some(runner) => {
             let by = Serving { runner: runner.clone(), by: Some(first.by), is_alone, beside };
-            serving::explain(lister, case, diagnosis, by).map_or(Blame::Open, |root| Blame::Found(Box::new(root)))
+            serving::explain(case, blocking, by).map_or(Blame::Open, |root| Blame::Found(Box::new(root)))
         }
         None => {
             // Of a role that may be a person's nothing need run: who serves the kind is nearer.
             if first.by < Basis::Rights(Fit::Controller)
-                && case.is_custom()
-                && let Ok(root) = operator(lister, case, diagnosis, found)
+                && blocking.is_custom()
+                && let Ok(root) = operator(case, blocking, found)
             {
                 return root.map_or(Blame::Open, |root| Blame::Found(Box::new(root)));
             }
             let root = match found.is_visible {
-                true => without_workload(lister, case, diagnosis, &first.account, is_alone, beside),
-                false => workload_not_seen(case, &first.account).with_evidence(beside),
+                true => without_workload(case, blocking, &first.account, is_alone, beside),
+                false => workload_not_seen(blocking, &first.account).with_evidence(beside),
             };
             Blame::Found(Box::new(root))
         }
@@ -425,46 +411,50 @@ fn all_powerful(found: &Controllers) -> String {
 }
 
 /// An account has the rights; whether anything runs as it could not be read.
-fn workload_not_seen(case: &BlockingFinalizer, (namespace, name): &Account) -> RootCause {
+fn workload_not_seen(blocking: &BlockingFinalizer, (namespace, name): &Account) -> RootCause {
     let account = format!("ServiceAccount {namespace}/{name}");
-    unknown(case)
-        .at_itself(case.target, format!("{}; {account} may remove it, and what runs as it was not seen", case.words()))
-        .given(case.controller(Controller::Unseen))
+    unknown(blocking)
+        .at_itself(
+            blocking.target,
+            format!("{}; {account} may remove it, and what runs as it was not seen", blocking.words()),
+        )
+        .given(blocking.controller(Controller::Unseen))
         .probable(format!("whether anything runs as {account}"))
 }
 
 /// An account has the rights, and nothing runs as it.
 fn without_workload(
-    lister: &Lister,
-    case: &BlockingFinalizer,
-    diagnosis: &mut Diagnosis,
+    case: &mut Case,
+    blocking: &BlockingFinalizer,
     account: &Account,
     is_alone: bool,
     beside: Vec<Quote>,
 ) -> RootCause {
     let (namespace, name) = account;
     let shown = format!("ServiceAccount {namespace}/{name}");
-    let is_deadlock = serving::own_namespace(lister, case) == Some(namespace);
+    let is_deadlock = serving::own_namespace(case.lister, blocking) == Some(namespace);
     let (found, words) = match is_deadlock {
         true => (
-            case.start(&cause::FINALIZER_OWNER_IN_SAME_NAMESPACE),
+            blocking.start(&cause::FINALIZER_OWNER_IN_SAME_NAMESPACE),
             format!(
                 "may remove it and is of the namespace that {}; nothing runs as it, and nothing new can start there",
-                lister.namespace_deletion(namespace)
+                case.lister.namespace_deletion(namespace)
             ),
         ),
         false => {
-            (case.known_for(&cause::FINALIZER_CONTROLLER_GONE), "may remove it, and nothing runs as it".to_owned())
+            (blocking.known_for(&cause::FINALIZER_CONTROLLER_GONE), "may remove it, and nothing runs as it".to_owned())
         }
     };
-    let gone = if is_deadlock { None } else { account::gone(lister, diagnosis, account) };
+    let gone = if is_deadlock { None } else { account::gone(case, account) };
     let words = match gone {
         Some(how) => format!("{how}, and nothing runs as it; a binding still lets it remove the finalizer"),
         None => words,
     };
-    let found =
-        found.step(Step::about(case.target, case.words())).step(Step::named(shown, words)).with_evidence(beside);
-    let found = found.given(case.controller(Controller::Absent));
+    let found = found
+        .step(Step::about(blocking.target, blocking.words()))
+        .step(Step::named(shown, words))
+        .with_evidence(beside);
+    let found = found.given(blocking.controller(Controller::Absent));
     match (is_deadlock, is_alone) {
         (true, true) => found,
         (true, false) => found.probable("that no other controller removes it: other accounts can change the kind too"),
@@ -473,18 +463,12 @@ fn without_workload(
 }
 
 /// No controller was found: gone, or unknown.
-fn without_controller(
-    lister: &Lister,
-    case: &BlockingFinalizer,
-    diagnosis: &mut Diagnosis,
-    found: &Controllers,
-    subject: &str,
-) -> RootCause {
+fn without_controller(case: &mut Case, blocking: &BlockingFinalizer, found: &Controllers, subject: &str) -> RootCause {
     if !found.is_visible {
-        let words = format!("{}; which controller handles {subject} could not be looked up", case.words());
-        return unknown(case)
-            .at_itself(case.target, words)
-            .given(case.controller(Controller::Unseen))
+        let words = format!("{}; which controller handles {subject} could not be looked up", blocking.words());
+        return unknown(blocking)
+            .at_itself(blocking.target, words)
+            .given(blocking.controller(Controller::Unseen))
             .probable(format!("which controller handles {subject}"));
     }
     let rights = match (found.unbound.as_slice(), found.users.is_empty()) {
@@ -494,49 +478,54 @@ fn without_controller(
     };
     let words = format!(
         "{}{}; no controller found ({rights}); {}",
-        diagnosis.words,
-        case.released_by(),
-        setter_words(case.meta, case.finalizer)
+        case.diagnosis.words,
+        blocking.released_by(),
+        setter_words(blocking.meta, blocking.finalizer)
     );
     if !found.users.is_empty() {
         // They may be the one: of them the cluster shows nothing.
         let missing = "which of the users and groups that may change it removes it, and whether that one runs";
-        let found = unknown(case).at_itself(case.target, words).given(case.controller(Controller::Unseen));
+        let found = unknown(blocking).at_itself(blocking.target, words).given(blocking.controller(Controller::Unseen));
         return found.probable(missing);
     }
-    if case.is_of_server() {
-        let pending = case.start(&cause::CONTROLLER_CLEANUP_PENDING);
+    if blocking.is_of_server() {
+        let pending = blocking.start(&cause::CONTROLLER_CLEANUP_PENDING);
         return pending
             .at_itself(
-                case.target,
-                format!("{}{}; {}", diagnosis.words, case.released_by(), setter_words(case.meta, case.finalizer)),
+                blocking.target,
+                format!(
+                    "{}{}; {}",
+                    case.diagnosis.words,
+                    blocking.released_by(),
+                    setter_words(blocking.meta, blocking.finalizer)
+                ),
             )
             .probable("what keeps it: its log has that");
     }
-    if let Some(group) = hosted(lister, case, diagnosis) {
+    if let Some(group) = hosted(case, blocking) {
         let words = format!("{words}; a cloud that serves {group} may run it out of sight");
         let missing = "whether a cloud runs it in its control plane: neither roles nor workloads show that";
         let says = format!("the group {group} is served");
-        let found = unknown(case).at_itself(case.target, words).given(case.controller(Controller::Unseen));
+        let found = unknown(blocking).at_itself(blocking.target, words).given(blocking.controller(Controller::Unseen));
         let mut found = found.evidence("API discovery", says).probable(missing);
         found.holds_from_the_start = false;
         return found;
     }
     if found.may_all.is_empty() {
-        let gone = case.known_for(&cause::FINALIZER_CONTROLLER_GONE).at_itself(case.target, words);
-        let gone = gone.given(case.controller(Controller::Absent));
+        let gone = blocking.known_for(&cause::FINALIZER_CONTROLLER_GONE).at_itself(blocking.target, words);
+        let gone = gone.given(blocking.controller(Controller::Absent));
         return gone.evidence(ROLES, DOUBT).with_evidence(idle(found)).probable(NOBODY_ELSE);
     }
     // One of those that may change everything may be the one.
     let says = format!("{rights}; {}", all_powerful(found));
     let missing = "which of the accounts that may change everything removes it";
-    let found = unknown(case).at_itself(case.target, words).given(case.controller(Controller::Unseen));
+    let found = unknown(blocking).at_itself(blocking.target, words).given(blocking.controller(Controller::Unseen));
     found.evidence(ROLES, says).probable(missing)
 }
 
 /// The group that shows that a cloud may run the program that removes it.
-fn hosted(lister: &Lister, case: &BlockingFinalizer, diagnosis: &mut Diagnosis) -> Option<&'static str> {
-    let group = case.known.map(|known| known.hosted_with).filter(|group| !group.is_empty())?;
-    let discovery = diagnosis.silently(lister.discovery())?;
+fn hosted(case: &mut Case, blocking: &BlockingFinalizer) -> Option<&'static str> {
+    let group = blocking.known.map(|known| known.hosted_with).filter(|group| !group.is_empty())?;
+    let discovery = case.diagnosis.silently(case.lister.discovery())?;
     discovery.versions.iter().any(|served| served.group == group).then_some(group)
 }

@@ -5,8 +5,9 @@ use findings::{Circumstance, Placeholder, Users as Fact, cause};
 use super::blocking_finalizer::BlockingFinalizer;
 use super::controller_reports::MAX_STEP_CHARS;
 use super::registry::{Back, CORE, UsedBy};
-use crate::diagnosis::{Diagnosis, RootCause, Step};
+use crate::diagnosis::{RootCause, Step};
 use crate::lister::Lister;
+use crate::rules::case::Case;
 use crate::rules::object_reports;
 use crate::rules::phrases::{some, within};
 use crate::state::*;
@@ -31,38 +32,33 @@ enum Found<'a> {
 
 /// Adds to what was found of a finalizer who uses the object: they become the chain. Where all of them are being deleted they
 /// are waited for, and nothing else is said.
-pub fn add(
-    lister: &Lister,
-    case: &BlockingFinalizer,
-    diagnosis: &mut Diagnosis,
-    found: RootCause,
-) -> Option<RootCause> {
-    let kinds = case.known.map_or(&[][..], |known| known.used_by);
-    let kinds: Vec<&UsedBy> = kinds.iter().filter(|used_by| used_by.is_for(&case.target.kind)).collect();
+pub fn add(case: &mut Case, blocking: &BlockingFinalizer, found: RootCause) -> Option<RootCause> {
+    let kinds = blocking.known.map_or(&[][..], |known| known.used_by);
+    let kinds: Vec<&UsedBy> = kinds.iter().filter(|used_by| used_by.is_for(&blocking.target.kind)).collect();
     if kinds.is_empty() {
         return Some(found);
     }
-    match look(lister, case, diagnosis, &kinds) {
-        _ if diagnosis.pending => None,
+    match look(case, blocking, &kinds) {
+        _ if case.diagnosis.pending => None,
         Found::Unseen => Some(found.given(Circumstance::Users(Fact::Unknown))),
         Found::Users(own, elsewhere) => match (own.as_slice(), elsewhere.as_slice()) {
             ([], []) if kinds.iter().any(|used_by| used_by.or_others) => Some(found),
-            ([], []) => Some(unused(found, case, &kinds)),
-            ([], [first, ..]) => Some(counted_elsewhere(found, case, first, &elsewhere)),
-            (own, _) => used(lister, case, diagnosis, found, own),
+            ([], []) => Some(unused(found, blocking, &kinds)),
+            ([], [first, ..]) => Some(counted_elsewhere(found, blocking, first, &elsewhere)),
+            (own, _) => used(case, blocking, found, own),
         },
     }
 }
 
-fn look<'a>(lister: &Lister<'a>, case: &BlockingFinalizer, diagnosis: &mut Diagnosis, kinds: &[&UsedBy]) -> Found<'a> {
+fn look<'a>(case: &mut Case<'_, 'a>, blocking: &BlockingFinalizer, kinds: &[&UsedBy]) -> Found<'a> {
     let (mut own, mut elsewhere, mut is_whole) = (Vec::new(), Vec::new(), true);
     for used_by in kinds {
-        let answer = lister.discovery();
-        let Some(discovery) = diagnosis.optional("API discovery", "who uses the object", answer) else {
+        let answer = case.lister.discovery();
+        let Some(discovery) = case.diagnosis.optional("API discovery", "who uses the object", answer) else {
             return Found::Unseen;
         };
         let group = match used_by.group {
-            "" => case.target.resource.group.as_ref(),
+            "" => blocking.target.resource.group.as_ref(),
             CORE => "",
             group => group,
         };
@@ -74,20 +70,20 @@ fn look<'a>(lister: &Lister<'a>, case: &BlockingFinalizer, diagnosis: &mut Diagn
             continue;
         };
         let is_beside = is_namespaced && used_by.is_beside;
-        let own_namespace = case.target.namespace.as_deref().filter(|_| is_beside);
+        let own_namespace = blocking.target.namespace.as_deref().filter(|_| is_beside);
         // Who is counted in another namespace by mistake is seen only where all are.
         let scope = match own_namespace {
             Some(namespace) if !used_by.by_name => within(namespace),
             _ => Scope::All,
         };
         let (answer, detail) = match used_by.by {
-            Back::Field(_) => (lister.objects(&resource, scope.clone()), Lister::detail_of_any(&resource)),
-            Back::Owner => (lister.metadata(&resource, scope.clone()), Detail::Metadata),
+            Back::Field(_) => (case.lister.objects(&resource, scope.clone()), Lister::detail_of_any(&resource)),
+            Back::Owner => (case.lister.metadata(&resource, scope.clone()), Detail::Metadata),
         };
-        is_whole &= lister.is_whole(&resource, scope, detail);
+        is_whole &= case.lister.is_whole(&resource, scope, detail);
         let source = resource.for_kubectl();
-        let Some(all) = diagnosis.optional(&source, "who uses the object", answer) else { return Found::Unseen };
-        for one in all.into_iter().filter(|one| used_by.is_used(one, case)) {
+        let Some(all) = case.diagnosis.optional(&source, "who uses the object", answer) else { return Found::Unseen };
+        for one in all.into_iter().filter(|one| used_by.is_used(one, blocking)) {
             let namespace = one.metadata.namespace.clone();
             let is_own = own_namespace.is_none_or(|own| namespace.as_deref() == Some(own));
             let target = ObjectRef {
@@ -125,20 +121,14 @@ fn named(found: RootCause, user: &User) -> RootCause {
 }
 
 /// They hold it: the root is the first that is not being deleted.
-fn used(
-    lister: &Lister,
-    case: &BlockingFinalizer,
-    diagnosis: &mut Diagnosis,
-    found: RootCause,
-    users: &[User],
-) -> Option<RootCause> {
+fn used(case: &mut Case, blocking: &BlockingFinalizer, found: RootCause, users: &[User]) -> Option<RootCause> {
     let (going, staying): (Vec<&User>, Vec<&User>) =
         users.iter().partition(|user| user.meta.deletion_timestamp.is_some());
     for user in going {
-        diagnosis.wait_for(user.target.clone());
+        case.diagnosis.wait_for(user.target.clone());
     }
     let (first, others) = staying.split_first()?;
-    let said = object_reports::read(lister, &first.target, first.meta, diagnosis);
+    let said = object_reports::read(case, &first.target, first.meta);
     let reported = said.first().map_or(String::new(), |said| format!(": {}", said.brief()));
     let more = match others.len() {
         0 => String::new(),
@@ -151,7 +141,7 @@ fn used(
     };
     let words = findings::clean(&format!("{}{reported}{more}", first.by.words()), MAX_STEP_CHARS);
     // It waits for that, whether its controller runs or not.
-    let found = case.known.map_or(found.clone(), |known| found.instead(known.cause));
+    let found = blocking.known.map_or(found.clone(), |known| found.instead(known.cause));
     let mut found = named(found, first)
         .given(Circumstance::Users(Fact::Some))
         .evidence(first.target.to_string(), format!("{}, and is not being deleted", first.by.words()))
@@ -164,12 +154,12 @@ fn used(
 }
 
 /// Its controller, which was not seen to be broken, is what has not acted.
-fn unused(found: RootCause, case: &BlockingFinalizer, kinds: &[&UsedBy]) -> RootCause {
+fn unused(found: RootCause, blocking: &BlockingFinalizer, kinds: &[&UsedBy]) -> RootCause {
     let plurals: Vec<&str> = kinds.iter().map(|used_by| used_by.plural).collect();
     let plurals = plurals.join(", ");
-    let is_open = case.is_open(&found);
+    let is_open = blocking.is_open(&found);
     let found = found.given(Circumstance::Users(Fact::None));
-    let Some(known) = case.known.filter(|_| kinds.iter().any(|used_by| used_by.by != Back::Owner)) else {
+    let Some(known) = blocking.known.filter(|_| kinds.iter().any(|used_by| used_by.by != Back::Owner)) else {
         return append(found, &format!("it has no {plurals}"));
     };
     let by = known.released_by;
@@ -181,8 +171,8 @@ fn unused(found: RootCause, case: &BlockingFinalizer, kinds: &[&UsedBy]) -> Root
     append(found, &words)
 }
 
-fn counted_elsewhere(found: RootCause, case: &BlockingFinalizer, first: &User, all: &[User]) -> RootCause {
-    let own = case.target.namespace.as_deref().unwrap_or_default();
+fn counted_elsewhere(found: RootCause, blocking: &BlockingFinalizer, first: &User, all: &[User]) -> RootCause {
+    let own = blocking.target.namespace.as_deref().unwrap_or_default();
     let words = format!(
         "nothing in {own} uses it; {} names one of the same name in another namespace, and may be counted as well",
         names(all)
@@ -211,11 +201,11 @@ impl Back {
 
 impl UsedBy {
     /// Whether this object names the one that is held, and still needs it.
-    fn is_used(&self, one: &Object, case: &BlockingFinalizer) -> bool {
+    fn is_used(&self, one: &Object, blocking: &BlockingFinalizer) -> bool {
         let is_done = self.until_done && one.status.is_done;
         let names = match self.by {
-            Back::Field(field) => one.names(field, case.target),
-            Back::Owner => one.metadata.owner_references.iter().any(|owner| owner.uid == case.meta.uid),
+            Back::Field(field) => one.names(field, blocking.target),
+            Back::Owner => one.metadata.owner_references.iter().any(|owner| owner.uid == blocking.meta.uid),
         };
         names && !is_done
     }

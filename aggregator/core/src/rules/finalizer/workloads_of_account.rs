@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use super::finalizer_cause::MAX_REACTION_SECONDS;
-use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
+use crate::rules::case::Case;
 use crate::state::*;
 
 /// More namespaces than these are cheaper to list all at once.
@@ -98,8 +98,7 @@ fn true_since(conditions: &[Condition], kind: &str) -> Option<Timestamp> {
 /// Looks for what runs as one of `accounts`. Of those that matter most, the `foremost`, nothing is left out: the search
 /// goes on until `is_found`.
 pub fn find<'a>(
-    lister: &Lister<'a>,
-    diagnosis: &mut Diagnosis,
+    case: &mut Case<'_, 'a>,
     accounts: &BTreeSet<Account>,
     foremost: &BTreeSet<&Account>,
     is_found: impl Fn(&[Runner]) -> bool,
@@ -111,19 +110,19 @@ pub fn find<'a>(
     };
     let mut found: Vec<Runner> = Vec::new();
     for known in WORKLOADS {
-        if diagnosis.pending || is_found(&found) {
+        if case.diagnosis.pending || is_found(&found) {
             return found;
         }
         // Operators are Deployments, mostly. When each that matters has one and none is ready, one list of pods says
         // whether anything else is worth looking for.
         if foremost.iter().all(|account| found.iter().any(|one| one.account == **account)) {
-            let more = others(lister, diagnosis, accounts, &scopes, &found);
-            if diagnosis.pending || more.is_some_and(|more| more.is_empty()) {
+            let more = others(case, accounts, &scopes, &found);
+            if case.diagnosis.pending || more.is_some_and(|more| more.is_empty()) {
                 return found;
             }
         }
-        let answers = scopes.iter().map(|scope| lister.list::<Workload>(known, scope.clone())).collect::<Vec<_>>();
-        let see = |answer| diagnosis.required(known.plural, HIDES, answer).unwrap_or_default();
+        let answers = scopes.iter().map(|scope| case.lister.list::<Workload>(known, scope.clone())).collect::<Vec<_>>();
+        let see = |answer| case.diagnosis.required(known.plural, HIDES, answer).unwrap_or_default();
         for workload in answers.into_iter().flat_map(see) {
             let namespace = workload.metadata.namespace.as_deref().unwrap_or_default();
             let runner = Runner::workload(ObjectRef::namespaced(known, namespace, &workload.metadata.name), workload);
@@ -132,8 +131,8 @@ pub fn find<'a>(
             }
         }
     }
-    if !is_found(&found) && !diagnosis.pending {
-        let pods = others(lister, diagnosis, accounts, &scopes, &found).into_iter().flatten();
+    if !is_found(&found) && !case.diagnosis.pending {
+        let pods = others(case, accounts, &scopes, &found).into_iter().flatten();
         // What a workload of the account runs is the workload's.
         let is_idle = |account: &Account| {
             found.iter().all(|one| one.account != *account || one.stands() == RunnerState::ScaledDown)
@@ -148,8 +147,7 @@ pub fn find<'a>(
 /// Pods of these accounts that belong to none of `found`; `None` when they are not visible. The pods of a whole
 /// cluster are not asked for.
 fn others<'a>(
-    lister: &Lister<'a>,
-    diagnosis: &mut Diagnosis,
+    case: &mut Case<'_, 'a>,
     accounts: &BTreeSet<Account>,
     scopes: &[Scope],
     found: &[Runner],
@@ -159,10 +157,10 @@ fn others<'a>(
         if !matches!(scope, Scope::Namespace(_)) {
             return None;
         }
-        let pods = match lister.list::<Pod>(known::PODS, scope.clone()) {
+        let pods = match case.lister.list::<Pod>(known::PODS, scope.clone()) {
             Answer::Seen(pods) => pods,
             Answer::Unasked => {
-                diagnosis.pending = true;
+                case.diagnosis.pending = true;
                 continue;
             }
             Answer::Missing | Answer::Failed(_) => return None,

@@ -2,10 +2,11 @@
 
 use findings::{Cause, Placeholder, cause};
 
-use super::{ANSWERS, Followed, Following, NOT_CONFIGURED, Repair, Sentence, repaired};
-use crate::diagnosis::{Diagnosis, Step};
+use super::{ANSWERS, Followed, NOT_CONFIGURED, Repair, Sentence, repaired};
+use crate::diagnosis::Step;
 use crate::messages::errors;
 use crate::rules::admission_policy;
+use crate::rules::case::Case;
 use crate::rules::webhook::{self, Called};
 use crate::state::*;
 
@@ -14,10 +15,10 @@ const MAX_SLOW_SECONDS: i64 = 900;
 /// More webhooks are not named.
 const MAX_OTHERS: usize = 4;
 
-impl Following<'_, '_> {
-    pub(super) fn webhook_call(&self, diagnosis: &mut Diagnosis, webhook: &str, host: &str, error: &str) -> Followed {
+impl Sentence<'_> {
+    pub(super) fn webhook_call(&self, case: &mut Case, webhook: &str, host: &str, error: &str) -> Followed {
         let subject = format!("Webhook {webhook}");
-        let configuration = match webhook::called(self.lister, diagnosis, webhook, host) {
+        let configuration = match webhook::called(case, webhook, host) {
             Called::Explained => return Followed::Explained,
             Called::Gone => return repaired(subject, NOT_CONFIGURED),
             Called::Serves { since, .. } if errors::is_backend_missing(error) => {
@@ -35,12 +36,12 @@ impl Following<'_, '_> {
 
     /// What a request waits for: a webhook is called for each object, and one whose failure is ignored may take its whole
     /// time-out. What the request did not reach, the next one does.
-    pub(super) fn timed_out(&self, diagnosis: &mut Diagnosis, error: &str) -> Followed {
-        let target = self.sentence.target;
+    pub(super) fn timed_out(&self, case: &mut Case, error: &str) -> Followed {
+        let target = self.target;
         if !target.is(known::NAMESPACES) {
             return Followed::Nothing;
         }
-        let called = webhook::of_deletions(self.lister, diagnosis, &target.name);
+        let called = webhook::of_deletions(case, &target.name);
         let root = match called.first() {
             Some((configuration, webhook, policy)) => {
                 let words = format!(
@@ -58,13 +59,13 @@ impl Following<'_, '_> {
                 self.claim(&cause::NAMESPACE_CONTENT_FAILURE, &target.name, step)
             }
         };
-        let is_young = diagnosis.is_younger_than(MAX_SLOW_SECONDS);
+        let is_young = case.diagnosis.is_younger_than(MAX_SLOW_SECONDS);
         Followed::Claimed(Box::new(if is_young { root.progressing() } else { root }))
     }
 
-    pub(super) fn webhook_denial(&self, diagnosis: &mut Diagnosis, webhook: &str, why: &str) -> Followed {
+    pub(super) fn webhook_denial(&self, case: &mut Case, webhook: &str, why: &str) -> Followed {
         let why = if why.is_empty() { "without giving a reason" } else { why };
-        let configuration = match webhook::find(self.lister, diagnosis, webhook, None) {
+        let configuration = match webhook::find(case, webhook, None) {
             webhook::Found::None => return repaired(format!("Webhook {webhook}"), NOT_CONFIGURED),
             webhook::Found::One(configuration, _) => Some(configuration),
             webhook::Found::NotTold => None,
@@ -89,8 +90,8 @@ impl Following<'_, '_> {
         Followed::Claimed(Box::new(root))
     }
 
-    pub(super) fn policy_denial(&self, diagnosis: &mut Diagnosis, policy: &str, binding: &str, why: &str) -> Followed {
-        let Sentence { target, .. } = self.sentence;
+    pub(super) fn policy_denial(&self, case: &mut Case, policy: &str, binding: &str, why: &str) -> Followed {
+        let Sentence { target, .. } = self;
         let itself = target.is(known::NAMESPACES).then_some(target.name.as_str());
         let namespace = target.namespace.as_deref().or(itself);
         let refused = |step: Step| {
@@ -99,7 +100,7 @@ impl Following<'_, '_> {
             Followed::Claimed(Box::new(root))
         };
         let words = format!("bound by {binding}, refuses the request: {why}");
-        match admission_policy::named(self.lister, diagnosis, policy, binding, namespace) {
+        match admission_policy::named(case, policy, binding, namespace) {
             admission_policy::Named::Broken => Followed::Explained,
             admission_policy::Named::Gone => repaired(format!("ValidatingAdmissionPolicy {policy}"), NOT_CONFIGURED),
             admission_policy::Named::Bound(shown) => refused(Step::about(&shown, words)),

@@ -3,10 +3,10 @@
 use findings::{Placeholder, cause};
 use jiff::Timestamp;
 
-use super::{ANSWERS, Followed, Following, GONE, Repair, repaired};
-use crate::diagnosis::{Diagnosis, Step};
-use crate::lister::Lister;
+use super::{ANSWERS, Followed, GONE, Repair, Sentence, repaired};
+use crate::diagnosis::Step;
 use crate::messages::errors;
+use crate::rules::case::Case;
 use crate::rules::crd;
 use crate::state::*;
 
@@ -24,11 +24,11 @@ pub enum ApiState {
 
 /// Reads the APIServices of a group, or of one version of it. Available is the answer to one path, and discovery asks for
 /// another.
-pub fn api_state(lister: &Lister, diagnosis: &mut Diagnosis, group: &str, version: Option<&str>) -> ApiState {
+pub fn api_state(case: &mut Case, group: &str, version: Option<&str>) -> ApiState {
     let is_it = |its: &str, one: &str| its == group && version.is_none_or(|version| one == version);
-    let answer = lister.list::<ApiService>(known::API_SERVICES, Scope::All);
-    let all = diagnosis.optional("apiservices", "whether an API is dead", answer);
-    let discovery = diagnosis.silently(lister.discovery());
+    let answer = case.lister.list::<ApiService>(known::API_SERVICES, Scope::All);
+    let all = case.diagnosis.optional("apiservices", "whether an API is dead", answer);
+    let discovery = case.diagnosis.silently(case.lister.discovery());
     let Some(all) = all else { return ApiState::NotTold };
     let its: Vec<&ApiService> = all.into_iter().filter(|api| is_it(&api.spec.group, &api.spec.version)).collect();
     let is_stale = discovery.is_some_and(|known| known.stale().any(|one| is_it(&one.group, &one.version)));
@@ -46,22 +46,22 @@ pub fn api_state(lister: &Lister, diagnosis: &mut Diagnosis, group: &str, versio
     }
 }
 
-impl Following<'_, '_> {
-    pub(super) fn conversion(&self, diagnosis: &mut Diagnosis, group: &str, kind: &str, error: &str) -> Followed {
+impl Sentence<'_> {
+    pub(super) fn conversion(&self, case: &mut Case, group: &str, kind: &str, error: &str) -> Followed {
         let subject = format!("Conversion of {kind}.{group}");
-        let answer = crd::crd_of(self.lister, group, kind);
+        let answer = crd::crd_of(case.lister, group, kind);
         if answer.is_missing() {
             return repaired(format!("{kind}.{group}"), GONE);
         }
-        let Some(crd) = diagnosis.required(known::CRDS.plural, "who converts custom resources", answer) else {
+        let Some(crd) = case.diagnosis.required(known::CRDS.plural, "who converts custom resources", answer) else {
             let step = Step::named(subject, format!("fails: {error}"));
             return self.claimed(&cause::CONVERSION_WEBHOOK_UNAVAILABLE, step);
         };
-        if crd::is_explained(self.lister, &crd) {
-            diagnosis.wait_for(crd);
+        if crd::is_explained(case, &crd) {
+            case.diagnosis.wait_for(crd);
             return Followed::Explained;
         }
-        match crd::converter_serves(self.lister, diagnosis, &crd) {
+        match crd::converter_serves(case, &crd) {
             Some(since) if errors::is_backend_missing(error) => {
                 Followed::Repaired(Repair { name: subject, how: ANSWERS, since })
             }
@@ -73,11 +73,11 @@ impl Following<'_, '_> {
         }
     }
 
-    pub(super) fn api(&self, diagnosis: &mut Diagnosis, group: &str, version: Option<&str>) -> Followed {
+    pub(super) fn api(&self, case: &mut Case, group: &str, version: Option<&str>) -> Followed {
         let name = || format!("API group {group}");
-        match api_state(self.lister, diagnosis, group, version) {
+        match api_state(case, group, version) {
             ApiState::Dead(apis) => {
-                apis.into_iter().for_each(|api| diagnosis.wait_for(api));
+                apis.into_iter().for_each(|api| case.diagnosis.wait_for(api));
                 Followed::Explained
             }
             ApiState::Answers(since) => Followed::Repaired(Repair { name: name(), how: ANSWERS, since }),

@@ -11,9 +11,9 @@ use jiff::Timestamp;
 
 pub use self::api::{ApiState, api_state};
 use super::control_plane;
-use crate::diagnosis::{Diagnosis, RootCause, Step};
-use crate::lister::Lister;
+use crate::diagnosis::{RootCause, Step};
 use crate::messages::leads::Lead;
+use crate::rules::case::Case;
 use crate::state::*;
 
 /// A sentence: whom it is about, and where it stands.
@@ -61,32 +61,27 @@ fn repaired(name: impl Into<String>, how: &'static str) -> Followed {
 }
 
 /// Follows one.
-pub fn follow(lister: &Lister, diagnosis: &mut Diagnosis, sentence: &Sentence, lead: &Lead) -> Followed {
-    let before = (diagnosis.causes.len(), diagnosis.waits_for.len());
-    let followed = Following { lister, sentence }.follow(diagnosis, lead);
-    for root in diagnosis.causes.iter_mut().skip(before.0) {
+pub fn follow(case: &mut Case, sentence: &Sentence, lead: &Lead) -> Followed {
+    let before = (case.diagnosis.causes.len(), case.diagnosis.waits_for.len());
+    let followed = sentence.follow(case, lead);
+    for root in case.diagnosis.causes.iter_mut().skip(before.0) {
         *root = root.clone().evidence(sentence.source, sentence.says);
     }
     match followed {
-        Followed::Repaired(_) | Followed::Claimed(_) | Followed::Nothing if diagnosis.pending => Followed::Open,
+        Followed::Repaired(_) | Followed::Claimed(_) | Followed::Nothing if case.diagnosis.pending => Followed::Open,
         other => other,
     }
 }
 
-struct Following<'f, 'l> {
-    lister: &'f Lister<'l>,
-    sentence: &'f Sentence<'f>,
-}
-
-impl Following<'_, '_> {
-    fn follow(&self, diagnosis: &mut Diagnosis, lead: &Lead) -> Followed {
+impl Sentence<'_> {
+    fn follow(&self, case: &mut Case, lead: &Lead) -> Followed {
         match lead {
             // They are listed anyway, or follow from the resource's name.
             Lead::Unexpected { .. } => Followed::Nothing,
-            Lead::WebhookCall { webhook, host, error } => self.webhook_call(diagnosis, webhook, host, error),
-            Lead::WebhookDenial { webhook, why } => self.webhook_denial(diagnosis, webhook, why),
-            Lead::PolicyDenial { policy, binding, why } => self.policy_denial(diagnosis, policy, binding, why),
-            Lead::Conversion { group, kind, error } => self.conversion(diagnosis, group, kind, error),
+            Lead::WebhookCall { webhook, host, error } => self.webhook_call(case, webhook, host, error),
+            Lead::WebhookDenial { webhook, why } => self.webhook_denial(case, webhook, why),
+            Lead::PolicyDenial { policy, binding, why } => self.policy_denial(case, policy, binding, why),
+            Lead::Conversion { group, kind, error } => self.conversion(case, group, kind, error),
             Lead::StoredVersion { group_version } => self.claimed(
                 &cause::STORED_VERSION_NOT_SERVED,
                 Step::named(
@@ -108,23 +103,23 @@ impl Following<'_, '_> {
             Lead::Forbidden { user, why, to, scope } => {
                 // A right elsewhere, or to a part of an object, is another one than that which roles are read for.
                 let is_readable = scope.as_ref() == Some(&self.own_scope());
-                self.forbidden(diagnosis, user, why, to.as_ref(), is_readable)
+                self.forbidden(case, user, why, to.as_ref(), is_readable)
             }
             Lead::TooManyRequests => self.claimed(
                 &cause::API_REQUESTS_REJECTED,
                 Step::named("The API server", "rejects the namespace controller's requests (429 Too Many Requests)"),
             ),
-            Lead::Api { group, version } => self.api(diagnosis, group, version.as_deref()),
-            Lead::NoKind { group, version, kind } => self.no_kind(diagnosis, group, version, kind),
-            Lead::ServiceCall { namespace, service, .. } => self.service_call(diagnosis, namespace, service),
-            Lead::Node { name } => self.node(diagnosis, name),
-            Lead::NotFound { group, kind, name } => self.not_found(diagnosis, group, kind, name),
-            Lead::NamespaceGone { name } => self.namespace_gone(diagnosis, name),
-            Lead::Budget { pod, budget } => self.budget(diagnosis, pod.as_ref(), budget.as_deref()),
-            Lead::TimedOut { error } => self.timed_out(diagnosis, error),
+            Lead::Api { group, version } => self.api(case, group, version.as_deref()),
+            Lead::NoKind { group, version, kind } => self.no_kind(case, group, version, kind),
+            Lead::ServiceCall { namespace, service, .. } => self.service_call(case, namespace, service),
+            Lead::Node { name } => self.node(case, name),
+            Lead::NotFound { group, kind, name } => self.not_found(case, group, kind, name),
+            Lead::NamespaceGone { name } => self.namespace_gone(case, name),
+            Lead::Budget { pod, budget } => self.budget(case, pod.as_ref(), budget.as_deref()),
+            Lead::TimedOut { error } => self.timed_out(case, error),
             Lead::Unknown { text } => self.claimed_as(
                 &cause::NAMESPACE_CONTENT_FAILURE,
-                &self.sentence.target.name,
+                &self.target.name,
                 Step::named("Deleting the content", format!("fails: {text}")),
             ),
         }
@@ -132,7 +127,7 @@ impl Following<'_, '_> {
 
     /// A root that rests on the words alone.
     fn claim(&self, cause: &'static Cause, subject: &str, step: Step) -> RootCause {
-        let Sentence { target, source, says } = self.sentence;
+        let Sentence { target, source, says } = self;
         let root = RootCause::below(cause, target).same_as(subject).step(step).evidence(source, says);
         match target.is(known::NAMESPACES) {
             true => root.name(Placeholder::Namespace, &target.name),

@@ -2,56 +2,58 @@
 
 use findings::{Circumstance, Creation, cause};
 
-use super::{Followed, Following, repaired};
-use crate::diagnosis::{Diagnosis, RootCause, Step};
+use super::{Followed, Sentence, repaired};
+use crate::diagnosis::{RootCause, Step};
 use crate::rules::backend::{self, Backend};
+use crate::rules::case::Case;
 use crate::rules::phrases::within;
 use crate::state::*;
 
-impl Following<'_, '_> {
+impl Sentence<'_> {
     /// What the controller needs is seen to be missing.
-    pub(super) fn missing(&self, diagnosis: &mut Diagnosis, steps: Vec<Step>) -> Followed {
+    pub(super) fn missing(&self, case: &mut Case, steps: Vec<Step>) -> Followed {
         let Some(last) = steps.last() else { return Followed::Nothing };
         let (needed, how) = (last.subject.clone(), last.words.clone());
-        let root = RootCause::below(&cause::FINALIZER_CONTROLLER_NEEDS_MISSING, self.sentence.target).same_as(&needed);
+        let root = RootCause::below(&cause::FINALIZER_CONTROLLER_NEEDS_MISSING, self.target).same_as(&needed);
         let place = last.object.as_ref().and_then(|object| object.namespace.as_deref());
-        let creation = match place.is_some_and(|place| self.lister.is_namespace_terminating(place)) {
+        let creation = match place.is_some_and(|place| case.lister.is_namespace_terminating(place)) {
             true => Creation::Refused,
             false => Creation::Possible,
         };
         let root = root.given(Circumstance::Creation(creation)).evidence(needed, how);
         let root = steps.into_iter().fold(root, RootCause::step);
-        diagnosis.causes.push(root);
+        case.diagnosis.causes.push(root);
         Followed::Explained
     }
 
-    pub(super) fn no_kind(&self, diagnosis: &mut Diagnosis, group: &str, version: &str, kind: &str) -> Followed {
-        let Some(discovery) = diagnosis.optional("API discovery", "whether a kind is served", self.lister.discovery())
+    pub(super) fn no_kind(&self, case: &mut Case, group: &str, version: &str, kind: &str) -> Followed {
+        let Some(discovery) =
+            case.diagnosis.optional("API discovery", "whether a kind is served", case.lister.discovery())
         else {
             return Followed::Nothing;
         };
         if discovery.is_stale(group) {
-            return self.api(diagnosis, group, None);
+            return self.api(case, group, None);
         }
         if discovery.resource_of_kind(group, version, kind).is_some() {
             return repaired(format!("{kind} of {group}/{version}"), "is served now");
         }
         let step = Step::named(format!("kind {kind} of {group}/{version}"), "is not served: its CRD is missing");
-        self.missing(diagnosis, vec![step])
+        self.missing(case, vec![step])
     }
 
-    pub(super) fn service_call(&self, diagnosis: &mut Diagnosis, namespace: &str, name: &str) -> Followed {
+    pub(super) fn service_call(&self, case: &mut Case, namespace: &str, name: &str) -> Followed {
         let service = ServiceRef { namespace: namespace.to_owned(), name: name.to_owned(), port: None };
-        match backend::inspect_called(self.lister, diagnosis, &service) {
+        match backend::inspect_called(case, &service) {
             Backend::NoService => {
                 let shown = ObjectRef::namespaced(known::SERVICES, namespace, name);
-                self.missing(diagnosis, vec![Step::about(&shown, "does not exist")])
+                self.missing(case, vec![Step::about(&shown, "does not exist")])
             }
             Backend::NoEndpoint { node: Some(node), .. } => {
-                diagnosis.wait_for(node);
+                case.diagnosis.wait_for(node);
                 Followed::Explained
             }
-            Backend::NoEndpoint { steps, node: None, .. } => self.missing(diagnosis, steps),
+            Backend::NoEndpoint { steps, node: None, .. } => self.missing(case, steps),
             Backend::Ready { .. } | Backend::External | Backend::Unknown => Followed::Nothing,
         }
     }
@@ -59,20 +61,25 @@ impl Following<'_, '_> {
     /// The budget that allows no eviction of a pod: by its own name, or because it selects that pod.
     pub(super) fn budget(
         &self,
-        diagnosis: &mut Diagnosis,
+        case: &mut Case,
         pod: Option<&(Option<String>, String)>,
         named: Option<&str>,
     ) -> Followed {
-        let own = self.sentence.target.namespace.as_deref();
+        let own = self.target.namespace.as_deref();
         let Some(namespace) = pod.and_then(|(namespace, _)| namespace.as_deref()).or(own) else {
             return Followed::Nothing;
         };
         let adds = "which budget refuses the eviction";
-        let answer = self.lister.list::<Budget>(known::BUDGETS, within(namespace));
-        let all = diagnosis.optional(format!("poddisruptionbudgets of {namespace}"), adds, answer).unwrap_or_default();
+        let answer = case.lister.list::<Budget>(known::BUDGETS, within(namespace));
+        let all =
+            case.diagnosis.optional(format!("poddisruptionbudgets of {namespace}"), adds, answer).unwrap_or_default();
         let pod = pod.map(|(_, name)| ObjectRef::pod(namespace, name));
         let found = pod.as_ref().and_then(|pod| {
-            diagnosis.optional(pod.to_string(), adds, self.lister.get::<Pod>(known::PODS, Some(namespace), &pod.name))
+            case.diagnosis.optional(
+                pod.to_string(),
+                adds,
+                case.lister.get::<Pod>(known::PODS, Some(namespace), &pod.name),
+            )
         });
         let is_it = |budget: &&Budget| match (named, found) {
             (Some(name), _) => budget.metadata.name == name,
@@ -88,14 +95,14 @@ impl Following<'_, '_> {
         let root =
             RootCause::below(&cause::DRAIN_BUDGET_ALLOWS_NONE, &shown).evidence(format!("status of {shown}"), &words);
         let root = pod.iter().fold(root, |root, pod| root.step(Step::about(pod, "not evicted")));
-        diagnosis.causes.push(root.step(Step::about(&shown, words)));
+        case.diagnosis.causes.push(root.step(Step::about(&shown, words)));
         Followed::Explained
     }
 
     /// An object that the controller looked for. Words name no namespace: it is looked for in that of the target, and one that
     /// is there proves nothing, for another may be meant.
-    pub(super) fn not_found(&self, diagnosis: &mut Diagnosis, group: &str, kind: &str, name: &str) -> Followed {
-        let Some(discovery) = diagnosis.silently(self.lister.discovery()) else { return Followed::Nothing };
+    pub(super) fn not_found(&self, case: &mut Case, group: &str, kind: &str, name: &str) -> Followed {
+        let Some(discovery) = case.diagnosis.silently(case.lister.discovery()) else { return Followed::Nothing };
         let word = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
         let all = discovery.all_named(&word);
         // Without a group it is one of the core, or the only one of its name.
@@ -105,7 +112,7 @@ impl Following<'_, '_> {
         if group.is_empty() && resource.plural == "pods" {
             return Followed::Nothing;
         }
-        let own = self.sentence.target.namespace.as_deref();
+        let own = self.target.namespace.as_deref();
         let namespace = own.filter(|_| served.namespaced);
         if served.namespaced && namespace.is_none() {
             return Followed::Nothing;
@@ -116,45 +123,45 @@ impl Following<'_, '_> {
             namespace: namespace.map(str::to_owned),
             name: name.to_owned(),
         };
-        if shown == *self.sentence.target {
+        if shown == *self.target {
             return Followed::Nothing;
         }
         if group.is_empty() && resource.plural == "secrets" {
             let words = "is not found, as the controller reports; Secrets are not read here";
-            return self.missing(diagnosis, vec![Step::about(&shown, words)]);
+            return self.missing(case, vec![Step::about(&shown, words)]);
         }
-        let answer = self.lister.object(resource, namespace, name);
+        let answer = case.lister.object(resource, namespace, name);
         if answer.is_missing() {
-            return self.missing(diagnosis, vec![Step::about(&shown, "does not exist")]);
+            return self.missing(case, vec![Step::about(&shown, "does not exist")]);
         }
-        match diagnosis.silently(answer) {
+        match case.diagnosis.silently(answer) {
             Some(_) if namespace.is_none() => repaired(shown.to_string(), "exists"),
             _ => Followed::Nothing,
         }
     }
 
-    pub(super) fn namespace_gone(&self, diagnosis: &mut Diagnosis, name: &str) -> Followed {
-        let answer = self.lister.namespace(name);
+    pub(super) fn namespace_gone(&self, case: &mut Case, name: &str) -> Followed {
+        let answer = case.lister.namespace(name);
         if answer.is_missing() {
             let shown = ObjectRef::cluster_wide(known::NAMESPACES, name);
-            return self.missing(diagnosis, vec![Step::about(&shown, "does not exist")]);
+            return self.missing(case, vec![Step::about(&shown, "does not exist")]);
         }
-        match diagnosis.silently(answer) {
+        match case.diagnosis.silently(answer) {
             Some(_) => repaired(format!("Namespace {name}"), "exists"),
             None => Followed::Nothing,
         }
     }
 
-    pub(super) fn node(&self, diagnosis: &mut Diagnosis, name: &str) -> Followed {
-        let answer = self.lister.get::<Node>(known::NODES, None, name);
+    pub(super) fn node(&self, case: &mut Case, name: &str) -> Followed {
+        let answer = case.lister.get::<Node>(known::NODES, None, name);
         let shown = ObjectRef::node(name);
         if answer.is_missing() {
-            return self.missing(diagnosis, vec![Step::about(&shown, "does not exist")]);
+            return self.missing(case, vec![Step::about(&shown, "does not exist")]);
         }
-        match diagnosis.optional(shown.to_string(), "whether it is Ready", answer) {
+        match case.diagnosis.optional(shown.to_string(), "whether it is Ready", answer) {
             Some(on) if is_true(&on.status.conditions, "Ready") => repaired(shown.to_string(), "is Ready"),
             Some(_) => {
-                diagnosis.wait_for(shown);
+                case.diagnosis.wait_for(shown);
                 Followed::Explained
             }
             None => Followed::Nothing,

@@ -10,6 +10,7 @@ use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::messages::leads::Lead;
 use crate::messages::namespace::{content_failure, finalizers_remaining, remaining};
+use crate::rules::case::Case;
 use crate::rules::phrases::{count, some, within};
 use crate::rules::requested_objects;
 use crate::state::*;
@@ -50,61 +51,63 @@ impl Left<'_> {
 }
 
 /// Looks at what is always looked at, and at what the conditions name.
-pub fn read<'a>(lister: &Lister<'a>, case: &TerminatingNamespace, diagnosis: &mut Diagnosis) -> Left<'a> {
+pub fn read<'a>(case: &mut Case<'_, 'a>, terminating: &TerminatingNamespace) -> Left<'a> {
     let mut left = Left::default();
-    let pods = pods(lister, case, diagnosis, &mut left);
-    claims(lister, case, diagnosis, &mut left, pods);
-    for resource in named(lister, case, diagnosis, &mut left) {
-        objects(lister, case, diagnosis, &resource, &mut left);
+    let pods = pods(case, terminating, &mut left);
+    claims(case, terminating, &mut left, pods);
+    for resource in named(case, terminating, &mut left) {
+        objects(case, terminating, &resource, &mut left);
     }
     left.pods = pods;
     left
 }
 
-fn pods<'a>(lister: &Lister<'a>, case: &TerminatingNamespace, diagnosis: &mut Diagnosis, left: &mut Left<'a>) -> usize {
-    let answer = lister.list::<Pod>(known::PODS, within(case.name));
+fn pods<'a>(case: &mut Case<'_, 'a>, terminating: &TerminatingNamespace, left: &mut Left<'a>) -> usize {
+    let answer = case.lister.list::<Pod>(known::PODS, within(terminating.name));
     left.note_failure(&known::PODS.into(), &answer);
-    let hides = format!("whether pods remain in {}; its conditions do not say", case.name);
-    let pods = diagnosis.required(format!("pods of {}", case.name), &hides, answer).unwrap_or_default();
+    let hides = format!("whether pods remain in {}; its conditions do not say", terminating.name);
+    let pods = case.diagnosis.required(format!("pods of {}", terminating.name), &hides, answer).unwrap_or_default();
     for one in &pods {
-        sort(case, diagnosis, left, ObjectRef::pod(case.name, &one.metadata.name), &one.metadata);
+        sort(
+            terminating,
+            &mut case.diagnosis,
+            left,
+            ObjectRef::pod(terminating.name, &one.metadata.name),
+            &one.metadata,
+        );
     }
     pods.len()
 }
 
 /// While pods remain, the claims of an ordered deletion have not been asked to go: they wait.
-fn claims<'a>(
-    lister: &Lister<'a>,
-    case: &TerminatingNamespace,
-    diagnosis: &mut Diagnosis,
-    left: &mut Left<'a>,
-    pods: usize,
-) {
-    let answer = lister.list::<Claim>(known::CLAIMS, within(case.name));
+fn claims<'a>(case: &mut Case<'_, 'a>, terminating: &TerminatingNamespace, left: &mut Left<'a>, pods: usize) {
+    let answer = case.lister.list::<Claim>(known::CLAIMS, within(terminating.name));
     left.note_failure(&known::CLAIMS.into(), &answer);
-    let hides = format!("whether claims remain in {}", case.name);
-    let claims =
-        diagnosis.required(format!("persistentvolumeclaims of {}", case.name), &hides, answer).unwrap_or_default();
+    let hides = format!("whether claims remain in {}", terminating.name);
+    let claims = case
+        .diagnosis
+        .required(format!("persistentvolumeclaims of {}", terminating.name), &hides, answer)
+        .unwrap_or_default();
     for one in claims {
-        let target = ObjectRef::claim(case.name, &one.metadata.name);
+        let target = ObjectRef::claim(terminating.name, &one.metadata.name);
         if pods > 0 && one.metadata.deletion_timestamp.is_none() {
-            diagnosis.also_waits(format!("{target} (not deleted until its pods are gone)"));
+            case.diagnosis.also_waits(format!("{target} (not deleted until its pods are gone)"));
             if !one.spec.volume_name.is_empty() {
-                diagnosis.also_waits(format!("PersistentVolume {} (bound to it)", one.spec.volume_name));
+                case.diagnosis.also_waits(format!("PersistentVolume {} (bound to it)", one.spec.volume_name));
             }
         } else {
-            sort(case, diagnosis, left, target, &one.metadata);
+            sort(terminating, &mut case.diagnosis, left, target, &one.metadata);
         }
     }
 }
 
 /// The resources that the conditions name, pods and claims left out.
-fn named(lister: &Lister, case: &TerminatingNamespace, diagnosis: &mut Diagnosis, left: &mut Left) -> Vec<Resource> {
+fn named(case: &mut Case, terminating: &TerminatingNamespace, left: &mut Left) -> Vec<Resource> {
     let mut names: Vec<(String, String)> = Vec::new();
-    if let Some(condition) = case.failing("NamespaceContentRemaining") {
+    if let Some(condition) = terminating.failing("NamespaceContentRemaining") {
         names.extend(remaining(&condition.message).into_iter().map(|(plural, group, _)| (group, plural)));
     }
-    if let Some(condition) = case.failing("NamespaceDeletionContentFailure") {
+    if let Some(condition) = terminating.failing("NamespaceDeletionContentFailure") {
         names.extend(content_failure(&condition.message).into_iter().filter_map(|lead| match lead {
             Lead::Unexpected { group, resource } => Some((group, resource)),
             _ => None,
@@ -116,7 +119,9 @@ fn named(lister: &Lister, case: &TerminatingNamespace, diagnosis: &mut Diagnosis
     if names.is_empty() {
         return Vec::new();
     }
-    let Some(discovery) = diagnosis.required("API discovery", "where to list what remains", lister.discovery()) else {
+    let Some(discovery) =
+        case.diagnosis.required("API discovery", "where to list what remains", case.lister.discovery())
+    else {
         return Vec::new();
     };
     let mut found = Vec::new();
@@ -126,7 +131,7 @@ fn named(lister: &Lister, case: &TerminatingNamespace, diagnosis: &mut Diagnosis
             None => {
                 let gone = Resource::new(group.clone(), "", plural.clone());
                 let fault = Fault::new(FaultKind::Gone, "only the conditions name it");
-                diagnosis.hidden(gone.for_kubectl(), fault, "what remains of it");
+                case.diagnosis.hidden(gone.for_kubectl(), fault, "what remains of it");
                 left.unseen.push(gone);
             }
         }
@@ -134,42 +139,37 @@ fn named(lister: &Lister, case: &TerminatingNamespace, diagnosis: &mut Diagnosis
     found
 }
 
-fn objects<'a>(
-    lister: &Lister<'a>,
-    case: &TerminatingNamespace,
-    diagnosis: &mut Diagnosis,
-    resource: &Resource,
-    left: &mut Left<'a>,
-) {
+fn objects<'a>(case: &mut Case<'_, 'a>, terminating: &TerminatingNamespace, resource: &Resource, left: &mut Left<'a>) {
     if resource.group.is_empty() && resource.plural == "secrets" {
-        secrets(case, diagnosis);
+        secrets(terminating, &mut case.diagnosis);
         left.unseen.push(resource.clone());
         return;
     }
-    let answer = lister.metadata(resource, within(case.name));
+    let answer = case.lister.metadata(resource, within(terminating.name));
     if matches!(answer, Answer::Failed(_)) {
         left.unseen.push(resource.clone());
     }
     left.note_failure(resource, &answer);
-    let hides = format!("which {resource} remain in {}", case.name);
-    let objects = diagnosis.required(format!("{resource} of {}", case.name), &hides, answer).unwrap_or_default();
-    let kind = lister.discovery().seen().and_then(|discovery| discovery.find(&resource.group, &resource.plural));
+    let hides = format!("which {resource} remain in {}", terminating.name);
+    let objects =
+        case.diagnosis.required(format!("{resource} of {}", terminating.name), &hides, answer).unwrap_or_default();
+    let kind = case.lister.discovery().seen().and_then(|discovery| discovery.find(&resource.group, &resource.plural));
     let kind = kind.map_or(resource.plural.to_string(), |(_, served)| served.kind.clone());
     for object in objects {
         let Meta { name, .. } = &object.metadata;
         let target = ObjectRef {
             kind: kind.clone().into(),
             resource: resource.clone(),
-            namespace: Some(case.name.to_owned()),
+            namespace: Some(terminating.name.to_owned()),
             name: name.clone(),
         };
-        sort(case, diagnosis, left, target, &object.metadata);
+        sort(terminating, &mut case.diagnosis, left, target, &object.metadata);
     }
 }
 
 /// Secrets are counted, by what the controller says, and never read.
-fn secrets(case: &TerminatingNamespace, diagnosis: &mut Diagnosis) {
-    let said = case.failing("NamespaceContentRemaining").map(|condition| remaining(&condition.message));
+fn secrets(terminating: &TerminatingNamespace, diagnosis: &mut Diagnosis) {
+    let said = terminating.failing("NamespaceContentRemaining").map(|condition| remaining(&condition.message));
     let of_secrets =
         |(plural, group, many): (String, String, usize)| (plural == "secrets" && group.is_empty()).then_some(many);
     let many = said.into_iter().flatten().find_map(of_secrets).map_or("Secrets remain".to_owned(), |many| match many {
@@ -177,7 +177,7 @@ fn secrets(case: &TerminatingNamespace, diagnosis: &mut Diagnosis) {
         many => format!("{many} Secrets remain"),
     });
     let finalizers =
-        case.failing("NamespaceFinalizersRemaining").map(|condition| finalizers_remaining(&condition.message));
+        terminating.failing("NamespaceFinalizersRemaining").map(|condition| finalizers_remaining(&condition.message));
     let held = match finalizers.unwrap_or_default().as_slice() {
         [] => String::new(),
         some => format!("; of what remains there, something has finalizer {}", some.join(", ")),
@@ -186,19 +186,19 @@ fn secrets(case: &TerminatingNamespace, diagnosis: &mut Diagnosis) {
         "{many} in {name}, as its conditions say{held}. Secrets are not read here, because their annotations may hold \
          their content. To see which have a finalizer, and nothing of their content: kubectl -n {name} get secrets \
          -o custom-columns=NAME:.metadata.name,FINALIZERS:.metadata.finalizers",
-        name = case.name
+        name = terminating.name
     ));
 }
 
 fn sort<'a>(
-    case: &TerminatingNamespace,
+    terminating: &TerminatingNamespace,
     diagnosis: &mut Diagnosis,
     left: &mut Left<'a>,
     target: ObjectRef,
     meta: &'a Meta,
 ) {
     left.finalizers.extend(meta.finalizers.iter().map(String::as_str));
-    let times = meta.creation_timestamp.zip(case.namespace.metadata.deletion_timestamp);
+    let times = meta.creation_timestamp.zip(terminating.namespace.metadata.deletion_timestamp);
     if times.is_some_and(|(born, deleted)| born.as_second() - deleted.as_second() > MAX_SKEW_SECONDS) {
         left.recreated.push(target.clone());
     }
@@ -212,18 +212,19 @@ fn sort<'a>(
 
 /// Nothing points anywhere: no condition fails, no object was met, and the controller's own entry is
 /// still there. Of a namespace that was named, what is left is also counted while it slowly becomes less.
-pub fn needs_sweep(lister: &Lister, case: &TerminatingNamespace, diagnosis: &Diagnosis, left: &Left) -> bool {
+pub fn needs_sweep(lister: &Lister, terminating: &TerminatingNamespace, diagnosis: &Diagnosis, left: &Left) -> bool {
     let nothing = left.terminating == 0 && left.not_asked.is_empty();
     let is_slow = !diagnosis.causes.is_empty()
         && diagnosis.causes.iter().all(|root| root.draft.cause.id == cause::WEBHOOK_SLOW.id)
-        && requested_objects::is_named(lister, case.target);
+        && requested_objects::is_named(lister, terminating.target);
     let is_open = is_slow || !diagnosis.is_explained();
-    case.has_own_finalizer() && nothing && is_open && !diagnosis.pending
+    terminating.has_own_finalizer() && nothing && is_open && !diagnosis.pending
 }
 
 /// Lists every kind that a namespace can hold.
-pub fn sweep<'a>(lister: &Lister<'a>, case: &TerminatingNamespace, diagnosis: &mut Diagnosis, left: &mut Left<'a>) {
-    let Some(discovery) = diagnosis.required("API discovery", "what could remain in a namespace", lister.discovery())
+pub fn sweep<'a>(case: &mut Case<'_, 'a>, terminating: &TerminatingNamespace, left: &mut Left<'a>) {
+    let Some(discovery) =
+        case.diagnosis.required("API discovery", "what could remain in a namespace", case.lister.discovery())
     else {
         return;
     };
@@ -231,7 +232,7 @@ pub fn sweep<'a>(lister: &Lister<'a>, case: &TerminatingNamespace, diagnosis: &m
         let is_looked_at = resource.group.is_empty()
             && matches!(resource.plural.as_ref(), "pods" | "persistentvolumeclaims" | "secrets" | "events");
         if !is_looked_at && resource.group != "events.k8s.io" {
-            objects(lister, case, diagnosis, &resource, left);
+            objects(case, terminating, &resource, left);
         }
     }
     // Of a group whose server does not answer the kinds are not known.
@@ -239,10 +240,10 @@ pub fn sweep<'a>(lister: &Lister<'a>, case: &TerminatingNamespace, diagnosis: &m
 }
 
 /// The conditions, where they are wrong.
-pub fn contradict(case: &TerminatingNamespace, diagnosis: &mut Diagnosis, left: &Left) {
+pub fn contradict(terminating: &TerminatingNamespace, diagnosis: &mut Diagnosis, left: &Left) {
     let pods = left.pods;
     let more = left.terminating + left.not_asked.len() - pods.min(left.terminating + left.not_asked.len());
-    if !case.says_all_removed() || (pods == 0 && more == 0) {
+    if !terminating.says_all_removed() || (pods == 0 && more == 0) {
         return;
     }
     let mut parts = Vec::new();

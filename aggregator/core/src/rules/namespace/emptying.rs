@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::content::Left;
 use super::terminating_namespace::TerminatingNamespace;
 use crate::diagnosis::Diagnosis;
-use crate::lister::Lister;
 use crate::messages::namespace::remaining;
+use crate::rules::case::Case;
 use crate::rules::requested_objects;
 use crate::state::*;
 
@@ -16,16 +16,16 @@ const MIN_OBJECTS: usize = 50;
 const MAX_KINDS: usize = 5;
 
 /// What is left and how fast it falls, if it falls: `4,100 of 5,000 ConfigMaps left, about 40 a second, about 100 s`.
-pub fn falling(lister: &Lister, case: &TerminatingNamespace, left: &Left, diagnosis: &mut Diagnosis) -> Option<String> {
+pub fn falling(case: &mut Case, terminating: &TerminatingNamespace, left: &Left) -> Option<String> {
     // What holds it is known: how fast it falls only adds to that.
-    if diagnosis.is_explained() && !requested_objects::is_named(lister, case.target) {
+    if case.diagnosis.is_explained() && !requested_objects::is_named(case.lister, terminating.target) {
         return None;
     }
-    let counts: Vec<(String, Counts, usize)> = kinds(case, left, diagnosis)
+    let counts: Vec<(String, Counts, usize)> = kinds(terminating, left, &case.diagnosis)
         .into_iter()
         .filter_map(|(resource, kind, _)| {
-            let counts = diagnosis.silently(lister.counts(&resource, case.name))?;
-            Some((kind, *counts, before(case, &resource)))
+            let counts = case.diagnosis.silently(case.lister.counts(&resource, terminating.name))?;
+            Some((kind, *counts, before(terminating, &resource)))
         })
         .collect();
     let sum = |each: fn(&Counts) -> usize| counts.iter().map(|(_, counts, _)| each(counts)).sum::<usize>();
@@ -44,9 +44,9 @@ pub fn falling(lister: &Lister, case: &TerminatingNamespace, left: &Left, diagno
 }
 
 /// The kinds of which many objects remain, with how many of each were seen.
-fn kinds(case: &TerminatingNamespace, left: &Left, diagnosis: &Diagnosis) -> Vec<(Resource, String, usize)> {
+fn kinds(terminating: &TerminatingNamespace, left: &Left, diagnosis: &Diagnosis) -> Vec<(Resource, String, usize)> {
     let mut seen: BTreeMap<(&Resource, &str), usize> = BTreeMap::new();
-    let going = diagnosis.waits_for.iter().filter(|one| one.namespace.as_deref() == Some(case.name));
+    let going = diagnosis.waits_for.iter().filter(|one| one.namespace.as_deref() == Some(terminating.name));
     for one in going.chain(left.not_asked.iter().map(|(one, _)| one)) {
         *seen.entry((&one.resource, one.kind.as_ref())).or_default() += 1;
     }
@@ -58,8 +58,8 @@ fn kinds(case: &TerminatingNamespace, left: &Left, diagnosis: &Diagnosis) -> Vec
 }
 
 /// How many there were when the namespace controller last wrote it down.
-fn before(case: &TerminatingNamespace, resource: &Resource) -> usize {
-    let said = case.failing("NamespaceContentRemaining").map(|condition| remaining(&condition.message));
+fn before(terminating: &TerminatingNamespace, resource: &Resource) -> usize {
+    let said = terminating.failing("NamespaceContentRemaining").map(|condition| remaining(&condition.message));
     let is_it = |(plural, group, _): &(String, String, usize)| *plural == resource.plural && *group == resource.group;
     said.into_iter().flatten().find(is_it).map_or(0, |(_, _, count)| count)
 }

@@ -19,7 +19,7 @@ fn is_vague(root: &RootCause) -> bool {
 }
 
 /// Says of each such cause which lists fail; where none does, that it is none of those.
-pub fn name(case: &TerminatingNamespace, left: &Left, diagnosis: &mut Diagnosis) {
+pub fn name(terminating: &TerminatingNamespace, left: &Left, diagnosis: &mut Diagnosis) {
     if diagnosis.pending {
         return;
     }
@@ -29,14 +29,18 @@ pub fn name(case: &TerminatingNamespace, left: &Left, diagnosis: &mut Diagnosis)
         [] if denied > 0 || !left.is_complete => return,
         [] => {
             let words = "are the only kind that was not listed: every other kind can be listed";
-            (Step::named(format!("Secrets of {}", case.name), words), Unread::Secrets)
+            (Step::named(format!("Secrets of {}", terminating.name), words), Unread::Secrets)
         }
-        [(resource, fault)] => {
-            (Step::named(format!("list of {resource} in {}", case.name), format!("fails: {fault}")), Unread::Listed)
-        }
+        [(resource, fault)] => (
+            Step::named(format!("list of {resource} in {}", terminating.name), format!("fails: {fault}")),
+            Unread::Listed,
+        ),
         several => {
             let names: Vec<String> = several.iter().map(|(resource, _)| resource.for_kubectl()).collect();
-            (Step::named(format!("lists in {}", case.name), format!("fail of {}", some(&names, 5))), Unread::Listed)
+            (
+                Step::named(format!("lists in {}", terminating.name), format!("fail of {}", some(&names, 5))),
+                Unread::Listed,
+            )
         }
     };
     let first = failing.first().map(|(resource, _)| resource.for_kubectl());

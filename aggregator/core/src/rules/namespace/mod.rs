@@ -15,51 +15,42 @@ mod unlisted;
 use terminating_namespace::TerminatingNamespace;
 
 use super::phrases::{condition_text, overdue, terminating};
-use crate::diagnosis::Diagnosis;
-use crate::lister::Lister;
+use crate::rules::case::Case;
 use crate::state::*;
 
 /// Explains a namespace.
-pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
-    let mut diagnosis = Diagnosis::default();
-    let answer = lister.namespace(&target.name);
-    if answer.is_missing() {
-        return Diagnosis::missing();
-    }
-    let Some(namespace) = diagnosis.required(target.to_string(), &format!("whether {target} is being deleted"), answer)
-    else {
-        diagnosis.words = crate::report::NOT_KNOWN.to_owned();
-        return diagnosis;
-    };
+pub fn explain(case: &mut Case, target: &ObjectRef) {
+    let answer = case.lister.namespace(&target.name);
+    let hides = format!("whether {target} is being deleted");
+    let Some(namespace) = case.explained(target, &hides, answer) else { return };
     if namespace.metadata.deletion_timestamp.is_none() {
-        diagnosis.words = "is not being deleted".to_owned();
-        return diagnosis;
+        case.diagnosis.words = "is not being deleted".to_owned();
+        return;
     }
-    diagnosis.terminating = true;
-    diagnosis.overdue = overdue(lister, &namespace.metadata);
-    diagnosis.words = terminating(lister, &namespace.metadata);
-    let case = TerminatingNamespace { target, namespace, name: &target.name };
+    case.diagnosis.terminating = true;
+    case.diagnosis.overdue = overdue(case.lister, &namespace.metadata);
+    case.diagnosis.words = terminating(case.lister, &namespace.metadata);
+    let terminating = TerminatingNamespace { target, namespace, name: &target.name };
     for failing in namespace.status.conditions.iter().filter(|condition| condition.status == "True") {
-        diagnosis.evidence(format!("status of {target}"), condition_text(failing));
+        case.diagnosis.evidence(format!("status of {target}"), condition_text(failing));
     }
-    let repaired = conditions::follow(lister, &case, &mut diagnosis);
-    let mut left = content::read(lister, &case, &mut diagnosis);
-    unlisted::explain(&case, &left, &mut diagnosis);
+    let repaired = conditions::follow(case, &terminating);
+    let mut left = content::read(case, &terminating);
+    unlisted::explain(&terminating, &left, &mut case.diagnosis);
     // What they point to is looked at first.
-    let points_nowhere = !diagnosis.is_explained() && !diagnosis.pending;
+    let points_nowhere = !case.diagnosis.is_explained() && !case.diagnosis.pending;
     let says_nothing = namespace.status.conditions.is_empty() || points_nowhere;
-    if says_nothing && case.has_own_finalizer() {
-        finish::control_plane(lister, &case, &mut diagnosis);
+    if says_nothing && terminating.has_own_finalizer() {
+        finish::control_plane(case, &terminating);
     }
     // Hundreds of lists: only when nothing cheaper has explained it.
-    let is_vague = failing_lists::is_wanted(&diagnosis);
-    if is_vague || content::needs_sweep(lister, &case, &diagnosis, &left) {
-        content::sweep(lister, &case, &mut diagnosis, &mut left);
+    let is_vague = failing_lists::is_wanted(&case.diagnosis);
+    if is_vague || content::needs_sweep(case.lister, &terminating, &case.diagnosis, &left) {
+        content::sweep(case, &terminating, &mut left);
     }
     if is_vague {
-        failing_lists::name(&case, &left, &mut diagnosis);
+        failing_lists::name(&terminating, &left, &mut case.diagnosis);
     }
-    content::contradict(&case, &mut diagnosis, &left);
-    finish::judge(lister, &case, &left, &repaired, &mut diagnosis);
-    diagnosis
+    content::contradict(&terminating, &mut case.diagnosis, &left);
+    finish::judge(case, &terminating, &left, &repaired);
 }

@@ -11,14 +11,16 @@ use crate::rules::phrases::{condition_text, count, some};
 use crate::state::*;
 
 /// Names each finalizer that holds something unseen. Of several kinds it is unknown which of them has it.
-pub fn explain(case: &TerminatingNamespace, left: &Left, diagnosis: &mut Diagnosis) {
-    let Some(condition) = case.failing("NamespaceFinalizersRemaining").filter(|_| !left.unseen.is_empty()) else {
+pub fn explain(terminating: &TerminatingNamespace, left: &Left, diagnosis: &mut Diagnosis) {
+    let Some(condition) = terminating.failing("NamespaceFinalizersRemaining").filter(|_| !left.unseen.is_empty())
+    else {
         return;
     };
     if diagnosis.pending {
         return;
     }
-    let remain = case.failing("NamespaceContentRemaining").map(|one| remaining(&one.message)).unwrap_or_default();
+    let remain =
+        terminating.failing("NamespaceContentRemaining").map(|one| remaining(&one.message)).unwrap_or_default();
     let kinds: Vec<String> = left.unseen.iter().map(|resource| shown(resource, &remain)).collect();
     let first = left.unseen.first().map(Resource::for_kubectl);
     for held_by in finalizers_remaining(&condition.message) {
@@ -29,19 +31,19 @@ pub fn explain(case: &TerminatingNamespace, left: &Left, diagnosis: &mut Diagnos
         let owner = known.map_or(String::new(), |known| format!(" ({} removes it)", known.released_by));
         let which = if kinds.len() == 1 { "held" } else { "some of them held" };
         let words = format!("remain, {which} by finalizer {held_by}{owner}, as the namespace's condition says");
-        let found = RootCause::below(&cause::FINALIZER_OF_UNSEEN_OBJECTS, case.target)
+        let found = RootCause::below(&cause::FINALIZER_OF_UNSEEN_OBJECTS, terminating.target)
             .same_as(format!("{held_by}:{}", kinds.join(",")))
-            .name(Placeholder::Namespace, case.name)
+            .name(Placeholder::Namespace, terminating.name)
             .name(Placeholder::Finalizer, &held_by)
             .name_if(Placeholder::Type, first.as_ref())
             .step(Step::named(some(&kinds, 4), words))
-            .evidence(format!("status of {}", case.target), condition_text(condition));
+            .evidence(format!("status of {}", terminating.target), condition_text(condition));
         let found = known.iter().fold(found, |found, known| found.loses(known.lost).goes_on(known.goes_on()));
         let found = match kinds.len() {
             1 => found,
             _ => found.probable("which of these kinds has the finalizer: they could not be listed"),
         };
-        diagnosis.causes.push(if case.is_young(diagnosis) { found.progressing() } else { found });
+        diagnosis.causes.push(if terminating.is_young(diagnosis) { found.progressing() } else { found });
     }
 }
 

@@ -8,9 +8,10 @@ use super::drainer::{CORDONED, Drainer, KARPENTERS, drainer};
 use super::karpenter_termination::Termination;
 use super::tolerations::{came_back, evicted_at, is_drained, is_given_up};
 use crate::diagnosis::MIN_AGE_SECONDS;
-use crate::diagnosis::{Diagnosis, RootCause, Step};
+use crate::diagnosis::{RootCause, Step};
 use crate::lister::Lister;
 use crate::messages::quote;
+use crate::rules::case::Case;
 use crate::rules::phrases::{count, lasting, some, within};
 use crate::rules::requested_objects::pods_on;
 use crate::rules::webhook::Request;
@@ -45,77 +46,77 @@ enum Left {
 
 /// What keeps a node that is being emptied from being empty; each cause begins at the node. Pods that go already are
 /// waited for.
-pub fn explain(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut Diagnosis) -> Vec<RootCause> {
-    let assumed = lister.is_before().then_some(Drainer::Cordoned);
+pub fn explain(case: &mut Case, target: &ObjectRef, node: &Node) -> Vec<RootCause> {
+    let assumed = case.lister.is_before().then_some(Drainer::Cordoned);
     let Some(by) = drainer(node).or(assumed) else { return Vec::new() };
-    by_whom(lister, target, node, by, diagnosis)
+    by_whom(case, target, node, by)
 }
 
 /// The same of a node whose Machine is being deleted. Cluster API evicts a pod whatever it has in an emptyDir and whatever
 /// controller it has (cluster-api: internal/controllers/machine/drain/drain.go).
-pub fn explain_machine(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut Diagnosis) -> Vec<RootCause> {
+pub fn explain_machine(case: &mut Case, target: &ObjectRef, node: &Node) -> Vec<RootCause> {
     match drainer(node) {
-        Some(Drainer::Cordoned) => by_whom(lister, target, node, Drainer::ClusterApi, diagnosis),
-        _ => explain(lister, target, node, diagnosis),
+        Some(Drainer::Cordoned) => by_whom(case, target, node, Drainer::ClusterApi),
+        _ => explain(case, target, node),
     }
 }
 
 /// The pods that a drain of the node evicts.
-pub fn evicted<'a>(lister: &Lister<'a>, target: &ObjectRef, diagnosis: &mut Diagnosis) -> Vec<&'a Pod> {
-    let answer = lister.get::<Node>(known::NODES, None, &target.name);
-    let Some(node) = diagnosis.silently(answer) else { return Vec::new() };
+pub fn evicted<'a>(case: &mut Case<'_, 'a>, target: &ObjectRef) -> Vec<&'a Pod> {
+    let answer = case.lister.get::<Node>(known::NODES, None, &target.name);
+    let Some(node) = case.diagnosis.silently(answer) else { return Vec::new() };
     let by = drainer(node).unwrap_or(Drainer::Cordoned);
-    let pods = diagnosis.silently(pods_on(lister, &target.name)).unwrap_or_default();
+    let pods = case.diagnosis.silently(pods_on(case.lister, &target.name)).unwrap_or_default();
     pods.into_iter().filter(|pod| is_drained(pod, by, node)).collect()
 }
 
-fn by_whom(lister: &Lister, target: &ObjectRef, node: &Node, by: Drainer, diagnosis: &mut Diagnosis) -> Vec<RootCause> {
-    let answer = pods_on(lister, &target.name);
-    let Some(pods) = diagnosis.required(format!("pods of {target}"), "which pods are left on it", answer) else {
+fn by_whom(case: &mut Case, target: &ObjectRef, node: &Node, by: Drainer) -> Vec<RootCause> {
+    let answer = pods_on(case.lister, &target.name);
+    let Some(pods) = case.diagnosis.required(format!("pods of {target}"), "which pods are left on it", answer) else {
         return Vec::new();
     };
-    let is_waited_for = |pod: &&Pod| is_drained(pod, by, node) && !is_given_up(pod, by, lister);
+    let is_waited_for = |pod: &&Pod| is_drained(pod, by, node) && !is_given_up(pod, by, case.lister);
     let (waited_for, passed_over): (Vec<&Pod>, Vec<&Pod>) = pods.into_iter().partition(is_waited_for);
     let (going, staying): (Vec<&Pod>, Vec<&Pod>) =
         waited_for.into_iter().partition(|pod| pod.metadata.deletion_timestamp.is_some());
-    given_up(lister, target, by, &passed_over, diagnosis);
+    given_up(case, target, by, &passed_over);
     // The pods of a node that is not well wait for the node.
-    if is_true(&node.status.conditions, "Ready") && !super::is_frozen(lister, node, diagnosis) {
+    if is_true(&node.status.conditions, "Ready") && !super::is_frozen(case, node) {
         for pod in &going {
-            diagnosis
+            case.diagnosis
                 .wait_for(ObjectRef::pod(pod.metadata.namespace.as_deref().unwrap_or_default(), &pod.metadata.name));
         }
     }
     let (later, staying): (Vec<&Pod>, Vec<&Pod>) =
-        staying.into_iter().partition(|pod| evicted_at(pod, node, lister.now()).is_some());
-    for (pod, at) in later.iter().filter_map(|pod| Some((pod, evicted_at(pod, node, lister.now())?))) {
+        staying.into_iter().partition(|pod| evicted_at(pod, node, case.lister.now()).is_some());
+    for (pod, at) in later.iter().filter_map(|pod| Some((pod, evicted_at(pod, node, case.lister.now())?))) {
         let pod = ObjectRef::pod(pod.metadata.namespace.as_deref().unwrap_or_default(), &pod.metadata.name);
-        diagnosis.note(format!(
+        case.diagnosis.note(format!(
             "{pod} tolerates the NoExecute taint of {target} until about {at} (tolerationSeconds); it is evicted then."
         ));
     }
     if staying.is_empty() {
         if by == Drainer::Karpenter && going.is_empty() {
-            attachments(lister, target, &passed_over, diagnosis);
+            attachments(case, target, &passed_over);
         }
         return Vec::new();
     }
-    let before = diagnosis.unknown.len();
-    let termination = Termination::read(lister, node, by, diagnosis);
-    let budgets = budgets(lister, &staying, diagnosis);
-    if diagnosis.pending || diagnosis.unknown.len() > before {
+    let before = case.diagnosis.unknown.len();
+    let termination = Termination::read(case, node, by);
+    let budgets = budgets(case, &staying);
+    if case.diagnosis.pending || case.diagnosis.unknown.len() > before {
         return Vec::new();
     }
     let mut left: BTreeMap<Left, Vec<&Pod>> = BTreeMap::new();
-    for pod in staying.into_iter().filter(|pod| !termination.is_over_for(pod, lister)) {
+    for pod in staying.into_iter().filter(|pod| !termination.is_over_for(pod, case.lister)) {
         left.entry(why(pod, by, node, &budgets)).or_default().push(pod);
     }
-    let case = DrainedNode { lister, target, node, by, termination };
+    let drained = DrainedNode { lister: case.lister, target, node, by, termination };
     let mut root = match left.remove(&Left::NotAsked) {
-        Some(pods) => case.refused(pods, &mut left, diagnosis),
+        Some(pods) => drained.refused(case, pods, &mut left),
         None => Vec::new(),
     };
-    root.extend(left.iter().map(|(why, pods)| case.limited(why, case.found(why, pods, &budgets, diagnosis))));
+    root.extend(left.iter().map(|(why, pods)| drained.limited(why, drained.found(case, why, pods, &budgets))));
     root
 }
 
@@ -129,17 +130,17 @@ fn names(pods: &[&Pod]) -> Vec<String> {
     pods.iter().map(name).collect()
 }
 
-fn budgets<'a>(lister: &Lister<'a>, pods: &[&Pod], diagnosis: &mut Diagnosis) -> Vec<&'a Budget> {
+fn budgets<'a>(case: &mut Case<'_, 'a>, pods: &[&Pod]) -> Vec<&'a Budget> {
     let namespaces: BTreeSet<&str> = pods.iter().filter_map(|pod| pod.metadata.namespace.as_deref()).collect();
     let scopes: Vec<Scope> = match namespaces.len() > MAX_NAMESPACES {
         true => vec![Scope::All],
         false => namespaces.into_iter().map(within).collect(),
     };
-    let answers: Vec<_> = scopes.into_iter().map(|scope| lister.list::<Budget>(known::BUDGETS, scope)).collect();
+    let answers: Vec<_> = scopes.into_iter().map(|scope| case.lister.list::<Budget>(known::BUDGETS, scope)).collect();
     let hides = "whether their eviction is allowed";
     answers
         .into_iter()
-        .flat_map(|all| diagnosis.required(known::BUDGETS.plural, hides, all).unwrap_or_default())
+        .flat_map(|all| case.diagnosis.required(known::BUDGETS.plural, hides, all).unwrap_or_default())
         .collect()
 }
 
@@ -206,7 +207,7 @@ impl DrainedNode<'_, '_> {
         }
     }
 
-    fn found(&self, why: &Left, pods: &[&Pod], budgets: &[&Budget], diagnosis: &mut Diagnosis) -> RootCause {
+    fn found(&self, case: &mut Case, why: &Left, pods: &[&Pod], budgets: &[&Budget]) -> RootCause {
         let names = names(pods);
         let pods_step = |words: &str| pods_step(pods, words);
         match why {
@@ -216,15 +217,15 @@ impl DrainedNode<'_, '_> {
                     one.metadata.name == *name && one.metadata.namespace.as_deref() == Some(namespace.as_str())
                 });
                 let program = budget.and_then(|budget| program(budget, pods));
-                let words = budget.map_or(String::new(), |budget| self.budget_words(budget, program, diagnosis));
+                let words = budget.map_or(String::new(), |budget| self.budget_words(case, budget, program));
                 let left =
                     [Step::about(self.target, self.state().0), pods_step("not evicted"), Step::about(&shown, &words)];
                 let is_uncounted = budget.is_some_and(|budget| !budget.is_counted());
-                let silent = is_uncounted.then(|| control_plane::silent(self.lister, diagnosis, self.target)).flatten();
+                let silent = is_uncounted.then(|| control_plane::silent(case, self.target)).flatten();
                 if let Some(silent) = silent {
                     return left.into_iter().rev().fold(silent, RootCause::under);
                 }
-                let workload = program.is_none().then(|| self.workload(pods, diagnosis)).flatten();
+                let workload = program.is_none().then(|| self.workload(case, pods)).flatten();
                 let fact = budget.map(|budget| why_none(budget, program.is_some()));
                 let root = self.below(&cause::DRAIN_BUDGET_ALLOWS_NONE, &shown);
                 let root = fact.into_iter().fold(root, |root, fact| root.given(Circumstance::Budget(fact)));
@@ -263,7 +264,7 @@ impl DrainedNode<'_, '_> {
                 "data in an emptyDir would be lost; kubectl drain stops there without --delete-emptydir-data",
             )),
             Left::NotAsked => {
-                let said = object_reports::read(self.lister, self.target, &self.node.metadata, diagnosis);
+                let said = object_reports::read(case, self.target, &self.node.metadata);
                 let root = self
                     .below(&cause::DRAIN_NOT_ISSUED, self.target)
                     .step(pods_step("not evicted, although no budget and no annotation forbids it"));
@@ -286,18 +287,18 @@ impl DrainedNode<'_, '_> {
     /// others stay `left`.
     fn refused<'p>(
         &self,
+        case: &mut Case,
         pods: Vec<&'p Pod>,
         left: &mut BTreeMap<Left, Vec<&'p Pod>>,
-        diagnosis: &mut Diagnosis,
     ) -> Vec<RootCause> {
-        let (known, labels) = (diagnosis.causes.len(), Texts::default());
+        let (known, labels) = (case.diagnosis.causes.len(), Texts::default());
         let mut asked = BTreeMap::new();
         let (refused, free): (Vec<&Pod>, Vec<&Pod>) = pods.into_iter().partition(|pod| {
             let namespace = pod.metadata.namespace.as_deref();
             let (operation, resource) = ("CREATE", "pods/eviction");
             let eviction =
                 Request { operation, group: "", version: "v1", resource, name: "", namespace, labels: &labels };
-            *asked.entry(namespace).or_insert_with(|| webhook::refuses(self.lister, diagnosis, &[eviction]))
+            *asked.entry(namespace).or_insert_with(|| webhook::refuses(case, &[eviction]))
         });
         if !free.is_empty() {
             left.insert(Left::NotAsked, free);
@@ -306,7 +307,7 @@ impl DrainedNode<'_, '_> {
             let root = root.under(pods_step(&refused, "not evicted")).under(Step::about(self.target, self.state().0));
             self.limited(&Left::NotAsked, root)
         };
-        diagnosis.causes.split_off(known).into_iter().map(above).collect()
+        case.diagnosis.causes.split_off(known).into_iter().map(above).collect()
     }
 
     fn consent(&self, step: Step) -> RootCause {
@@ -348,7 +349,7 @@ impl DrainedNode<'_, '_> {
         (format!("{who}{}{until}", lasting(self.lister, since)), since)
     }
 
-    fn budget_words(&self, budget: &Budget, program: Option<&Owner>, diagnosis: &mut Diagnosis) -> String {
+    fn budget_words(&self, case: &mut Case, budget: &Budget, program: Option<&Owner>) -> String {
         let BudgetStatus { current_healthy, desired_healthy, expected_pods, conditions, .. } = &budget.status;
         let failed = condition(conditions, "DisruptionAllowed").filter(|one| one.reason == "SyncFailed");
         if let Some(failed) = failed {
@@ -371,7 +372,7 @@ impl DrainedNode<'_, '_> {
             );
         }
         let words = format!("allows 0 disruptions: it wants {desired_healthy}, and {now}");
-        let unready = if current_healthy <= desired_healthy { self.unready(budget, diagnosis) } else { Vec::new() };
+        let unready = if current_healthy <= desired_healthy { self.unready(case, budget) } else { Vec::new() };
         match unready.is_empty() {
             true => words,
             false => format!("{words}; not ready: {}", some(&unready, MAX_NAMES)),
@@ -379,19 +380,19 @@ impl DrainedNode<'_, '_> {
     }
 
     /// What has replicas: the Deployment of the ReplicaSet that the pods are of.
-    fn workload(&self, pods: &[&Pod], diagnosis: &mut Diagnosis) -> Option<String> {
+    fn workload(&self, case: &mut Case, pods: &[&Pod]) -> Option<String> {
         let of = |meta: &'_ Meta| meta.owner_references.iter().find(|it| it.controller).cloned();
         let (namespace, owner) = pods.iter().find_map(|pod| Some((&pod.metadata.namespace, of(&pod.metadata)?)))?;
         let above = (owner.kind == "ReplicaSet").then(|| {
             let resource = Resource::new("apps", "v1", "replicasets");
-            diagnosis.silently(self.lister.object(&resource, namespace.as_deref(), &owner.name))
+            case.diagnosis.silently(case.lister.object(&resource, namespace.as_deref(), &owner.name))
         });
         let owner = above.flatten().and_then(|set| of(&set.metadata)).unwrap_or(owner);
         Some(format!("{}/{}", owner.kind, owner.name))
     }
 
     /// Pods of the budget that are not ready.
-    fn unready(&self, budget: &Budget, diagnosis: &mut Diagnosis) -> Vec<String> {
+    fn unready(&self, case: &mut Case, budget: &Budget) -> Vec<String> {
         let (Some(selector), Some(namespace)) = (&budget.spec.selector, &budget.metadata.namespace) else {
             return Vec::new();
         };
@@ -399,8 +400,9 @@ impl DrainedNode<'_, '_> {
         if labels.is_empty() {
             return Vec::new();
         }
-        let answer = self.lister.select::<Pod>(known::PODS, within(namespace), Select::Labels(labels.join(",")));
-        let pods = diagnosis.optional("pods of the budget", "which of them are not ready", answer).unwrap_or_default();
+        let answer = case.lister.select::<Pod>(known::PODS, within(namespace), Select::Labels(labels.join(",")));
+        let pods =
+            case.diagnosis.optional("pods of the budget", "which of them are not ready", answer).unwrap_or_default();
         let unready = pods.into_iter().filter(|pod| {
             selector.matches(&pod.metadata.labels)
                 && pod.status.phase != "Succeeded"
@@ -434,11 +436,11 @@ fn program<'a>(budget: &'a Budget, pods: &[&'a Pod]) -> Option<&'a Owner> {
     of_budget.or_else(|| pods.iter().flat_map(|pod| &pod.metadata.owner_references).find(is_foreign))
 }
 
-fn given_up(lister: &Lister, target: &ObjectRef, by: Drainer, pods: &[&Pod], diagnosis: &mut Diagnosis) {
-    let given_up: Vec<&Pod> = pods.iter().copied().filter(|pod| is_given_up(pod, by, lister)).collect();
+fn given_up(case: &mut Case, target: &ObjectRef, by: Drainer, pods: &[&Pod]) {
+    let given_up: Vec<&Pod> = pods.iter().copied().filter(|pod| is_given_up(pod, by, case.lister)).collect();
     let names = names(&given_up);
     if !names.is_empty() {
-        diagnosis.note(format!(
+        case.diagnosis.note(format!(
             "Karpenter does not wait for a pod that should have ended more than a minute ago, so these do not hold {target}: \
              {}.",
             some(&names, MAX_NAMES)
@@ -448,14 +450,15 @@ fn given_up(lister: &Lister, target: &ObjectRef, by: Drainer, pods: &[&Pod], dia
 
 /// What is left once the pods are gone: Karpenter waits until their volumes are detached, but for those of pods that
 /// it does not wait for (karpenter: pkg/controllers/node/termination/controller.go, `filterVolumeAttachments`).
-fn attachments(lister: &Lister, target: &ObjectRef, passed_over: &[&Pod], diagnosis: &mut Diagnosis) {
-    let answer = lister.list::<Attachment>(known::ATTACHMENTS, Scope::All);
-    let all = diagnosis.optional("volumeattachments", "which volumes are still attached", answer).unwrap_or_default();
+fn attachments(case: &mut Case, target: &ObjectRef, passed_over: &[&Pod]) {
+    let answer = case.lister.list::<Attachment>(known::ATTACHMENTS, Scope::All);
+    let all =
+        case.diagnosis.optional("volumeattachments", "which volumes are still attached", answer).unwrap_or_default();
     let here: Vec<&Attachment> = all.into_iter().filter(|one| one.spec.node_name == target.name).collect();
     if here.is_empty() {
         return;
     }
-    let spared = volumes(lister, passed_over, diagnosis);
+    let spared = volumes(case, passed_over);
     for one in here {
         let volume = one.spec.source.persistent_volume_name.as_str();
         if spared.contains(volume) {
@@ -463,18 +466,18 @@ fn attachments(lister: &Lister, target: &ObjectRef, passed_over: &[&Pod], diagno
         }
         let shown = ObjectRef::cluster_wide(known::ATTACHMENTS, &one.metadata.name);
         match one.metadata.deletion_timestamp {
-            Some(_) => diagnosis.wait_for(shown),
-            None => diagnosis.also_waits(format!("{shown} is still attached to {target}")),
+            Some(_) => case.diagnosis.wait_for(shown),
+            None => case.diagnosis.also_waits(format!("{shown} is still attached to {target}")),
         }
     }
 }
 
 /// The PersistentVolumes of these pods.
-fn volumes<'a>(lister: &Lister<'a>, pods: &[&Pod], diagnosis: &mut Diagnosis) -> BTreeSet<&'a str> {
+fn volumes<'a>(case: &mut Case<'_, 'a>, pods: &[&Pod]) -> BTreeSet<&'a str> {
     let claims = pods.iter().flat_map(|pod| pod.claims().into_iter().map(move |claim| (pod, claim)));
     let get = |(pod, name): (&&Pod, String)| {
-        lister.get::<Claim>(known::CLAIMS, Some(pod.metadata.namespace.as_deref().unwrap_or_default()), &name)
+        case.lister.get::<Claim>(known::CLAIMS, Some(pod.metadata.namespace.as_deref().unwrap_or_default()), &name)
     };
-    let claims = claims.take(MAX_CLAIMS).filter_map(|claim| diagnosis.silently(get(claim)));
+    let claims = claims.take(MAX_CLAIMS).filter_map(|claim| case.diagnosis.silently(get(claim)));
     claims.map(|claim| claim.spec.volume_name.as_str()).filter(|name| !name.is_empty()).collect()
 }

@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 
-use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
 use crate::rules::agent::{self, event_age::is_after};
+use crate::rules::case::Case;
 use crate::rules::phrases::age;
 use crate::state::*;
 
@@ -32,38 +32,40 @@ pub struct AgentHeartbeat {
 
 /// Whether its kubelet never reported. The node lifecycle controller says so in the status; but only a minute after the
 /// Node was made, and not at all while it does not run.
-pub fn has_never_reported(lister: &Lister, node: &Node, diagnosis: &mut Diagnosis) -> bool {
+pub fn has_never_reported(case: &mut Case, node: &Node) -> bool {
     match condition(&node.status.conditions, "Ready") {
         Some(ready) => ready.reason == "NodeStatusNeverUpdated",
-        None => lease(lister, node, diagnosis).is_some_and(|lease| lease.is_none()),
+        None => lease(case, node).is_some_and(|lease| lease.is_none()),
     }
 }
 
 /// The Lease that its kubelet renews; `None` where it could not be looked up.
-fn lease<'a>(lister: &Lister<'a>, node: &Node, diagnosis: &mut Diagnosis) -> Option<Option<&'a Lease>> {
+fn lease<'a>(case: &mut Case<'_, 'a>, node: &Node) -> Option<Option<&'a Lease>> {
     let name = &node.metadata.name;
     // The list also says who else is silent.
-    let answer = lister.get_listed::<Lease>(known::LEASES, "kube-node-lease", name);
+    let answer = case.lister.get_listed::<Lease>(known::LEASES, "kube-node-lease", name);
     if answer.is_missing() {
         return Some(None);
     }
-    diagnosis.required(format!("Lease kube-node-lease/{name}"), "when its kubelet last renewed it", answer).map(Some)
+    case.diagnosis
+        .required(format!("Lease kube-node-lease/{name}"), "when its kubelet last renewed it", answer)
+        .map(Some)
 }
 
 impl Heartbeat {
     /// Looks at the node's status, its Lease and what its agent wrote. All three carry the time of the
     /// node's own clock, so they compare whatever that clock says.
-    pub fn read(lister: &Lister, on: &Node, diagnosis: &mut Diagnosis) -> Heartbeat {
+    pub fn read(case: &mut Case, on: &Node) -> Heartbeat {
         let heartbeat = condition(&on.status.conditions, "Ready").and_then(|ready| ready.last_heartbeat_time);
-        let lease = lease(lister, on, diagnosis).flatten();
+        let lease = lease(case, on).flatten();
         let last = heartbeat.max(lease.and_then(|lease| lease.spec.renew_time));
         let good_for =
             lease.map_or(MIN_SILENCE_SECONDS, |lease| lease.spec.lease_duration_seconds.max(MIN_SILENCE_SECONDS));
-        let word = agent::last_event(lister, on, diagnosis);
+        let word = agent::last_event(case, on);
         let is_later =
             |at: Timestamp| last.is_some_and(|last| at.as_second() > last.as_second().saturating_add(good_for));
         let spoke = word.flatten().filter(|(at, _)| is_later(*at));
-        let agent = spoke.map(|(at, event)| AgentHeartbeat { at, doubt: agent::doubt(lister, event, diagnosis) });
+        let agent = spoke.map(|(at, event)| AgentHeartbeat { at, doubt: agent::doubt(case, event) });
         Heartbeat { last, agent_is_visible: word.is_some(), agent }
     }
 

@@ -3,8 +3,8 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::drainer::Drainer;
-use crate::diagnosis::Diagnosis;
 use crate::lister::Lister;
+use crate::rules::case::Case;
 use crate::state::*;
 
 /// Karpenter tries every few seconds; a pod that is left so long after its time is not left because of a budget.
@@ -22,7 +22,7 @@ pub enum Termination {
 
 impl Termination {
     /// What the NodeClaim that owns the node says.
-    pub fn read(lister: &Lister, node: &Node, by: Drainer, diagnosis: &mut Diagnosis) -> Self {
+    pub fn read(case: &mut Case, node: &Node, by: Drainer) -> Self {
         let is_claim = |owner: &&Owner| owner.kind == "NodeClaim" && owner.group_version().0 == "karpenter.sh";
         let owner = node.metadata.owner_references.iter().find(is_claim).filter(|_| by == Drainer::Karpenter);
         let Some(owner) = owner else { return Termination::Unlimited };
@@ -33,9 +33,9 @@ impl Termination {
             namespace: None,
             name: owner.name.clone(),
         };
-        let answer = lister.object(&claim.resource, None, &claim.name);
+        let answer = case.lister.object(&claim.resource, None, &claim.name);
         let is_gone = answer.is_missing();
-        match diagnosis.optional(claim.to_string(), "when Karpenter deletes the pods without asking", answer) {
+        match case.diagnosis.optional(claim.to_string(), "when Karpenter deletes the pods without asking", answer) {
             Some(object) => match object.metadata.annotations.get(TERMINATES_AT).and_then(|at| at.parse().ok()) {
                 Some(at) => Termination::At(at, claim),
                 None => Termination::Unlimited,

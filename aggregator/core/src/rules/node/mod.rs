@@ -9,6 +9,7 @@ mod tolerations;
 mod zone_disruption;
 
 use std::collections::BTreeSet;
+use std::mem::take;
 
 use findings::{Circumstance, Existence, Placeholder, cause};
 
@@ -16,6 +17,7 @@ use super::phrases::{age, condition_text};
 use super::{agent, control_plane, finalizer, requested_objects};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
+use crate::rules::case::Case;
 use crate::state::taint::{OUT_OF_SERVICE, SHUT_DOWN, UNREACHABLE};
 use crate::state::*;
 use heartbeat::{AgentHeartbeat, Heartbeat};
@@ -62,112 +64,106 @@ impl UnhealthyNode<'_> {
 }
 
 /// Explains a node: what keeps it from finishing, and its own deletion, if that was asked for.
-pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
-    let mut diagnosis = Diagnosis::default();
-    let answer = lister.get::<Node>(known::NODES, None, &target.name);
-    if answer.is_missing() {
-        return Diagnosis::missing();
-    }
-    let Some(node) = diagnosis.required(target.to_string(), "whether it is Ready", answer) else {
-        diagnosis.words = crate::report::NOT_KNOWN.to_owned();
-        return diagnosis;
-    };
+pub fn explain(case: &mut Case, target: &ObjectRef) {
+    let answer = case.lister.get::<Node>(known::NODES, None, &target.name);
+    let Some(node) = case.explained(target, "whether it is Ready", answer) else { return };
     let ready = condition(&node.status.conditions, "Ready");
-    let never_reported = heartbeat::has_never_reported(lister, node, &mut diagnosis);
-    let case = UnhealthyNode { target, node, ready, never_reported };
-    diagnosis.words = match case.ready {
+    let never_reported = heartbeat::has_never_reported(case, node);
+    let unhealthy = UnhealthyNode { target, node, ready, never_reported };
+    case.diagnosis.words = match unhealthy.ready {
         Some(ready) => format!("Ready={} {}", ready.status, ready.reason),
         None => "has reported no condition".to_owned(),
     };
     if node.metadata.deletion_timestamp.is_some() {
-        diagnosis.terminating = true;
-        diagnosis.overdue = super::phrases::overdue(lister, &node.metadata);
-        diagnosis.words = format!("{}; {}", super::phrases::held_by(lister, &node.metadata), diagnosis.words);
+        case.diagnosis.terminating = true;
+        case.diagnosis.overdue = super::phrases::overdue(case.lister, &node.metadata);
+        case.diagnosis.words =
+            format!("{}; {}", super::phrases::held_by(case.lister, &node.metadata), case.diagnosis.words);
     }
-    if diagnosis.terminating || requested_objects::is_named(lister, target) {
-        let left = drain::explain(lister, target, node, &mut diagnosis);
-        diagnosis.causes.extend(left.into_iter().map(RootCause::in_place_of_own));
+    if case.diagnosis.terminating || requested_objects::is_named(case.lister, target) {
+        let left = drain::explain(case, target, node);
+        case.diagnosis.causes.extend(left.into_iter().map(RootCause::in_place_of_own));
     }
-    let is_drained = diagnosis.causes.is_empty();
-    diagnosis.is_only_named = !diagnosis.terminating && is_drained;
-    if diagnosis.terminating {
-        deletion(lister, target, node, &mut diagnosis);
+    let is_drained = case.diagnosis.causes.is_empty();
+    case.diagnosis.is_only_named = !case.diagnosis.terminating && is_drained;
+    if case.diagnosis.terminating {
+        deletion(case, target, node);
     }
-    let is_frozen = is_frozen(lister, node, &mut diagnosis);
+    let is_frozen = is_frozen(case, node);
     // The taint of a node that was out of reach goes some seconds after it is Ready again.
-    if case.is_ready() && !is_frozen && !node.is_tainted(OUT_OF_SERVICE) {
-        return diagnosis;
+    if unhealthy.is_ready() && !is_frozen && !node.is_tainted(OUT_OF_SERVICE) {
+        return;
     }
-    if diagnosis.terminating && is_drained && is_machine_ending(lister, &case) {
-        let since = case.ready.and_then(|ready| ready.last_transition_time);
-        if since.is_some_and(|since| lister.seconds_since(since) < INSTANCE_STOP_SECONDS) {
+    if case.diagnosis.terminating && is_drained && is_machine_ending(case.lister, &unhealthy) {
+        let since = unhealthy.ready.and_then(|ready| ready.last_transition_time);
+        if since.is_some_and(|since| case.lister.seconds_since(since) < INSTANCE_STOP_SECONDS) {
             // Nothing ends the machine where Karpenter does not work, or where there never was one.
-            let ends = |root: &RootCause| !finalizer::is_down(root.draft.cause) && !case.never_reported;
+            let ends = |root: &RootCause| !finalizer::is_down(root.draft.cause) && !unhealthy.never_reported;
             let slow = |root: RootCause| if ends(&root) { root.progressing() } else { root };
-            diagnosis.causes = diagnosis.causes.into_iter().map(slow).collect();
-            if let Some(since) = since.filter(|_| !case.never_reported) {
+            case.diagnosis.causes = take(&mut case.diagnosis.causes).into_iter().map(slow).collect();
+            if let Some(since) = since.filter(|_| !unhealthy.never_reported) {
                 let minutes = INSTANCE_STOP_SECONDS / 60;
-                diagnosis.note(format!(
+                case.diagnosis.note(format!(
                     "{target} is empty and silent since {since}: its host is being ended. After {minutes} minutes it is called \
                      stuck."
                 ));
             }
         }
-        return diagnosis;
+        return;
     }
     // It is being deleted, which is all that could be done about it.
-    if diagnosis.terminating && case.never_reported && diagnosis.is_explained() {
-        return diagnosis;
+    if case.diagnosis.terminating && unhealthy.never_reported && case.diagnosis.is_explained() {
+        return;
     }
-    let controllers_silent = control_plane::silent(lister, &mut diagnosis, target);
+    let controllers_silent = control_plane::silent(case, target);
     let is_judged = controllers_silent.is_none();
     // No controller judges nodes any more: the status of this one may be old.
-    let found = judge(lister, &case, &mut diagnosis);
-    diagnosis.causes.extend(controllers_silent.filter(|silent| silent.draft.root != found.draft.root));
-    diagnosis.causes.push(found);
+    let found = judge(case, &unhealthy);
+    case.diagnosis.causes.extend(controllers_silent.filter(|silent| silent.draft.root != found.draft.root));
+    case.diagnosis.causes.push(found);
     if is_judged {
-        not_evicted(lister, &case, &mut diagnosis);
+        not_evicted(case, &unhealthy);
     }
-    local_volumes(lister, target, &mut diagnosis);
-    diagnosis
+    local_volumes(case, target);
 }
 
 /// Karpenter ends the machine when the node is empty, and takes its finalizer off when that is done (karpenter:
 /// pkg/controllers/node/termination/controller.go): a kubelet that is silent meanwhile holds nothing.
-fn is_machine_ending(lister: &Lister, case: &UnhealthyNode) -> bool {
-    let is_karpenters = case.node.metadata.finalizers.distinct().any(drain::waits_for_drain);
-    is_karpenters && !case.is_ready() && is_empty(lister, case.target)
+fn is_machine_ending(lister: &Lister, unhealthy: &UnhealthyNode) -> bool {
+    let is_karpenters = unhealthy.node.metadata.finalizers.distinct().any(drain::waits_for_drain);
+    is_karpenters && !unhealthy.is_ready() && is_empty(lister, unhealthy.target)
 }
 
 /// Its finalizers; one that waits for the drain is not reported beside what the drain waits for.
-fn deletion(lister: &Lister, target: &ObjectRef, node: &Node, diagnosis: &mut Diagnosis) {
-    if !diagnosis.is_explained() && !diagnosis.pending {
-        return finalizer::explain(lister, target, &node.metadata, diagnosis);
+fn deletion(case: &mut Case, target: &ObjectRef, node: &Node) {
+    if !case.diagnosis.is_explained() && !case.diagnosis.pending {
+        return finalizer::explain(case, target, &node.metadata);
     }
-    finalizer::count_left_out(target, &node.metadata, diagnosis);
+    finalizer::count_left_out(target, &node.metadata, &mut case.diagnosis);
     for finalizer in node.metadata.finalizers.distinct() {
         match drain::waits_for_drain(finalizer) {
-            true => drainer_down(lister, target, node, finalizer, diagnosis),
-            false => finalizer::one(lister, target, &node.metadata, finalizer, diagnosis),
+            true => drainer_down(case, target, node, finalizer),
+            false => finalizer::one(case, target, &node.metadata, finalizer),
         }
     }
 }
 
 /// What should empty the node may be down: then no eviction is requested because of that.
-fn drainer_down(lister: &Lister, target: &ObjectRef, node: &Node, finalizer: &str, diagnosis: &mut Diagnosis) {
+fn drainer_down(case: &mut Case, target: &ObjectRef, node: &Node, finalizer: &str) {
     let is_idle = |root: &RootCause| root.draft.cause.id == cause::DRAIN_NOT_ISSUED.id;
-    if !diagnosis.causes.iter().any(is_idle) {
+    if !case.diagnosis.causes.iter().any(is_idle) {
         return;
     }
-    let Diagnosis { words, overdue, terminating, .. } = diagnosis.clone();
-    let mut its = Diagnosis { words, overdue, terminating, ..Diagnosis::default() };
-    finalizer::one(lister, target, &node.metadata, finalizer, &mut its);
-    diagnosis.pending |= its.pending;
-    let Some(down) = its.causes.into_iter().find(|root| finalizer::is_down(root.draft.cause)) else { return };
-    let (idle, mut causes): (Vec<_>, Vec<_>) = std::mem::take(&mut diagnosis.causes).into_iter().partition(is_idle);
+    let Diagnosis { words, overdue, terminating, .. } = case.diagnosis.clone();
+    let diagnosis = Diagnosis { words, overdue, terminating, ..Diagnosis::default() };
+    let mut its = Case { lister: case.lister, diagnosis };
+    finalizer::one(&mut its, target, &node.metadata, finalizer);
+    case.diagnosis.pending |= its.diagnosis.pending;
+    let Some(down) = its.diagnosis.causes.into_iter().find(|root| finalizer::is_down(root.draft.cause)) else { return };
+    let (idle, mut causes): (Vec<_>, Vec<_>) = take(&mut case.diagnosis.causes).into_iter().partition(is_idle);
     let left = idle.iter().filter_map(|root| root.steps.last()).map(|step| (&step.subject, &step.words));
     causes.push(down.with_evidence(left));
-    diagnosis.causes = causes;
+    case.diagnosis.causes = causes;
 }
 
 /// The node of this name, or with this label kubernetes.io/hostname: the two may differ (kubernetes:
@@ -195,47 +191,47 @@ pub fn is_lost(lister: &Lister, node: &Node) -> bool {
 }
 
 /// Whether a node that is called Ready has been silent since the controller stopped judging nodes.
-pub fn is_frozen(lister: &Lister, node: &Node, diagnosis: &mut Diagnosis) -> bool {
-    if !is_true(&node.status.conditions, "Ready") || !control_plane::is_silent(lister, diagnosis) {
+pub fn is_frozen(case: &mut Case, node: &Node) -> bool {
+    if !is_true(&node.status.conditions, "Ready") || !control_plane::is_silent(case) {
         return false;
     }
-    let answer = lister.get_listed::<Lease>(known::LEASES, "kube-node-lease", &node.metadata.name);
-    diagnosis.silently(answer).is_some_and(|lease| lister.expired_for(lease).is_some())
+    let answer = case.lister.get_listed::<Lease>(known::LEASES, "kube-node-lease", &node.metadata.name);
+    case.diagnosis.silently(answer).is_some_and(|lease| case.lister.expired_for(lease).is_some())
 }
 
 /// Whether an agent on a node whose kubelet is silent has spoken since.
-pub fn agent_spoke_since(lister: &Lister, node: &Node, diagnosis: &mut Diagnosis) -> bool {
-    Heartbeat::read(lister, node, diagnosis).agent.is_some()
+pub fn agent_spoke_since(case: &mut Case, node: &Node) -> bool {
+    Heartbeat::read(case, node).agent.is_some()
 }
 
 /// Whether its kubelet is silent or says itself that it is not ready; then why.
-fn judge(lister: &Lister, case: &UnhealthyNode, diagnosis: &mut Diagnosis) -> RootCause {
-    let taint = case.taint(OUT_OF_SERVICE);
-    if taint.is_some() && case.is_ready() {
+fn judge(case: &mut Case, unhealthy: &UnhealthyNode) -> RootCause {
+    let taint = unhealthy.taint(OUT_OF_SERVICE);
+    if taint.is_some() && unhealthy.is_ready() {
         let words = "declared out of service, and Ready: the taint removes pods only while the node is not ready";
-        return case.found(&cause::OUT_OF_SERVICE_NOT_EFFECTIVE, words).not_stuck();
+        return unhealthy.found(&cause::OUT_OF_SERVICE_NOT_EFFECTIVE, words).not_stuck();
     }
-    if case.never_reported {
-        let found = case.found(&cause::NODE_NEVER_REPORTED, "its kubelet has never reported");
-        return match case.ready {
+    if unhealthy.never_reported {
+        let found = unhealthy.found(&cause::NODE_NEVER_REPORTED, "its kubelet has never reported");
+        return match unhealthy.ready {
             Some(_) => found,
-            None => found.evidence(format!("Lease kube-node-lease/{}", case.target.name), "does not exist"),
+            None => found.evidence(format!("Lease kube-node-lease/{}", unhealthy.target.name), "does not exist"),
         };
     }
-    let kubelet_talks = case.ready.filter(|ready| ready.status == "False");
+    let kubelet_talks = unhealthy.ready.filter(|ready| ready.status == "False");
     let heartbeat = match kubelet_talks {
         Some(_) => Heartbeat { last: None, agent_is_visible: false, agent: None },
-        None => Heartbeat::read(lister, case.node, diagnosis),
+        None => Heartbeat::read(case, unhealthy.node),
     };
     let heard = taint.and_then(|taint| Some((taint, heartbeat.word_after(taint.time_added)?)));
     if let Some((taint, word)) = heard {
-        diagnosis.note(runs_all_the_same(lister, case.target, taint, word));
+        case.diagnosis.note(runs_all_the_same(case.lister, unhealthy.target, taint, word));
     }
-    let taint = taint.filter(|_| !is_known_empty(lister, case.target));
+    let taint = taint.filter(|_| !is_known_empty(case.lister, unhealthy.target));
     if let Some(taint) = taint {
         let words = "declared out of service, and its pods have not been removed";
-        let found = case.found(&cause::OUT_OF_SERVICE_NOT_EFFECTIVE, words);
-        match taint.time_added.map(|added| lister.seconds_since(added)) {
+        let found = unhealthy.found(&cause::OUT_OF_SERVICE_NOT_EFFECTIVE, words);
+        match taint.time_added.map(|added| case.lister.seconds_since(added)) {
             Some(since) if since > MAX_COLLECTION_SECONDS => return found,
             Some(_) => {}
             None => {
@@ -244,34 +240,36 @@ fn judge(lister: &Lister, case: &UnhealthyNode, diagnosis: &mut Diagnosis) -> Ro
         }
     }
     // The cloud's taint stays until the node is Ready, also on a machine that was started again, and mostly has no time.
-    let is_off = case.taint(SHUT_DOWN).filter(|taint| match heartbeat.word_after(taint.time_added) {
+    let is_off = unhealthy.taint(SHUT_DOWN).filter(|taint| match heartbeat.word_after(taint.time_added) {
         Some(AgentHeartbeat { doubt: None, .. }) => false,
         // Anybody's word does not make it run, nor go unheard.
         Some(AgentHeartbeat { at, doubt: Some(why) }) => {
-            diagnosis.note(format!(
+            case.diagnosis.note(format!(
                 "The cloud of {} says that the host is stopped, and an Event of its agent was written {} ago: if that \
                  was its agent ({why}), it runs. See whether it is off.",
-                case.target,
-                age(lister, *at)
+                unhealthy.target,
+                age(case.lister, *at)
             ));
             true
         }
         None => true,
     });
     let found = match (is_off, kubelet_talks) {
-        (_, Some(ready)) => case.found(&cause::NODE_NOT_READY, format!("its kubelet says NotReady: {}", ready.message)),
+        (_, Some(ready)) => {
+            unhealthy.found(&cause::NODE_NOT_READY, format!("its kubelet says NotReady: {}", ready.message))
+        }
         (Some(taint), None) => {
-            let words = format!("its cloud says the host is stopped; {}", heartbeat.words(lister));
-            let found = case.found(&cause::NODE_SHUT_DOWN, words);
+            let words = format!("its cloud says the host is stopped; {}", heartbeat.words(case.lister));
+            let found = unhealthy.found(&cause::NODE_SHUT_DOWN, words);
             let since = taint.time_added.map_or(String::new(), |added| format!(" since {added}"));
             found
-                .evidence(format!("taints of {}", case.target), format!("{SHUT_DOWN}:{}{since}", taint.effect))
+                .evidence(format!("taints of {}", unhealthy.target), format!("{SHUT_DOWN}:{}{since}", taint.effect))
                 .probable(
                     "whether it still is stopped: the taint stays until the node is Ready, also where the host \
                     was started again and its kubelet was not",
                 )
         }
-        (None, None) => silent(lister, case, &heartbeat, diagnosis),
+        (None, None) => silent(case, unhealthy, &heartbeat),
     };
     // The collector has only just had the reason to remove its pods.
     if taint.is_some() { found.progressing() } else { found }
@@ -312,15 +310,15 @@ fn is_empty(lister: &Lister, target: &ObjectRef) -> bool {
 }
 
 /// Kubelet, node or network: distinguished only where an agent has reported since.
-fn silent(lister: &Lister, case: &UnhealthyNode, heartbeat: &Heartbeat, diagnosis: &mut Diagnosis) -> RootCause {
-    let name = &case.target.name;
-    let words = heartbeat.words(lister);
+fn silent(case: &mut Case, unhealthy: &UnhealthyNode, heartbeat: &Heartbeat) -> RootCause {
+    let name = &unhealthy.target.name;
+    let words = heartbeat.words(case.lister);
     let mut found = match &heartbeat.agent {
         Some(AgentHeartbeat { at: spoke, doubt }) => {
-            let ago = age(lister, *spoke);
+            let ago = age(case.lister, *spoke);
             let root =
                 format!("{words}, while its agent reached the API server {ago} ago: the kubelet is what is down");
-            let found = case.found(&cause::NODE_KUBELET_SILENT, root).evidence(
+            let found = unhealthy.found(&cause::NODE_KUBELET_SILENT, root).evidence(
                 format!("Events of the agent on {name}"),
                 format!("written at {spoke}, when the kubelet's Lease had run out"),
             );
@@ -329,41 +327,41 @@ fn silent(lister: &Lister, case: &UnhealthyNode, heartbeat: &Heartbeat, diagnosi
                 None => found,
             };
             // By now the agent may be silent as well.
-            if agent::event_age::is_late(lister, *spoke) {
+            if agent::event_age::is_late(case.lister, *spoke) {
                 found.probable(format!("whether the agent still reaches the API server: its last Event is {ago} old"))
-            } else if case.taint(SHUT_DOWN).is_some_and(|taint| taint.time_added.is_none()) {
+            } else if unhealthy.taint(SHUT_DOWN).is_some_and(|taint| taint.time_added.is_none()) {
                 found.probable(format!("whether its cloud has stopped the host since: {SHUT_DOWN} has no time"))
             } else {
                 found
             }
         }
         None => {
-            if let Some(found) = control_plane::all_leases_expired(lister, diagnosis, case.target) {
-                return with_timeline(lister, case, found);
+            if let Some(found) = control_plane::all_leases_expired(case, unhealthy.target) {
+                return with_timeline(case.lister, unhealthy, found);
             }
             let root = format!("{words}; kubelet down, host off and cut network look alike from here");
             let heard = match heartbeat.agent_is_visible {
                 true => "none since then; an agent writes only while something is stuck",
                 false => "could not be seen",
             };
-            case.found(&cause::NODE_UNREACHABLE, root).evidence(format!("Events of the agent on {name}"), heard)
+            unhealthy.found(&cause::NODE_UNREACHABLE, root).evidence(format!("Events of the agent on {name}"), heard)
         }
     };
-    if let Some(disruption) = Disruption::read(lister, case.node, diagnosis) {
+    if let Some(disruption) = Disruption::read(case, unhealthy.node) {
         // Where the agent was heard, the network is not what is broken.
         let hint = disruption.hint().filter(|_| heartbeat.agent.is_none());
         let likely = hint.map_or(String::new(), |hint| format!(": {hint}"));
         found = found.evidence("other nodes", format!("{}{likely}", disruption.words()));
         if let Some(hint) = hint.filter(|_| !disruption.is_alone()) {
-            diagnosis.note(format!("{}: {hint}.", disruption.words()));
+            case.diagnosis.note(format!("{}: {hint}.", disruption.words()));
         }
     }
-    with_timeline(lister, case, found)
+    with_timeline(case.lister, unhealthy, found)
 }
 
-fn with_timeline(lister: &Lister, case: &UnhealthyNode, found: RootCause) -> RootCause {
-    let source = format!("timeline of {}", case.target);
-    timeline(lister, case.node).into_iter().fold(found, |found, line| found.evidence(&source, line))
+fn with_timeline(lister: &Lister, unhealthy: &UnhealthyNode, found: RootCause) -> RootCause {
+    let source = format!("timeline of {}", unhealthy.target);
+    timeline(lister, unhealthy.node).into_iter().fold(found, |found, line| found.evidence(&source, line))
 }
 
 fn timeline(lister: &Lister, node: &Node) -> Vec<String> {
@@ -386,17 +384,17 @@ fn timeline(lister: &Lister, node: &Node) -> Vec<String> {
 
 /// Pods of a silent node without an eviction request: a cause when the node was asked about and holds no pod that is being
 /// deleted, else beside the point.
-fn not_evicted(lister: &Lister, case: &UnhealthyNode, diagnosis: &mut Diagnosis) {
-    let Some(suspended) = suspended(lister, case.node, diagnosis) else { return };
-    if is_known_empty(lister, case.target) {
-        let found = RootCause::below(&cause::EVICTION_SUSPENDED, case.target)
+fn not_evicted(case: &mut Case, unhealthy: &UnhealthyNode) {
+    let Some(suspended) = suspended(case, unhealthy.node) else { return };
+    if is_known_empty(case.lister, unhealthy.target) {
+        let found = RootCause::below(&cause::EVICTION_SUSPENDED, unhealthy.target)
             .same_as(&suspended.root)
             .in_place_of_own()
-            .step(Step::about(case.target, suspended.words()))
+            .step(Step::about(unhealthy.target, suspended.words()))
             .not_stuck();
-        diagnosis.causes.push(suspended.prove(found));
+        case.diagnosis.causes.push(suspended.prove(found));
     } else {
-        diagnosis.note(format!("Other pods of silent nodes are not evicted: {}.", suspended.why));
+        case.diagnosis.note(format!("Other pods of silent nodes are not evicted: {}.", suspended.why));
     }
 }
 
@@ -422,36 +420,31 @@ fn claims_on<'a>(lister: &Lister<'a>, node: &ObjectRef) -> Option<BTreeSet<(&'a 
 }
 
 /// The volume that a claim is bound to.
-fn volume_of<'a>(
-    lister: &Lister<'a>,
-    diagnosis: &mut Diagnosis,
-    namespace: &str,
-    name: &str,
-) -> Option<&'a PersistentVolume> {
+fn volume_of<'a>(case: &mut Case<'_, 'a>, namespace: &str, name: &str) -> Option<&'a PersistentVolume> {
     let hides = "which volumes are on its disks";
-    let answer = lister.get::<Claim>(known::CLAIMS, Some(namespace), name);
+    let answer = case.lister.get::<Claim>(known::CLAIMS, Some(namespace), name);
     let volume =
-        &diagnosis.required(format!("PersistentVolumeClaim {namespace}/{name}"), hides, answer)?.spec.volume_name;
+        &case.diagnosis.required(format!("PersistentVolumeClaim {namespace}/{name}"), hides, answer)?.spec.volume_name;
     if volume.is_empty() {
         return None;
     }
-    let answer = lister.get::<PersistentVolume>(known::VOLUMES, None, volume);
-    diagnosis.required(format!("PersistentVolume {volume}"), hides, answer)
+    let answer = case.lister.get::<PersistentVolume>(known::VOLUMES, None, volume);
+    case.diagnosis.required(format!("PersistentVolume {volume}"), hides, answer)
 }
 
 /// Data that is only on this node's disk.
-fn local_volumes(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) {
-    let volumes = match claims_on(lister, target) {
-        Some(claims) => claims.iter().filter_map(|(at, name)| volume_of(lister, diagnosis, at, name)).collect(),
+fn local_volumes(case: &mut Case, target: &ObjectRef) {
+    let volumes = match claims_on(case.lister, target) {
+        Some(claims) => claims.iter().filter_map(|(at, name)| volume_of(case, at, name)).collect(),
         None => {
-            let answer = lister.local_volumes();
-            diagnosis.required("persistentvolumes", "which volumes are on its disks", answer).unwrap_or_default()
+            let answer = case.lister.local_volumes();
+            case.diagnosis.required("persistentvolumes", "which volumes are on its disks", answer).unwrap_or_default()
         }
     };
     let local = volumes.iter().filter(|volume| volume.only_node() == Some(target.name.as_str()));
     let local: Vec<String> = local.map(|volume| volume.metadata.name.clone()).collect();
     if !local.is_empty() {
-        diagnosis.note(format!(
+        case.diagnosis.note(format!(
             "Local to {}: PersistentVolume {}. This data exists on that host only; it survives if the host comes \
              back, and is lost if the claim is given up.",
             target.name,

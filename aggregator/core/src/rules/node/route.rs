@@ -2,9 +2,8 @@
 
 use super::super::object_reports;
 use super::super::phrases::{Quote, condition_text};
-use crate::diagnosis::Diagnosis;
-use crate::lister::Lister;
 use crate::messages::quote;
+use crate::rules::case::Case;
 use crate::state::*;
 
 /// Why the node has no route, if anybody says that it has none.
@@ -31,10 +30,10 @@ pub fn down(on: &Node) -> Option<&Condition> {
 }
 
 /// Looks at the condition NetworkUnavailable, and at the Events of the route controller.
-pub fn missing(lister: &Lister, on: &Node, diagnosis: &mut Diagnosis) -> Option<NoRoute> {
+pub fn missing(case: &mut Case, on: &Node) -> Option<NoRoute> {
     let target = ObjectRef::node(&on.metadata.name);
     let condition = unavailable(on).filter(|it| it.reason == NO_ROUTE);
-    let events = object_reports::events(lister, &target, &on.metadata, diagnosis);
+    let events = object_reports::events(case, &target, &on.metadata);
     let event = events.into_iter().find(|event| event.reason == "FailedToCreateRoute");
     let mut evidence: Vec<Quote> =
         condition.iter().map(|one| (format!("status of {target}"), condition_text(one))).collect();

@@ -3,8 +3,8 @@
 
 use findings::duration;
 
-use crate::diagnosis::{Diagnosis, RootCause};
-use crate::lister::Lister;
+use crate::diagnosis::RootCause;
+use crate::rules::case::Case;
 use crate::rules::phrases::{count, within};
 use crate::state::taint::UNREACHABLE;
 use crate::state::*;
@@ -46,10 +46,11 @@ enum Extent {
 
 impl Disruption {
     /// Looks at the heartbeats of all nodes, which are small, and at nodes only when many are silent.
-    pub fn read(lister: &Lister, on: &Node, diagnosis: &mut Diagnosis) -> Option<Disruption> {
-        let answer = lister.list::<Lease>(known::LEASES, within("kube-node-lease"));
-        let leases = diagnosis.optional("leases of kube-node-lease", "whether other nodes are silent too", answer)?;
-        let silent = leases.iter().filter(|lease| lister.expired_for(lease).is_some()).count();
+    pub fn read(case: &mut Case, on: &Node) -> Option<Disruption> {
+        let answer = case.lister.list::<Lease>(known::LEASES, within("kube-node-lease"));
+        let leases =
+            case.diagnosis.optional("leases of kube-node-lease", "whether other nodes are silent too", answer)?;
+        let silent = leases.iter().filter(|lease| case.lister.expired_for(lease).is_some()).count();
         let all = leases.len();
         if all == 0 {
             return None;
@@ -60,16 +61,18 @@ impl Disruption {
         if silent < DISRUPTED_NODES {
             return Some(Disruption { silent, all, place: None, extent: Extent::Few });
         }
-        Disruption::zone(lister, on, diagnosis)
+        Disruption::zone(case, on)
     }
 
-    fn zone(lister: &Lister, on: &Node, diagnosis: &mut Diagnosis) -> Option<Disruption> {
+    fn zone(case: &mut Case, on: &Node) -> Option<Disruption> {
         let zone = on.metadata.labels.get(ZONE);
         let answer = match zone {
-            Some(zone) => lister.select::<Node>(known::NODES, Scope::All, Select::Labels(format!("{ZONE}={zone}"))),
-            None => lister.list::<Node>(known::NODES, Scope::All),
+            Some(zone) => {
+                case.lister.select::<Node>(known::NODES, Scope::All, Select::Labels(format!("{ZONE}={zone}")))
+            }
+            None => case.lister.list::<Node>(known::NODES, Scope::All),
         };
-        let nodes = diagnosis.optional("nodes", "how many of the zone are silent", answer)?;
+        let nodes = case.diagnosis.optional("nodes", "how many of the zone are silent", answer)?;
         let counted: Vec<&Node> = nodes
             .into_iter()
             .filter(|node| node.metadata.labels.get(ZONE) == zone && !node.metadata.labels.contains_key(NOT_COUNTED))
@@ -138,14 +141,14 @@ impl Suspended {
 }
 
 /// Whether the node controller has stopped evicting, as far as taints and other nodes show it.
-pub fn suspended(lister: &Lister, on: &Node, diagnosis: &mut Diagnosis) -> Option<Suspended> {
+pub fn suspended(case: &mut Case, on: &Node) -> Option<Suspended> {
     let ready = condition(&on.status.conditions, "Ready").filter(|ready| ready.status == "Unknown")?;
     let is_late =
-        ready.last_transition_time.is_some_and(|since| lister.seconds_since(since) >= MAX_TAINT_DELAY_SECONDS);
+        ready.last_transition_time.is_some_and(|since| case.lister.seconds_since(since) >= MAX_TAINT_DELAY_SECONDS);
     if !is_late || on.taint(UNREACHABLE, "NoSchedule").is_none() || on.taint(UNREACHABLE, "NoExecute").is_some() {
         return None;
     }
-    let disruption = Disruption::read(lister, on, diagnosis)?;
+    let disruption = Disruption::read(case, on)?;
     let rate = match disruption.extent {
         Extent::Few => return None,
         Extent::Everything => "nothing is evicted anywhere",
@@ -153,10 +156,11 @@ pub fn suspended(lister: &Lister, on: &Node, diagnosis: &mut Diagnosis) -> Optio
         Extent::MostOfZone => "one node of it is evicted in 100 s",
     };
     let manager = "kube-controller-manager";
-    let answer = lister.get::<Lease>(known::LEASES, Some("kube-system"), manager);
-    let lease = diagnosis.optional(format!("Lease kube-system/{manager}"), "whether the node controller runs", answer);
-    if let Some(age) = lease.and_then(|lease| lister.expired_for(lease)) {
-        diagnosis.note(format!("Nothing is evicted while {manager} is silent, for {} now.", duration(age)));
+    let answer = case.lister.get::<Lease>(known::LEASES, Some("kube-system"), manager);
+    let lease =
+        case.diagnosis.optional(format!("Lease kube-system/{manager}"), "whether the node controller runs", answer);
+    if let Some(age) = lease.and_then(|lease| case.lister.expired_for(lease)) {
+        case.diagnosis.note(format!("Nothing is evicted while {manager} is silent, for {} now.", duration(age)));
         return None;
     }
     Some(Suspended {

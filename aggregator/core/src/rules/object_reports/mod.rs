@@ -8,9 +8,8 @@ mod condition;
 use findings::clean;
 
 use super::phrases::within;
-use crate::diagnosis::Diagnosis;
-use crate::lister::Lister;
 use crate::messages::{Message, quote};
+use crate::rules::case::Case;
 use crate::state::*;
 use condition::weigh;
 
@@ -76,14 +75,9 @@ fn phrase(head: &str, message: &Message, limit: usize) -> String {
 }
 
 /// All that is said of an object, the nearest to why it stays first.
-pub fn read<'a>(
-    lister: &Lister<'a>,
-    target: &ObjectRef,
-    meta: &Meta,
-    diagnosis: &mut Diagnosis,
-) -> Vec<ObjectReport<'a>> {
-    let mut said = status(lister, target, meta, diagnosis);
-    said.extend(events(lister, target, meta, diagnosis).into_iter().map(|event| event_report(target, event)));
+pub fn read<'a>(case: &mut Case<'_, 'a>, target: &ObjectRef, meta: &Meta) -> Vec<ObjectReport<'a>> {
+    let mut said = status(case, target, meta);
+    said.extend(events(case, target, meta).into_iter().map(|event| event_report(target, event)));
     said.sort_by_key(|one| one.weight);
     said
 }
@@ -109,12 +103,7 @@ fn has_conditions(resource: &Resource) -> bool {
 }
 
 /// What its status says.
-fn status<'a>(
-    lister: &Lister<'a>,
-    target: &ObjectRef,
-    meta: &Meta,
-    diagnosis: &mut Diagnosis,
-) -> Vec<ObjectReport<'a>> {
+fn status<'a>(case: &mut Case<'_, 'a>, target: &ObjectRef, meta: &Meta) -> Vec<ObjectReport<'a>> {
     let source = format!("status of {target}");
     let conditions = |all: &'a [Condition]| {
         let each = all.iter().filter_map(|one| Some((weigh(&target.resource.group, one)?, one)));
@@ -122,31 +111,31 @@ fn status<'a>(
             .collect::<Vec<_>>()
     };
     if target.is(known::NODES) {
-        let answer = lister.get::<Node>(known::NODES, None, &target.name);
-        return diagnosis.silently(answer).map(|node| conditions(&node.status.conditions)).unwrap_or_default();
+        let answer = case.lister.get::<Node>(known::NODES, None, &target.name);
+        return case.diagnosis.silently(answer).map(|node| conditions(&node.status.conditions)).unwrap_or_default();
     }
     let (namespace, name) = (target.namespace.as_deref(), target.name.as_str());
     if let Some(known) = WORKLOADS.into_iter().find(|known| target.is(*known)) {
-        let answer = lister.get::<Workload>(known, namespace, name);
-        return diagnosis.silently(answer).map(|one| conditions(&one.status.conditions)).unwrap_or_default();
+        let answer = case.lister.get::<Workload>(known, namespace, name);
+        return case.diagnosis.silently(answer).map(|one| conditions(&one.status.conditions)).unwrap_or_default();
     }
     if target.is(known::CRDS) {
-        let answer = lister.get::<Crd>(known::CRDS, None, name);
-        return diagnosis.silently(answer).map(|one| conditions(&one.status.conditions)).unwrap_or_default();
+        let answer = case.lister.get::<Crd>(known::CRDS, None, name);
+        return case.diagnosis.silently(answer).map(|one| conditions(&one.status.conditions)).unwrap_or_default();
     }
     if target.is(known::SERVICES) {
-        let answer = lister.get::<Service>(known::SERVICES, namespace, name);
-        return diagnosis.silently(answer).map(|one| conditions(&one.status.conditions)).unwrap_or_default();
+        let answer = case.lister.get::<Service>(known::SERVICES, namespace, name);
+        return case.diagnosis.silently(answer).map(|one| conditions(&one.status.conditions)).unwrap_or_default();
     }
     if target.is(known::JOBS) {
-        let answer = lister.get::<Job>(known::JOBS, namespace, name);
-        return diagnosis.silently(answer).map(|one| conditions(&one.status.conditions)).unwrap_or_default();
+        let answer = case.lister.get::<Job>(known::JOBS, namespace, name);
+        return case.diagnosis.silently(answer).map(|one| conditions(&one.status.conditions)).unwrap_or_default();
     }
     if !has_conditions(&target.resource) {
         return Vec::new();
     }
-    let answer = lister.with_status(&target.resource, namespace, name);
-    let Some(object) = diagnosis.optional(target.to_string(), "what its controller reports", answer) else {
+    let answer = case.lister.with_status(&target.resource, namespace, name);
+    let Some(object) = case.diagnosis.optional(target.to_string(), "what its controller reports", answer) else {
         return Vec::new();
     };
     let ObjectStatus { conditions: all, reason, message, error_message, .. } = &object.status;
@@ -169,7 +158,7 @@ fn head(condition: &Condition, meta: &Meta) -> String {
 }
 
 /// The Events about an object since its deletion was asked for, the latest first.
-pub fn events<'a>(lister: &Lister<'a>, target: &ObjectRef, meta: &Meta, diagnosis: &mut Diagnosis) -> Vec<&'a Event> {
+pub fn events<'a>(case: &mut Case<'_, 'a>, target: &ObjectRef, meta: &Meta) -> Vec<&'a Event> {
     let ObjectRef { kind, name, .. } = target;
     // One list shows all objects of the kind that wait here. Those of pods and nodes are too many for that.
     let about = match () {
@@ -177,32 +166,20 @@ pub fn events<'a>(lister: &Lister<'a>, target: &ObjectRef, meta: &Meta, diagnosi
         () if target.is(known::NODES) => format!("involvedObject.kind={kind},involvedObject.name={name}"),
         () => format!("involvedObject.kind={kind}"),
     };
-    selected(lister, target, meta, about, diagnosis)
+    selected(case, target, meta, about)
 }
 
 /// The Events about an object that have this reason.
-pub fn events_of<'a>(
-    lister: &Lister<'a>,
-    target: &ObjectRef,
-    meta: &Meta,
-    reason: &str,
-    diagnosis: &mut Diagnosis,
-) -> Vec<&'a Event> {
-    selected(lister, target, meta, format!("involvedObject.kind={},reason={reason}", target.kind), diagnosis)
+pub fn events_of<'a>(case: &mut Case<'_, 'a>, target: &ObjectRef, meta: &Meta, reason: &str) -> Vec<&'a Event> {
+    selected(case, target, meta, format!("involvedObject.kind={},reason={reason}", target.kind))
 }
 
-fn selected<'a>(
-    lister: &Lister<'a>,
-    target: &ObjectRef,
-    meta: &Meta,
-    about: String,
-    diagnosis: &mut Diagnosis,
-) -> Vec<&'a Event> {
+fn selected<'a>(case: &mut Case<'_, 'a>, target: &ObjectRef, meta: &Meta, about: String) -> Vec<&'a Event> {
     // Events about what lives in no namespace stand in this one.
     let namespace = target.namespace.as_deref().unwrap_or("default");
-    let answer = lister.select::<Event>(known::EVENTS, within(namespace), Select::Fields(about));
+    let answer = case.lister.select::<Event>(known::EVENTS, within(namespace), Select::Fields(about));
     let source = format!("events about {} in {namespace}", target.kind);
-    let all = diagnosis.optional(source, "what is reported about it", answer).unwrap_or_default();
+    let all = case.diagnosis.optional(source, "what is reported about it", answer).unwrap_or_default();
     let asked = meta.deletion_requested_at();
     let mut own: Vec<&Event> = all
         .into_iter()

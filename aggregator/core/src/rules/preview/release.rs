@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::{Going, MAX_NAMES, note_claim_disks, refused};
 use crate::diagnosis::Diagnosis;
-use crate::lister::Lister;
+use crate::rules::case::Case;
 use crate::rules::phrases::{some, within};
 use crate::state::*;
 
@@ -13,10 +13,11 @@ use crate::state::*;
 const MAX_OWNERS: usize = 3;
 
 /// Waits for all that Helm would delete and that something may hold.
-pub fn explain(lister: &Lister, target: &ObjectRef, release: &Release) -> Diagnosis {
-    let mut diagnosis = Diagnosis { words: "once uninstalled".to_owned(), ..Diagnosis::default() };
-    let Some(discovery) = diagnosis.required("API discovery", "which kinds there are", lister.discovery()) else {
-        return diagnosis;
+pub fn explain(case: &mut Case, target: &ObjectRef, release: &Release) {
+    case.diagnosis.words = "once uninstalled".to_owned();
+    let Some(discovery) = case.diagnosis.required("API discovery", "which kinds there are", case.lister.discovery())
+    else {
+        return;
     };
     let namespace = release.namespace;
     let mut its = Vec::new();
@@ -29,13 +30,17 @@ pub fn explain(lister: &Lister, target: &ObjectRef, release: &Release) -> Diagno
         }
         let all = match served.namespaced {
             true => {
-                let answer = lister.metadata(&resource, within(namespace));
-                diagnosis.required(format!("{resource} of {namespace}"), &format!("what would hold {resource}"), answer)
+                let answer = case.lister.metadata(&resource, within(namespace));
+                case.diagnosis.required(
+                    format!("{resource} of {namespace}"),
+                    &format!("what would hold {resource}"),
+                    answer,
+                )
             }
             // Few of them are a release's, and they may be many.
             false => {
-                let answer = lister.labelled(&resource, Scope::All, release::LABEL);
-                diagnosis.optional(resource.to_string(), "what the release has outside of namespaces", answer)
+                let answer = case.lister.labelled(&resource, Scope::All, release::LABEL);
+                case.diagnosis.optional(resource.to_string(), "what the release has outside of namespaces", answer)
             }
         };
         let (installed, other): (Vec<&Object>, Vec<&Object>) =
@@ -47,42 +52,40 @@ pub fn explain(lister: &Lister, target: &ObjectRef, release: &Release) -> Diagno
         kept.extend(staying.iter().map(|object| kind.named(&object.metadata).to_string()));
         uids.extend(going.iter().map(|object| object.metadata.uid.as_str()));
         its.extend(going.iter().map(|object| kind.named(&object.metadata)));
-        refused(lister, &kind, &going, &mut diagnosis);
+        refused(case, &kind, &going);
         for object in going {
             // A CRD waits for its objects, wherever they are.
             if !object.metadata.finalizers.is_empty() || resource == known::CRDS.into() {
-                diagnosis.wait_for(kind.named(&object.metadata));
+                case.diagnosis.wait_for(kind.named(&object.metadata));
             }
         }
     }
-    if its.is_empty() && kept.is_empty() && !diagnosis.is_blind() {
-        diagnosis.missing = true;
-        diagnosis.words = format!(
+    if its.is_empty() && kept.is_empty() && !case.diagnosis.is_blind() {
+        case.diagnosis.missing = true;
+        case.diagnosis.words = format!(
             "installed nothing that can be seen: no object of namespace {namespace} has the annotation {}: {} with {}: \
              {namespace}; `helm list -n {namespace}` lists releases",
             release::NAME,
             release.name,
             release::NAMESPACE
         );
-        return diagnosis;
+        return;
     }
-    let uids = dependents(lister, namespace, uids, &others, &mut diagnosis);
+    let uids = dependents(case, namespace, uids, &others);
     // Claims of a StatefulSet that name it as their owner among them
     // (kubernetes: pkg/controller/statefulset/stateful_set_utils.go, `updateClaimOwnerRefForSetAndPod`).
     let is_its = |claim: &Claim| release.takes(&claim.metadata) || goes_with(&claim.metadata, &uids);
-    note_claim_disks(lister, namespace, is_its, &mut diagnosis);
-    notes(target, release, &kept, &mut diagnosis);
-    diagnosis
+    note_claim_disks(case, namespace, is_its);
+    notes(target, release, &kept, &mut case.diagnosis);
 }
 
 /// Pods are made by what Helm installs and are no objects of the release; the garbage collector deletes them. What of
 /// the namespace may be an owner and goes comes back.
 fn dependents<'a>(
-    lister: &Lister<'a>,
+    case: &mut Case<'_, 'a>,
     namespace: &str,
     mut uids: BTreeSet<&'a str>,
     others: &[&'a Object],
-    diagnosis: &mut Diagnosis,
 ) -> BTreeSet<&'a str> {
     for _ in 0..MAX_OWNERS {
         uids.extend(
@@ -94,10 +97,12 @@ fn dependents<'a>(
                 .collect::<Vec<_>>(),
         );
     }
-    let answer = lister.list::<Pod>(known::PODS, within(namespace));
-    for pod in diagnosis.required(format!("pods of {namespace}"), "what would hold them", answer).unwrap_or_default() {
+    let answer = case.lister.list::<Pod>(known::PODS, within(namespace));
+    for pod in
+        case.diagnosis.required(format!("pods of {namespace}"), "what would hold them", answer).unwrap_or_default()
+    {
         if goes_with(&pod.metadata, &uids) {
-            diagnosis.wait_for(ObjectRef::pod(namespace, &pod.metadata.name));
+            case.diagnosis.wait_for(ObjectRef::pod(namespace, &pod.metadata.name));
         }
     }
     uids

@@ -4,33 +4,36 @@
 
 use super::MAX_NAMES;
 use crate::diagnosis::Diagnosis;
-use crate::lister::Lister;
+use crate::rules::case::Case;
 use crate::rules::phrases::{some, within};
 use crate::state::*;
 
 const DELETE: &str = "Delete";
 
 /// Waits for what goes with it, and says which of its claims stay.
-pub fn explain(lister: &Lister, target: &ObjectRef, diagnosis: &mut Diagnosis) {
+pub fn explain(case: &mut Case, target: &ObjectRef) {
     let namespace = target.namespace.as_deref().unwrap_or_default();
-    let answer = lister.get::<Workload>(known::STATEFUL_SETS, Some(namespace), &target.name);
-    let Some(set) = diagnosis.required(target.to_string(), "what is deleted with it", answer) else { return };
-    let answer = lister.list::<Pod>(known::PODS, within(namespace));
-    for pod in diagnosis.required(format!("pods of {namespace}"), "what would hold them", answer).unwrap_or_default() {
+    let answer = case.lister.get::<Workload>(known::STATEFUL_SETS, Some(namespace), &target.name);
+    let Some(set) = case.diagnosis.required(target.to_string(), "what is deleted with it", answer) else { return };
+    let answer = case.lister.list::<Pod>(known::PODS, within(namespace));
+    for pod in
+        case.diagnosis.required(format!("pods of {namespace}"), "what would hold them", answer).unwrap_or_default()
+    {
         if is_owned(&pod.metadata, set) {
-            diagnosis.wait_for(ObjectRef::pod(namespace, &pod.metadata.name));
+            case.diagnosis.wait_for(ObjectRef::pod(namespace, &pod.metadata.name));
         }
     }
-    let answer = lister.list::<Claim>(known::CLAIMS, within(namespace));
+    let answer = case.lister.list::<Claim>(known::CLAIMS, within(namespace));
     let hides = "which of its claims are deleted with it";
-    let all = diagnosis.required(format!("persistentvolumeclaims of {namespace}"), hides, answer).unwrap_or_default();
+    let all =
+        case.diagnosis.required(format!("persistentvolumeclaims of {namespace}"), hides, answer).unwrap_or_default();
     let its =
         all.iter().map(|claim| &claim.metadata).filter(|meta| is_owned(meta, set) || is_claim_of(&meta.name, set));
     let (going, staying): (Vec<&Meta>, Vec<&Meta>) = its.partition(|meta| is_owned(meta, set));
     for claim in &going {
-        diagnosis.wait_for(ObjectRef::claim(namespace, &claim.name));
+        case.diagnosis.wait_for(ObjectRef::claim(namespace, &claim.name));
     }
-    note_pods(set, &names(&going), &names(&staying), diagnosis);
+    note_pods(set, &names(&going), &names(&staying), &mut case.diagnosis);
 }
 
 fn note_pods(set: &Workload, going: &[String], staying: &[String], diagnosis: &mut Diagnosis) {

@@ -11,41 +11,35 @@ pub use request::{Match, Request, matches};
 use super::admission_policy;
 use super::backend::{self, Backend};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
-use crate::lister::Lister;
+use crate::rules::case::Case;
 use crate::state::*;
 
 const KINDS: [ApiResource; 2] = [known::VALIDATING, known::MUTATING];
 
 /// Explains a configuration: the webhooks in it that refuse because they cannot be called.
-pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
-    let mut diagnosis = Diagnosis::default();
+pub fn explain(case: &mut Case, target: &ObjectRef) {
     let known = if target.is(known::MUTATING) { known::MUTATING } else { known::VALIDATING };
-    let all = configurations(lister, &mut diagnosis, known);
+    let all = configurations(case, known);
     let Some(configuration) = all.into_iter().flatten().find(|one| one.metadata.name == target.name) else {
-        diagnosis.words = crate::report::NOT_KNOWN.to_owned();
-        return diagnosis;
+        case.diagnosis.words = crate::report::NOT_KNOWN.to_owned();
+        return;
     };
     let names: Vec<&str> = configuration.webhooks.iter().map(|webhook| webhook.name.as_str()).collect();
-    diagnosis.words = words(&names);
+    case.diagnosis.words = words(&names);
     for webhook in configuration.webhooks.iter().filter(|webhook| webhook.refuses_when_it_fails()) {
-        match broken(lister, &mut diagnosis, target, webhook) {
-            Broken::With(root) => diagnosis.causes.push(*root),
-            Broken::By(node) => diagnosis.wait_for(node),
-            Broken::No if webhook.client_config.service.is_none() => diagnosis.note(outside(webhook)),
+        match broken(case, target, webhook) {
+            Broken::With(root) => case.diagnosis.causes.push(*root),
+            Broken::By(node) => case.diagnosis.wait_for(node),
+            Broken::No if webhook.client_config.service.is_none() => case.diagnosis.note(outside(webhook)),
             Broken::No => {}
         }
     }
-    diagnosis
 }
 
 /// All of a kind; nothing when they cannot be seen.
-fn configurations<'a>(
-    lister: &Lister<'a>,
-    diagnosis: &mut Diagnosis,
-    known: ApiResource,
-) -> Option<Vec<&'a WebhookConfiguration>> {
-    let answer = lister.list::<WebhookConfiguration>(known, Scope::All);
-    diagnosis.required(known.plural, "which webhooks must agree", answer)
+fn configurations<'a>(case: &mut Case<'_, 'a>, known: ApiResource) -> Option<Vec<&'a WebhookConfiguration>> {
+    let answer = case.lister.list::<WebhookConfiguration>(known, Scope::All);
+    case.diagnosis.required(known.plural, "which webhooks must agree", answer)
 }
 
 fn words(webhooks: &[&str]) -> String {
@@ -68,19 +62,19 @@ enum Broken {
     By(ObjectRef),
 }
 
-fn broken(lister: &Lister, diagnosis: &mut Diagnosis, configuration: &ObjectRef, webhook: &Webhook) -> Broken {
-    if let Some(root) = certificate::expired(lister, configuration, webhook) {
+fn broken(case: &mut Case, configuration: &ObjectRef, webhook: &Webhook) -> Broken {
+    if let Some(root) = certificate::expired(case.lister, configuration, webhook) {
         return Broken::With(Box::new(root));
     }
     let Some(service) = &webhook.client_config.service else { return Broken::No };
     let base = |words: &str| {
-        let is_lost = lister.is_namespace_terminating(&service.namespace);
+        let is_lost = case.lister.is_namespace_terminating(&service.namespace);
         let cause = if is_lost { &cause::WEBHOOK_GONE_WITH_NAMESPACE } else { cause_of(webhook) };
         let root = RootCause::below(cause, configuration);
         let root = match is_lost {
             true => {
                 let words =
-                    format!("{}: nothing new can be created in it", lister.namespace_deletion(&service.namespace));
+                    format!("{}: nothing new can be created in it", case.lister.namespace_deletion(&service.namespace));
                 root.evidence(format!("Namespace {}", service.namespace), words)
             }
             false => root,
@@ -90,13 +84,13 @@ fn broken(lister: &Lister, diagnosis: &mut Diagnosis, configuration: &ObjectRef,
             .name(Placeholder::Configuration, configuration.typed_name())
             .name(Placeholder::Service, service)
     };
-    match backend::inspect_called(lister, diagnosis, service) {
+    match backend::inspect_called(case, service) {
         Backend::NoService => {
             let shown = ObjectRef::namespaced(known::SERVICES, &service.namespace, &service.name);
-            let words = match lister.is_namespace_terminating(&service.namespace) {
+            let words = match case.lister.is_namespace_terminating(&service.namespace) {
                 true => format!(
                     "does not exist, and cannot be created again: its namespace {}",
-                    lister.namespace_deletion(&service.namespace)
+                    case.lister.namespace_deletion(&service.namespace)
                 ),
                 false => "does not exist".to_owned(),
             };
@@ -117,17 +111,11 @@ fn cause_of(webhook: &Webhook) -> &'static Cause {
 }
 
 /// Whether the backend of a webhook explains that it could not be called; says so in `diagnosis`.
-fn blame(
-    lister: &Lister,
-    diagnosis: &mut Diagnosis,
-    configuration: &ObjectRef,
-    webhook: &Webhook,
-    sure: &Match,
-) -> bool {
-    match broken(lister, diagnosis, configuration, webhook) {
+fn blame(case: &mut Case, configuration: &ObjectRef, webhook: &Webhook, sure: &Match) -> bool {
+    match broken(case, configuration, webhook) {
         Broken::No => false,
         Broken::By(_) => {
-            diagnosis.wait_for(configuration.clone());
+            case.diagnosis.wait_for(configuration.clone());
             true
         }
         Broken::With(root) => {
@@ -139,8 +127,8 @@ fn blame(
                 }
                 Match::Yes | Match::No => root,
             };
-            if diagnosis.causes.iter().all(|known| known.draft.root != root.draft.root) {
-                diagnosis.causes.push(root);
+            if case.diagnosis.causes.iter().all(|known| known.draft.root != root.draft.root) {
+                case.diagnosis.causes.push(root);
             }
             true
         }
@@ -149,18 +137,18 @@ fn blame(
 
 /// Whether a webhook that cannot be called, or a policy without its parameters, refuses one of these requests; each is
 /// reported in `diagnosis`.
-pub fn refuses(lister: &Lister, diagnosis: &mut Diagnosis, requests: &[Request]) -> bool {
-    let mut any = admission_policy::refuses(lister, diagnosis, requests);
+pub fn refuses(case: &mut Case, requests: &[Request]) -> bool {
+    let mut any = admission_policy::refuses(case, requests);
     for known in KINDS {
-        for configuration in configurations(lister, diagnosis, known).into_iter().flatten() {
+        for configuration in configurations(case, known).into_iter().flatten() {
             let target = ObjectRef::cluster_wide(known, &configuration.metadata.name);
             for webhook in configuration.webhooks.iter().filter(|webhook| webhook.refuses_when_it_fails()) {
-                let sure = requests.iter().map(|request| matches(lister, diagnosis, webhook, *request));
+                let sure = requests.iter().map(|request| matches(case, webhook, *request));
                 // Of several requests the surest counts.
                 let sure = sure.reduce(|one, other| if one == Match::Yes || other == Match::No { one } else { other });
                 match sure {
                     None | Some(Match::No) => {}
-                    Some(sure) => any |= blame(lister, diagnosis, &target, webhook, &sure),
+                    Some(sure) => any |= blame(case, &target, webhook, &sure),
                 }
             }
         }
@@ -184,11 +172,11 @@ pub fn may_be_skipped(diagnosis: &Diagnosis) -> bool {
 }
 
 /// Mutating webhooks that are asked about a request: what they add may make it invalid.
-pub fn changers(lister: &Lister, diagnosis: &mut Diagnosis, request: Request) -> Vec<String> {
+pub fn changers(case: &mut Case, request: Request) -> Vec<String> {
     let mut names = Vec::new();
-    for configuration in configurations(lister, diagnosis, known::MUTATING).into_iter().flatten() {
+    for configuration in configurations(case, known::MUTATING).into_iter().flatten() {
         let mut webhooks = configuration.webhooks.iter();
-        if webhooks.any(|webhook| matches(lister, diagnosis, webhook, request) != Match::No) {
+        if webhooks.any(|webhook| matches(case, webhook, request) != Match::No) {
             names.push(configuration.metadata.name.clone());
         }
     }
@@ -197,16 +185,12 @@ pub fn changers(lister: &Lister, diagnosis: &mut Diagnosis, request: Request) ->
 
 /// The webhooks that are called for deletions in a namespace, those whose failure lets them pass first: each with its
 /// configuration, and its failurePolicy.
-pub fn of_deletions(
-    lister: &Lister,
-    diagnosis: &mut Diagnosis,
-    namespace: &str,
-) -> Vec<(ObjectRef, String, &'static str)> {
+pub fn of_deletions(case: &mut Case, namespace: &str) -> Vec<(ObjectRef, String, &'static str)> {
     let mut found = Vec::new();
     for known in KINDS {
-        for configuration in configurations(lister, diagnosis, known).into_iter().flatten() {
+        for configuration in configurations(case, known).into_iter().flatten() {
             for webhook in configuration.webhooks.iter().filter(|webhook| webhook.is_about_deletions()) {
-                if request::covers(lister, diagnosis, webhook, Some(namespace)) != Match::No {
+                if request::covers(case, webhook, Some(namespace)) != Match::No {
                     let target = ObjectRef::cluster_wide(known, &configuration.metadata.name);
                     let policy = if webhook.refuses_when_it_fails() { "Fail" } else { "Ignore" };
                     found.push((target, webhook.name.clone(), policy));
@@ -231,17 +215,17 @@ pub enum Called {
 }
 
 /// Looks behind a webhook that an error names, and the host that was called: it was asked, whatever its rules say.
-pub fn called(lister: &Lister, diagnosis: &mut Diagnosis, webhook: &str, host: &str) -> Called {
-    let (configuration, webhook) = match find(lister, diagnosis, webhook, Some(host)) {
+pub fn called(case: &mut Case, webhook: &str, host: &str) -> Called {
+    let (configuration, webhook) = match find(case, webhook, Some(host)) {
         Found::One(configuration, webhook) => (configuration, webhook),
         Found::None => return Called::Gone,
         Found::NotTold => return Called::NotTold(None),
     };
-    if blame(lister, diagnosis, &configuration, webhook, &Match::Yes) {
+    if blame(case, &configuration, webhook, &Match::Yes) {
         return Called::Explained;
     }
     let service = webhook.client_config.service.as_ref();
-    match service.map(|service| backend::inspect_called(lister, diagnosis, service)) {
+    match service.map(|service| backend::inspect_called(case, service)) {
         Some(Backend::Ready { since, .. }) => Called::Serves { configuration, since },
         _ => Called::NotTold(Some(configuration)),
     }
@@ -258,11 +242,11 @@ pub enum Found<'a> {
 }
 
 /// The webhook of this name, as errors print it. It is unique within its configuration only, so of several the host decides.
-pub fn find<'a>(lister: &Lister<'a>, diagnosis: &mut Diagnosis, name: &str, host: Option<&str>) -> Found<'a> {
+pub fn find<'a>(case: &mut Case<'_, 'a>, name: &str, host: Option<&str>) -> Found<'a> {
     let mut is_whole = true;
     let mut all = Vec::new();
     for known in KINDS {
-        let seen = configurations(lister, diagnosis, known);
+        let seen = configurations(case, known);
         is_whole &= seen.is_some();
         for configuration in seen.into_iter().flatten() {
             let webhook = configuration.webhooks.iter().find(|webhook| webhook.name == name);

@@ -1,7 +1,6 @@
 //! Requests that webhooks may be asked about, and which webhooks are.
 
-use crate::diagnosis::Diagnosis;
-use crate::lister::Lister;
+use crate::rules::case::Case;
 use crate::state::*;
 
 /// A request that webhooks may be asked about.
@@ -55,7 +54,7 @@ pub enum Match {
 }
 
 /// Whether a webhook is called about a request, by all that the server considers.
-pub fn matches(lister: &Lister, diagnosis: &mut Diagnosis, webhook: &Webhook, request: Request) -> Match {
+pub fn matches(case: &mut Case, webhook: &Webhook, request: Request) -> Match {
     // The server asks no webhook about webhooks and policies.
     if request.group == "admissionregistration.k8s.io" {
         return Match::No;
@@ -65,11 +64,11 @@ pub fn matches(lister: &Lister, diagnosis: &mut Diagnosis, webhook: &Webhook, re
     if versions.is_empty() || !webhook.object_selector.matches(request.labels) {
         return Match::No;
     }
-    let version = matches_version(lister, diagnosis, webhook, request, &versions);
+    let version = matches_version(case, webhook, request, &versions);
     if version == Match::No {
         return Match::No;
     }
-    match covers(lister, diagnosis, webhook, request.namespace) {
+    match covers(case, webhook, request.namespace) {
         Match::Yes => match webhook.match_conditions.is_empty() {
             true => version,
             false => Match::Perhaps("has matchConditions, which may exclude it"),
@@ -81,25 +80,19 @@ pub fn matches(lister: &Lister, diagnosis: &mut Diagnosis, webhook: &Webhook, re
 /// Whether its rules are about the request's version, or about another one that the server knows of the same kind
 /// (kubernetes: apiserver/pkg/admission/plugin/webhook/generic/webhook.go, `ShouldCallHook`). One that it knows no more
 /// is equal to none.
-fn matches_version(
-    lister: &Lister,
-    diagnosis: &mut Diagnosis,
-    webhook: &Webhook,
-    request: Request,
-    versions: &[&str],
-) -> Match {
+fn matches_version(case: &mut Case, webhook: &Webhook, request: Request, versions: &[&str]) -> Match {
     if versions.contains(&"*") {
         return Match::Yes;
     }
     let is_named = versions.contains(&request.version);
     let plural = request.resource.split('/').next().unwrap_or_default();
     if webhook.is_exact() && request.operation == "UPDATE" {
-        return matches_writers(lister, diagnosis, request.group, plural, versions);
+        return matches_writers(case, request.group, plural, versions);
     }
     if is_named || webhook.is_exact() {
         return if is_named { Match::Yes } else { Match::No };
     }
-    match known_versions(lister, diagnosis, request.group, plural) {
+    match known_versions(case, request.group, plural) {
         Some(known) if versions.iter().any(|version| known.contains(version)) => Match::Yes,
         Some(_) => Match::No,
         None => Match::Perhaps("is about another version, and which ones there are could not be seen"),
@@ -108,8 +101,8 @@ fn matches_version(
 
 /// Whether a webhook that is called about these versions alone is called about an update: a writer may use any that is
 /// served. What deletes uses the preferred one.
-fn matches_writers(lister: &Lister, diagnosis: &mut Diagnosis, group: &str, plural: &str, versions: &[&str]) -> Match {
-    match served_versions(lister, diagnosis, group, plural) {
+fn matches_writers(case: &mut Case, group: &str, plural: &str, versions: &[&str]) -> Match {
+    match served_versions(case, group, plural) {
         Some(served) if !served.iter().any(|version| versions.contains(version)) => Match::No,
         Some(served) if served.iter().all(|version| versions.contains(version)) => Match::Yes,
         Some(_) => Match::Perhaps(
@@ -121,32 +114,22 @@ fn matches_writers(lister: &Lister, diagnosis: &mut Diagnosis, group: &str, plur
 
 /// The versions of a resource. Those of a CRD count whether they are served or not (kubernetes:
 /// apiextensions-apiserver/pkg/apiserver/customresource_handler.go, `getOrCreateServingInfoFor`).
-fn known_versions<'a>(
-    lister: &Lister<'a>,
-    diagnosis: &mut Diagnosis,
-    group: &str,
-    plural: &str,
-) -> Option<Vec<&'a str>> {
+fn known_versions<'a>(case: &mut Case<'_, 'a>, group: &str, plural: &str) -> Option<Vec<&'a str>> {
     if !Resource::new(group.to_owned(), "", plural.to_owned()).is_built_in() {
-        let answer = lister.get::<Crd>(known::CRDS, None, &format!("{plural}.{group}"));
+        let answer = case.lister.get::<Crd>(known::CRDS, None, &format!("{plural}.{group}"));
         let is_missing = answer.is_missing();
-        match diagnosis.silently(answer) {
+        match case.diagnosis.silently(answer) {
             Some(crd) => return Some(crd.spec.versions.iter().map(|version| version.name.as_str()).collect()),
             None if !is_missing => return None,
             None => {}
         }
     }
-    served_versions(lister, diagnosis, group, plural)
+    served_versions(case, group, plural)
 }
 
 /// The versions in which a resource is served; none while a part of its group does not answer.
-fn served_versions<'a>(
-    lister: &Lister<'a>,
-    diagnosis: &mut Diagnosis,
-    group: &str,
-    plural: &str,
-) -> Option<Vec<&'a str>> {
-    let discovery = diagnosis.silently(lister.discovery())?;
+fn served_versions<'a>(case: &mut Case<'_, 'a>, group: &str, plural: &str) -> Option<Vec<&'a str>> {
+    let discovery = case.diagnosis.silently(case.lister.discovery())?;
     let of_group = || discovery.versions.iter().filter(|served| served.group == group);
     if of_group().any(|served| served.stale) {
         return None;
@@ -156,10 +139,10 @@ fn served_versions<'a>(
 }
 
 /// Whether its namespaceSelector covers the namespace; without one it covers all.
-pub(super) fn covers(lister: &Lister, diagnosis: &mut Diagnosis, webhook: &Webhook, namespace: Option<&str>) -> Match {
+pub(super) fn covers(case: &mut Case, webhook: &Webhook, namespace: Option<&str>) -> Match {
     let (false, Some(name)) = (webhook.namespace_selector == Selector::default(), namespace) else { return Match::Yes };
-    let answer = lister.namespace(name);
-    match diagnosis.required(format!("Namespace {name}"), "whether a webhook is called for it", answer) {
+    let answer = case.lister.namespace(name);
+    match case.diagnosis.required(format!("Namespace {name}"), "whether a webhook is called for it", answer) {
         Some(found) if webhook.namespace_selector.matches(&found.metadata.labels) => Match::Yes,
         Some(_) => Match::No,
         None => Match::Perhaps("has a namespaceSelector, and the namespace's labels could not be seen"),

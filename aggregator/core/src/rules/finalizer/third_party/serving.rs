@@ -9,8 +9,9 @@ use super::super::controller_reports::{self, Reported};
 use super::super::leader::{self, Leader};
 use super::super::workloads_of_account::{Runner, RunnerState};
 use super::{DOUBT, NOBODY_ELSE, ROLES};
-use crate::diagnosis::{Diagnosis, RootCause, Step};
+use crate::diagnosis::{RootCause, Step};
 use crate::lister::Lister;
+use crate::rules::case::Case;
 use crate::rules::phrases::Quote;
 use crate::rules::rights::{self, Permission};
 use crate::state::*;
@@ -31,45 +32,40 @@ pub struct Serving<'a> {
 }
 
 /// The namespace that goes with the object.
-pub fn own_namespace<'c>(lister: &Lister, case: &'c BlockingFinalizer) -> Option<&'c str> {
-    let own = if case.is_of_namespace() { Some(&case.target.name) } else { case.target.namespace.as_ref() };
+pub fn own_namespace<'c>(lister: &Lister, blocking: &'c BlockingFinalizer) -> Option<&'c str> {
+    let own = if blocking.is_of_namespace() { Some(&blocking.target.name) } else { blocking.target.namespace.as_ref() };
     own.map(String::as_str).filter(|name| lister.is_namespace_terminating(name))
 }
 
 /// Explains why it has not taken the finalizer off; nothing while an answer is out.
-pub fn explain(
-    lister: &Lister,
-    case: &BlockingFinalizer,
-    diagnosis: &mut Diagnosis,
-    serving: Serving,
-) -> Option<RootCause> {
-    let state = serving.runner.words(lister);
-    let served = Served { lister, case, serving, state };
+pub fn explain(case: &mut Case, blocking: &BlockingFinalizer, serving: Serving) -> Option<RootCause> {
+    let state = serving.runner.words(case.lister);
+    let served = Served { lister: case.lister, blocking, serving, state };
     let deleted_too = served.deleted_with_namespace().or_else(|| served.deleted_with_release());
-    if let Some(root) = deleted_too.or_else(|| served.down(diagnosis)) {
+    if let Some(root) = deleted_too.or_else(|| served.down(case)) {
         return Some(root);
     }
-    match rights::may(lister, diagnosis, &served.serving.runner.account, CHANGES, case.target) {
+    match rights::may(case, &served.serving.runner.account, CHANGES, blocking.target) {
         Permission::Open => return None,
         Permission::Not(why) => return Some(served.forbidden(&why)),
         Permission::Granted | Permission::NotTold => {}
     }
-    let reported = controller_reports::read(lister, case.target, case.meta, diagnosis);
+    let reported = controller_reports::read(case, blocking.target, blocking.meta);
     // One that has just begun may be slow.
-    let is_new = served.serving.runner.new_since(lister).is_some();
-    if case.is_young(diagnosis) || is_new {
-        return (!diagnosis.pending).then(|| served.unfinished(reported, None).progressing());
+    let is_new = served.serving.runner.new_since(case.lister).is_some();
+    if blocking.is_young(&case.diagnosis) || is_new {
+        return (!case.diagnosis.pending).then(|| served.unfinished(reported, None).progressing());
     }
-    if let Some(root) = served.without_account(diagnosis, &reported) {
+    if let Some(root) = served.without_account(case, &reported) {
         return Some(root);
     }
-    if diagnosis.pending {
+    if case.diagnosis.pending {
         return None;
     }
     let leader = match &reported.evidence {
         // One that reports on the object works.
         Some(_) => Leader::NotTold,
-        None => served.leader(diagnosis),
+        None => served.leader(case),
     };
     let leads = match leader {
         Leader::Open => return None,
@@ -87,7 +83,7 @@ pub fn explain(
 /// A finalizer, and a program that may take it off.
 struct Served<'c, 'l> {
     lister: &'c Lister<'l>,
-    case: &'c BlockingFinalizer<'c>,
+    blocking: &'c BlockingFinalizer<'c>,
     serving: Serving<'c>,
     /// How it stands.
     state: String,
@@ -113,8 +109,8 @@ impl Served<'_, '_> {
         // No command about one of which only the name is known.
         let typed = Some(workload).filter(|_| self.serving.by != Some(Basis::Name));
         let root = root
-            .step(Step::about(self.case.target, self.case.words()))
-            .given(self.case.controller(match self.serving.runner.stands() {
+            .step(Step::about(self.blocking.target, self.blocking.words()))
+            .given(self.blocking.controller(match self.serving.runner.stands() {
                 RunnerState::Ready => Controller::Ready,
                 RunnerState::ScaledDown => Controller::ScaledDown,
                 RunnerState::NotReady => Controller::NotReady,
@@ -128,17 +124,17 @@ impl Served<'_, '_> {
 
     /// The chain of this cause, which ends with these words about the program.
     fn found(&self, cause: &'static Cause, words: impl AsRef<str>) -> RootCause {
-        self.chain(self.case.start(cause)).step(Step::about(self.workload(), words))
+        self.chain(self.blocking.start(cause)).step(Step::about(self.workload(), words))
     }
 
     /// The same, reported as what the finalizer is known for.
     fn known_for(&self, cause: &'static Cause, words: impl AsRef<str>) -> RootCause {
-        self.chain(self.case.known_for(cause)).step(Step::about(self.workload(), words))
+        self.chain(self.blocking.known_for(cause)).step(Step::about(self.workload(), words))
     }
 
     fn deleted_with_namespace(&self) -> Option<RootCause> {
         let namespace = self.workload().namespace.as_deref()?;
-        if own_namespace(self.lister, self.case) != Some(namespace) {
+        if own_namespace(self.lister, self.blocking) != Some(namespace) {
             return None;
         }
         let words = match self.serving.runner.stands() {
@@ -162,7 +158,7 @@ impl Served<'_, '_> {
         if !is_ready || !release.takes(&self.serving.runner.workload?.metadata) {
             return None;
         }
-        let kind = &self.case.target.kind;
+        let kind = &self.blocking.target.kind;
         let is_first = Release::deletes_before(&self.workload().kind, kind);
         let when = if is_first { format!("before {kind} objects") } else { format!("right after {kind} objects") };
         let words = format!(
@@ -174,7 +170,7 @@ impl Served<'_, '_> {
         Some(if is_first { root } else { root.probable(is_quicker) })
     }
 
-    fn down(&self, diagnosis: &mut Diagnosis) -> Option<RootCause> {
+    fn down(&self, case: &mut Case) -> Option<RootCause> {
         match self.serving.runner.stands() {
             RunnerState::Ready => None,
             RunnerState::ScaledDown => {
@@ -184,7 +180,7 @@ impl Served<'_, '_> {
             RunnerState::NotReady => {
                 let root = self.known_for(&cause::FINALIZER_CONTROLLER_NOT_READY, &self.state);
                 let account = &self.serving.runner.account;
-                let Some(how) = account::gone(self.lister, diagnosis, account) else { return Some(root) };
+                let Some(how) = account::gone(case, account) else { return Some(root) };
                 let account = account::object(account);
                 let step = Step::about(&account, format!("{how}: no new pod can run as it"));
                 Some(root.evidence(account.to_string(), how).step(step))
@@ -195,20 +191,20 @@ impl Served<'_, '_> {
     fn forbidden(&self, why: &str) -> RootCause {
         let (namespace, name) = &self.serving.runner.account;
         let account = format!("ServiceAccount {namespace}/{name}");
-        let kind = self.case.target.resource.for_kubectl();
+        let kind = self.blocking.target.resource.for_kubectl();
         let words = format!("runs ({}), and its {account} may not patch {kind}: {why}", self.state);
         let root = self.found(&cause::FINALIZER_CONTROLLER_FORBIDDEN, words);
         let says = format!("none of those of {account} grants update or patch of {kind}");
         self.inferred_unless_proven(root.evidence(ROLES, says))
     }
 
-    fn without_account(&self, diagnosis: &mut Diagnosis, reported: &Reported) -> Option<RootCause> {
+    fn without_account(&self, case: &mut Case, reported: &Reported) -> Option<RootCause> {
         // One that reports on the object is not refused itself; it may work as another account.
         let account = match reported.evidence {
             None => &self.serving.runner.account,
             Some(_) => reported.refused.as_ref()?,
         };
-        let how = account::gone(self.lister, diagnosis, account)?;
+        let how = account::gone(case, account)?;
         let account = account::object(account);
         let words = format!("runs ({}) and has not removed it{}", self.state, reported.words);
         let root = self
@@ -219,9 +215,9 @@ impl Served<'_, '_> {
         Some(self.inferred_unless_proven(root))
     }
 
-    fn leader(&self, diagnosis: &mut Diagnosis) -> Leader {
+    fn leader(&self, case: &mut Case) -> Leader {
         let workload = self.serving.runner.workload;
-        workload.map_or(Leader::NotTold, |object| leader::find(self.lister, diagnosis, self.workload(), object))
+        workload.map_or(Leader::NotTold, |object| leader::find(case, self.workload(), object))
     }
 
     fn without_leader(&self, source: &str, says: &str) -> RootCause {
@@ -237,7 +233,7 @@ impl Served<'_, '_> {
         let is_general = cause.id == cause::FINALIZER_CONTROLLER_FAILING.id;
         let root = if is_general { self.known_for(cause, words) } else { self.found(cause, words) };
         let is_invalid = cause.id == cause::UPDATE_FAILS_VALIDATION.id;
-        let root = if is_invalid { root.same_as(self.case.target) } else { root };
+        let root = if is_invalid { root.same_as(self.blocking.target) } else { root };
         let since = self.serving.runner.new_since(self.lister);
         let is_new = since.map(|since| (self.workload().to_string(), format!("ready since {since}")));
         root.with_evidence(evidence.into_iter().chain(leads).chain(is_new))
