@@ -115,7 +115,7 @@ pub struct Cause {
     pub danger: Danger,
     /// Issues and sources that show it in the wild.
     pub sources: &'static [&'static str],
-    /// The `reason` of the Event (≤ 128 characters).
+    /// The `reason` of the Event (≤ 128 characters): the id, where several causes do not share one.
     pub event_reason: &'static str,
     /// How the diagnosis was proven.
     pub diagnosis: Proven,
@@ -172,7 +172,7 @@ impl Cause {
             note: "",
             danger: Danger::new("", ""),
             sources: &[],
-            event_reason: "",
+            event_reason: id,
             diagnosis: Proven::Untested,
             patience: Patience::Retry,
             keeps_attached: false,
@@ -183,6 +183,11 @@ impl Cause {
             followed: false,
             outranked_by: &[],
         }
+    }
+
+    /// Sets [`Cause::danger`]: doing this breaks that.
+    pub const fn dont(self, action: &'static str, breaks: &'static str) -> Self {
+        self.danger(Danger::new(action, breaks))
     }
 
     /// How a chain calls it: what only a node knows is no root cause yet.
@@ -484,8 +489,16 @@ macro_rules! log_of {
 
 /// Declares the causes of one area, and `ALL` of them.
 macro_rules! causes {
-    ($($(#[$doc:meta])* $name:ident = $cause:expr;)*) => {
-        $($(#[$doc])* pub static $name: $crate::cause::Cause = $cause.whole();)*
+    ($($name:ident = $cause:expr;)*) => {
+        $(#[doc = "An entry of the registry."] pub static $name: $crate::cause::Cause = $cause.whole();)*
         pub(in crate::cause) static ALL: &[&$crate::cause::Cause] = &[$(&$name),*];
+    };
+}
+
+/// Names the causes of these files here, and `ALL` of them in the order of the documents.
+macro_rules! files_of_causes {
+    ($($($part:ident)::+),* $(,)?) => {
+        $(pub use self::$($part)::+::*;)*
+        pub(super) static ALL: &[&[&$crate::cause::Cause]] = &[$(self::$($part)::+::ALL),*];
     };
 }

@@ -9,7 +9,6 @@ const WITHOUT_POLICY: Danger =
     Danger::new("Deleting the policy or its binding", "It no longer protects anything in the cluster.");
 
 causes! {
-    /// A policy whose parameters are gone.
     POLICY_PARAMETERS_MISSING = Cause::cluster(ClusterArea::Admission, "PolicyParametersMissing")
         .holds_from_the_start()
         .title("An admission policy refuses every request, because its parameters are gone")
@@ -32,10 +31,8 @@ causes! {
             "kubernetes#129883",
             "kubernetes: apiserver/pkg/admission/plugin/policy/generic/policy_dispatcher.go, CollectParams",
         ])
-        .event_reason("PolicyParametersMissing")
         .diagnosis(Proven::Cluster("policy-parameter"));
 
-    /// A policy that is evaluated for the last request.
     POLICY_MAY_REFUSE = Cause::cluster(ClusterArea::Admission, "PolicyMayRefuse")
         .title("An admission policy is evaluated for the request that would end the deletion")
         .meaning("The object waits for one more request of a controller that runs. An admission policy with the action \
@@ -54,10 +51,8 @@ causes! {
         ])
         .danger(WITHOUT_POLICY)
         .sources(&["kubernetes: apiserver/pkg/admission/plugin/policy/validating/dispatcher.go"])
-        .event_reason("PolicyMayRefuse")
         .diagnosis(Proven::Cluster("policy-claim"));
 
-    /// A ValidatingAdmissionPolicy says no.
     POLICY_REFUSES_DELETE = Cause::cluster(ClusterArea::Admission, "PolicyRefusesDelete")
         .title("A ValidatingAdmissionPolicy refuses the deletion")
         .meaning("A policy bound to this kind of object refuses its deletion. Its message says why.")
@@ -68,8 +63,7 @@ causes! {
                 .typed(),
             step("Do what the policy's message asks for, or exclude this namespace in the binding's matchResources"),
         ])
-        .danger(Danger::new("Deleting the policy", "It no longer protects anything in the cluster."))
+        .dont("Deleting the policy", "It no longer protects anything in the cluster.")
         .sources(&["reference: a policy on service accounts"])
-        .event_reason("PolicyRefusesDelete")
         .diagnosis(Proven::Cluster("policy-delete"));
 }

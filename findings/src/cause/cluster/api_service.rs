@@ -3,7 +3,7 @@
 use crate::cause::cluster::shared::{
     ABSENT, CONTENT_BY_HAND, CRASHING, EMPTY_THE_NAMESPACE, NOT_READY, SCALED_DOWN, UNKNOWN, UNSEEN,
 };
-use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, check, step};
+use crate::cause::entry::{Advice, Cause, ClusterArea, Proven, check, step};
 
 const READ_APISERVICE: Advice =
     check("Read what the API server says about it").run("kubectl get apiservice {apiservice} -o yaml").typed();
@@ -13,7 +13,6 @@ const GOES_BY_ITSELF: Advice = check(
 );
 
 causes! {
-    /// The Service behind an APIService does not exist (ServiceNotFound).
     API_SERVICE_WITHOUT_SERVICE = Cause::cluster(ClusterArea::Api, "ApiServiceWithoutService")
         .holds_from_the_start()
         .title("An aggregated API has lost its Service")
@@ -32,10 +31,8 @@ causes! {
         ])
         .danger(EMPTY_THE_NAMESPACE)
         .sources(&["kubernetes#60807", "kubernetes#70916"])
-        .event_reason("ApiServiceWithoutService")
         .diagnosis(Proven::Cluster("dead-api"));
 
-    /// The Service behind an APIService has no ready endpoint (MissingEndpoints, EndpointsNotFound).
     API_SERVICE_WITHOUT_ENDPOINTS = Cause::cluster(ClusterArea::Api, "ApiServiceWithoutEndpoints")
         .holds_from_the_start()
         .title("An aggregated API has no ready endpoint")
@@ -58,16 +55,12 @@ causes! {
             step("Only if the add-on was removed for good: remove its APIService")
                 .run("kubectl delete apiservice {apiservice}"),
         ])
-        .danger(Danger::new(
-            "kubectl delete apiservice before the add-on was removed for good, or emptying spec.finalizers of the namespaces",
+        .dont("kubectl delete apiservice before the add-on was removed for good, or emptying spec.finalizers of the namespaces",
             "Without the APIService whatever uses that API fails (for metrics.k8s.io: autoscaling and kubectl top). \
-                Emptied finalizers leave the namespaces' objects in etcd, where no client can remove them.",
-        ))
+                Emptied finalizers leave the namespaces' objects in etcd, where no client can remove them.")
         .sources(&["kubernetes#60807", "kubernetes#77086"])
-        .event_reason("ApiServiceWithoutEndpoints")
         .diagnosis(Proven::Recording("discovery-failure"));
 
-    /// The Service does not have the port the APIService names (ServicePortError).
     API_SERVICE_PORT_WRONG = Cause::cluster(ClusterArea::Api, "ApiServicePortWrong")
         .holds_from_the_start()
         .title("An aggregated API's Service has no such port")
@@ -82,10 +75,8 @@ causes! {
         ])
         .danger(EMPTY_THE_NAMESPACE)
         .sources(&["reference: APIService ServicePortError"])
-        .event_reason("ApiServicePortWrong")
         .diagnosis(Proven::Cluster("extension-repaired"));
 
-    /// The API server cannot reach the endpoint (FailedDiscoveryCheck with a dial error).
     API_SERVICE_UNREACHABLE = Cause::cluster(ClusterArea::Api, "ApiServiceUnreachable")
         .holds_from_the_start()
         .title("The API server cannot reach the pod behind an aggregated API")
@@ -108,16 +99,12 @@ causes! {
                 10250 are open), or mend route, CNI or tunnel (konnectivity)"),
             GOES_BY_ITSELF,
         ])
-        .danger(Danger::new(
-            "kubectl delete apiservice",
+        .dont("kubectl delete apiservice",
             "The path stays cut: webhooks and other APIs behind it fail the same way, and whatever uses this API fails \
-                now too.",
-        ))
+                now too.")
         .sources(&["keda#1231", "a user's report: a missing route to a node's pods"])
-        .event_reason("ApiServiceUnreachable")
         .diagnosis(Proven::Cluster("extension-repaired"));
 
-    /// Pods of one node cannot be reached from the control plane; its route is probably missing.
     NODE_ROUTE_MISSING = Cause::cluster(ClusterArea::Api, "NodeRouteMissing")
         .holds_from_the_start()
         .title("The route to a node's pods is probably missing")
@@ -135,15 +122,11 @@ causes! {
             check("Look for the route of {pod_cidr} to node {node} in the cloud's route table").if_known(),
             step("Restore the permissions or the route; the namespaces are then deleted automatically"),
         ])
-        .danger(Danger::new(
-            "kubectl delete apiservice",
-            "It hides the cut path; the next webhook or API served from that node fails again.",
-        ))
+        .dont("kubectl delete apiservice",
+            "It hides the cut path; the next webhook or API served from that node fails again.")
         .sources(&["a user's report: the cloud role could not read the VPC"])
-        .event_reason("NodeRouteMissing")
         .diagnosis(Proven::Cluster("extension-repaired"));
 
-    /// The extension server does not accept the API server's identity (401, 403).
     API_SERVICE_REFUSES_AGGREGATOR = Cause::cluster(ClusterArea::Api, "ApiServiceRefusesAggregator")
         .holds_from_the_start()
         .title("An extension API server does not trust the API server")
@@ -160,15 +143,11 @@ causes! {
                 .run("kubectl -n kube-system get rolebindings -o wide").typed(),
             GOES_BY_ITSELF,
         ])
-        .danger(Danger::new(
-            "Binding cluster-admin to the extension server",
-            "It hides the missing trust and hands the whole cluster to one add-on.",
-        ))
+        .dont("Binding cluster-admin to the extension server",
+            "It hides the missing trust and hands the whole cluster to one add-on.")
         .sources(&["metrics-server#531", "kube-prometheus#1026"])
-        .event_reason("ApiServiceRefusesAggregator")
         .diagnosis(Proven::Cluster("extension-repaired"));
 
-    /// The extension server's certificate is not valid for the API server (x509).
     API_SERVICE_CERTIFICATE_INVALID = Cause::cluster(ClusterArea::Api, "ApiServiceCertificateInvalid")
         .holds_from_the_start()
         .title("An extension API server's certificate is not accepted")
@@ -180,12 +159,10 @@ causes! {
             step("Renew the serving certificate, or have spec.caBundle filled in again (cert-manager's CA injector)"),
             GOES_BY_ITSELF,
         ])
-        .danger(Danger::new("insecureSkipTLSVerify: true", "Anybody on the path can answer in the place of that API."))
+        .dont("insecureSkipTLSVerify: true", "Anybody on the path can answer in the place of that API.")
         .sources(&["reference: APIService x509"])
-        .event_reason("ApiServiceCertificateInvalid")
         .diagnosis(Proven::Cluster("extension-repaired"));
 
-    /// The APIService is not available for a reason this version does not know.
     API_SERVICE_UNAVAILABLE = Cause::cluster(ClusterArea::Api, "ApiServiceUnavailable")
         .holds_from_the_start()
         .title("An aggregated API is not available")
@@ -198,10 +175,8 @@ causes! {
         ])
         .danger(EMPTY_THE_NAMESPACE)
         .sources(&["kubernetes#60807"])
-        .event_reason("ApiServiceUnavailable")
         .diagnosis(Proven::Observation);
 
-    /// The APIService is available, and its discovery fails all the same.
     API_DISCOVERY_STALE = Cause::cluster(ClusterArea::Api, "ApiDiscoveryStale")
         .holds_from_the_start()
         .title("An API is said to be available, and its resources cannot be listed")
@@ -218,10 +193,8 @@ causes! {
         ])
         .danger(EMPTY_THE_NAMESPACE)
         .sources(&["kubernetes#119662"])
-        .event_reason("ApiDiscoveryStale")
         .diagnosis(Proven::Cluster("extension-stale"));
 
-    /// The server of an aggregated API refuses a request (403).
     API_SERVICE_FORBIDS = Cause::cluster(ClusterArea::Api, "ApiServiceForbids")
         .title("The server of an aggregated API refuses the request")
         .meaning("The group in the message is served by an extension API server, which decides for itself what each \
@@ -240,6 +213,5 @@ causes! {
         ])
         .danger(CONTENT_BY_HAND)
         .sources(&["kubernetes: apiserver/pkg/authentication/request/headerrequest", "reference: namespace controller role"])
-        .event_reason("ApiServiceForbids")
         .diagnosis(Proven::Cluster("extension-403"));
 }

@@ -2,10 +2,9 @@
 
 use super::pod::{ASK_THE_AGENT, CHECK_ON_NODE, CHECK_ONCE};
 use super::shared::DELETE_DEBUG_POD;
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
+use crate::cause::entry::{Cause, ClusterArea, Proven, check, step};
 
 causes! {
-    /// The node of a completed pod still has its volume mounted.
     COMPLETED_POD_HOLDS_VOLUME = Cause::cluster(ClusterArea::Pod, "CompletedPodHoldsVolume")
         .title("The volume of a completed pod is still mounted, and the next pod waits for it")
         .meaning("The pod has ended (a Job that is done, a replica that failed) and is not deleted, so nothing is \
@@ -23,13 +22,10 @@ causes! {
             DELETE_DEBUG_POD,
             step("Stop what it names: the kubelet's next try unmounts the volume, within about two minutes"),
         ])
-        .danger(Danger::new(
-            "Deleting the completed pod or the VolumeAttachment",
+        .dont("Deleting the completed pod or the VolumeAttachment",
             "The mount stays. The pod then stays Terminating, and a volume that is detached while it is mounted can be \
-                written on two nodes.",
-        ))
+                written on two nodes.")
         .sources(&["kubernetes#135318"])
-        .event_reason("CompletedPodHoldsVolume")
         .diagnosis(Proven::Cluster("completed-pod-volume"))
         .keeps_attached()
         .only_the_node_knows();

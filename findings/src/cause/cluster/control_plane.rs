@@ -1,10 +1,9 @@
 //! Whether the controllers act at all.
 
 use crate::cause::cluster::shared::{CONTENT_BY_HAND, KUBELET_JOURNAL};
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
+use crate::cause::entry::{Cause, ClusterArea, Proven, check, step};
 
 causes! {
-    /// The controller manager does not renew its Lease.
     CONTROLLER_MANAGER_SILENT = Cause::cluster(ClusterArea::ControlPlane, "ControllerManagerSilent")
         .holds_from_the_start()
         .title("The controller manager does not run")
@@ -21,10 +20,8 @@ causes! {
         ])
         .danger(CONTENT_BY_HAND)
         .sources(&["reference: a controller manager stopped with SIGTERM"])
-        .event_reason("ControllerManagerSilent")
         .diagnosis(Proven::Cluster("control-plane"));
 
-    /// No node renews its Lease.
     ALL_LEASES_EXPIRED = Cause::cluster(ClusterArea::ControlPlane, "AllLeasesExpired")
         .holds_from_the_start()
         .title("The Leases of all nodes have run out")
@@ -42,16 +39,12 @@ causes! {
                 .run(KUBELET_JOURNAL),
             step("Repair that way; the kubelets and controllers then continue automatically"),
         ])
-        .danger(Danger::new(
-            "kubectl delete pod --force, deleting Nodes, or the out-of-service taint",
+        .dont("kubectl delete pod --force, deleting Nodes, or the out-of-service taint",
             "The hosts most likely run on, and with them every container: each replacement is a second copy on the \
-                same data.",
-        ))
+                same data.")
         .sources(&["reference: node lifecycle controller, full disruption"])
-        .event_reason("AllLeasesExpired")
         .diagnosis(Proven::Cluster("leases-expired"));
 
-    /// etcd is out of space.
     ETCD_SPACE_EXCEEDED = Cause::cluster(ClusterArea::ControlPlane, "EtcdSpaceExceeded")
         .title("etcd is out of space")
         .meaning("etcd takes no more writes. Plain deletes still work, but whatever must be updated first fails: \
@@ -64,10 +57,8 @@ causes! {
         ])
         .danger(CONTENT_BY_HAND)
         .sources(&["reference: etcd with a small quota"])
-        .event_reason("EtcdSpaceExceeded")
         .diagnosis(Proven::Observation);
 
-    /// etcd does not answer in time.
     ETCD_NOT_RESPONDING = Cause::cluster(ClusterArea::ControlPlane, "EtcdNotResponding")
         .title("etcd does not answer in time")
         .meaning("Requests to etcd time out. Lists from the API server's cache may still answer while every write \
@@ -80,10 +71,8 @@ causes! {
         ])
         .danger(CONTENT_BY_HAND)
         .sources(&["reference: etcd stopped with SIGSTOP"])
-        .event_reason("EtcdNotResponding")
         .diagnosis(Proven::Observation);
 
-    /// The namespace controller may not list or delete something.
     NAMESPACE_CONTROLLER_FORBIDDEN = Cause::cluster(ClusterArea::ControlPlane, "NamespaceControllerForbidden")
         .title("The namespace controller lacks a right")
         .meaning("The namespace controller is refused by RBAC, so it cannot empty namespaces. Its ClusterRole is made \
@@ -97,10 +86,8 @@ causes! {
         ])
         .danger(CONTENT_BY_HAND)
         .sources(&["reference: namespace controller role"])
-        .event_reason("NamespaceControllerForbidden")
         .diagnosis(Proven::Cluster("control-plane"));
 
-    /// The API server rejects the controllers' requests (429).
     API_REQUESTS_REJECTED = Cause::cluster(ClusterArea::ControlPlane, "ApiRequestsRejected")
         .title("The API server rejects the namespace controller's requests")
         .meaning("Priority and fairness rejects the namespace controller's requests, because its priority level is \
@@ -113,6 +100,5 @@ causes! {
         ])
         .danger(CONTENT_BY_HAND)
         .sources(&["reference: 429 from priority and fairness"])
-        .event_reason("ApiRequestsRejected")
         .diagnosis(Proven::Observation);
 }

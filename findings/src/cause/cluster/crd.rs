@@ -1,10 +1,15 @@
 //! CustomResourceDefinitions: their own deletion, and the conversion of their objects.
 
-use crate::cause::cluster::shared::FINALIZE;
+use crate::cause::cluster::shared::{FINALIZE, RENEW_BUNDLE};
 use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
 
+const UNCONVERTED: Danger = Danger::new(
+    "Setting spec.conversion.strategy to None, or deleting the CRD",
+    "Without conversion the versions are taken for equal and objects are read wrong. A deleted CRD waits for the \
+        same objects.",
+);
+
 causes! {
-    /// A conversion webhook cannot be called.
     CONVERSION_WEBHOOK_UNAVAILABLE = Cause::cluster(ClusterArea::Admission, "ConversionWebhookUnavailable")
         .holds_from_the_start()
         .title("Custom resources cannot be converted")
@@ -22,16 +27,10 @@ causes! {
             step("Repair what converts, as spec.conversion of the CRD names it: address, certificate, pods. The deletion then \
                 continues within minutes"),
         ])
-        .danger(Danger::new(
-            "Setting spec.conversion.strategy to None, or deleting the CRD",
-            "Without conversion the versions are taken for equal and objects are read wrong. A deleted CRD waits for \
-                the same objects.",
-        ))
+        .danger(UNCONVERTED)
         .sources(&["kubernetes#101078"])
-        .event_reason("ConversionWebhookUnavailable")
         .diagnosis(Proven::Cluster("conversion"));
 
-    /// The caBundle of a conversion webhook has expired.
     CONVERSION_WEBHOOK_CA_EXPIRED = Cause::cluster(ClusterArea::Admission, "ConversionWebhookCaExpired")
         .holds_from_the_start()
         .title("The caBundle of a conversion webhook has expired")
@@ -43,18 +42,12 @@ causes! {
         .safe(&[
             check("See who converts, and who writes the bundle (cert-manager's cainjector, an operator, a Helm hook)")
                 .run("kubectl get crd {crd} -o yaml").typed(),
-            step("Have the certificate and the caBundle renewed together; what waits is then deleted automatically"),
+            RENEW_BUNDLE,
         ])
-        .danger(Danger::new(
-            "Setting spec.conversion.strategy to None, or deleting the CRD",
-            "Without conversion the versions are taken for equal and objects are read wrong. A deleted CRD waits for \
-                the same objects.",
-        ))
+        .danger(UNCONVERTED)
         .sources(&["kubernetes: staging/src/k8s.io/apiserver/pkg/util/webhook"])
-        .event_reason("ConversionWebhookCaExpired")
         .diagnosis(Proven::Cluster("conversion-expired"));
 
-    /// Objects are stored in a version that is not served.
     STORED_VERSION_NOT_SERVED = Cause::cluster(ClusterArea::Admission, "StoredVersionNotServed")
         .holds_from_the_start()
         .title("Custom resources are stored in a version that is gone")
@@ -71,10 +64,8 @@ causes! {
         ])
         .danger(FINALIZE)
         .sources(&["reference: conversion from an invalid version"])
-        .event_reason("StoredVersionNotServed")
         .diagnosis(Proven::Cluster("stored-version"));
 
-    /// Instances of a CRD that is being deleted remain.
     CRD_INSTANCES_REMAIN = Cause::cluster(ClusterArea::Admission, "CrdInstancesRemain")
         .title("Instances of a CRD remain, and could not be looked at")
         .meaning("A CRD is deleted when its last custom resource is. The server says that some remain or that it \
@@ -85,11 +76,8 @@ causes! {
             check("List the instances").run("kubectl get {crd} -A").typed(),
             step("Let what holds each of them finish (its finalizers), not the CRD"),
         ])
-        .danger(Danger::new(
-            "Removing customresourcecleanup.apiextensions.k8s.io from the CRD",
-            "The instances stay in etcd and come back when the CRD is installed again.",
-        ))
+        .dont("Removing customresourcecleanup.apiextensions.k8s.io from the CRD",
+            "The instances stay in etcd and come back when the CRD is installed again.")
         .sources(&["kubernetes#60538"])
-        .event_reason("CrdInstancesRemain")
         .diagnosis(Proven::Cluster("undecodable"));
 }

@@ -4,7 +4,6 @@ use crate::cause::cluster::shared::BY_HAND;
 use crate::cause::entry::{Cause, ClusterArea, Proven, check, step};
 
 causes! {
-    /// Objects that wait for each other.
     DELETIONS_WAIT_FOR_EACH_OTHER = Cause::cluster(ClusterArea::Finalizer, "DeletionsWaitForEachOther")
         .title("Objects that are being deleted wait for each other")
         .meaning("Each of these objects waits until another of them is gone, in a circle, so none can be deleted \
@@ -17,6 +16,5 @@ causes! {
         ])
         .danger(BY_HAND)
         .sources(&["reference: cycles of foreground deletion"])
-        .event_reason("DeletionsWaitForEachOther")
         .diagnosis(Proven::Observation);
 }

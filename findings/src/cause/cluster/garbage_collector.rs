@@ -1,9 +1,9 @@
 //! What keeps the garbage collector from its work.
 
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
+use crate::cause::cluster::shared::WITHOUT_FOREGROUND;
+use crate::cause::entry::{Cause, ClusterArea, Proven, check, step};
 
 causes! {
-    /// The API of an owner does not answer.
     OWNER_API_NOT_ANSWERING = Cause::cluster(ClusterArea::Finalizer, "OwnerApiNotAnswering")
         .title("The garbage collector cannot look up another owner of a dependent")
         .meaning("Before the garbage collector deletes a dependent it looks up every owner of it. One of them is of an API \
@@ -18,15 +18,10 @@ causes! {
                 APIService is not enough, because the kind of every owner must be served")
                 .run("kubectl edit {type} {name} -n {namespace}").if_known(),
         ])
-        .danger(Danger::new(
-            "Removing foregroundDeletion",
-            "The owner is deleted, and its dependents stay without one.",
-        ))
+        .danger(WITHOUT_FOREGROUND)
         .sources(&["kubernetes: pkg/controller/garbagecollector/garbagecollector.go, classifyReferences"])
-        .event_reason("OwnerApiNotAnswering")
         .diagnosis(Proven::Cluster("dead-api-of-owner"));
 
-    /// The garbage collector's rights were taken away.
     GARBAGE_COLLECTOR_FORBIDDEN = Cause::cluster(ClusterArea::ControlPlane, "GarbageCollectorForbidden")
         .title("The garbage collector lacks a right")
         .meaning("The garbage collector works as ServiceAccount kube-system/generic-garbage-collector. Its ClusterRole is \
@@ -41,11 +36,7 @@ causes! {
             step("Restore them: restarting kube-apiserver writes the default roles and bindings again, unless they have the \
                 annotation rbac.authorization.kubernetes.io/autoupdate: false"),
         ])
-        .danger(Danger::new(
-            "Removing foregroundDeletion",
-            "The owner is deleted, and its dependents stay without one.",
-        ))
+        .danger(WITHOUT_FOREGROUND)
         .sources(&["kubernetes: plugin/pkg/auth/authorizer/rbac/bootstrappolicy/controller_policy.go"])
-        .event_reason("GarbageCollectorForbidden")
         .diagnosis(Proven::Cluster("collector-rights"));
 }

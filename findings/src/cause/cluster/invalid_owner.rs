@@ -2,10 +2,9 @@
 //! served. The one deletes an object, the other keeps it, and both look like a deletion that went
 //! wrong; an owner that waits for what is kept is held by it.
 
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
+use crate::cause::entry::{Cause, ClusterArea, Proven, check, step};
 
 causes! {
-    /// The owner is in another namespace.
     OWNER_IN_OTHER_NAMESPACE = Cause::cluster(ClusterArea::Finalizer, "OwnerInOtherNamespace")
         .title("An object is deleted again and again, because its owner is in another namespace")
         .meaning("An owner reference never reaches into another namespace. The garbage collector takes the owner for \
@@ -18,12 +17,10 @@ causes! {
                 .run("kubectl get events -n {namespace} --field-selector reason=OwnerRefInvalidNamespace").typed(),
             step("Change the creator of the object: leave that owner reference out"),
         ])
-        .danger(Danger::new("Putting a finalizer on the object to keep it", "It then stays in Terminating for ever."))
+        .dont("Putting a finalizer on the object to keep it", "It then stays in Terminating for ever.")
         .sources(&["reference: garbage collector, OwnerRefInvalidNamespace"])
-        .event_reason("OwnerInOtherNamespace")
         .diagnosis(Proven::Cluster("owner-elsewhere"));
 
-    /// The owner's kind is not served.
     OWNER_KIND_UNKNOWN = Cause::cluster(ClusterArea::Finalizer, "OwnerKindUnknown")
         .title("An object is not collected, because its owner's kind or scope is wrong")
         .meaning("The owner's kind is not served any more (its CRD is gone), or a cluster-scoped object names an owner \
@@ -37,11 +34,8 @@ causes! {
                 .run("kubectl get {type} {name} -n {namespace} -o yaml").typed().if_known(),
             step("Remove the reference, if the object is needed; otherwise delete the object itself"),
         ])
-        .danger(Danger::new(
-            "Installing the CRD again only to delete it",
-            "Old custom resources that are still stored come back with it.",
-        ))
+        .dont("Installing the CRD again only to delete it",
+            "Old custom resources that are still stored come back with it.")
         .sources(&["reference: garbage collector, unknown owner kinds"])
-        .event_reason("OwnerKindUnknown")
         .diagnosis(Proven::Cluster("owner-elsewhere"));
 }

@@ -22,61 +22,14 @@ mod shared;
 mod volume_attachment;
 mod webhook;
 
-pub use admission_policy::*;
-pub use api_service::*;
-pub use completed_pod::*;
-pub use control_plane::*;
-pub use crd::*;
-pub use deletion_cycle::*;
-pub use finalizer::*;
-pub use garbage_collector::*;
-pub use invalid_owner::*;
-pub use namespace::*;
-pub use node::*;
-pub use object::*;
-pub use owner::*;
-pub use persistent_volume::*;
-pub use persistent_volume_claim::*;
-pub use pod::*;
-pub use pod_not_terminating::*;
-pub use preview::*;
-pub use volume_attachment::*;
-pub use webhook::*;
-
-use crate::Cause;
-
-/// Every cause of these files, in the order of the documents.
-pub(super) static ALL: &[&[&Cause]] = &[
-    api_service::ALL,
-    control_plane::ALL,
-    namespace::conditions::ALL,
-    namespace::failing_lists::ALL,
-    namespace::finish::ALL,
-    namespace::unlisted::ALL,
-    preview::ALL,
-    webhook::ALL,
-    admission_policy::ALL,
-    crd::ALL,
-    object::ALL,
-    finalizer::ALL,
-    finalizer::third_party::ALL,
-    finalizer::controller_reports::ALL,
-    finalizer::registry::ALL,
-    finalizer::users::ALL,
-    finalizer::ineffective_removal::ALL,
-    owner::ALL,
-    garbage_collector::ALL,
-    deletion_cycle::ALL,
-    pod::ALL,
-    pod_not_terminating::ALL,
-    completed_pod::ALL,
-    node::ALL,
-    node::drain::ALL,
-    persistent_volume_claim::ALL,
-    persistent_volume::ALL,
-    volume_attachment::ALL,
-    invalid_owner::ALL,
-];
+// In the order of the documents.
+files_of_causes! {
+    api_service, control_plane, namespace::conditions, namespace::failing_lists, namespace::finish,
+    namespace::unlisted, preview, webhook, admission_policy, crd, object, finalizer, finalizer::third_party,
+    finalizer::controller_reports, finalizer::registry, finalizer::users, finalizer::ineffective_removal, owner,
+    garbage_collector, deletion_cycle, pod, pod_not_terminating, completed_pod, node, node::drain,
+    persistent_volume_claim, persistent_volume, volume_attachment, invalid_owner,
+}
 
 #[cfg(test)]
 mod tests {

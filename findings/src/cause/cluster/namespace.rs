@@ -4,8 +4,3 @@ pub(super) mod conditions;
 pub(super) mod failing_lists;
 pub(super) mod finish;
 pub(super) mod unlisted;
-
-pub use conditions::*;
-pub use failing_lists::*;
-pub use finish::*;
-pub use unlisted::*;

@@ -2,11 +2,9 @@
 
 pub(super) mod drain;
 
-pub use drain::*;
-
 use crate::cause::circumstance::{Circumstance, Existence};
 use crate::cause::cluster::shared::{FORCE, KUBELET_JOURNAL};
-use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, check, step};
+use crate::cause::entry::{Advice, Cause, ClusterArea, Proven, check, step};
 use crate::cause::{
     KUBELET_NOT_RUNNING, KUBELET_STOPPED, KUBELET_SYNC_LOOP_HUNG, NETWORK_NOT_READY, PLEG_STALLED,
     RUNTIME_NOT_REACHABLE, RUNTIME_NOT_RESPONDING,
@@ -22,7 +20,6 @@ const UNTAINT: Advice = step("The node is declared out of service already: remov
     .when(&[Circumstance::OutOfService(Existence::Present)]);
 
 causes! {
-    /// The node does not talk to the API server.
     NODE_UNREACHABLE = Cause::cluster(ClusterArea::Pod, "NodeUnreachable")
         .holds_from_the_start()
         .title("The node is silent")
@@ -41,18 +38,14 @@ causes! {
                 .when(&[IN_SERVICE]),
             UNTAINT,
         ])
-        .danger(Danger::new(
-            "kubectl delete pod --force, deleting the Node or the out-of-service taint while the host may run",
+        .dont("kubectl delete pod --force, deleting the Node or the out-of-service taint while the host may run",
             "A node that is only cut off keeps running its pods. The second copy of a StatefulSet's pod then writes to \
-                the same data.",
-        ))
+                the same data.")
         .sources(&["a user's report: an edge node lost its tunnel"])
-        .event_reason("NodeUnreachable")
         .outranked_by(&[&KUBELET_NOT_RUNNING, &KUBELET_STOPPED, &KUBELET_SYNC_LOOP_HUNG])
         .diagnosis(Proven::Recording("unreachable-node-pvc-chain"))
         .node_is_lost();
 
-    /// The kubelet is silent and an agent beside it is not.
     NODE_KUBELET_SILENT = Cause::cluster(ClusterArea::Pod, "NodeKubeletSilent")
         .holds_from_the_start()
         .title("The kubelet of the node is silent, and the host is up")
@@ -71,18 +64,14 @@ causes! {
             step("Start the kubelet again: running containers are not touched, and it finishes the deletions by \
                 itself"),
         ])
-        .danger(Danger::new(
-            "kubectl delete pod --force, deleting the Node or the out-of-service taint",
+        .dont("kubectl delete pod --force, deleting the Node or the out-of-service taint",
             "The host runs, and with it the containers of its pods: every replacement is a second copy on the same \
-                data.",
-        ))
+                data.")
         .sources(&["reference: distinguishing kubelet, machine and network"])
-        .event_reason("NodeKubeletSilent")
         .outranked_by(&[&KUBELET_NOT_RUNNING, &KUBELET_STOPPED, &KUBELET_SYNC_LOOP_HUNG])
         .diagnosis(Proven::Observation)
         .node_is_lost();
 
-    /// The cloud says that the host is stopped.
     NODE_SHUT_DOWN = Cause::cluster(ClusterArea::Pod, "NodeShutDown")
         .holds_from_the_start()
         .title("The node's instance is stopped, as its cloud says")
@@ -100,18 +89,14 @@ causes! {
                 .when(&[IN_SERVICE]),
             UNTAINT,
         ])
-        .danger(Danger::new(
-            "kubectl delete pod --force, deleting the Node or the out-of-service taint before its cloud shows the host as \
+        .dont("kubectl delete pod --force, deleting the Node or the out-of-service taint before its cloud shows the host as \
                 stopped, or deleting claims and volumes of its pods",
             "A host that was started again runs its pods, and they run twice on the same data. What is on its own disks \
-                is lost with the claim, and would be there after a start.",
-        ))
+                is lost with the claim, and would be there after a start.")
         .sources(&["reference: cloud node lifecycle controller"])
-        .event_reason("NodeShutDown")
         .diagnosis(Proven::Cluster("node-shut-down"))
         .node_is_lost();
 
-    /// The kubelet has never posted a status.
     NODE_NEVER_REPORTED = Cause::cluster(ClusterArea::Pod, "NodeNeverReported")
         .holds_from_the_start()
         .title("No kubelet ever reported for this node")
@@ -127,10 +112,8 @@ causes! {
         ])
         .danger(FORCE)
         .sources(&["reference: NodeStatusNeverUpdated"])
-        .event_reason("NodeNeverReported")
         .diagnosis(Proven::Cluster("node-never-reported"));
 
-    /// The kubelet talks and says that it is not ready.
     NODE_NOT_READY = Cause::cluster(ClusterArea::Pod, "NodeNotReady")
         .holds_from_the_start()
         .title("The node's kubelet says that it is not ready")
@@ -157,7 +140,6 @@ causes! {
         ])
         .diagnosis(Proven::Cluster("node-not-ready"));
 
-    /// Out of service, and nothing happens.
     OUT_OF_SERVICE_NOT_EFFECTIVE = Cause::cluster(ClusterArea::Pod, "OutOfServiceNotEffective")
         .title("The node is declared out of service, and its pods stay")
         .meaning("The out-of-service taint removes pods only while the node is not ready, only pods that are being \
@@ -174,7 +156,6 @@ causes! {
         ])
         .danger(FORCE)
         .sources(&["reference: podgc gcTerminating"])
-        .event_reason("OutOfServiceNotEffective")
         .diagnosis(Proven::Cluster("out-of-service-ready"));
 }
 

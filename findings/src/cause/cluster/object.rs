@@ -1,9 +1,8 @@
 //! Objects of any other kind: only finalizers hold them.
 
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
+use crate::cause::entry::{Cause, ClusterArea, Proven, check, step};
 
 causes! {
-    /// Objects whose namespace does not exist.
     CONTENT_WITHOUT_NAMESPACE = Cause::cluster(ClusterArea::Admission, "ContentWithoutNamespace")
         .title("Objects are left whose namespace does not exist")
         .meaning("A namespace was removed by force (PUT /finalize) while it had objects. They are still stored, and \
@@ -14,11 +13,8 @@ causes! {
             step("Make the namespace again").run("kubectl create namespace {namespace}"),
             step("Then delete it in the normal way; what holds its objects shows then"),
         ])
-        .danger(Danger::new(
-            "Deleting the objects in etcd",
-            "Their finalizers are skipped: cloud disks, load balancers and records stay and cost money.",
-        ))
+        .dont("Deleting the objects in etcd",
+            "Their finalizers are skipped: cloud disks, load balancers and records stay and cost money.")
         .sources(&["reference: PUT /finalize with an empty list"])
-        .event_reason("ContentWithoutNamespace")
         .diagnosis(Proven::Cluster("no-namespace"));
 }

@@ -1,13 +1,13 @@
 //! Owners: a foreground deletion waits for what the object owns.
 
-use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, check, step};
+use crate::cause::cluster::shared::WITHOUT_FOREGROUND;
+use crate::cause::entry::{Advice, Cause, ClusterArea, Proven, check, step};
 
 const RESTART: Advice = step(
     "If it runs, restart it: the garbage collector then lists everything again. Of a managed control plane ask its support",
 );
 
 causes! {
-    /// Dependents of a foreground deletion were not asked to go.
     FOREGROUND_DEPENDENTS_REMAIN = Cause::cluster(ClusterArea::Finalizer, "ForegroundDependentsRemain")
         .title("A foreground deletion waits for dependents that are not being deleted")
         .meaning("The object was deleted with --cascade=foreground and waits for everything it owns. The garbage \
@@ -23,15 +23,10 @@ causes! {
             step("If another owner is there: remove this one from its ownerReferences, and leave the object"),
             step("If nothing else owns it or needs it: delete it"),
         ])
-        .danger(Danger::new(
-            "Removing foregroundDeletion",
-            "The owner is deleted, and its dependents stay without one.",
-        ))
+        .danger(WITHOUT_FOREGROUND)
         .sources(&["reference: garbage collector, blockingDependents"])
-        .event_reason("ForegroundDependentsRemain")
         .diagnosis(Proven::Cluster("idle-controllers"));
 
-    /// Nothing blocks, and the garbage collector does not act.
     GARBAGE_COLLECTOR_NOT_WORKING = Cause::cluster(ClusterArea::Finalizer, "GarbageCollectorNotWorking")
         .title("The garbage collector does not finish a foreground deletion")
         .meaning("No dependent blocks any more, and foregroundDeletion is still there. The garbage collector does not \
@@ -48,8 +43,7 @@ causes! {
             check("Read the controller manager's log; garbagecollector names what it cannot list"),
             RESTART,
         ])
-        .danger(Danger::new("Removing foregroundDeletion", "What could not be listed stays behind without an owner."))
+        .dont("Removing foregroundDeletion", "What could not be listed stays behind without an owner.")
         .sources(&["kubernetes#101078", "kubernetes#125796"])
-        .event_reason("GarbageCollectorNotWorking")
         .diagnosis(Proven::Cluster("idle-controllers"));
 }

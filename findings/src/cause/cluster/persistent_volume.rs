@@ -1,10 +1,14 @@
 //! Why a PersistentVolume does not go.
 
-use crate::cause::cluster::shared::{DRIVER_GONE, NOT_READY, READY, TAKE_OFF, UNKNOWN};
+use crate::cause::cluster::shared::{DRIVER_GONE, NOT_READY, READ_LEASE, READY, TAKE_OFF, UNKNOWN};
 use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
 
+const DISK_STAYS: Danger = Danger::new(
+    "Removing the finalizer by hand",
+    "The disk stays in the storage and costs money, unknown to Kubernetes.",
+);
+
 causes! {
-    /// The volume is bound to a claim that is not being deleted.
     PV_BOUND_TO_CLAIM = Cause::cluster(ClusterArea::Storage, "PvBoundToClaim")
         .holds_from_the_start()
         .title("The volume is bound to a claim that is not being deleted")
@@ -17,15 +21,11 @@ causes! {
                 .run("kubectl -n {namespace} delete persistentvolumeclaim {name}"),
             step("If the claim should stay: the volume's deletion cannot be taken back, so save its data first"),
         ])
-        .danger(Danger::new(
-            "Removing kubernetes.io/pv-protection by hand",
-            "The claim becomes Lost, and its pods cannot start again.",
-        ))
+        .dont("Removing kubernetes.io/pv-protection by hand",
+            "The claim becomes Lost, and its pods cannot start again.")
         .sources(&["reference: pv_protection_controller"])
-        .event_reason("PvBoundToClaim")
         .diagnosis(Proven::Cluster("volume-bound"));
 
-    /// The storage does not delete the volume.
     PV_BACKEND_DELETE_FAILS = Cause::cluster(ClusterArea::Storage, "PvBackendDeleteFails")
         .title("The provisioner has not deleted the volume in its storage")
         .meaning("The volume is released and its reclaim policy is Delete: the provisioner must delete it in the \
@@ -47,15 +47,10 @@ causes! {
                 remove this one finalizer; refused if the object or its list has changed")
                 .run(TAKE_OFF).when(&[DRIVER_GONE, NOT_READY, UNKNOWN]).if_known(),
         ])
-        .danger(Danger::new(
-            "Removing the finalizer by hand",
-            "The disk stays in the storage and costs money, unknown to Kubernetes.",
-        ))
+        .danger(DISK_STAYS)
         .sources(&["reference: sig-storage-lib, deleteVolumeOperation"])
-        .event_reason("PvBackendDeleteFails")
         .diagnosis(Proven::Cluster("volume-disk"));
 
-    /// The provisioner has no disk to delete.
     PV_PROVISIONER_NOT_DUE = Cause::cluster(ClusterArea::Storage, "PvProvisionerNotDue")
         .title("The provisioner's finalizer is left on a volume whose disk it is not to delete")
         .meaning("The provisioner deletes the disk of a volume that is Released and has the reclaim policy Delete. With \
@@ -75,15 +70,10 @@ causes! {
             step("If the policy is Delete, and the phase is not Released: note the volume's handle, and set \
                 persistentVolumeReclaimPolicy to Retain; the volume then goes, and its disk stays in the storage"),
         ])
-        .danger(Danger::new(
-            "Removing the finalizer by hand",
-            "The disk stays in the storage and costs money, unknown to Kubernetes.",
-        ))
+        .danger(DISK_STAYS)
         .sources(&["sig-storage-lib-external-provisioner: controller/controller.go, handleProtectionFinalizer, shouldDelete"])
-        .event_reason("PvProvisionerNotDue")
         .diagnosis(Proven::Cluster("volume-disk"));
 
-    /// The controller manager has not let the volume go.
     PV_DELETION_PENDING = Cause::cluster(ClusterArea::Storage, "PvDeletionPending")
         .title("The controller manager has not released the volume yet")
         .meaning("No claim holds the volume any more, and a finalizer of the controller manager is left: it has not \
@@ -93,11 +83,9 @@ causes! {
             is probable.")
         .safe(&[
             check("Read the volume's Events").run("kubectl describe persistentvolume {pv}").typed(),
-            check("See whether the controller manager runs")
-                .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),
+            READ_LEASE,
         ])
-        .danger(Danger::new("Removing the finalizer by hand", "The disk may stay in the storage and cost money."))
+        .dont("Removing the finalizer by hand", "The disk may stay in the storage and cost money.")
         .sources(&["reference: pv controller"])
-        .event_reason("PvDeletionPending")
         .diagnosis(Proven::Cluster("volume-disk"));
 }

@@ -1,6 +1,6 @@
 //! Why a PersistentVolumeClaim does not go.
 
-use crate::cause::cluster::shared::{NODE_EXISTS, NODE_GONE};
+use crate::cause::cluster::shared::{NODE_EXISTS, NODE_GONE, READ_LEASE};
 use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
 
 const PATCH_CLAIM: Danger = Danger::new(
@@ -9,7 +9,6 @@ const PATCH_CLAIM: Danger = Danger::new(
 );
 
 causes! {
-    /// A pod that is not being deleted uses the claim.
     PVC_USED_BY_POD = Cause::cluster(ClusterArea::Storage, "PvcUsedByPod")
         .holds_from_the_start()
         .title("A pod that is not being deleted uses the claim")
@@ -28,10 +27,8 @@ causes! {
         ])
         .danger(PATCH_CLAIM)
         .sources(&["reference: pvc_protection_controller"])
-        .event_reason("PvcUsedByPod")
         .diagnosis(Proven::Cluster("claim-used"));
 
-    /// A finished pod holds the claim.
     PVC_USED_BY_COMPLETED_POD = Cause::cluster(ClusterArea::Storage, "PvcUsedByCompletedPod")
         .holds_from_the_start()
         .title("A pod that has ended still holds the claim")
@@ -45,26 +42,21 @@ causes! {
         ])
         .danger(PATCH_CLAIM)
         .sources(&["reference: a completed pod and its claim"])
-        .event_reason("PvcUsedByCompletedPod")
         .diagnosis(Proven::Cluster("claim-of-completed-pod"));
 
-    /// No pod uses the claim, and it is still protected.
     PVC_PROTECTION_NOT_RELEASED = Cause::cluster(ClusterArea::Storage, "PvcProtectionNotReleased")
         .title("No pod uses the claim, and its protection is still there")
         .meaning("The controller manager removes pvc-protection when no pod with a node uses the claim. No such pod is \
             visible, and it has not done so.")
         .proof("kubernetes.io/pvc-protection is left, and no pod of the namespace with a node names the claim.")
         .safe(&[
-            check("See whether the controller manager runs")
-                .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed(),
+            READ_LEASE,
             check("Read its log; pvc-protection-controller names what it cannot list"),
         ])
         .danger(PATCH_CLAIM)
         .sources(&["reference: pvc_protection_controller"])
-        .event_reason("PvcProtectionNotReleased")
         .diagnosis(Proven::Cluster("idle-controllers"));
 
-    /// A local volume on a node that is lost.
     LOCAL_VOLUME_ON_LOST_NODE = Cause::cluster(ClusterArea::Storage, "LocalVolumeOnLostNode")
         .title("The claim's data is on the disk of a node that is lost")
         .meaning("The volume is local to one node, and that node is silent or gone. No other node can use it; a \
@@ -85,12 +77,9 @@ causes! {
                 declared out of service, the pod and the claim are deleted, and the workload creates an empty one \
                 elsewhere"),
         ])
-        .danger(Danger::new(
-            "Removing kubernetes.io/pvc-protection first, as is often advised",
+        .dont("Removing kubernetes.io/pvc-protection first, as is often advised",
             "It skips the check that no pod uses the data; when the instance comes back, its pod runs on a volume that \
-                Kubernetes has forgotten.",
-        ))
+                Kubernetes has forgotten.")
         .sources(&["a user's report: scratch data on an edge node"])
-        .event_reason("LocalVolumeOnLostNode")
         .diagnosis(Proven::Cluster("local-volume"));
 }

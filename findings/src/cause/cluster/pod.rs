@@ -2,7 +2,7 @@
 
 use crate::cause::cluster::node::SEE_NODE;
 use crate::cause::cluster::shared::{CHECK_POD_ONCE, DELETE_DEBUG_POD, FORCE, READ_REPORTS};
-use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, check, step};
+use crate::cause::entry::{Advice, Cause, ClusterArea, Proven, check, step};
 
 pub(super) const ASK_THE_AGENT: Advice =
     check("Read what the agent of the node says, if it is installed: it names the process, mount or cgroup")
@@ -19,8 +19,9 @@ pub(super) const CHECK_ON_NODE: Advice =
 pub(super) const CHECK_ONCE: Advice =
     check("The same without the plugin, in a debug pod on the node").run(CHECK_POD_ONCE).if_known();
 
+const READ_EVENT: Advice = check("Read the whole Event").run("kubectl describe pod {name} -n {namespace}").typed();
+
 causes! {
-    /// The grace period has not ended.
     POD_WITHIN_GRACE = Cause::cluster(ClusterArea::Pod, "PodWithinGrace")
         .title("The pod is inside its grace period, or a moment past it")
         .meaning("The pod is being deleted and has until its deletionTimestamp to terminate. preStop hooks and slow \
@@ -29,10 +30,8 @@ causes! {
         .safe(&[check("Check again in a minute: the kubelet is still stopping the pod")])
         .danger(FORCE)
         .sources(&["reference: pod deletion timestamps"])
-        .event_reason("PodWithinGrace")
         .diagnosis(Proven::Recording("unreachable-node-pvc-chain"));
 
-    /// Containers run on past the deadline, and the node is well.
     POD_CONTAINERS_NOT_STOPPED = Cause::cluster(ClusterArea::Pod, "PodContainersNotStopped")
         .title("The pod's containers have not ended, and its node is Ready")
         .meaning("The grace period has ended, the kubelet runs, and it has not reported that the containers ended. What \
@@ -50,11 +49,9 @@ causes! {
         ])
         .danger(FORCE)
         .sources(&["kubernetes#51835", "kubernetes#66159"])
-        .event_reason("PodContainersNotStopped")
         .diagnosis(Proven::Recording("dstate-fuse"))
         .only_the_node_knows();
 
-    /// The containers have ended, and the node has not cleaned up.
     POD_CLEANUP_NOT_FINISHED = Cause::cluster(ClusterArea::Pod, "PodCleanupNotFinished")
         .title("The pod's containers have ended, its volumes or cgroup are left")
         .meaning("The kubelet reported the end of every container. What it still waits for is on the node: a volume \
@@ -70,17 +67,13 @@ causes! {
             DELETE_DEBUG_POD,
             step("Repair what it names; the kubelet tries again by itself"),
         ])
-        .danger(Danger::new(
-            "kubectl delete pod --force",
+        .dont("kubectl delete pod --force",
             "It removes the object only. The mount stays, blocks the next attach of the volume, and what a clean-up \
-                script removes through it is removed from the volume.",
-        ))
+                script removes through it is removed from the volume.")
         .sources(&["kubernetes#113426", "kubernetes#60987"])
-        .event_reason("PodCleanupNotFinished")
         .diagnosis(Proven::Recording("volumes-busy"))
         .only_the_node_knows();
 
-    /// The kubelet says why it cannot stop the pod.
     POD_KILL_FAILS = Cause::cluster(ClusterArea::Pod, "PodKillFails")
         .title("The kubelet cannot stop the pod, and its Event says why")
         .meaning("The kubelet tries to stop the pod's containers or its sandbox and fails, again and again. Most often \
@@ -89,7 +82,7 @@ causes! {
         .proof("The deadline has passed, and a Warning Event FailedKillPod about the pod was written since its deletion. \
             Any account that can write Events in the namespace could have written it, so this is probable.")
         .safe(&[
-            check("Read the whole Event").run("kubectl describe pod {name} -n {namespace}").typed(),
+            READ_EVENT,
             check("If it says \"failed to destroy network\": see whether the CNI plugin's own pod runs on {node}, and \
                 repair or restore it; the kubelet's next try then succeeds")
                 .run("kubectl -n kube-system get pods -o wide --field-selector spec.nodeName={node}").typed(),
@@ -100,10 +93,8 @@ causes! {
         ])
         .danger(FORCE)
         .sources(&["multus-cni#669", "spidernet-io/cni-plugins#47"])
-        .event_reason("PodKillFails")
         .diagnosis(Proven::Cluster("pod-events"));
 
-    /// A driver says why a volume cannot be unmounted.
     POD_UNMOUNT_FAILS = Cause::cluster(ClusterArea::Pod, "PodUnmountFails")
         .title("A volume of the pod cannot be unmounted, and an Event says why")
         .meaning("The pod's containers have ended, and unmounting one of its volumes fails. Kubelets write no Event about \
@@ -111,7 +102,7 @@ causes! {
         .proof("The deadline has passed, and a Warning Event FailedUnMount about the pod was written since its deletion. \
             Any account that can write Events in the namespace could have written it, so this is probable.")
         .safe(&[
-            check("Read the whole Event").run("kubectl describe pod {name} -n {namespace}").typed(),
+            READ_EVENT,
             ASK_THE_AGENT,
             CHECK_ON_NODE,
             CHECK_ONCE,
@@ -120,10 +111,8 @@ causes! {
         ])
         .danger(FORCE)
         .sources(&["kubernetes#113426", "trident#572"])
-        .event_reason("PodUnmountFails")
         .diagnosis(Proven::Cluster("pod-events"));
 
-    /// The CSI driver of a volume is not registered at the node.
     CSI_DRIVER_NOT_ON_NODE = Cause::cluster(ClusterArea::Pod, "CsiDriverNotOnNode")
         .title("The CSI driver of a volume is not registered at the pod's node")
         .meaning("The pod's containers have ended, and one of its volumes belongs to a CSI driver that the node does \
@@ -138,16 +127,12 @@ causes! {
             step("If the pod stays although the driver is back, ask the node: a driver that answered OK and left the \
                 mount is not called again"),
         ])
-        .danger(Danger::new(
-            "Force-deleting the pod and then deleting its volume",
-            "The volume stays mounted on the node while it is deleted or attached elsewhere.",
-        ))
+        .dont("Force-deleting the pod and then deleting its volume",
+            "The volume stays mounted on the node while it is deleted or attached elsewhere.")
         .sources(&["kubernetes#122342"])
-        .event_reason("CsiDriverNotOnNode")
         .diagnosis(Proven::Recording("csi-unmount"))
         .only_the_node_knows();
 
-    /// The pod never started a container, and its node is well.
     POD_NEVER_STARTED = Cause::cluster(ClusterArea::Pod, "PodNeverStarted")
         .title("The pod was deleted before any container started")
         .meaning("The pod was bound to its node and no container was ever created: setting up a volume or the network \
@@ -162,17 +147,13 @@ causes! {
             DELETE_DEBUG_POD,
             step("Repair the volume's set-up or the network plugin that it names"),
         ])
-        .danger(Danger::new(
-            "kubectl delete pod --force",
+        .dont("kubectl delete pod --force",
             "Harmless only when the node proves that no container, sandbox or mount of the pod exists; else they stay \
-                behind.",
-        ))
+                behind.")
         .sources(&["a user's report: ContainerCreating on a node that was gone"])
-        .event_reason("PodNeverStarted")
         .diagnosis(Proven::Cluster("pod-never-started"))
         .only_the_node_knows();
 
-    /// A mirror of a static pod.
     STATIC_POD = Cause::cluster(ClusterArea::Pod, "StaticPod")
         .title("The pod is the mirror of a static pod")
         .meaning("The pod comes from a manifest on its node. Deleting its mirror pod in the API never stops it: the \
@@ -190,10 +171,8 @@ causes! {
         ])
         .danger(FORCE)
         .sources(&["reference: mirror pods"])
-        .event_reason("StaticPod")
         .diagnosis(Proven::Cluster("mirror-pod"));
 
-    /// Force-deleted, and held by a finalizer: it may still run.
     POD_FORCE_DELETED = Cause::cluster(ClusterArea::Pod, "PodForceDeleted")
         .title("The pod was force-deleted and may still run")
         .meaning("The grace period was set to zero while the pod ran, and a finalizer keeps the object. The kubelet \
@@ -211,10 +190,8 @@ causes! {
         ])
         .danger(FORCE)
         .sources(&["reference: podIsShutDown"])
-        .event_reason("PodForceDeleted")
         .diagnosis(Proven::Cluster("pod-forced"));
 
-    /// The Node object does not exist.
     NODE_OBJECT_GONE = Cause::cluster(ClusterArea::Pod, "NodeObjectGone")
         .title("The pod's Node object does not exist")
         .meaning("The Node was deleted. The pod garbage collector removes pods of nodes that do not exist, about a \
@@ -227,16 +204,12 @@ causes! {
             check("If it stays: see whether a webhook refuses changes of pods, and whether the controller manager runs")
                 .run("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations").typed(),
         ])
-        .danger(Danger::new(
-            "kubectl delete pod --force before the machine is known to be off",
-            "A machine whose Node object was deleted may still run the pod; a replacement writes to the same data.",
-        ))
+        .dont("kubectl delete pod --force before the machine is known to be off",
+            "A machine whose Node object was deleted may still run the pod; a replacement writes to the same data.")
         .sources(&["reference: podgc, 40 s quarantine and a 20 s tick"])
-        .event_reason("NodeObjectGone")
         .diagnosis(Proven::Recording("unreachable-node-pvc-chain"))
         .node_is_lost();
 
-    /// The collector marked the pod, and the pod stays.
     POD_GC_REFUSED = Cause::cluster(ClusterArea::Pod, "PodGcRefused")
         .title("The pod garbage collector has not removed the pod")
         .meaning("The pod garbage collector removes a pod that is being deleted and has no node, or whose node does not \
@@ -252,6 +225,5 @@ causes! {
         ])
         .danger(FORCE)
         .sources(&["reference: podgc", "kubernetes#118261"])
-        .event_reason("PodGcRefused")
         .diagnosis(Proven::Cluster("collector-of-pods"));
 }

@@ -1,10 +1,9 @@
 //! Pods that are not being deleted, although another object waits for that: on a silent node that is not evicted, or made
 //! anew and not ready.
 
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
+use crate::cause::entry::{Cause, ClusterArea, Proven, check, step};
 
 causes! {
-    /// The node controller does not evict.
     EVICTION_SUSPENDED = Cause::cluster(ClusterArea::Pod, "EvictionSuspended")
         .title("Pods of silent nodes are not evicted, because too many nodes are silent")
         .meaning("When all nodes, or most nodes of a zone, are not ready, the node controller takes the network for \
@@ -18,15 +17,11 @@ causes! {
                 .run("kubectl get nodes -L topology.kubernetes.io/zone").typed(),
             step("Repair the control plane's network: it is more likely broken than all those nodes"),
         ])
-        .danger(Danger::new(
-            "Deleting the Nodes or force-deleting their pods",
-            "The nodes run on behind the broken network, and every workload would run twice.",
-        ))
+        .dont("Deleting the Nodes or force-deleting their pods",
+            "The nodes run on behind the broken network, and every workload would run twice.")
         .sources(&["reference: node lifecycle controller, zone states"])
-        .event_reason("EvictionSuspended")
         .diagnosis(Proven::Cluster("zone-silent"));
 
-    /// The pod that replaced the evicted one does not get ready.
     REPLACEMENT_NOT_READY = Cause::cluster(ClusterArea::Pod, "ReplacementNotReady")
         .title("The deletion succeeded, and the replacement does not get Ready")
         .meaning("A StatefulSet's pod was replaced after an eviction, and the new one waits: for a local volume of the \
@@ -39,8 +34,7 @@ causes! {
             step("For a local volume: bring its node back; only when the host is confirmed off can the data be given up, \
                 and the claim deleted"),
         ])
-        .danger(Danger::new("Deleting the replacement again", "Nothing changes but the time it has to start."))
+        .dont("Deleting the replacement again", "Nothing changes but the time it has to start.")
         .sources(&["a user's report: a sealed vault"])
-        .event_reason("ReplacementNotReady")
         .diagnosis(Proven::Cluster("replacement"));
 }

@@ -1,9 +1,8 @@
 //! What would hold a deletion that is not requested yet, beside what holds others.
 
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
+use crate::cause::entry::{Cause, ClusterArea, Proven, check, step};
 
 causes! {
-    /// An aggregated API is served from it.
     NAMESPACE_SERVES_API = Cause::cluster(ClusterArea::Namespace, "NamespaceServesApi")
         .holds_from_the_start()
         .title("An aggregated API is served from the namespace that would be deleted")
@@ -16,11 +15,8 @@ causes! {
             step("Uninstall what serves it in the order of its own uninstaller: the APIService {apiservice} first, then the \
                 namespace"),
         ])
-        .danger(Danger::new(
-            "Deleting the namespace first",
-            "Every namespace deletion of the cluster then hangs until the APIService is gone or served again.",
-        ))
+        .dont("Deleting the namespace first",
+            "Every namespace deletion of the cluster then hangs until the APIService is gone or served again.")
         .sources(&["kubernetes#60807", "reference: metrics-server gone"])
-        .event_reason("NamespaceServesApi")
         .diagnosis(Proven::Cluster("extension-403"));
 }

@@ -161,6 +161,16 @@ pub(in crate::cause) const BY_HAND: Danger = Danger::new(
 pub(in crate::cause) const RESUMES: &str =
     "The deletion cannot be undone; it completes as soon as the controller works again";
 
+pub(in crate::cause) const READ_LEASE: Advice = check("See whether the controller manager runs")
+    .run("kubectl -n kube-system get lease kube-controller-manager -o yaml")
+    .typed();
+
+pub(in crate::cause) const RENEW_BUNDLE: Advice =
+    step("Have the certificate and the caBundle renewed together; what waits is then deleted automatically");
+
+pub(in crate::cause) const WITHOUT_FOREGROUND: Danger =
+    Danger::new("Removing foregroundDeletion", "The owner is deleted, and its dependents stay without one.");
+
 impl Cause {
     /// What not to do in a case.
     pub(crate) fn danger_of(&self, facts: &Circumstances) -> &Danger {

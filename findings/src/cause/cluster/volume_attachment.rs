@@ -32,7 +32,6 @@ const PATCH_ATTACHMENT: Danger = Danger::new(
 .right_when("if the storage's own console shows the volume attached to no instance");
 
 causes! {
-    /// The driver cannot detach.
     VOLUME_DETACH_FAILS = Cause::cluster(ClusterArea::Storage, "VolumeDetachFails")
         .title("The storage refuses to detach the volume")
         .meaning("The driver tries to detach the volume from its node and fails; its words say why.")
@@ -46,10 +45,8 @@ causes! {
         ])
         .danger(PATCH_ATTACHMENT)
         .sources(&["karpenter#2169", "kubernetes-sigs/vsphere-csi-driver#359"])
-        .event_reason("VolumeDetachFails")
         .diagnosis(Proven::Cluster("detach-fails"));
 
-    /// No controller detaches the volume.
     VOLUME_ATTACHER_GONE = Cause::cluster(ClusterArea::Storage, "VolumeAttacherGone")
         .title("The CSI attacher has not removed its finalizer")
         .meaning("external-attacher/… is the finalizer of the driver's csi-attacher, which detaches the volume first. Its \
@@ -73,10 +70,8 @@ causes! {
         ])
         .danger(PATCH_ATTACHMENT)
         .sources(&["reference: external-attacher"])
-        .event_reason("VolumeAttacherGone")
         .diagnosis(Proven::Cluster("attachment-node-gone"));
 
-    /// The node still uses the volume.
     VOLUME_STILL_MOUNTED = Cause::cluster(ClusterArea::Storage, "VolumeStillMounted")
         .title("The node still reports the volume as in use")
         .meaning("The volume should be detached, and the node's kubelet still lists it as mounted or attached. The \
@@ -92,10 +87,8 @@ causes! {
         ])
         .danger(PATCH_ATTACHMENT)
         .sources(&["reference: attach/detach controller, MountedByNode"])
-        .event_reason("VolumeStillMounted")
         .diagnosis(Proven::Cluster("volume-mounted"));
 
-    /// It was never attached, and no controller deletes the attachment.
     VOLUME_ATTACHMENT_NOT_DELETED = Cause::cluster(ClusterArea::Storage, "VolumeAttachmentNotDeleted")
         .title("A VolumeAttachment that was never attached is left, and no controller deletes it")
         .meaning("An attach failed, and the attach/detach controller does not remember it: it detaches only what it \
@@ -113,10 +106,8 @@ causes! {
         ])
         .danger(PATCH_ATTACHMENT)
         .sources(&["external-attacher#66"])
-        .event_reason("VolumeAttachmentNotDeleted")
         .diagnosis(Proven::Cluster("never-attached"));
 
-    /// The Secret a detach needs is gone.
     DETACH_SECRET_GONE = Cause::cluster(ClusterArea::Storage, "DetachSecretGone")
         .title("The Secret that a detach needs was deleted with its namespace")
         .meaning("The driver needs a Secret to detach the volume. The Secret was in a namespace that was deleted, so \
@@ -132,6 +123,5 @@ causes! {
         ])
         .danger(PATCH_ATTACHMENT)
         .sources(&["reference: external-attacher, getCredentialsFromPV"])
-        .event_reason("DetachSecretGone")
         .diagnosis(Proven::Cluster("detach-secret"));
 }

@@ -1,10 +1,16 @@
 //! Webhooks that must agree, and whether they can be called.
 
-use crate::cause::cluster::shared::{CONTENT_BY_HAND, READ_CONFIGURATION};
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
+use crate::cause::cluster::shared::{CONTENT_BY_HAND, READ_CONFIGURATION, RENEW_BUNDLE};
+use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, check, step};
+
+const REMOVE_CONFIGURATION: Advice =
+    step("Only if the product was removed for good: remove its configuration, which refuses every such request")
+        .run("kubectl delete {configuration}");
+
+const IGNORE: Danger =
+    Danger::new("Setting failurePolicy to Ignore", "A security policy is then off for the whole cluster, unnoticed.");
 
 causes! {
-    /// A webhook that admission calls cannot be reached.
     WEBHOOK_UNAVAILABLE = Cause::cluster(ClusterArea::Admission, "WebhookUnavailable")
         .holds_from_the_start()
         .title("A webhook with failurePolicy Fail cannot be called")
@@ -16,21 +22,15 @@ causes! {
         .safe(&[
             READ_CONFIGURATION,
             step("Bring its backend, Service {service}, back; the deletion then continues within a minute").if_known(),
-            step("Only if the product was removed for good: remove its configuration, which refuses every such request")
-                .run("kubectl delete {configuration}")
-                .e2e("webhook")
+            REMOVE_CONFIGURATION.e2e("webhook")
                 .if_known(),
             step("Otherwise exclude this namespace in its namespaceSelector until the backend is back"),
         ])
-        .danger(Danger::new(
-            "Setting failurePolicy to Ignore",
-            "A security policy is then off for the whole cluster whenever its backend is away, unnoticed.",
-        ))
+        .dont("Setting failurePolicy to Ignore",
+            "A security policy is then off for the whole cluster whenever its backend is away, unnoticed.")
         .sources(&["kyverno#5999", "kubernetes#80313"])
-        .event_reason("WebhookUnavailable")
         .diagnosis(Proven::Recording("finalizer-and-webhook"));
 
-    /// The webhook's Service was in a namespace that is being deleted, mostly with the operator that it belongs to.
     WEBHOOK_GONE_WITH_NAMESPACE = Cause::cluster(ClusterArea::Admission, "WebhookGoneWithNamespace")
         .holds_from_the_start()
         .title("A webhook with failurePolicy Fail was deleted with its namespace, and cannot come back")
@@ -56,17 +56,13 @@ causes! {
             step("When the namespace is deleted, install the product again if it should stay. Next time delete its \
                 objects first, then the operator"),
         ])
-        .danger(Danger::new(
-            "Removing finalizers before the webhook's configuration is removed, or emptying spec.finalizers of the \
+        .dont("Removing finalizers before the webhook's configuration is removed, or emptying spec.finalizers of the \
                 namespace (PUT /finalize)",
             "The webhook refuses that change too. An emptied namespace leaves its objects in etcd, where no client can \
-                remove them any more.",
-        ))
+                remove them any more.")
         .sources(&["longhorn#5319", "kubevirt#13098"])
-        .event_reason("WebhookGoneWithNamespace")
         .diagnosis(Proven::Cluster("hook-gone"));
 
-    /// A webhook that cannot be called refuses the removal of a finalizer.
     WEBHOOK_BLOCKS_UPDATE = Cause::cluster(ClusterArea::Admission, "WebhookBlocksUpdate")
         .holds_from_the_start()
         .title("A webhook with failurePolicy Fail blocks the last updates, or evictions")
@@ -79,20 +75,14 @@ causes! {
         .safe(&[
             READ_CONFIGURATION,
             step("Bring its backend, Service {service}, back; what waits is then deleted automatically"),
-            step("Only if the product was removed for good: remove its configuration, which refuses every such request")
-                .run("kubectl delete {configuration}")
-                .if_known(),
+            REMOVE_CONFIGURATION.if_known(),
             step("Where it refuses updates: have it exclude objects with a deletion timestamp"),
         ])
-        .danger(Danger::new(
-            "Removing finalizers by hand",
-            "It is an update too and is refused the same way; where it is not, the clean-up is skipped.",
-        ))
+        .dont("Removing finalizers by hand",
+            "It is an update too and is refused the same way; where it is not, the clean-up is skipped.")
         .sources(&["kubernetes#129473"])
-        .event_reason("WebhookBlocksUpdate")
         .diagnosis(Proven::Cluster("hook-of-update"));
 
-    /// A webhook's caBundle has expired.
     WEBHOOK_CA_EXPIRED = Cause::cluster(ClusterArea::Admission, "WebhookCaExpired")
         .holds_from_the_start()
         .title("The caBundle of a webhook with failurePolicy Fail has expired")
@@ -106,17 +96,12 @@ causes! {
             READ_CONFIGURATION,
             check("See who renews the bundle (cert-manager's cainjector, an operator, a Helm hook), and why it did not")
                 .run("kubectl describe {configuration}").typed(),
-            step("Have the certificate and the caBundle renewed together; what waits is then deleted automatically"),
+            RENEW_BUNDLE,
         ])
-        .danger(Danger::new(
-            "Setting failurePolicy to Ignore",
-            "A security policy is then off for the whole cluster, unnoticed.",
-        ))
+        .danger(IGNORE)
         .sources(&["kubernetes: staging/src/k8s.io/apiserver/pkg/util/webhook"])
-        .event_reason("WebhookCaExpired")
         .diagnosis(Proven::Cluster("hook-expired"));
 
-    /// A webhook says no.
     WEBHOOK_REFUSES_DELETE = Cause::cluster(ClusterArea::Admission, "WebhookRefusesDelete")
         .title("A webhook refuses the deletion")
         .meaning("A webhook was called for the deletion and denied it. That is its policy, not a fault; its message \
@@ -127,15 +112,10 @@ causes! {
             step("Do what the webhook's words ask for, then wait a minute"),
             step("If the policy should not hold here, have its owner exclude this namespace"),
         ])
-        .danger(Danger::new(
-            "Deleting the webhook's configuration",
-            "The policy no longer protects anything in the cluster.",
-        ))
+        .dont("Deleting the webhook's configuration", "The policy no longer protects anything in the cluster.")
         .sources(&["reference: admission webhook denied the request"])
-        .event_reason("WebhookRefusesDelete")
         .diagnosis(Proven::Cluster("hook-denies"));
 
-    /// A webhook's certificate is not accepted (x509).
     WEBHOOK_CERTIFICATE_INVALID = Cause::cluster(ClusterArea::Admission, "WebhookCertificateInvalid")
         .title("The certificate of a webhook with failurePolicy Fail is not accepted")
         .meaning("The API server calls a webhook with failurePolicy Fail and does not accept its certificate: it has \
@@ -150,15 +130,10 @@ causes! {
             step("If the product was removed for good, remove its configuration: it refuses everything")
                 .run("kubectl delete {configuration}").if_known(),
         ])
-        .danger(Danger::new(
-            "Setting failurePolicy to Ignore",
-            "A security policy is then off for the whole cluster, unnoticed.",
-        ))
+        .danger(IGNORE)
         .sources(&["kubernetes: staging/src/k8s.io/apiserver/pkg/util/webhook"])
-        .event_reason("WebhookCertificateInvalid")
         .diagnosis(Proven::Cluster("hook-x509"));
 
-    /// A webhook takes its time.
     WEBHOOK_SLOW = Cause::cluster(ClusterArea::Admission, "WebhookSlow")
         .title("A webhook may slow down each deletion")
         .meaning("The API server waits for a webhook until its time-out (timeoutSeconds, 10 by default and 30 at the most), \
@@ -175,6 +150,5 @@ causes! {
         ])
         .danger(CONTENT_BY_HAND)
         .sources(&["kubernetes: apiserver/pkg/admission/plugin/webhook/generic"])
-        .event_reason("WebhookSlow")
         .diagnosis(Proven::Cluster("hook-slow"));
 }

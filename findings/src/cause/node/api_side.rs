@@ -2,10 +2,11 @@
 
 use super::kubelet::{AT_THE_KUBELET, KUBELET_SAYS};
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Patience, Proven, check, step};
+use crate::cause::entry::{Advice, Cause, Patience, Proven, check, step};
+
+const READ_REASON: Advice = check("Read the kubelet's reason").read(log_of!("kubelet", "-15min", "\"status for pod\""));
 
 causes! {
-    /// The node is done, but the API has not taken the final status.
     STATUS_NOT_REPORTED = Cause::gate(Gate::StatusReported, "StatusNotReported")
         .title("The kubelet's final status has not reached the API")
         .meaning("Nothing of the pod is left on the node, but the API does not show its final phase. The kubelet \
@@ -14,22 +15,18 @@ causes! {
         .proof("No container, sandbox, mount or cgroup of the pod is left, and the pod's phase in the API stays \
             non-terminal for longer than a minute. The kubelet says Failed to update status for pod.")
         .safe(&[
-            check("Read the kubelet's reason")
-                .read(log_of!("kubelet", "-15min", "\"status for pod\"")),
+            READ_REASON,
             check("Check whether the node is Ready, whether the kubelet's client certificate is valid, and whether an \
                 admission webhook matches pods/status"),
             step("Once that is repaired, wait 10 s: the kubelet reports by itself"),
         ])
-        .danger(Danger::new(
-            "kubectl delete pod --force on every stuck pod",
-            "The reason stays, so every later pod of this node is stuck too, and the next one may still run.",
-        ))
+        .dont("kubectl delete pod --force on every stuck pod",
+            "The reason stays, so every later pod of this node is stuck too, and the next one may still run.")
         .sources(&["reference: kubelet status manager syncPod, API-side look-alikes"])
         .event_reason("PodStatusNotReported")
         .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
 
-    /// What can be seen has ended, and the kubelet has not come to the volumes.
     TERMINATION_NOT_FINISHED = Cause::gate(Gate::SandboxStopped, "TerminationNotFinished")
         .title("The kubelet has not finished stopping the pod")
         .meaning("All containers have ended and no sandbox is READY, but the pod's phase is still Running. Since 1.27 the \
@@ -52,18 +49,15 @@ causes! {
             step("Repair what it names (the CNI plugin, the DRA driver, the kubelet's certificate, a webhook of \
                 pods/status); the kubelet tries again every 10 to 15 s"),
         ])
-        .danger(Danger::new(
-            "umount of the pod's volumes",
+        .dont("umount of the pod's volumes",
             "The kubelet has not come to them: it and the CSI driver then meet a state that they do not expect, and may \
-                fail from then on.",
-        ))
+                fail from then on.")
         .sources(&["reference: kubelet SyncTerminatingPod, mergePodStatus", "multus#669", "kubernetes#129402"])
         .event_reason("PodTerminationNotFinished")
         .patience(Patience::Seconds(60))
         .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
 
-    /// The node is done; the object is kept by the API side.
     FINALIZERS_REMAIN = Cause::gate(Gate::ObjectRemoved, "FinalizersRemain")
         .title("The node is done; the API side keeps the object")
         .meaning("The kubelet has released everything and its final status is in the API. What keeps the object is on \
@@ -77,15 +71,12 @@ causes! {
                 removes its own finalizer when its work is done"),
             check("Ask the API side what keeps {pod}: kubectl why-terminating"),
         ])
-        .danger(Danger::new(
-            "Patching the finalizers away",
-            "The work they stand for is never done: external resources, addresses or records leak.",
-        ))
+        .dont("Patching the finalizers away",
+            "The work they stand for is never done: external resources, addresses or records leak.")
         .sources(&["reference: kubelet canBeDeleted, API-side look-alikes"])
         .event_reason("PodFinalizersRemain")
         .diagnosis(Proven::Observation);
 
-    /// The node is done, nothing of the object keeps it, and it is there.
     OBJECT_NOT_DELETED = Cause::gate(Gate::ObjectRemoved, "ObjectNotDeleted")
         .title("The kubelet's last delete of the pod has not been accepted")
         .meaning("The kubelet has released everything, its final status is in the API, and the pod has no finalizer. What \
@@ -94,16 +85,13 @@ causes! {
         .proof("The pod's phase is terminal, metadata.finalizers is empty, nothing of the pod is left on the node, and its \
             object is there minutes after its deadline. Who refuses is in the kubelet's log only.")
         .safe(&[
-            check("Read the kubelet's reason")
-                .read(log_of!("kubelet", "-15min", "\"status for pod\"")),
+            READ_REASON,
             check("Ask the API side what keeps {pod}: kubectl why-terminating names a webhook that cannot be called; one that \
                 answers and refuses is named in the kubelet's log only"),
             step("Repair that webhook or policy: the kubelet then deletes the object by itself, within 10 s"),
         ])
-        .danger(Danger::new(
-            "Deleting the webhook's configuration",
-            "What it guards is unguarded for the whole cluster, and its operator may put it back at once.",
-        ))
+        .dont("Deleting the webhook's configuration",
+            "What it guards is unguarded for the whole cluster, and its operator may put it back at once.")
         .sources(&["reference: kubelet status manager syncPod, canBeDeleted"])
         .event_reason("PodObjectNotDeleted")
         .patience(Patience::NextTry)

@@ -1,10 +1,9 @@
 //! A block device below a mount that does not finish what it was given.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, check, step};
+use crate::cause::entry::{Cause, Proven, check, step};
 
 causes! {
-    /// A device-mapper device is suspended.
     BLOCK_DEVICE_SUSPENDED = Cause::gate(Gate::ContainersStopped, "BlockDeviceSuspended")
         .title("A device-mapper device is suspended")
         .meaning("The device below the file system (a logical volume, a multipath map, an encrypted volume) is \
@@ -19,17 +18,14 @@ causes! {
             check("See whether a program still changes it (lvconvert, pvmove, multipathd): it resumes the device"),
             step("Resume it; what waits is then written").run("dmsetup resume {map}").lab("vm-dm-suspended"),
         ])
-        .danger(Danger::new(
-            "dmsetup remove --force",
-            "It replaces the table by one that fails everything: what waits to be written is lost.",
-        ))
+        .dont("dmsetup remove --force",
+            "It replaces the table by one that fails everything: what waits to be written is lost.")
         .sources(&["reference: drivers/md/dm.c dm_suspend, drivers/md/dm-sysfs.c"])
         .event_reason("PodProcessUninterruptible")
         .stays()
         .followed()
         .diagnosis(Proven::Lab("vm-dm-suspended"));
 
-    /// A block device does not finish its requests.
     BLOCK_DEVICE_NOT_RESPONDING = Cause::gate(Gate::ContainersStopped, "BlockDeviceNotResponding")
         .title("A block device does not answer")
         .meaning("A task waits in state D for the device below a file system, and does not act on SIGKILL before the \
@@ -51,11 +47,9 @@ causes! {
             step("Bring the storage or the path to it back: what waits is then written and the tasks end"),
             step("If it will not come back, drain the node and reboot it; what was not written is lost"),
         ])
-        .danger(Danger::new(
-            "Removing the device from the kernel, or kubectl delete pod --force",
+        .dont("Removing the device from the kernel, or kubectl delete pod --force",
             "What waits to be written is lost, and the tasks may stay. After the forced delete a replacement can use \
-                the same volume.",
-        ))
+                the same volume.")
         .sources(&["cri-o#7736", "concourse#4477", "reference: block/genhd.c (stat, inflight)"])
         .event_reason("PodProcessUninterruptible")
         .stays()

@@ -1,10 +1,9 @@
 //! Raw block volumes: the loop device the kubelet locks them with, and what is built on it.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, check, step};
+use crate::cause::entry::{Cause, Proven, check, step};
 
 causes! {
-    /// The loop device of a raw block volume stays.
     LOOP_DEVICE_LEFT = Cause::gate(Gate::VolumesUnmounted, "LoopDeviceLeft")
         .title("The loop device of a raw block volume is left over")
         .meaning("For a raw block volume the kubelet binds the device below volumeDevices and locks it with a loop \
@@ -19,16 +18,13 @@ causes! {
                 .run("losetup -d {device}").lab("loop-left"),
             step("If it comes back after a kubelet restart, upgrade the kubelet to 1.28 or later"),
         ])
-        .danger(Danger::new(
-            "Detaching the disk at the storage side first",
-            "The loop device writes into nothing: unwritten data is lost and later tasks hang in state D.",
-        ))
+        .dont("Detaching the disk at the storage side first",
+            "The loop device writes into nothing: unwritten data is lost and later tasks hang in state D.")
         .sources(&["kubernetes#119608", "longhorn#6919", "longhorn#2474", "kubernetes#109132"])
         .event_reason("PodBlockDeviceBusy")
         .keeps_attached()
         .diagnosis(Proven::Lab("loop-left"));
 
-    /// Something is built on the pod's raw block device.
     BLOCK_DEVICE_HELD = Cause::gate(Gate::VolumesUnmounted, "BlockDeviceHeld")
         .title("Something on the node is built on the raw block device")
         .meaning("The pod's raw block device is used by another layer: LVM has activated a volume group found on it, \
@@ -42,10 +38,8 @@ causes! {
                 device mapper volume; both refuse one that is in use"),
             step("Keep LVM on the nodes away from volumes of pods (filter in lvm.conf)"),
         ])
-        .danger(Danger::new(
-            "wipefs, or dmsetup remove -f",
-            "wipefs destroys the data. The forced removal makes all further I/O fail and loses what was not written.",
-        ))
+        .dont("wipefs, or dmsetup remove -f",
+            "wipefs destroys the data. The forced removal makes all further I/O fail and loses what was not written.")
         .sources(&["kubernetes#110163", "kubernetes#109132"])
         .event_reason("PodBlockDeviceBusy")
         .diagnosis(Proven::Observation);

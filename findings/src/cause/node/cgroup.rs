@@ -2,10 +2,11 @@
 
 use super::kubelet::AT_THE_KUBELET;
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Patience, Proven, check, step};
+use crate::cause::entry::{Cause, Patience, Proven, check, step};
+use crate::cause::node::holder::{KILL, READ_PROCESS};
+use crate::cause::node::uninterruptible::READ_STACK;
 
 causes! {
-    /// A task in state D sits in the pod's cgroup.
     CGROUP_HELD_BY_TASK = Cause::gate(Gate::CgroupRemoved, "CgroupHeldByTask")
         .title("A task in state D holds the pod's cgroup")
         .meaning("The containers count as ended, but a task in the pod's cgroup waits in the kernel in state D. It \
@@ -14,21 +15,18 @@ causes! {
         .proof("cgroup.procs of the pod's cgroup or a child names a pid; one of its threads is D and has not run \
             between two looks at least a quarter of a second apart, and no FUSE or NFS wait is recognised.")
         .safe(&[
-            check("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack").if_known(),
+            READ_STACK.if_known(),
             step("Repair what the task waits for: bring the file server or the device back"),
             step("If nothing ends the wait, drain the node and reboot it"),
         ])
-        .danger(Danger::new(
-            "Moving the task to another cgroup to get rid of this one",
+        .dont("Moving the task to another cgroup to get rid of this one",
             "The pod is deleted, but the task and whatever it may still write stay, with nothing left that points to \
-                the pod.",
-        ))
+                the pod.")
         .sources(&["kubernetes#123766", "containerd#8102", "kubernetes#84595"])
         .event_reason("PodCgroupBusy")
         .followed()
         .diagnosis(Proven::Observation);
 
-    /// A zombie leader with a live thread sits in the pod's cgroup.
     CGROUP_HELD_BY_THREAD = Cause::gate(Gate::CgroupRemoved, "CgroupHeldByThread")
         .title("A thread of a process that looks dead holds the pod's cgroup")
         .meaning("The main thread of a process has ended and shows as a zombie, but another of its threads still \
@@ -40,16 +38,13 @@ causes! {
             check("See which kernel function thread {tid} waits in").run("cat /proc/{pid}/task/{tid}/stack").if_known(),
             step("Repair what the thread waits for: bring the file server or the device back"),
         ])
-        .danger(Danger::new(
-            "Killing the parent because of the zombie",
-            "The thread, not the parent, is the reason: the cgroup stays and a healthy process is lost.",
-        ))
+        .dont("Killing the parent because of the zombie",
+            "The thread, not the parent, is the reason: the cgroup stays and a healthy process is lost.")
         .sources(&["reference: experiment with a zombie leader and a live thread"])
         .event_reason("PodCgroupBusy")
         .followed()
         .diagnosis(Proven::Observation);
 
-    /// Child cgroups below the pod's cgroup stay.
     CGROUP_HELD_BY_CHILD = Cause::gate(Gate::CgroupRemoved, "CgroupHeldByChild")
         .title("Child cgroups keep the pod's cgroup")
         .meaning("The pod's cgroup has child cgroups that are not removed, made by a privileged container or a nested \
@@ -63,16 +58,13 @@ causes! {
                 .run("rmdir {path}").lab("nested-cgroup"),
             check("When no child is left, wait: the kubelet tries again within 15 s"),
         ])
-        .danger(Danger::new(
-            "rm -rf of the cgroup directory",
+        .dont("rm -rf of the cgroup directory",
             "It cannot work: cgroup files cannot be deleted, only empty cgroups removed with rmdir. With a wrong path \
-                it deletes something else.",
-        ))
+                it deletes something else.")
         .sources(&["kubernetes#123766", "reference: kubelet cgroup Destroy"])
         .event_reason("PodCgroupBusy")
         .diagnosis(Proven::Observation);
 
-    /// A live process was moved into the pod's cgroup.
     CGROUP_PROCESS_ALIVE = Cause::gate(Gate::CgroupRemoved, "CgroupProcessAlive")
         .title("A live process is in the pod's cgroup")
         .meaning("A process that could be killed sits in the pod's cgroup after all containers have ended. It was \
@@ -81,22 +73,19 @@ causes! {
         .proof("cgroup.procs of the pod's cgroup or a child names a pid that is not frozen, not a zombie and does not stay \
             in D, that has no SIGKILL pending and is not exiting, while CRI has no RUNNING container of the pod.")
         .safe(&[
-            check("Read what the process is").run("grep -e Name -e State -e PPid -e Uid /proc/{pid}/status").if_known(),
+            READ_PROCESS,
             check("Wait for the kubelet's next try: it kills what it finds in the cgroup"),
             step("End {comm} (pid {pid}) in the orderly way").run("kill {pid}").if_known(),
             step("The process belongs to {owner}: stop that from putting processes into the pod's cgroup").if_known(),
-            step("If it ignores SIGTERM, kill it; what it has not written yet is lost").run("kill -9 {pid}").if_known(),
+            KILL,
         ])
-        .danger(Danger::new(
-            "echo 1 > cgroup.kill of a parent cgroup",
-            "Every process below it dies: with kubepods that is every pod of the node.",
-        ))
+        .dont("echo 1 > cgroup.kill of a parent cgroup",
+            "Every process below it dies: with kubepods that is every pod of the node.")
         .sources(&["reference: kubelet tryKillingCgroupProcesses"])
         .event_reason("PodCgroupBusy")
         .followed()
         .diagnosis(Proven::Observation);
 
-    /// A cgroup v1 hierarchy that the kubelet does not know keeps the pod's cgroup.
     CGROUP_HIERARCHY_UNKNOWN = Cause::gate(Gate::CgroupRemoved, "CgroupHierarchyUnknown")
         .title("A cgroup v1 hierarchy unknown to the kubelet keeps the pod's cgroup")
         .meaning("This kernel has a cgroup v1 hierarchy that runc and the kubelet do not know (for example files on \
@@ -108,15 +97,12 @@ causes! {
             step("Remove the empty directory in that hierarchy (rmdir refuses one that has tasks)").run("rmdir {path}"),
             step("Unmount the hierarchy if nothing needs it, or upgrade to a runtime that knows it"),
         ])
-        .danger(Danger::new(
-            "kubectl delete pod --force",
-            "It helps nothing: the directory stays, and the API object was not waiting for it.",
-        ))
+        .dont("kubectl delete pod --force",
+            "It helps nothing: the directory stays, and the API object was not waiting for it.")
         .sources(&["runc#4181"])
         .event_reason("PodCgroupLeft")
         .diagnosis(Proven::Observation);
 
-    /// systemd does not finish the stop of the pod's slice.
     CGROUP_SYSTEMD_TIMEOUT = Cause::gate(Gate::CgroupRemoved, "CgroupSystemdTimeout")
         .title("systemd does not remove the pod's slice in time")
         .meaning("With the systemd cgroup driver the kubelet asks systemd to stop the pod's slice and waits 30 s. \
@@ -130,13 +116,12 @@ causes! {
             step("Stop the pod's slice").run("systemctl stop {unit}").if_known(),
             step("Then let systemd forget its failed state").run("systemctl reset-failed {unit}").if_known(),
         ])
-        .danger(Danger::new("systemctl stop of kubepods.slice", "Every pod of the node is killed."))
+        .dont("systemctl stop of kubepods.slice", "Every pod of the node is killed.")
         .sources(&["kubernetes#97497", "kubernetes#108891"])
         .event_reason("PodCgroupBusy")
         .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
 
-    /// The freezer holds the pod's tasks.
     CGROUP_FROZEN = Cause::gate(Gate::ContainersStopped, "CgroupFrozen")
         .title("The pod's cgroup is frozen")
         .meaning("The cgroup freezer holds the tasks of the pod. With cgroup v1 a frozen task does not even receive \
@@ -154,17 +139,14 @@ causes! {
             step("Thaw the cgroup (v2); the stop signal is handled at once")
                 .run("echo 0 > {cgroup_freeze}").lab("frozen-v2").if_known(),
         ])
-        .danger(Danger::new(
-            "kill -9 on the frozen processes (v1), or kubectl delete pod --force",
+        .dont("kill -9 on the frozen processes (v1), or kubectl delete pod --force",
             "On v1 the signal waits for the thaw. After the forced delete the frozen processes stay; thawed later they \
-                run on beside a replacement and can write the same data.",
-        ))
+                run on beside a replacement and can write the same data.")
         .sources(&["runc#3217", "runc#3081", "runc#2105", "kubernetes#104280"])
         .event_reason("PodCgroupFrozen")
         .followed()
         .diagnosis(Proven::Lab("frozen-v1"));
 
-    /// The kubelet remembers a volume of which nothing is left on disk.
     KUBELET_REMEMBERS_VOLUME = Cause::gate(Gate::VolumesUnmounted, "KubeletRemembersVolume")
         .title("The kubelet probably still remembers a volume that is not on disk")
         .meaning("Nothing of the pod is mounted, yet the kubelet behaves as if its volumes were not gone. The likely \
@@ -181,10 +163,8 @@ causes! {
             step("Restart the kubelet: it builds its memory anew from the disk; containers keep running")
                 .run("systemctl restart {kubelet_unit}"),
         ])
-        .danger(Danger::new(
-            "kubectl delete pod --force",
-            "The driver may not have unpublished the volume; mounted elsewhere it can be damaged.",
-        ))
+        .dont("kubectl delete pod --force",
+            "The driver may not have unpublished the volume; mounted elsewhere it can be damaged.")
         .sources(&["reference: kubelet HasPossiblyMountedVolumesForPod, ReduceCPULimits"])
         .event_reason("PodVolumeRemembered")
         .patience(Patience::NextTry)

@@ -1,10 +1,10 @@
 //! A pod that has ended, and whose volume stays mounted because a process uses it.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, check, step};
+use crate::cause::entry::{Cause, Proven};
+use crate::cause::node::holder::{AFTER_HOLDER, KILL, STOP, STOP_OWNER};
 
 causes! {
-    /// A completed pod's volume is in use.
     COMPLETED_POD_VOLUME_BUSY = Cause::gate(Gate::VolumesUnmounted, "CompletedPodVolumeBusy")
         .title("A volume of a completed pod cannot be unmounted, because a process uses it")
         .meaning("The pod has ended by itself (a finished Job) and was not deleted, so nothing is \
@@ -16,17 +16,14 @@ causes! {
             /proc/<pid>/{fd,cwd,root,exe}, the mnt_id in /proc/<pid>/fdinfo or a mapping of a process points to that \
             mount, or to a copy that propagation ties to it.")
         .safe(&[
-            step("Stop {comm} (pid {pid}) cleanly: SIGTERM lets it write its data")
-                .run("kill {pid}").lab("completed-pod").if_known(),
-            step("The process belongs to {owner}: stop or restart that instead, if it would start it again").if_known(),
-            check("When the holder is gone, wait: the kubelet's next try unmounts the volume"),
-            step("If it ignores SIGTERM, kill it; what it has not written yet is lost").run("kill -9 {pid}").if_known(),
+            STOP.lab("completed-pod").if_known(),
+            STOP_OWNER,
+            AFTER_HOLDER,
+            KILL,
         ])
-        .danger(Danger::new(
-            "Deleting the pod to get rid of its volume",
+        .dont("Deleting the pod to get rid of its volume",
             "The pod is deleted at once and the mount stays, now as that of a pod that the API does not have; the \
-                volume is as busy as before.",
-        ))
+                volume is as busy as before.")
         .sources(&["reference: kubelet 1.36, completed pods whose volume is busy"])
         .event_reason("PodVolumeBusy")
         .keeps_attached()

@@ -2,10 +2,10 @@
 
 use super::kubelet::AT_THE_KUBELET;
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Patience, Proven, check, step};
+use crate::cause::entry::{Cause, Patience, Proven, check, step};
+use crate::cause::node::uninterruptible::READ_STACK;
 
 causes! {
-    /// The pod is inside its grace period; nothing is wrong.
     GRACE_PERIOD_RUNNING = Cause::gate(Gate::ContainersStopped, "GracePeriodRunning")
         .title("The grace period is still running")
         .meaning("The pod was asked to end and its time for that is not over. A preStop hook and the reaction to the \
@@ -20,17 +20,14 @@ causes! {
             step("If you do not need the orderly end, shorten it: kubectl delete pod with a smaller --grace-period (at \
                 least 1); what the application has not written by then is lost"),
         ])
-        .danger(Danger::new(
-            "kubectl delete pod --grace-period=0 --force",
+        .dont("kubectl delete pod --grace-period=0 --force",
             "The API forgets the pod at once while its processes may still run; a replacement can write the same data \
-                at the same time.",
-        ))
+                at the same time.")
         .sources(&["kubernetes#127339", "reference: kubelet killPod, calculateEffectiveGracePeriod"])
         .patience(Patience::NextTry)
         .event_reason("PodInGracePeriod")
         .diagnosis(Proven::Lab("grace"));
 
-    /// `runc init` never became the container.
     RUNC_INIT_STUCK = Cause::gate(Gate::ContainersStopped, "RuncInitStuck")
         .title("A runc init process hangs in the pod's cgroup")
         .meaning("The runtime started a container and its helper, runc init, never became the application: it is \
@@ -40,20 +37,17 @@ causes! {
             pod's deadline has passed. Whatever is executed in a container is called so for a moment, and a process can \
             call itself so, so it is only probable.")
         .safe(&[
-            check("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack"),
+            READ_STACK,
             step("If its cgroup is frozen, thaw it; runc init then dies or continues"),
             step("If it is in state D, repair the memory, disk or file system it waits for"),
             step("If it is not in state D, kill it; no application has started in it").run("kill -9 {pid}"),
         ])
-        .danger(Danger::new(
-            "kubectl delete pod --force",
-            "runc init stays and keeps the pod's cgroup busy; the node leaks a cgroup for each such pod.",
-        ))
+        .dont("kubectl delete pod --force",
+            "runc init stays and keeps the pod's cgroup busy; the node leaks a cgroup for each such pod.")
         .sources(&["containerd#8102", "kubernetes#123766", "runc#2105", "kubernetes#104280", "runc#3217"])
         .event_reason("PodProcessUninterruptible")
         .diagnosis(Proven::Observation);
 
-    /// The kubelet has not asked the runtime to stop anything yet.
     KILL_NOT_ATTEMPTED = Cause::gate(Gate::ContainersStopped, "KillNotAttempted")
         .title("The kubelet has not tried to kill the containers yet")
         .meaning("The deadline has passed, but no process of the pod has SIGKILL pending or is exiting, and none is \
@@ -70,17 +64,14 @@ causes! {
             step("If it never returns, restart the kubelet; containers keep running and it starts the termination anew")
                 .run("systemctl restart {kubelet_unit}"),
         ])
-        .danger(Danger::new(
-            "kubectl delete pod --force",
+        .dont("kubectl delete pod --force",
             "The containers are healthy and run on without an API object; a replacement can write the same data at the \
-                same time.",
-        ))
+                same time.")
         .sources(&["kubernetes#121435", "kubernetes#113606", "reference: kubelet podWorkerLoop GetNewerThan"])
         .event_reason("PodKillNotAttempted")
         .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
 
-    /// The process has ended but the runtime says RUNNING.
     RUNTIME_LOST_EXIT = Cause::gate(Gate::ContainersStopped, "RuntimeLostExit")
         .title("The runtime says RUNNING but the process is gone")
         .meaning("The container's process has ended, but the runtime still reports RUNNING. It missed the exit, or the \
@@ -98,16 +89,13 @@ causes! {
                 keep running")
                 .run("systemctl restart {runtime_unit}"),
         ])
-        .danger(Danger::new(
-            "Deleting the runtime's state or bundle directory by hand",
+        .dont("Deleting the runtime's state or bundle directory by hand",
             "A rootfs or volume may still be mounted in it and its content would be deleted; the runtime loses what it \
-                needs to clean up.",
-        ))
+                needs to clean up.")
         .sources(&["containerd#4016", "containerd#5708", "reference: containerd TaskExit handling"])
         .event_reason("PodRuntimeLostExit")
         .diagnosis(Proven::Observation);
 
-    /// CRI-O's stop loop for a container makes no progress.
     CRIO_STOP_LOOP_STUCK = Cause::gate(Gate::ContainersStopped, "CrioStopLoopStuck")
         .title("The stop loop of CRI-O is stuck")
         .meaning("CRI-O runs one background loop that stops a container. This loop is deadlocked, known after a \
@@ -120,17 +108,14 @@ causes! {
                 .run("systemctl restart {runtime_unit}"),
             step("Upgrade CRI-O to a release in which the deadlock is fixed"),
         ])
-        .danger(Danger::new(
-            "kubectl delete pod --force",
-            "The container runs on without an API object; a replacement can write the same data.",
-        ))
+        .dont("kubectl delete pod --force",
+            "The container runs on without an API object; a replacement can write the same data.")
         .sources(&["cri-o#6699", "cri-o#9754", "cri-o#6865"])
         .event_reason("PodRuntimeStopStuck")
         .patience(Patience::Seconds(180))
         .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
 
-    /// conmon and the container process are both gone.
     CONMON_GONE = Cause::gate(Gate::ContainersStopped, "ConmonGone")
         .title("conmon is gone and the exit was not recorded")
         .meaning("CRI-O learns of an exit from a file that conmon writes. Here conmon and the container's process are \
@@ -144,10 +129,8 @@ causes! {
                 .run("systemctl restart {runtime_unit}"),
             check("Find out what killed conmon (memory pressure, a stop of the whole pod slice) and prevent it"),
         ])
-        .danger(Danger::new(
-            "Writing the exit file by hand",
-            "CRI-O takes an invented exit code for the truth and reports it to the kubelet.",
-        ))
+        .dont("Writing the exit file by hand",
+            "CRI-O takes an invented exit code for the truth and reports it to the kubelet.")
         .sources(&["cri-o#9406", "cri-o#7053"])
         .event_reason("PodRuntimeLostExit")
         .diagnosis(Proven::Observation);

@@ -2,10 +2,14 @@
 
 use super::kubelet::AT_THE_KUBELET;
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Patience, Proven, check, step};
+use crate::cause::entry::{Advice, Cause, Patience, Proven, check, step};
+
+const BUILD_VOL_DATA: Advice = step(
+    "If its content is not known here, build it from the PV and its VolumeAttachment: attachmentID, driverName, \
+        nodeName, specVolID (the PV's name), volumeHandle, volumeLifecycleMode Persistent",
+);
 
 causes! {
-    /// The CSI driver is not registered on this node.
     CSI_DRIVER_NOT_REGISTERED = Cause::gate(Gate::VolumesUnmounted, "CsiDriverNotRegistered")
         .title("The CSI driver is not registered on this node")
         .meaning("Only its CSI driver can unpublish this volume, and that driver is not registered with the kubelet: \
@@ -21,16 +25,13 @@ causes! {
             step("Bring the node pod of the volume's CSI driver back to this node (reinstall it, or repair its \
                 nodeSelector, taints or image); the kubelet's next try then unpublishes the volume"),
         ])
-        .danger(Danger::new(
-            "Unmounting by hand and deleting vol_data.json",
+        .dont("Unmounting by hand and deleting vol_data.json",
             "The driver never learns of it: the volume stays staged or attached, and mounting it elsewhere can fail or \
-                damage data.",
-        ))
+                damage data.")
         .sources(&["spiffe-helm-charts#437", "ibm-spectrum-scale-csi#246", "kubernetes#120268"])
         .event_reason("PodVolumeDriverMissing")
         .diagnosis(Proven::Lab("csi-socket-missing"));
 
-    /// The CSI driver's unpublish returns an error each time.
     CSI_UNPUBLISH_FAILS = Cause::gate(Gate::VolumesUnmounted, "CsiUnpublishFails")
         .title("The CSI driver fails to unpublish the volume")
         .meaning("The CSI driver is there, but its NodeUnpublishVolume returns an error each time, often because the \
@@ -50,16 +51,13 @@ causes! {
                 a directory with content): it completes a clean-up that stopped halfway")
                 .run("rmdir {path}").if_known(),
         ])
-        .danger(Danger::new(
-            "rm -rf of the volume's directory",
-            "If the target is still mounted, or gets mounted again, the data of the volume is deleted.",
-        ))
+        .dont("rm -rf of the volume's directory",
+            "If the target is still mounted, or gets mounted again, the data of the volume is deleted.")
         .sources(&["trident#572", "datashim#340", "csi-digitalocean#242"])
         .event_reason("PodVolumeDriverFails")
         .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Cluster("csi-fails"));
 
-    /// The driver has come back, and the kubelet has not tried again since.
     CSI_DRIVER_BACK = Cause::gate(Gate::VolumesUnmounted, "CsiDriverBack")
         .title("The CSI driver has come back, and the kubelet's next try is due")
         .meaning("The volume's CSI driver was made or came back a moment ago. The kubelet's earlier tries found no driver \
@@ -74,17 +72,14 @@ causes! {
             check("Wait for the kubelet's next try (at most 2 min 2 s after the driver came back) and look again")
                 .lab("csi-driver-back"),
         ])
-        .danger(Danger::new(
-            "umount by hand while the kubelet is about to try",
-            "The driver's own unpublish then meets a state it does not expect, and may fail from then on.",
-        ))
+        .dont("umount by hand while the kubelet is about to try",
+            "The driver's own unpublish then meets a state it does not expect, and may fail from then on.")
         .sources(&["reference: kubelet volume reconciler back-off (nestedpendingoperations)"])
         .event_reason("PodVolumeDriverIsBack")
         .patience(Patience::NextTry)
         .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Lab("csi-driver-back"));
 
-    /// The driver said OK and left the mount.
     CSI_UNPUBLISH_LEFT_MOUNT = Cause::gate(Gate::VolumesUnmounted, "CsiUnpublishLeftMount")
         .title("The CSI driver reported success but the volume is still mounted")
         .meaning("The driver answered NodeUnpublishVolume with OK without unmounting the target. The kubelet takes \
@@ -105,13 +100,12 @@ causes! {
             step("Report the fault to the CSI driver's authors and upgrade it: it must not say OK before the target is \
                 unmounted"),
         ])
-        .danger(Danger::new("rm -rf of the target", "It is still the volume: its data is deleted."))
+        .dont("rm -rf of the target", "It is still the volume: its data is deleted.")
         .sources(&["kubernetes#122342", "reference: kubelet csi_mounter.go removeMountDir"])
         .event_reason("PodVolumeLeftMounted")
         .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Lab("csi-left-mounted"));
 
-    /// `vol_data.json` is missing.
     VOL_DATA_MISSING = Cause::gate(Gate::VolumesUnmounted, "VolDataMissing")
         .title("The volume's vol_data.json is missing")
         .meaning("The kubelet reads the driver and handle of a CSI volume from vol_data.json beside the mount \
@@ -123,19 +117,15 @@ causes! {
             step("Write the file again from the PV and leave the mount directory in place: at the next try the driver \
                 unpublishes and the pod is deleted")
                 .run("printf '%s' {json} > {vol_data}").lab("vol-data-missing").if_known(),
-            step("If its content is not known here, build it from the PV and its VolumeAttachment: attachmentID, \
-                driverName, nodeName, specVolID (the PV's name), volumeHandle, volumeLifecycleMode Persistent"),
+            BUILD_VOL_DATA,
         ])
-        .danger(Danger::new(
-            "Unmounting the target and removing its directory",
+        .dont("Unmounting the target and removing its directory",
             "It does not help: a kubelet that remembers the volume repeats the same error. The driver never learns of it, \
-                so the volume stays staged.",
-        ))
+                so the volume stays staged.")
         .sources(&["kubernetes#116847", "kubernetes#126607", "longhorn#3207", "reference: tested on Kubernetes 1.36"])
         .event_reason("PodVolumeDataMissing")
         .diagnosis(Proven::Lab("vol-data-missing"));
 
-    /// `vol_data.json` is empty or damaged.
     VOL_DATA_UNUSABLE = Cause::gate(Gate::VolumesUnmounted, "VolDataUnusable")
         .title("The volume's vol_data.json is empty or damaged")
         .meaning("The kubelet reads the driver and handle of a CSI volume from vol_data.json beside the mount \
@@ -146,13 +136,10 @@ causes! {
         .safe(&[
             step("Write the file again from the PV: at the next try the driver unpublishes and the pod is deleted")
                 .run("printf '%s' {json} > {vol_data}").lab("vol-data-empty").if_known(),
-            step("If its content is not known here, build it from the PV and its VolumeAttachment: attachmentID, \
-                driverName, nodeName, specVolID (the PV's name), volumeHandle, volumeLifecycleMode Persistent"),
+            BUILD_VOL_DATA,
         ])
-        .danger(Danger::new(
-            "Deleting vol_data.json, or unmounting by hand",
-            "An empty file becomes a missing one, which fails the same way, and the driver never learns of it.",
-        ))
+        .dont("Deleting vol_data.json, or unmounting by hand",
+            "An empty file becomes a missing one, which fails the same way, and the driver never learns of it.")
         .sources(&["kubernetes#108217", "reference: tested on Kubernetes 1.36"])
         .event_reason("PodVolumeDataMissing")
         .diagnosis(Proven::Lab("vol-data-empty"));

@@ -2,10 +2,10 @@
 //! pod: on today's kernels a copy never does.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Patience, Proven, check, step};
+use crate::cause::entry::{Cause, Patience, Proven, step};
+use crate::cause::node::holder::READ_PROCESS;
 
 causes! {
-    /// A private copy of a mount keeps the device claimed after the unmount.
     DEVICE_PINNED_BY_PRIVATE_COPY = Cause::gate(Gate::VolumesUnmounted, "DevicePinnedByPrivateCopy")
         .title("A private copy of the mount keeps the device in use")
         .meaning("The pod's unmount succeeded, but another mount namespace has a private copy of the file system. This \
@@ -16,15 +16,13 @@ causes! {
             listed in /sys/fs and its major:minor is not in the kubelet's mountinfo. Why the driver does not finish is \
             not seen, so it is only probable.")
         .safe(&[
-            check("Read what the process is").run("grep -e Name -e State -e PPid -e Uid /proc/{pid}/status").if_known(),
+            READ_PROCESS,
             step("Restart {owner} (pid {pid}): its mount namespace takes the copy with it").lab("device-pinned")
                 .if_known(),
             step("Give such agents their hostPath with mountPropagation: HostToContainer, so that unmounts reach them"),
         ])
-        .danger(Danger::new(
-            "Detaching the disk by force at the storage side",
-            "The copy may hold unwritten data and a live journal: the file system can be damaged.",
-        ))
+        .dont("Detaching the disk by force at the storage side",
+            "The copy may hold unwritten data and a live journal: the file system can be damaged.")
         .sources(&["reference: experiment, block device after umount with a private copy elsewhere"])
         .event_reason("PodDeviceInUse")
         .patience(Patience::Seconds(120))

@@ -10,7 +10,6 @@ const FORGET: Danger = Danger::new(
 );
 
 causes! {
-    /// The DRA driver of a claim is not registered.
     DRA_DRIVER_GONE = Cause::gate(Gate::DevicesUnprepared, "DraDriverGone")
         .title("The driver of a claimed device is gone")
         .meaning("All containers have ended. The kubelet must ask the DRA driver to release the pod's devices, and \
@@ -34,7 +33,6 @@ causes! {
         .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
 
-    /// The DRA driver of a claim is registered, and does not release the devices.
     DRA_DRIVER_FAILS = Cause::gate(Gate::DevicesUnprepared, "DraDriverFails")
         .title("The driver of a claimed device does not release it")
         .meaning("All containers have ended. The DRA driver is registered and listens, and the kubelet still holds the \
@@ -59,7 +57,6 @@ causes! {
         .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
 
-    /// A claim was never generated from its template.
     DRA_CLAIM_NOT_GENERATED = Cause::gate(Gate::DevicesUnprepared, "DraClaimNotGenerated")
         .title("A resource claim of the pod was never generated")
         .meaning("The pod's resource claim is made from a template, and that was not done before the pod was deleted. \

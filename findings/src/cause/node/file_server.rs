@@ -1,10 +1,10 @@
 //! Servers of network file systems beside NFS and FUSE that do not answer.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, check, step};
+use crate::cause::entry::{Cause, Proven, step};
+use crate::cause::node::uninterruptible::READ_STACK;
 
 causes! {
-    /// The server of a network file system does not answer and a task waits for it.
     FILE_SERVER_NOT_RESPONDING = Cause::gate(Gate::ContainersStopped, "FileServerNotResponding")
         .title("The server of a network file system does not answer")
         .meaning("A task waits inside the kernel's client of a network file system (CIFS, Ceph, 9p, Lustre, GPFS, \
@@ -17,17 +17,15 @@ causes! {
             server is CIFS, that is probable. Of one that has left its mount namespace as it exits, the kubelet's mounts that \
             its pod may have are known, and it is probable as well.")
         .safe(&[
-            check("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack"),
+            READ_STACK,
             step("Bring the server, or the network to it, back: the waiting tasks then continue by themselves"),
             step("If the server will not come back, make the requests of {mount} fail; data in flight is lost")
                 .run("umount -f {mount}").if_known(),
             step("If a task stays in D after that, drain and reboot the node"),
         ])
-        .danger(Danger::new(
-            "umount -l of the mount as the first thing, or kubectl delete pod --force",
+        .dont("umount -l of the mount as the first thing, or kubectl delete pod --force",
             "The lazy unmount only hides the mount; the tasks keep waiting and data in flight is lost. After the \
-                forced delete a replacement can write the same data as the old process.",
-        ))
+                forced delete a replacement can write the same data as the old process.")
         .sources(&[
             "cri-o#9256", "kubernetes#72048", "reference: fs/smb/client/transport.c, fs/ceph, net/9p, fs/fuse/virtio_fs.c",
         ])

@@ -1,10 +1,9 @@
 //! A frozen file system: every writer waits until it is thawed.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, check, step};
+use crate::cause::entry::{Cause, Proven, check, step};
 
 causes! {
-    /// A task writes to a file system that is frozen.
     FILE_SYSTEM_FROZEN = Cause::gate(Gate::ContainersStopped, "FileSystemFrozen")
         .title("A file system is frozen and has not been thawed")
         .meaning("The file system was frozen, as for the moment of a snapshot or a backup (fsfreeze, \
@@ -27,10 +26,8 @@ causes! {
                 .lab("frozen-file-system").if_known(),
             step("Repair the hook that thaws it after the snapshot, and take the snapshot again"),
         ])
-        .danger(Danger::new(
-            "kubectl delete pod --force",
-            "The processes stay, and write to the volume as soon as it is thawed, beside those of a replacement.",
-        ))
+        .dont("kubectl delete pod --force",
+            "The processes stay, and write to the volume as soon as it is thawed, beside those of a replacement.")
         .sources(&["velero#2113", "azure-linux-extensions#951", "reference: fs/super.c freeze_super, include/linux/fs.h sb_start_write"])
         .event_reason("PodProcessUninterruptible")
         .stays()

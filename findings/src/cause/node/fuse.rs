@@ -2,10 +2,9 @@
 
 use crate::Gate;
 use crate::cause::CSI_DRIVER_NOT_REGISTERED;
-use crate::cause::entry::{Cause, Danger, Proven, check, step};
+use crate::cause::entry::{Cause, Proven, check, step};
 
 causes! {
-    /// A FUSE server has taken a request and does not answer it.
     FUSE_SERVER_NOT_RESPONDING = Cause::gate(Gate::ContainersStopped, "FuseServerNotResponding")
         .title("A FUSE server does not answer")
         .meaning("A task waits for a FUSE server that has read its request and does not answer. From then on the wait \
@@ -31,11 +30,9 @@ causes! {
                 user of its mount gets errors, and writes the server has not stored are lost")
                 .run("echo 1 > /sys/fs/fuse/connections/{connection}/abort").lab("dstate-fuse").if_known(),
         ])
-        .danger(Danger::new(
-            "umount -l of the FUSE mount, or kubectl delete pod --force",
+        .dont("umount -l of the FUSE mount, or kubectl delete pod --force",
             "The lazy unmount hides the mount from mountinfo and the process stays in D. After the forced delete it \
-                stays too, and a replacement can write the same data.",
-        ))
+                stays too, and a replacement can write the same data.")
         .sources(&[
             "cri-o#9256", "fluid#4002", "kubernetes#96361", "gcs-fuse#50",
             "reference: experiments on Linux 6.18 (FUSE waits, abort)",
@@ -46,7 +43,6 @@ causes! {
         .followed()
         .diagnosis(Proven::Lab("dstate-fuse"));
 
-    /// The FUSE server of a volume has died.
     FUSE_SERVER_GONE = Cause::gate(Gate::VolumesUnmounted, "FuseServerGone")
         .title("The FUSE server of the volume has died")
         .meaning("The volume is a FUSE mount and its server process is gone. Every access says \"transport endpoint is \
@@ -59,11 +55,9 @@ causes! {
                 .run("umount {path}").lab("fuse-dead"),
             step("Bring the driver's pod on this node back, so that the kubelet's next unpublish is answered"),
         ])
-        .danger(Danger::new(
-            "umount -l, or rm -rf of the directory",
+        .dont("umount -l, or rm -rf of the directory",
             "A plain umount works on a dead server. The lazy one hides a mount that may be in use, and the removal \
-                deletes data if the driver mounts it again meanwhile.",
-        ))
+                deletes data if the driver mounts it again meanwhile.")
         .sources(&["fluid#4002", "kubernetes#96361", "kadalu#1003", "kadalu#913", "juicefs#907", "gcs-fuse#50"])
         .event_reason("PodVolumeServerGone")
         .outranked_by(&[&CSI_DRIVER_NOT_REGISTERED])

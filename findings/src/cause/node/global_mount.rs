@@ -2,10 +2,9 @@
 //! attached. While pods come and go, that is normal.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Patience, Proven, check, step};
+use crate::cause::entry::{Cause, Patience, Proven, check, step};
 
 causes! {
-    /// The staged mount of a volume stays after the pod's own mount has gone.
     GLOBAL_MOUNT_LEFT = Cause::gate(Gate::VolumesUnmounted, "GlobalMountLeft")
         .title("The volume's global mount is left over")
         .meaning("The staged mount of the volume (globalmount) still exists although no pod of this node uses it. It \
@@ -21,11 +20,9 @@ causes! {
             step("If nothing uses it and the kubelet does not act, unmount it; umount writes everything back")
                 .run("umount {path}").lab("globalmount-left"),
         ])
-        .danger(Danger::new(
-            "Deleting the VolumeAttachment, or detaching by force",
+        .dont("Deleting the VolumeAttachment, or detaching by force",
             "The file system is still mounted here: attached to a second node it is written from two sides and \
-                damaged.",
-        ))
+                damaged.")
         .sources(&["kubernetes#122342", "reference: kubelet GetDeviceMountRefs, globalmount layout since 1.24"])
         .event_reason("NodeVolumeStillStaged")
         .patience(Patience::Seconds(120))

@@ -1,10 +1,24 @@
 //! A process holds a mount, so that the kubelet's `umount` fails with "target is busy".
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, check, step};
+use crate::cause::entry::{Advice, Cause, Proven, check, step};
+
+pub(super) const AFTER_HOLDER: Advice =
+    check("When the holder is gone, wait: the kubelet's next try unmounts the volume");
+
+pub(super) const KILL: Advice =
+    step("If it ignores SIGTERM, kill it; what it has not written yet is lost").run("kill -9 {pid}").if_known();
+
+pub(super) const STOP: Advice =
+    step("Stop {comm} (pid {pid}) cleanly: SIGTERM lets it write its data").run("kill {pid}");
+
+pub(super) const STOP_OWNER: Advice =
+    step("The process belongs to {owner}: stop or restart that instead, if it would start it again").if_known();
+
+pub(super) const READ_PROCESS: Advice =
+    check("Read what the process is").run("grep -e Name -e State -e PPid -e Uid /proc/{pid}/status").if_known();
 
 causes! {
-    /// Something uses the container's root file system, so the runtime cannot unmount it.
     ROOTFS_BUSY = Cause::gate(Gate::ContainersStopped, "RootfsBusy")
         .title("The container's root file system is in use")
         .meaning("The container's process has ended, but another process on the node keeps a file or its working \
@@ -18,16 +32,13 @@ causes! {
             step("The holder belongs to {owner}: stop its habit of entering other containers' file systems").if_known(),
             check("When the holder is gone, wait: the runtime retries after 1 s up to 5 min"),
         ])
-        .danger(Danger::new(
-            "umount -l of the rootfs, or deleting the bundle directory",
+        .dont("umount -l of the rootfs, or deleting the bundle directory",
             "The lazy unmount hides the mount while the holder keeps it and its snapshot in use. Deleting the \
-                directory deletes through whatever is still mounted there.",
-        ))
+                directory deletes through whatever is still mounted there.")
         .sources(&["containerd#4020", "gvisor#9834", "reference: containerd \"failed rootfs umount\""])
         .event_reason("PodRootfsBusy")
         .diagnosis(Proven::Lab("rootfs-busy"));
 
-    /// A process of the host has an fd, cwd, root or exe on the volume.
     VOLUME_HELD_BY_PROCESS = Cause::gate(Gate::VolumesUnmounted, "VolumeHeldByProcess")
         .title("A process on the node uses the volume")
         .meaning("The pod's containers have ended, but a process outside the pod has an open file, its working \
@@ -36,23 +47,19 @@ causes! {
         .proof("The mount is in the kubelet's mountinfo, and a link of /proc/<pid>/{fd,cwd,root,exe} or the mnt_id in \
             /proc/<pid>/fdinfo of a process in the same mount namespace points to that mount.")
         .safe(&[
-            step("Stop {comm} (pid {pid}) cleanly: SIGTERM lets it write its data")
-                .run("kill {pid}").lab("open-fd").if_known(),
-            step("The process belongs to {owner}: stop or restart that instead, if it would start it again").if_known(),
-            check("When the holder is gone, wait: the kubelet's next try unmounts the volume"),
-            step("If it ignores SIGTERM, kill it; what it has not written yet is lost").run("kill -9 {pid}").if_known(),
+            STOP.lab("open-fd").if_known(),
+            STOP_OWNER,
+            AFTER_HOLDER,
+            KILL,
         ])
-        .danger(Danger::new(
-            "umount -l of the volume",
+        .dont("umount -l of the volume",
             "The mount vanishes from view while the process keeps writing. The volume is then detached or mounted \
-                elsewhere while it is still writing: data can be damaged.",
-        ))
+                elsewhere while it is still writing: data can be damaged.")
         .sources(&["reference: kubelet umount \"target is busy\"", "kubernetes#89181"])
         .event_reason("PodVolumeBusy")
         .followed()
         .diagnosis(Proven::Lab("open-fd"));
 
-    /// A process has a file of the volume mapped, although its fd is closed.
     VOLUME_HELD_BY_MAPPING = Cause::gate(Gate::VolumesUnmounted, "VolumeHeldByMapping")
         .title("A process has a file of the volume mapped into memory")
         .meaning("A process outside the pod has mapped a file of the volume (mmap, a shared library) and closed the \
@@ -63,20 +70,17 @@ causes! {
         .safe(&[
             step("End or restart {comm} (pid {pid}), which has the file mapped").run("kill {pid}").lab("mapped-file")
                 .if_known(),
-            check("When the holder is gone, wait: the kubelet's next try unmounts the volume"),
-            step("If it ignores SIGTERM, kill it; what it has not written yet is lost").run("kill -9 {pid}").if_known(),
+            AFTER_HOLDER,
+            KILL,
         ])
-        .danger(Danger::new(
-            "umount -l of the volume",
+        .dont("umount -l of the volume",
             "The process keeps writing through its mapping to a volume that looks free: data can be damaged once it is \
-                attached elsewhere.",
-        ))
+                attached elsewhere.")
         .sources(&["reference: kubelet umount \"target is busy\"", "reference: holders in /proc/<pid>/map_files"])
         .event_reason("PodVolumeBusy")
         .followed()
         .diagnosis(Proven::Lab("mapped-file"));
 
-    /// A loop device has its backing file on the volume.
     VOLUME_HELD_BY_LOOP_DEVICE = Cause::gate(Gate::VolumesUnmounted, "VolumeHeldByLoopDevice")
         .title("A loop device is backed by a file on the volume")
         .meaning("A file of the volume is the backing file of a loop device. The kernel holds that file open for the \
@@ -89,15 +93,12 @@ causes! {
             step("Detach the loop device; if something still uses it, the kernel only marks it for later")
                 .run("losetup -d {device}"),
         ])
-        .danger(Danger::new(
-            "umount -l of the volume, or deleting the backing file",
-            "The loop device keeps writing to a file without a name; its file system is lost.",
-        ))
+        .dont("umount -l of the volume, or deleting the backing file",
+            "The loop device keeps writing to a file without a name; its file system is lost.")
         .sources(&["reference: /sys/block/loopN/loop/backing_file"])
         .event_reason("PodVolumeBusy")
         .diagnosis(Proven::Observation);
 
-    /// The kernel swaps to a file on the volume.
     VOLUME_HELD_BY_SWAP = Cause::gate(Gate::VolumesUnmounted, "VolumeHeldBySwap")
         .title("A file on the volume is used as swap")
         .meaning("Swap was switched on with a file of the volume (swapon). The kernel keeps that file open, so the \
@@ -107,15 +108,12 @@ causes! {
             check("See how much is swapped there: it must fit into the memory that is free").run("cat /proc/swaps"),
             step("Switch that swap off; the kubelet's next try unmounts the volume").run("swapoff {path}").lab("swap-on-volume").if_known(),
         ])
-        .danger(Danger::new(
-            "umount -l of the volume, or deleting the file",
-            "The kernel keeps swapping to a file that has no name any more; once the volume is detached, processes lose memory.",
-        ))
+        .dont("umount -l of the volume, or deleting the file",
+            "The kernel keeps swapping to a file that has no name any more; once the volume is detached, processes lose memory.")
         .sources(&["reference: mm/swapfile.c swap_show"])
         .event_reason("PodVolumeBusy")
         .diagnosis(Proven::Lab("swap-on-volume"));
 
-    /// An fd or cwd in a propagated copy of the mount makes the host's unmount fail.
     VOLUME_HELD_IN_OTHER_NAMESPACE = Cause::gate(Gate::VolumesUnmounted, "VolumeHeldInOtherNamespace")
         .title("A process in another mount namespace uses a propagated copy of the volume")
         .meaning("The pod's mount was propagated into another container, typically of an agent that mounts the host's \
@@ -124,23 +122,20 @@ causes! {
         .proof("/proc/<pid>/mountinfo of another mount namespace has the same major:minor and root, joined by shared: \
             or master: to the kubelet's mount, and an fd, cwd, root, exe or mapping of a process there is on it.")
         .safe(&[
-            check("Read what the process is").run("grep -e Name -e State -e PPid -e Uid /proc/{pid}/status").if_known(),
+            READ_PROCESS,
             step("The holder belongs to {owner}: restart that pod or service").if_known(),
             step("End {comm} (pid {pid}); its container is restarted if it is the main process")
                 .run("kill {pid}").lab("propagated-copy").if_known(),
-            check("When the holder is gone, wait: the kubelet's next try unmounts the volume"),
+            AFTER_HOLDER,
         ])
-        .danger(Danger::new(
-            "umount -l on the host",
+        .dont("umount -l on the host",
             "The process in the other container keeps using the volume, which then looks free to be \
-                detached.",
-        ))
+                detached.")
         .sources(&["dell-csm#146", "blob-csi-driver#474", "reference: experiment, open fd in a slave copy"])
         .event_reason("PodVolumeBusy")
         .followed()
         .diagnosis(Proven::Lab("propagated-copy"));
 
-    /// A subPath bind mount is in use.
     SUB_PATH_BUSY = Cause::gate(Gate::VolumesUnmounted, "SubPathBusy")
         .title("A subPath mount is in use")
         .meaning("A bind mount below volume-subpaths is still in use, so the kubelet cannot clean the subPaths. It \
@@ -154,10 +149,8 @@ causes! {
             check("When the holder is gone, wait: the kubelet unmounts the subPath and then the volume"),
             step("If nothing holds it any more and it stays, unmount the subPath").run("umount {path}"),
         ])
-        .danger(Danger::new(
-            "rm -rf below volume-subpaths",
-            "A subPath is a bind mount of the volume's own files: they are deleted for good.",
-        ))
+        .dont("rm -rf below volume-subpaths",
+            "A subPath is a bind mount of the volume's own files: they are deleted for good.")
         .sources(&["kubernetes#89181", "dell-csm#146"])
         .event_reason("PodVolumeBusy")
         .followed()

@@ -2,10 +2,9 @@
 
 use super::kubelet::AT_THE_KUBELET;
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, check, step};
+use crate::cause::entry::{Cause, Proven, check, step};
 
 causes! {
-    /// A file of a volume that the kubelet deletes is immutable or append-only.
     VOLUME_FILE_IMMUTABLE = Cause::gate(Gate::VolumesUnmounted, "VolumeFileImmutable")
         .title("A file of the volume is immutable")
         .meaning("An emptyDir, and what the kubelet writes for a ConfigMap, a Secret or a projected volume, is deleted with \
@@ -19,10 +18,8 @@ causes! {
                 .lab("immutable-file"),
             check("Find what marks it (a security agent, a container with CAP_LINUX_IMMUTABLE), and have that unmark its files"),
         ])
-        .danger(Danger::new(
-            "rm -rf of the volume's directory",
-            "It fails at the same file, and removes the others, which may be worth keeping.",
-        ))
+        .dont("rm -rf of the volume's directory",
+            "It fails at the same file, and removes the others, which may be worth keeping.")
         .sources(&["reference: kubelet emptyDir, os.RemoveAll", "reference: fs/namei.c may_delete"])
         .event_reason("PodVolumeFileImmutable")
         .outranked_by(AT_THE_KUBELET)

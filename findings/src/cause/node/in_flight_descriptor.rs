@@ -1,10 +1,9 @@
 //! A volume without a visible holder, and descriptors that are on their way between processes: one of them may hold it.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, check, step};
+use crate::cause::entry::{Cause, Proven, check, step};
 
 causes! {
-    /// A file of the volume was sent over a unix socket and not received.
     VOLUME_HELD_IN_FLIGHT = Cause::gate(Gate::VolumesUnmounted, "VolumeHeldInFlight")
         .title("A file descriptor on its way between two processes may hold the volume")
         .meaning("The volume is mounted and no process holds it, but descriptors were sent to a process over a unix \
@@ -22,11 +21,9 @@ causes! {
             check("When it has gone, or has received them and closed them, wait: the kubelet's next try unmounts the \
                 volume"),
         ])
-        .danger(Danger::new(
-            "umount -l of the volume",
+        .dont("umount -l of the volume",
             "The receiver of the descriptor keeps writing to a volume that looks free: data can be damaged once it is \
-                attached elsewhere.",
-        ))
+                attached elsewhere.")
         .sources(&["reference: net/unix/af_unix.c unix_show_fdinfo"])
         .event_reason("PodVolumeBusy")
         .diagnosis(Proven::Lab("fd-in-flight"));

@@ -1,6 +1,6 @@
 //! The kubelet itself: not running, or running and doing nothing.
 
-use crate::cause::entry::{Advice, Cause, Danger, Proven, check, step};
+use crate::cause::entry::{Advice, Cause, Proven, check, step};
 
 /// Beside these a pod says nothing of what the kubelet has not done yet.
 pub(super) static AT_THE_KUBELET: &[&Cause] =
@@ -11,7 +11,6 @@ pub(super) const KUBELET_SAYS: Advice =
     check("Read what the kubelet's log says about the pod").read(log_of!("kubelet", "-15min", "{uid}"));
 
 causes! {
-    /// No kubelet process runs on the node.
     KUBELET_NOT_RUNNING = Cause::node("KubeletNotRunning")
         .title("The kubelet does not run")
         .meaning("No kubelet process was found on this node. Nothing stops containers, unmounts volumes or reports a \
@@ -23,15 +22,12 @@ causes! {
             step("Start the kubelet; running containers are not touched").run("systemctl start {kubelet_unit}"),
             step("If it ends again, repair what its log names (configuration, certificate, runtime socket, full disk)"),
         ])
-        .danger(Danger::new(
-            "kubectl delete pod --force for the pods of this node",
-            "Their containers may still run here; replacements elsewhere write the same data.",
-        ))
+        .dont("kubectl delete pod --force for the pods of this node",
+            "Their containers may still run here; replacements elsewhere write the same data.")
         .sources(&["reference: API-side look-alikes (kubelet down)"])
         .event_reason("NodeKubeletNotRunning")
         .diagnosis(Proven::Observation);
 
-    /// The kubelet's process is stopped.
     KUBELET_STOPPED = Cause::node("KubeletStopped")
         .title("The kubelet is stopped")
         .meaning("The kubelet's process is stopped (SIGSTOP, a debugger, a frozen job): it does not run \
@@ -45,15 +41,12 @@ causes! {
                 .run("grep TracerPid /proc/{pid}/status"),
             check("Find out who stopped it before it happens again"),
         ])
-        .danger(Danger::new(
-            "kubectl delete pod --force for the pods of this node",
-            "Their containers still run here; replacements elsewhere write the same data.",
-        ))
+        .dont("kubectl delete pod --force for the pods of this node",
+            "Their containers still run here; replacements elsewhere write the same data.")
         .sources(&["reference: seen on a real kubelet 1.36"])
         .event_reason("NodeKubeletStopped")
         .diagnosis(Proven::Lab("kubelet-stopped"));
 
-    /// The kubelet's main loop hangs, typically in a stat on a dead mount.
     KUBELET_SYNC_LOOP_HUNG = Cause::node("KubeletSyncLoopHung")
         .title("The kubelet's main loop hangs")
         .meaning("The kubelet runs, but its main loop stands still, usually in a stat or statfs on a mount whose NFS \
@@ -67,10 +60,8 @@ causes! {
                 /sys/fs/fuse/connections): waiting requests fail and writes the server has not stored are lost"),
             step("If an NFS server will not come back, force the unmount (umount -f); data in flight is lost"),
         ])
-        .danger(Danger::new(
-            "Restarting the kubelet again and again",
-            "A thread in D cannot die, so the old process stays, and the new one hangs at the same mount.",
-        ))
+        .dont("Restarting the kubelet again and again",
+            "A thread in D cannot die, so the old process stays, and the new one hangs at the same mount.")
         .sources(&[
             "kubernetes#100178", "kubernetes#101622", "kubernetes#90593", "kubernetes#31272", "kubernetes#122318",
             "kubernetes#122491",
@@ -78,7 +69,6 @@ causes! {
         .event_reason("NodeKubeletHung")
         .diagnosis(Proven::Observation);
 
-    /// The PLEG has not listed the containers for too long.
     PLEG_STALLED = Cause::node("PlegStalled")
         .title("The kubelet's container list is stale (PLEG)")
         .meaning("The kubelet's PLEG lists all containers every second, and it has not succeeded for more than 3 min. \
@@ -92,10 +82,8 @@ causes! {
             step("If the runtime answers and the PLEG does not recover, restart the kubelet; containers keep running")
                 .run("systemctl restart {kubelet_unit}"),
         ])
-        .danger(Danger::new(
-            "kubectl delete pod --force for the pods of this node",
-            "Their containers still run; replacements elsewhere write the same data.",
-        ))
+        .dont("kubectl delete pod --force for the pods of this node",
+            "Their containers still run; replacements elsewhere write the same data.")
         .sources(&["kubernetes#121435", "reference: kubelet GenericPLEG, GetNewerThan"])
         .event_reason("NodePlegStalled")
         .diagnosis(Proven::Observation);

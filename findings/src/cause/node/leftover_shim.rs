@@ -2,10 +2,9 @@
 
 use super::kubelet::AT_THE_KUBELET;
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, check, step};
+use crate::cause::entry::{Cause, Proven, check, step};
 
 causes! {
-    /// A slow unmount made the runtime forget a shim.
     SHIM_LEAKED = Cause::gate(Gate::ContainersStopped, "ShimLeaked")
         .title("A shim is left over from an exit that took too long")
         .meaning("The clean-up after an exit took longer than containerd's 10 s, usually an unmount under slow I/O. \
@@ -20,12 +19,11 @@ causes! {
                 .run("kill {shim_pid}"),
             step("Upgrade containerd to a release with the fix (PR #8954; 1.7: #9003, 1.6: #9004)"),
         ])
-        .danger(Danger::new("Killing all shims of the node", "Every running pod of this node loses its containers."))
+        .dont("Killing all shims of the node", "Every running pod of this node loses its containers.")
         .sources(&["containerd#7496", "containerd#8931", "containerd#9309", "containerd#8954"])
         .event_reason("PodShimLeaked")
         .diagnosis(Proven::Observation);
 
-    /// The guest of a VM or sandboxed runtime runs on past the deadline.
     SANDBOXED_GUEST_NOT_STOPPED = Cause::gate(Gate::ContainersStopped, "SandboxedGuestNotStopped")
         .title("The container runs on in the guest of a sandboxed runtime")
         .meaning("The pod runs under a VM or sandboxed runtime (Kata, gVisor, wasm). Its processes are in a guest and \
@@ -44,16 +42,13 @@ causes! {
                 at once, and what it has only in memory is lost")
                 .run("kill {shim_pid}"),
         ])
-        .danger(Danger::new(
-            "kill -9 of the monitor (qemu, cloud-hypervisor, runsc-sandbox)",
-            "It is like pulling the plug of a machine: file systems that it has mounted are not written back.",
-        ))
+        .dont("kill -9 of the monitor (qemu, cloud-hypervisor, runsc-sandbox)",
+            "It is like pulling the plug of a machine: file systems that it has mounted are not written back.")
         .sources(&["gvisor#9834", "kata-runtime#2611"])
         .event_reason("PodSandboxedGuestNotStopped")
         .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
 
-    /// The guest of a VM or sandboxed runtime is gone, its shim stays.
     SANDBOXED_GUEST_GONE = Cause::gate(Gate::ContainersStopped, "SandboxedGuestGone")
         .title("The guest of a sandboxed runtime is gone")
         .meaning("The pod runs under a VM or sandboxed runtime (Kata, gVisor, wasm). Its guest has died, for example \
@@ -67,10 +62,8 @@ causes! {
             step("End the shim, pid {shim_pid}: the guest it serves no longer exists").run("kill {shim_pid}"),
             step("Upgrade the sandboxed runtime"),
         ])
-        .danger(Danger::new(
-            "Killing shims of other pods, or deleting the sandbox's directory",
-            "Other pods lose their containers; deleted directories may still have volumes mounted in them.",
-        ))
+        .dont("Killing shims of other pods, or deleting the sandbox's directory",
+            "Other pods lose their containers; deleted directories may still have volumes mounted in them.")
         .sources(&["gvisor#9834", "kata-runtime#2611", "containerd-wasm-shims#207"])
         .event_reason("PodSandboxedGuestGone")
         .diagnosis(Proven::Observation);

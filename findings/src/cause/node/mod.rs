@@ -37,81 +37,10 @@ mod tracer;
 mod uninterruptible;
 mod volume;
 
-pub use api_side::*;
-pub use block_device::*;
-pub use block_volume::*;
-pub use cgroup::*;
-pub use completed_pod::*;
-pub use container::*;
-pub use csi::*;
-pub use device_in_use::*;
-pub use dra::*;
-pub use file_server::*;
-pub use frozen_file_system::*;
-pub use fuse::*;
-pub use global_mount::*;
-pub use holder::*;
-pub use immutable_file::*;
-pub use in_flight_descriptor::*;
-pub use kubelet::*;
-pub use leftover_shim::*;
-pub use mount_copy::*;
-pub use mounts::*;
-pub use multipath::*;
-pub use netns::*;
-pub use network::*;
-pub use nfs::*;
-pub use orphan::*;
-pub use pid_namespace::*;
-pub use runtime::*;
-pub use sandbox::*;
-pub use shim::*;
-pub use slow_exit::*;
-pub use socket_candidate::*;
-pub use static_pod::*;
-pub use stray_file::*;
-pub use tracer::*;
-pub use uninterruptible::*;
-pub use volume::*;
-
-use crate::Cause;
-
-/// Every cause of these files, in the order of the documents.
-pub(super) static ALL: &[&[&Cause]] = &[
-    container::ALL,
-    slow_exit::ALL,
-    shim::ALL,
-    tracer::ALL,
-    fuse::ALL,
-    nfs::ALL,
-    file_server::ALL,
-    frozen_file_system::ALL,
-    block_device::ALL,
-    uninterruptible::ALL,
-    pid_namespace::ALL,
-    leftover_shim::ALL,
-    orphan::ALL,
-    static_pod::ALL,
-    sandbox::ALL,
-    netns::ALL,
-    api_side::ALL,
-    dra::ALL,
-    holder::ALL,
-    completed_pod::ALL,
-    immutable_file::ALL,
-    socket_candidate::ALL,
-    in_flight_descriptor::ALL,
-    mount_copy::ALL,
-    device_in_use::ALL,
-    mounts::ALL,
-    volume::ALL,
-    csi::ALL,
-    multipath::ALL,
-    block_volume::ALL,
-    global_mount::ALL,
-    stray_file::ALL,
-    cgroup::ALL,
-    kubelet::ALL,
-    runtime::ALL,
-    network::ALL,
-];
+// In the order of the documents.
+files_of_causes! {
+    container, slow_exit, shim, tracer, fuse, nfs, file_server, frozen_file_system, block_device, uninterruptible,
+    pid_namespace, leftover_shim, orphan, static_pod, sandbox, netns, api_side, dra, holder, completed_pod,
+    immutable_file, socket_candidate, in_flight_descriptor, mount_copy, device_in_use, mounts, volume, csi,
+    multipath, block_volume, global_mount, stray_file, cgroup, kubelet, runtime, network,
+}

@@ -1,10 +1,9 @@
 //! A volume that is unmounted here, and of which another mount namespace has a copy.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Proven, step};
 
 causes! {
-    /// On old kernels a mere copy of the mount in another namespace blocks the removal of its directory.
     MOUNT_COPIED_ON_OLD_KERNEL = Cause::gate(Gate::VolumesUnmounted, "MountCopiedOnOldKernel")
         .title("Another mount namespace keeps a copy of the mount (old kernel)")
         .meaning("The volume is unmounted on the host, but another mount namespace still holds a copy of the mount. On \
@@ -19,10 +18,8 @@ causes! {
             step("Restart {owner} (pid {pid}), whose mount namespace holds the copy").if_known(),
             step("Upgrade to a newer kernel"),
         ])
-        .danger(Danger::new(
-            "rm -rf of the volume's directory",
-            "If any mount is still behind that path in your namespace, the data of the volume is deleted.",
-        ))
+        .dont("rm -rf of the volume's directory",
+            "If any mount is still behind that path in your namespace, the data of the volume is deleted.")
         .sources(&["kubernetes#51835", "openshift/origin#16160", "kubernetes#36983"])
         .event_reason("PodVolumeBusy")
         .diagnosis(Proven::Observation);

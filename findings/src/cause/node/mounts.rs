@@ -2,10 +2,15 @@
 
 use super::kubelet::AT_THE_KUBELET;
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Patience, Proven, check, step};
+use crate::cause::entry::{Advice, Cause, Patience, Proven, check, step};
+
+const FIND_IMMUTABLE: Advice = check(
+    "For \"operation not permitted\", look for files that are immutable (i) or append-only (a), and take that off with \
+        chattr -i or -a",
+)
+.run("lsattr -aR {path} | grep -E '^[^ /]*[ia]'");
 
 causes! {
-    /// Something is mounted below the volume.
     NESTED_MOUNT = Cause::gate(Gate::VolumesUnmounted, "NestedMount")
         .title("Another file system is mounted below the volume")
         .meaning("Something is mounted on a directory inside the volume: by a container through Bidirectional \
@@ -20,17 +25,14 @@ causes! {
             step("Unmount the deepest one first").run("umount {path}").lab("nested-mount").if_known(),
             step("Go on, deepest first, until nothing is mounted below the volume; the kubelet does the rest"),
         ])
-        .danger(Danger::new(
-            "rm -rf of the volume's directory",
+        .dont("rm -rf of the volume's directory",
             "The removal descends into the nested mount and deletes the data of another file system, perhaps of the \
-                host.",
-        ))
+                host.")
         .sources(&["kubernetes#115054", "kubernetes#137143"])
         .event_reason("PodVolumeNestedMount")
         .followed()
         .diagnosis(Proven::Lab("nested-mount"));
 
-    /// Something is mounted below a subPath bind mount.
     NESTED_MOUNT_UNDER_SUB_PATH = Cause::gate(Gate::VolumesUnmounted, "NestedMountUnderSubPath")
         .title("Another file system is mounted below a subPath")
         .meaning("The source of a subPath got a further mount (often the host mounted something below a hostPath), and \
@@ -41,15 +43,12 @@ causes! {
             step("Unmount the nested mount, deepest first").run("umount {path}"),
             check("When only the subPath itself is left, wait: the kubelet cleans it up"),
         ])
-        .danger(Danger::new(
-            "rm -rf below volume-subpaths",
-            "A subPath is a bind mount of the volume's or the host's own files: they are deleted for good.",
-        ))
+        .dont("rm -rf below volume-subpaths",
+            "A subPath is a bind mount of the volume's or the host's own files: they are deleted for good.")
         .sources(&["kubernetes#95310"])
         .event_reason("PodVolumeNestedMount")
         .diagnosis(Proven::Observation);
 
-    /// Two mounts on one target.
     VOLUME_MOUNTED_TWICE = Cause::gate(Gate::VolumesUnmounted, "VolumeMountedTwice")
         .title("The volume is mounted twice on one path")
         .meaning("Two mounts lie on the volume's path, one upon the other. After a restart the kubelet has a volume \
@@ -69,13 +68,12 @@ causes! {
                 .lab("mounted-twice"),
             step("Report the fault to the CSI driver's authors and upgrade it: NodePublishVolume must be idempotent"),
         ])
-        .danger(Danger::new("rm -rf of the target", "It is still the volume: its data is deleted."))
+        .dont("rm -rf of the target", "It is still the volume: its data is deleted.")
         .sources(&["reference: seen on a real kubelet 1.36 after a restart", "kubernetes#122342"])
         .event_reason("PodVolumeLeftMounted")
         .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Lab("mounted-twice"));
 
-    /// The volume's mount is hidden below another one.
     KUBELET_ROOT_AMBIGUOUS = Cause::gate(Gate::VolumesUnmounted, "KubeletRootAmbiguous")
         .title("A second mount over the kubelet's directory hides the volume's mount")
         .meaning("Since the volume was mounted, something was mounted over a directory above it, most likely the kubelet's \
@@ -95,21 +93,16 @@ causes! {
             step("Have the directory mounted once: where a unit or a container binds it over itself at each start, let it \
                 look first"),
         ])
-        .danger(Danger::new(
-            "Removing pod directories by hand",
+        .dont("Removing pod directories by hand",
             "What looks like an empty directory is where the volume is mounted. Once the upper mount is gone, its files \
-                are there again, and `rm` deletes them.",
-        ))
-        .danger(Danger::new(
-            "umount -l of the upper mount",
-            "What other pods have mounted below it stays mounted for them, and cannot be unmounted any more.",
-        ))
+                are there again, and `rm` deletes them.")
+        .dont("umount -l of the upper mount",
+            "What other pods have mounted below it stays mounted for them, and cannot be unmounted any more.")
         .sources(&["kubernetes#65110", "kubernetes#65879", "kubernetes#68740", "kubernetes#131308", "k3s#11806"])
         .event_reason("PodVolumePathAmbiguous")
         .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Lab("hidden-volume"));
 
-    /// A subPath on NFS has a stale handle.
     SUB_PATH_STALE_HANDLE = Cause::gate(Gate::VolumesUnmounted, "SubPathStaleHandle")
         .title("A subPath has a stale NFS handle")
         .meaning("The NFS server was restarted or its export changed, and the file handle behind a subPath is no \
@@ -124,15 +117,12 @@ causes! {
             step("If that is refused, detach the subPath lazily; unwritten data of this handle is lost")
                 .run("umount -l {path}"),
         ])
-        .danger(Danger::new(
-            "umount -l of the whole volume or of the server's other mounts",
-            "Other pods on the same mount lose unwritten data, and it disappears from view while in use.",
-        ))
+        .dont("umount -l of the whole volume or of the server's other mounts",
+            "Other pods on the same mount lose unwritten data, and it disappears from view while in use.")
         .sources(&["kubernetes#71584", "kubernetes#110818"])
         .event_reason("PodVolumeStaleHandle")
         .diagnosis(Proven::Observation);
 
-    /// A subPath's target cannot be found, yet it is mounted.
     SUB_PATH_TARGET_MISSING = Cause::gate(Gate::VolumesUnmounted, "SubPathTargetMissing")
         .title("A subPath's target is gone but still mounted")
         .meaning("The file behind a subPath was deleted while it was mounted. A look at the path says \"no such \
@@ -145,16 +135,13 @@ causes! {
             step("Unmount the subPath by the path that mountinfo names").run("umount {path}"),
             check("When mountinfo has no line for it any more, wait: the kubelet finishes by itself"),
         ])
-        .danger(Danger::new(
-            "rm -rf below volume-subpaths",
+        .dont("rm -rf below volume-subpaths",
             "Other subPaths there may be mounted properly: they are bind mounts of the volume's own files, which are \
-                deleted for good.",
-        ))
+                deleted for good.")
         .sources(&["kubernetes#139535"])
         .event_reason("PodVolumeLeftMounted")
         .diagnosis(Proven::Observation);
 
-    /// A volume directory that is not mounted stays.
     MOUNT_DIRECTORY_LEFT = Cause::gate(Gate::VolumesUnmounted, "MountDirectoryLeft")
         .title("An empty volume directory is left over")
         .meaning("After a power loss or a wrong unmount, a volume's directory is left although nothing is mounted on \
@@ -168,16 +155,12 @@ causes! {
             step("Remove the empty directory (rmdir refuses a mount and a directory with content)").run("rmdir {path}"),
             check("Then wait for the kubelet's next try"),
         ])
-        .danger(Danger::new(
-            "rm -rf of the volume's directory",
-            "If a mount is there after all, the data of the volume is deleted.",
-        ))
+        .dont("rm -rf of the volume's directory", "If a mount is there after all, the data of the volume is deleted.")
         .sources(&["kubernetes#114546"])
         .event_reason("PodVolumeDirectoryLeft")
         .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
 
-    /// The volume directory holds files although nothing is mounted.
     VOLUME_DIRECTORY_NOT_EMPTY = Cause::gate(Gate::VolumesUnmounted, "VolumeDirectoryNotEmpty")
         .title("The unmounted volume directory holds files")
         .meaning("Nothing is mounted on the volume's directory, but it holds files: something wrote to the path after \
@@ -190,16 +173,13 @@ causes! {
             step("Move them to a place of your own, outside the kubelet's directory; do not delete them unread"),
             step("When the directory is empty and the kubelet has not taken it, remove it").run("rmdir {path}"),
         ])
-        .danger(Danger::new(
-            "rm -rf of the volume's directory",
+        .dont("rm -rf of the volume's directory",
             "The files may be data that never reached the volume: they are lost. If the volume gets mounted meanwhile, \
-                its data is deleted too.",
-        ))
+                its data is deleted too.")
         .sources(&["kubernetes#108041", "kubernetes#108622", "kubernetes#97444", "kubernetes#70382"])
         .event_reason("PodVolumeDirectoryNotEmpty")
         .diagnosis(Proven::Observation);
 
-    /// The kubelet deletes what it made for the pod, and has not finished.
     VOLUME_FILES_NOT_REMOVED = Cause::gate(Gate::VolumesUnmounted, "VolumeFilesNotRemoved")
         .title("The kubelet has not removed the volume's files yet")
         .meaning("An emptyDir, and what the kubelet writes for a ConfigMap, a Secret or a projected volume, is deleted with \
@@ -212,22 +192,17 @@ causes! {
                 .read(log_of!("kubelet", "-15min", "{uid}")),
             check("For \"read-only file system\" or \"input/output error\", look for errors of the disk and its file system: \
                 some kernels still show rw for an ext4 that has become read-only after an error").run("dmesg -T"),
-            check("For \"operation not permitted\", look for files that are immutable (i) or append-only (a), and take that \
-                off with chattr -i or -a")
-                .run("lsattr -aR {path} | grep -E '^[^ /]*[ia]'"),
+            FIND_IMMUTABLE,
             check("Else wait, and look again"),
         ])
-        .danger(Danger::new(
-            "rm -rf of the volume's directory",
-            "The kubelet does that itself. Mounts below it, at which the kubelet stops, lose their files too.",
-        ))
+        .dont("rm -rf of the volume's directory",
+            "The kubelet does that itself. Mounts below it, at which the kubelet stops, lose their files too.")
         .sources(&["reference: kubelet emptyDir, os.RemoveAll"])
         .event_reason("PodVolumeFilesNotRemoved")
         .patience(Patience::NextTry)
         .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
 
-    /// The file system below the volume cannot be changed.
     FILE_SYSTEM_READ_ONLY = Cause::gate(Gate::VolumesUnmounted, "FileSystemReadOnly")
         .title("The kubelet cannot delete the volume's files")
         .meaning("The kubelet must delete the files of an emptyDir or a similar volume, and the file system refuses: \
@@ -238,15 +213,11 @@ causes! {
             counters say that the removal fails, it is probable.")
         .safe(&[
             check("See whether the kernel reports disk or file system errors").run("dmesg -T"),
-            check("For \"operation not permitted\", look for files that are immutable (i) or append-only (a), and take that \
-                off with chattr -i or -a")
-                .run("lsattr -aR {path} | grep -E '^[^ /]*[ia]'"),
+            FIND_IMMUTABLE,
             step("For a read-only or shut down file system, drain the node and repair the disk and its file system"),
         ])
-        .danger(Danger::new(
-            "mount -o remount,rw after a disk error",
-            "The kernel went read-only to protect the file system; writing to a damaged one makes it worse.",
-        ))
+        .dont("mount -o remount,rw after a disk error",
+            "The kernel went read-only to protect the file system; writing to a damaged one makes it worse.")
         .sources(&["reference: kubelet os.RemoveAll failures (derived from source)"])
         .event_reason("PodVolumeReadOnly")
         .diagnosis(Proven::Observation);

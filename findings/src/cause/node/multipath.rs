@@ -1,10 +1,9 @@
 //! A volume on a multipath map that has lost its paths: what was written waits, and so does `umount`.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, check, step};
+use crate::cause::entry::{Cause, Proven, check, step};
 
 causes! {
-    /// A multipath map without paths queues I/O for ever.
     MULTIPATH_STALE = Cause::gate(Gate::VolumesUnmounted, "MultipathStale")
         .title("A multipath map has lost all its paths")
         .meaning("All paths of the volume's multipath map are gone, but the map is still open and set to queue I/O. \
@@ -21,10 +20,8 @@ causes! {
             step("Then, when the unmount has gone through, flush the map; it refuses one in use")
                 .run("multipath -f {map}"),
         ])
-        .danger(Danger::new(
-            "Deleting the SCSI devices or the map while it is mounted",
-            "Queued writes are lost and the file system can be damaged.",
-        ))
+        .dont("Deleting the SCSI devices or the map while it is mounted",
+            "Queued writes are lost and the file system can be damaged.")
         .sources(&[
             "seagate-exos-x-csi#141", "dell-csm#666", "dell-csm#896", "hpe-common-host-libs#238", "kubernetes#59946",
         ])

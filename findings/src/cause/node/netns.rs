@@ -2,10 +2,9 @@
 
 use super::kubelet::AT_THE_KUBELET;
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, check, step};
+use crate::cause::entry::{Cause, Proven, check, step};
 
 causes! {
-    /// The path of the network namespace is empty, typically after a reboot.
     NETNS_PATH_MISSING = Cause::gate(Gate::SandboxStopped, "NetnsPathMissing")
         .title("The sandbox's network namespace path is missing")
         .meaning("The runtime or CNI plugin is asked to release a network whose namespace path is empty or gone, \
@@ -19,16 +18,13 @@ causes! {
                 .read(log_of!("runtime", "-15min", "{sandbox}")),
             step("Upgrade the CNI plugin or CRI-O to a release that accepts a missing namespace on release"),
         ])
-        .danger(Danger::new(
-            "Creating a file at the missing path",
-            "The plugin works on a namespace that is not the pod's and may remove addresses of others.",
-        ))
+        .dont("Creating a file at the missing path",
+            "The plugin works on a namespace that is not the pod's and may remove addresses of others.")
         .sources(&["cilium#40459", "kubernetes#133081"])
         .event_reason("PodNetworkTeardownFailing")
         .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
 
-    /// The pinned network namespace cannot be removed because another mount namespace holds it.
     NETNS_BUSY = Cause::gate(Gate::SandboxStopped, "NetnsBusy")
         .title("The sandbox's network namespace file is busy")
         .meaning("The file that pins the pod's network namespace is also mounted in another mount namespace. On old \
@@ -41,10 +37,8 @@ causes! {
             step("Restart {owner} (pid {pid}), whose mount namespace holds the copy").if_known(),
             step("Upgrade to a newer kernel"),
         ])
-        .danger(Danger::new(
-            "umount -l of everything below /var/run/netns",
-            "Namespaces of running pods lose their pin, and their networks can no longer be released.",
-        ))
+        .dont("umount -l of everything below /var/run/netns",
+            "Namespaces of running pods lose their pin, and their networks can no longer be released.")
         .sources(&["containerd#3667", "imroc/learning-kubernetes#33"])
         .event_reason("PodNetworkTeardownFailing")
         .diagnosis(Proven::Observation);

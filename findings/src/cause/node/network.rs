@@ -1,9 +1,17 @@
 //! The node's pod network: while it is not ready, some runtimes refuse to release any pod's network.
 
-use crate::cause::entry::{Cause, Danger, Proven, check, step};
+use crate::cause::entry::{Advice, Cause, Danger, Proven, check, step};
+
+pub(super) const LIST_CNI: Advice =
+    check("See what the CNI configuration directory holds").run("ls -la /etc/cni/net.d");
+
+pub(super) const MADE_UP_CNI: Danger = Danger::new(
+    "Putting a made-up configuration into /etc/cni/net.d",
+    "The runtime uses another plugin than the one that made the pods' networks: releases go wrong and new pods get \
+        wrong addresses.",
+);
 
 causes! {
-    /// The runtime reports that the node's pod network is not ready.
     NETWORK_NOT_READY = Cause::node("NetworkNotReady")
         .title("The pod network of the node is not ready")
         .meaning("The runtime says that its network is not ready: it has no CNI configuration, or the plugin is not \
@@ -14,15 +22,11 @@ causes! {
             has kept its network namespace, or has lost it with a boot while the kubelet, started two minutes ago or \
             earlier, has reported no end of the pod.")
         .safe(&[
-            check("See what the CNI configuration directory holds").run("ls -la /etc/cni/net.d"),
+            LIST_CNI,
             step("Bring the CNI pod of this node back: it writes the configuration and the network becomes ready")
                 .lab("cni-config-gone"),
         ])
-        .danger(Danger::new(
-            "Putting a made-up configuration into /etc/cni/net.d",
-            "The runtime uses another plugin than the one that made the pods' networks: releases go wrong and new pods \
-                get wrong addresses.",
-        ))
+        .danger(MADE_UP_CNI)
         .sources(&["containerd#8774", "cri-tools#1687"])
         .event_reason("NodeNetworkNotReady")
         .diagnosis(Proven::Lab("cni-config-gone"));

@@ -1,10 +1,10 @@
 //! NFS servers that do not answer.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, check, step};
+use crate::cause::entry::{Cause, Proven, check, step};
+use crate::cause::node::uninterruptible::READ_STACK;
 
 causes! {
-    /// An NFS server does not answer and a task waits for it.
     NFS_SERVER_NOT_RESPONDING = Cause::gate(Gate::ContainersStopped, "NfsServerNotResponding")
         .title("An NFS server does not answer")
         .meaning("A task waits inside the NFS client for a server that does not answer. The task is in state D and \
@@ -17,7 +17,7 @@ causes! {
             mount with a server, that is probable. One that exits and has left its mount namespace closes its last files, \
             which NFS 4 sends to the server: of the kubelet's mounts that its pod may have, that too is probable.")
         .safe(&[
-            check("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack").if_known(),
+            READ_STACK.if_known(),
             check("See whether a connection to the server stands, and whether it retransmits").run("ss -tno dport = :2049"),
             step("Bring the NFS server, or the network to it, back: the waiting tasks then continue by themselves. One at \
                 127.0.0.1 is a proxy on this node, for EFS in the node's pod of its CSI driver: see whether that was restarted"),
@@ -25,11 +25,9 @@ causes! {
                 the wait on NFS 3, and not on NFS 4.2").run("umount -f {mount}").if_known().lab("vm-nfs3-writer"),
             step("If a task stays in D after that, drain and reboot the node"),
         ])
-        .danger(Danger::new(
-            "umount -l on the NFS mount as the first thing, or kubectl delete pod --force",
+        .dont("umount -l on the NFS mount as the first thing, or kubectl delete pod --force",
             "The lazy unmount only hides the mount; the tasks keep waiting and data in flight is lost. After the \
-                forced delete a replacement can write the same data as the old process.",
-        ))
+                forced delete a replacement can write the same data as the old process.")
         .sources(&[
             "kubernetes#72048", "kubernetes#123960", "kubernetes#16104", "rook#6327", "cri-o#9256", "concourse#4477",
         ])

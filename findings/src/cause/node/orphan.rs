@@ -2,10 +2,12 @@
 
 use super::kubelet::AT_THE_KUBELET;
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, check, step};
+use crate::cause::entry::{Advice, Cause, Proven, check, step};
+
+const NOTHING_MOUNTED: Advice = check("Make sure that nothing is mounted below the directory, in any mount namespace")
+    .run("grep -lsF {uid} /proc/[0-9]*/mountinfo");
 
 causes! {
-    /// The pod is gone from the API but its containers run.
     FORCE_DELETED_STILL_RUNNING = Cause::gate(Gate::ContainersStopped, "ForceDeletedStillRunning")
         .title("The pod is gone from the API but its containers still run")
         .meaning("The API object was deleted by force, or lost, while containers of the pod still run here. Nothing in \
@@ -24,15 +26,12 @@ causes! {
             step("If it does not stop, kill its init, pid {pid}; what it has only in memory is lost")
                 .run("kill -9 {pid}").if_known(),
         ])
-        .danger(Danger::new(
-            "Letting the replacement run on, or forcing the next delete",
-            "Two instances write one volume or claim one identity; data can be lost without any error.",
-        ))
+        .dont("Letting the replacement run on, or forcing the next delete",
+            "Two instances write one volume or claim one identity; data can be lost without any error.")
         .sources(&["reference: kubelet SyncTerminatingRuntimePod, HandlePodCleanups"])
         .event_reason("PodForceDeletedStillRunning")
         .diagnosis(Proven::Lab("force-deleted"));
 
-    /// A pod directory that the kubelet fails to remove.
     ORPHANED_POD_DIRECTORY = Cause::gate(Gate::VolumesUnmounted, "OrphanedPodDirectory")
         .title("The directory of a pod that no longer exists stays")
         .meaning("Neither the API nor the runtime knows this pod any more, but its directory has content that the \
@@ -41,8 +40,7 @@ causes! {
         .proof("pods/<uid> exists, the UID is not in the API's pods of this node, not a static pod and not in CRI, and \
             an entry below volumes is a file, a directory with content, or a mount.")
         .safe(&[
-            check("Make sure that nothing is mounted below the directory, in any mount namespace")
-                .run("grep -lsF {uid} /proc/[0-9]*/mountinfo"),
+            NOTHING_MOUNTED,
             step("If the CSI driver of a volume is not on this node, bring it back first and wait 2 min 2 s: a kubelet \
                 that remembers the volume then removes everything by itself, and would be lost without vol_data.json"),
             step("Move the leftover file out of the way, into a new directory below /var/tmp; the kubelet then removes \
@@ -50,16 +48,12 @@ causes! {
                 .run("test -f {path} && mv {path} \"$(mktemp -d /var/tmp/moved.XXXXXX)\"").lab("orphan-dir").if_known(),
             step("If a volume's directory holds data, save it elsewhere first; never delete it unread"),
         ])
-        .danger(Danger::new(
-            "rm -rf of /var/lib/kubelet/pods/<uid>",
-            "If any volume is still mounted below it, the removal wipes that volume; this has happened.",
-        ))
+        .dont("rm -rf of /var/lib/kubelet/pods/<uid>",
+            "If any volume is still mounted below it, the removal wipes that volume; this has happened.")
         .sources(&["kubernetes#60987", "kubernetes#134075", "longhorn#3207"])
-        .event_reason("OrphanedPodDirectory")
         .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Lab("orphan-dir"));
 
-    /// A pod directory with a volume that the kubelet found again when it started.
     ORPHANED_VOLUME_REMEMBERED = Cause::gate(Gate::VolumesUnmounted, "OrphanedVolumeRemembered")
         .title("The kubelet remembers a volume of a pod that no longer exists")
         .meaning("Neither the API nor the runtime knows this pod any more, and the kubelet still tracks a volume of it: \
@@ -79,17 +73,14 @@ causes! {
                 nodeSelector, taints or image)").lab("orphan-remembered"),
             check("Wait 2 min 2 s: at its next try the kubelet has the volume unpublished and removes the directory"),
         ])
-        .danger(Danger::new(
-            "Moving or deleting vol_data.json",
+        .dont("Moving or deleting vol_data.json",
             "The kubelet remembers the volume and cannot ask for it any more: UnmountVolume.NewUnmounter failed, ten \
-                times a second, and the driver never learns of it, so the volume stays staged.",
-        ))
+                times a second, and the driver never learns of it, so the volume stays staged.")
         .sources(&["reference: seen on a real kubelet 1.36", "reference: kubelet reconstructVolumes, csi_mounter.go"])
         .event_reason("OrphanedPodDirectory")
         .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Lab("orphan-remembered"));
 
-    /// A subPath to a single file keeps an orphaned pod directory.
     ORPHANED_SUB_PATH_FILE = Cause::gate(Gate::VolumesUnmounted, "OrphanedSubPathFile")
         .title("A subPath file keeps the directory of a pod that no longer exists")
         .meaning("A subPath to a single file leaves a file below volume-subpaths. Kubelets up to 1.35 try to remove it \
@@ -98,16 +89,13 @@ causes! {
         .proof("pods/<uid> belongs to no known pod, and an entry of volume-subpaths/<volume>/<container> is a regular \
             file and no mount; the kubelet says failed to rmdir() subpath … not a directory.")
         .safe(&[
-            check("Make sure that nothing is mounted below the directory, in any mount namespace")
-                .run("grep -lsF {uid} /proc/[0-9]*/mountinfo"),
+            NOTHING_MOUNTED,
             step("Move the file out of the way, into a new directory below /var/tmp")
                 .run("test -f {path} && mv {path} \"$(mktemp -d /var/tmp/moved.XXXXXX)\""),
             step("Upgrade the kubelet to 1.36, which removes such files itself"),
         ])
-        .danger(Danger::new(
-            "rm -rf below volume-subpaths",
-            "A subPath that is still mounted is the volume's own file: it is deleted for good.",
-        ))
+        .dont("rm -rf below volume-subpaths",
+            "A subPath that is still mounted is the volume's own file: it is deleted for good.")
         .sources(&["reference: kubelet cleanupOrphanedPodDirs (≤ 1.35 rmdir, 1.36 os.Remove)"])
         .event_reason("OrphanedPodDirectory")
         .diagnosis(Proven::Observation);

@@ -4,10 +4,9 @@
 //! a zombie that a parent outside of the namespace does not reap.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, step};
+use crate::cause::entry::{Cause, Proven, step};
 
 causes! {
-    /// The init of the pid namespace waits for a zombie whose parent lives outside.
     PID_NAMESPACE_ZOMBIE_UNREAPED = Cause::gate(Gate::ContainersStopped, "PidNamespaceZombieUnreaped")
         .title("A zombie in the pid namespace is not reaped by its parent outside")
         .meaning("The container's init (with shareProcessNamespace the pause process) was killed and may end only when \
@@ -26,11 +25,9 @@ causes! {
             step("If pid {parent_pid} does not react, kill it; work it has not finished is lost")
                 .run("kill -9 {parent_pid}").if_known(),
         ])
-        .danger(Danger::new(
-            "kill -9 on the zombie or on the container's init",
+        .dont("kill -9 on the zombie or on the container's init",
             "Nothing happens: the zombie is already dead and init has SIGKILL pending. Time is lost while the true \
-                holder, the parent, continues.",
-        ))
+                holder, the parent, continues.")
         .sources(&[
             "moby#37627", "kubernetes#66892", "reference: experiment with an unreaped child of a foreign parent",
         ])

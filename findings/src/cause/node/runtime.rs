@@ -1,9 +1,8 @@
 //! The container runtime as a whole, and the names every finding's remedy may use.
 
-use crate::cause::entry::{Cause, Danger, Proven, check, step};
+use crate::cause::entry::{Cause, Proven, check, step};
 
 causes! {
-    /// The runtime accepts connections and does not answer.
     RUNTIME_NOT_RESPONDING = Cause::node("RuntimeNotResponding")
         .title("The container runtime does not answer")
         .meaning("The runtime's socket takes connections, but requests stay without an answer: the process is stopped, \
@@ -18,15 +17,12 @@ causes! {
             check("Look at load, memory and disk of the node; a runtime that is only slow recovers"),
             step("Restart the runtime; running containers stay").run("systemctl restart {runtime_unit}"),
         ])
-        .danger(Danger::new(
-            "Killing the shims, or deleting the runtime's state directory",
-            "Every running container of the node is lost, and a volume mounted below may be wiped.",
-        ))
+        .dont("Killing the shims, or deleting the runtime's state directory",
+            "Every running container of the node is lost, and a volume mounted below may be wiped.")
         .sources(&["cri-o#6865", "kubernetes#121435", "reference: kubelet PLEG, CRI List hangs"])
         .event_reason("NodeRuntimeNotResponding")
         .diagnosis(Proven::Lab("containerd-stopped"));
 
-    /// The runtime's socket is missing or refuses connections.
     RUNTIME_NOT_REACHABLE = Cause::node("RuntimeNotReachable")
         .title("The container runtime cannot be reached")
         .meaning("The runtime's socket does not exist or refuses connections, so the runtime does not run or listens \
@@ -39,10 +35,8 @@ causes! {
                 .run("systemctl start {runtime_unit}"),
             check("Check that the kubelet's containerRuntimeEndpoint is the socket the runtime listens on"),
         ])
-        .danger(Danger::new(
-            "kubectl delete pod --force for the pods of this node",
-            "Their containers may still run under their shims; replacements elsewhere write the same data.",
-        ))
+        .dont("kubectl delete pod --force for the pods of this node",
+            "Their containers may still run under their shims; replacements elsewhere write the same data.")
         .sources(&["reference: kubelet CRI endpoints", "reference: containerd shims outlive containerd"])
         .event_reason("NodeRuntimeNotReachable")
         .diagnosis(Proven::Observation);

@@ -2,10 +2,10 @@
 
 use super::kubelet::AT_THE_KUBELET;
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Patience, Proven, check, step};
+use crate::cause::entry::{Cause, Patience, Proven, check, step};
+use crate::cause::node::network::{LIST_CNI, MADE_UP_CNI};
 
 causes! {
-    /// The runtime could not load the container's state.
     CONTAINER_STATE_UNKNOWN = Cause::gate(Gate::ContainersStopped, "ContainerStateUnknown")
         .title("The runtime does not know the container's state")
         .meaning("The runtime could not load this container when it started, so it reports UNKNOWN. The kubelet stops \
@@ -19,16 +19,13 @@ causes! {
             step("Restart the runtime so that it tries to load the container again; running ones stay")
                 .run("systemctl restart {runtime_unit}"),
         ])
-        .danger(Danger::new(
-            "crictl rm -f of the container, or deleting its bundle",
-            "UNKNOWN does not mean dead: a process may still run and write, and after the removal nothing tracks it.",
-        ))
+        .dont("crictl rm -f of the container, or deleting its bundle",
+            "UNKNOWN does not mean dead: a process may still run and write, and after the removal nothing tracks it.")
         .sources(&["reference: containerd state load, kubelet ConvertPodStatusToRunningPod"])
         .event_reason("PodContainerStateUnknown")
         .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
 
-    /// The containers have ended, the sandbox stays.
     SANDBOX_NOT_STOPPED = Cause::gate(Gate::SandboxStopped, "SandboxNotStopped")
         .title("The pod's sandbox does not stop")
         .meaning("No application process is left, but the sandbox (the pause process) is still there and \
@@ -44,16 +41,13 @@ causes! {
             step("Kill the shim of this sandbox, pid {shim_pid}; no application process is left under it")
                 .run("kill -9 {shim_pid}").if_known(),
         ])
-        .danger(Danger::new(
-            "crictl rmp -f of the sandbox",
-            "The runtime forgets the sandbox while its network addresses, mounts and shim may remain.",
-        ))
+        .dont("crictl rmp -f of the sandbox",
+            "The runtime forgets the sandbox while its network addresses, mounts and shim may remain.")
         .sources(&["containerd#8847", "containerd#10755"])
         .event_reason("PodSandboxNotStopped")
         .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
 
-    /// The pod was deleted before all of its containers had started.
     POD_START_NOT_FINISHED = Cause::gate(Gate::SandboxStopped, "PodStartNotFinished")
         .title("The kubelet may still be starting the pod")
         .meaning("The pod was deleted before all of its containers had started. The kubelet stops nothing of it before \
@@ -71,17 +65,13 @@ causes! {
                 .read(log_of!("kubelet", "-15min", "{uid}")),
             check("Wait until the image is there, or repair the way to its registry; the kubelet then stops the pod"),
         ])
-        .danger(Danger::new(
-            "Restarting the runtime, or killing the shim of the sandbox",
-            "The runtime gives up every pull of the node, and each begins anew; no process of this pod is in the way.",
-        ))
+        .dont("Restarting the runtime, or killing the shim of the sandbox",
+            "The runtime gives up every pull of the node, and each begins anew; no process of this pod is in the way.")
         .sources(&["kubernetes#113606", "kubernetes#121435", "reference: kubelet SyncPod, PullImage"])
-        .event_reason("PodStartNotFinished")
         .patience(Patience::NextTry)
         .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
 
-    /// The CNI plugin's DEL fails.
     CNI_TEARDOWN_FAILING = Cause::gate(Gate::SandboxStopped, "CniTeardownFailing")
         .title("The network of the sandbox cannot be torn down")
         .meaning("All containers have ended, but the CNI plugin fails to release the pod's network: its binary, its \
@@ -97,17 +87,14 @@ causes! {
                 .read(log_of!("runtime", "-15min", "{sandbox}")),
             step("Repair or reinstall the CNI plugin (binary, daemon, credentials); the next retry then succeeds"),
         ])
-        .danger(Danger::new(
-            "Deleting the network namespace or the CNI configuration by hand",
+        .dont("Deleting the network namespace or the CNI configuration by hand",
             "The plugin then cannot find what to release: addresses and interfaces leak, and a missing configuration \
-                blocks every pod of the node.",
-        ))
+                blocks every pod of the node.")
         .sources(&["multus#669", "spidernet-cni-plugins#47", "calico#7272", "calico#7647", "containerd-cri#732"])
         .event_reason("PodNetworkTeardownFailing")
         .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Lab("cni-del"));
 
-    /// The runtime has no CNI configuration.
     CNI_NOT_INITIALIZED = Cause::gate(Gate::SandboxStopped, "CniNotInitialized")
         .title("The runtime has no CNI configuration")
         .meaning("The runtime has found no CNI configuration, so it can make no pod network, and release only one that \
@@ -117,15 +104,11 @@ causes! {
             network namespace of the stopped sandbox (of old versions one that is READY) is left. What the cache holds \
             cannot be seen, so it is only probable.")
         .safe(&[
-            check("See what the CNI configuration directory holds").run("ls -la /etc/cni/net.d"),
+            LIST_CNI,
             step("Bring the CNI installer of this cluster back (its DaemonSet pod on this node): it writes the \
                 configuration, and the next retry succeeds"),
         ])
-        .danger(Danger::new(
-            "Putting a made-up configuration into /etc/cni/net.d",
-            "The runtime uses another plugin than the one that made the pods' networks: releases go wrong and new pods \
-                get wrong addresses.",
-        ))
+        .danger(MADE_UP_CNI)
         .sources(&["containerd#8774", "cri-tools#1687"])
         .event_reason("PodNetworkTeardownFailing")
         .outranked_by(AT_THE_KUBELET)

@@ -1,10 +1,15 @@
 //! The shim between the runtime and a container: stopped, hung in the kernel, not reaping, gone.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, check, step};
+use crate::cause::entry::{Advice, Cause, Proven, check, step};
+
+const KILL_SHIM: Advice = step(
+    "Kill this shim; containerd cleans up after it, and every container of this pod that still runs ends at once, without \
+        its grace period",
+)
+.run("kill -9 {shim_pid}");
 
 causes! {
-    /// The container's init is a zombie and its shim does not reap it.
     CONTAINER_INIT_UNREAPED = Cause::gate(Gate::ContainersStopped, "ContainerInitUnreaped")
         .title("The shim does not reap the container's init")
         .meaning("The container's init has ended and is a zombie. Its parent, the shim, does not collect it, so the \
@@ -16,19 +21,14 @@ causes! {
                 .run("kill -USR1 {shim_pid}"),
             step("If the shim is stopped (state T), let it run again").run("kill -CONT {shim_pid}"),
             check("Find the pod's shim (the parent of the zombie) and look at the state of its threads"),
-            step("Kill this shim; containerd cleans up after it, and every container of this pod that still runs ends \
-                at once, without its grace period")
-                .run("kill -9 {shim_pid}"),
+            KILL_SHIM,
         ])
-        .danger(Danger::new(
-            "kubectl delete pod --force",
-            "The API forgets the pod; the hung shim, the sandbox and the mounts stay on the node.",
-        ))
+        .dont("kubectl delete pod --force",
+            "The API forgets the pod; the hung shim, the sandbox and the mounts stay on the node.")
         .sources(&["containerd#11133", "containerd#3781", "moby#41323"])
         .event_reason("PodZombieUnreaped")
         .diagnosis(Proven::Observation);
 
-    /// The shim of the sandbox is stopped or hangs.
     SHIM_NOT_RESPONDING = Cause::gate(Gate::ContainersStopped, "ShimNotResponding")
         .title("The containerd shim does not respond")
         .meaning("The runtime reaches every container of a pod through one shim process. This shim lives but does not \
@@ -45,20 +45,15 @@ causes! {
                 for: repair that disk or file system")
                 .run("cat /proc/{pid}/task/{tid}/stack").if_known(),
             check("Look at load, memory and disk of the node; a shim that is only slow recovers"),
-            step("Kill this shim; containerd cleans up after it, and every container of this pod that still runs ends \
-                at once, without its grace period")
-                .run("kill -9 {shim_pid}").if_known(),
+            KILL_SHIM.if_known(),
         ])
-        .danger(Danger::new(
-            "kubectl delete pod --force",
+        .dont("kubectl delete pod --force",
             "The containers keep running behind the hung shim and nothing stops them any more; a replacement can write \
-                the same data.",
-        ))
+                the same data.")
         .sources(&["containerd#2438", "containerd#6080"])
         .event_reason("PodShimNotResponding")
         .diagnosis(Proven::Lab("shim-stopped"));
 
-    /// The shim is gone and the container's init lives on.
     SHIM_GONE = Cause::gate(Gate::ContainersStopped, "ShimGone")
         .title("The shim is gone while the container still runs")
         .meaning("The shim of this sandbox has died, but the container's init lives on with another parent. containerd \
@@ -75,11 +70,9 @@ causes! {
                 application has only in memory is lost")
                 .run("kill -9 {pid}").lab("shim-killed"),
         ])
-        .danger(Danger::new(
-            "kubectl delete pod --force",
+        .dont("kubectl delete pod --force",
             "The container runs on with neither a shim nor an API object to find it by; a replacement can write the \
-                same data.",
-        ))
+                same data.")
         .sources(&["reference: containerd \"shim disconnected\", \"failed to clean up after shim disconnected\""])
         .event_reason("PodShimGone")
         .diagnosis(Proven::Observation);

@@ -2,10 +2,9 @@
 
 use super::kubelet::{AT_THE_KUBELET, KUBELET_SAYS};
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Patience, Proven, check};
+use crate::cause::entry::{Cause, Patience, Proven, check};
 
 causes! {
-    /// It has been killed, and the kernel is still ending it.
     EXIT_NOT_FINISHED = Cause::gate(Gate::ContainersStopped, "ExitNotFinished")
         .title("The container has been killed and is still ending")
         .meaning("A process of the container has been killed or exits, and the kernel is at it: it writes back what the \
@@ -19,11 +18,9 @@ causes! {
             KUBELET_SAYS,
             check("Wait, and look again: as long as it goes on this is said, and when it stands still, what it waits for"),
         ])
-        .danger(Danger::new(
-            "Rebooting the node, or kubectl delete pod --force",
+        .dont("Rebooting the node, or kubectl delete pod --force",
             "What the process has written and the kernel has not stored yet is lost; after the forced delete a \
-                replacement meets the old process still writing.",
-        ))
+                replacement meets the old process still writing.")
         .sources(&["reference: kernel do_exit, exit_mmap, NFS close-to-open"])
         .event_reason("PodExitNotFinished")
         .patience(Patience::NextTry)

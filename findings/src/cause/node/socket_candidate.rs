@@ -1,10 +1,9 @@
 //! A volume without a known holder, and a socket that may be bound in it: its name is relative, or leads through links.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, check, step};
+use crate::cause::entry::{Cause, Proven, check, step};
 
 causes! {
-    /// A socket whose name does not show where it is bound may be bound in the volume.
     VOLUME_HELD_BY_SOCKET = Cause::gate(Gate::VolumesUnmounted, "VolumeHeldBySocket")
         .title("A unix socket may be bound in the volume: its name is relative, or leads through a link")
         .meaning("The volume is mounted and no process is seen to hold it, but a process has a unix socket that was bound by a \
@@ -19,10 +18,8 @@ causes! {
             check("Compare it with the inodes of the sockets in the volume").run("find {path} -xdev -type s -ls").lab("socket-linked"),
             step("If one is the same, have that process close the socket or end it; the kubelet's next try unmounts the volume"),
         ])
-        .danger(Danger::new(
-            "kill of each process that is named, or umount -l of the volume",
-            "The others have nothing to do with the volume. The lazy unmount only hides the mount while it is in use.",
-        ))
+        .dont("kill of each process that is named, or umount -l of the volume",
+            "The others have nothing to do with the volume. The lazy unmount only hides the mount while it is in use.")
         .sources(&["reference: net/unix/af_unix.c unix_bind, unix_seq_show"])
         .event_reason("PodVolumeBusy")
         .diagnosis(Proven::Lab("socket-linked"));

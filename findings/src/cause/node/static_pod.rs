@@ -1,10 +1,9 @@
 //! Static pods, which the kubelet knows by name.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, check, step};
+use crate::cause::entry::{Cause, Proven, check, step};
 
 causes! {
-    /// An old static pod runs on beside the one that has its name now.
     STATIC_POD_NAME_HELD = Cause::gate(Gate::ContainersStopped, "StaticPodNameHeld")
         .title("An old static pod runs on beside its successor")
         .meaning("A static pod's manifest was changed, which makes a pod with a new UID and the same full name. A kubelet \
@@ -19,10 +18,8 @@ causes! {
             step("Treat what blocks the old UID (see its own findings)"),
             step("Stop the container of the old UID").run("{crictl} --runtime-endpoint {cri_endpoint} stop {container}"),
         ])
-        .danger(Danger::new(
-            "kubectl delete of the mirror pod",
-            "The mirror object is only a picture: the kubelet makes it again, and nothing on the node changes.",
-        ))
+        .dont("kubectl delete of the mirror pod",
+            "The mirror object is only a picture: the kubelet makes it again, and nothing on the node changes.")
         .sources(&["kubernetes#109596", "kubernetes#112814", "kubernetes#116880", "kubernetes#107483"])
         .event_reason("PodStaticNameHeld")
         .diagnosis(Proven::Observation);

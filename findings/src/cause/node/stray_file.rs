@@ -2,10 +2,9 @@
 //! a failed look for "volumes exist".
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, check, step};
+use crate::cause::entry::{Cause, Proven, check, step};
 
 causes! {
-    /// A regular file stands where the kubelet expects plugin directories.
     STRAY_FILE_IN_VOLUMES = Cause::gate(Gate::VolumesUnmounted, "StrayFileInVolumes")
         .title("A file stands where the kubelet expects a directory")
         .meaning("A regular file lies directly in pods/<uid>/volumes. The kubelet takes every entry there for a \
@@ -18,7 +17,7 @@ causes! {
                 .run("test -f {path} && mv {path} \"$(mktemp -d /var/tmp/moved.XXXXXX)\"").lab("stray-file"),
             check("Find out which tool (backup, scanner, script) writes into the kubelet's directory and stop it"),
         ])
-        .danger(Danger::new("rm -rf of pods/<uid>/volumes", "Volumes that are still mounted there lose their data."))
+        .dont("rm -rf of pods/<uid>/volumes", "Volumes that are still mounted there lose their data.")
         .sources(&["reference: kubelet getPodVolumePathListFromDisk"])
         .event_reason("PodVolumeStrayFile")
         .diagnosis(Proven::Lab("stray-file"));

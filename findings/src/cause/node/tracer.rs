@@ -1,10 +1,9 @@
 //! A zombie that is traced: only its tracer can reap or release it.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, check, step};
+use crate::cause::entry::{Cause, Proven, check, step};
 
 causes! {
-    /// A process has ended, and a debugger that traces it does not let it go.
     ZOMBIE_HELD_BY_TRACER = Cause::gate(Gate::ContainersStopped, "ZombieHeldByTracer")
         .title("A debugger holds a process that has ended")
         .meaning("A process of the container has ended, and another one traces it (gdb, strace, a profiler). A zombie \
@@ -20,11 +19,9 @@ causes! {
                 .run("kill {tracer_pid}").lab("traced-zombie").if_known(),
             step("If pid {tracer_pid} is stopped or does not react, kill it").run("kill -9 {tracer_pid}").if_known(),
         ])
-        .danger(Danger::new(
-            "kill -9 of the shim, or of the zombie",
+        .dont("kill -9 of the shim, or of the zombie",
             "The zombie is dead already, and its parent cannot reap it as long as it is traced: nothing is won, and \
-                without the shim every other container of the pod ends at once.",
-        ))
+                without the shim every other container of the pod ends at once.")
         .sources(&["reference: Linux kernel/exit.c wait_consider_task (a zombie ptracee is only visible to its ptracer)"])
         .event_reason("PodZombieUnreaped")
         .diagnosis(Proven::Lab("traced-zombie"));

@@ -2,10 +2,12 @@
 //! on its way out. What it waits for is the cause: a FUSE server, an NFS server, a device.
 
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, check, step};
+use crate::cause::entry::{Advice, Cause, Proven, check, step};
+
+pub(super) const READ_STACK: Advice =
+    check("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack");
 
 causes! {
-    /// A task sleeps uninterruptibly and its file system or driver is not a known one.
     UNINTERRUPTIBLE_TASK = Cause::gate(Gate::ContainersStopped, "UninterruptibleTask")
         .title("A task sleeps uninterruptibly in the kernel")
         .meaning("A task of the pod waits in the kernel in state D: for a local disk, a device driver, or a file \
@@ -17,17 +19,15 @@ causes! {
             for the lock of a pipe is reported only where no other wait is: a task that splices keeps it. A busy disk makes a task wait too: until two minutes \
             after the deadline it is only probable.")
         .safe(&[
-            check("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack").if_known(),
+            READ_STACK.if_known(),
             check("Look for disk, driver and hung task messages of the kernel and repair what they name")
                 .run("dmesg -T"),
             step("If the device or driver cannot be made to answer, drain the node and reboot it; what was not written \
                 to that device is lost"),
         ])
-        .danger(Danger::new(
-            "kill -9 again and again, or kubectl delete pod --force",
+        .dont("kill -9 again and again, or kubectl delete pod --force",
             "SIGKILL is already pending and a second one changes nothing. After the forced delete the task stays, and \
-                a replacement can use the same device or data.",
-        ))
+                a replacement can use the same device or data.")
         .sources(&[
             "cri-o#9256", "cri-o#7736", "concourse#4477", "reference: CRI-O \"blocked in uninterruptible sleep\"",
         ])

@@ -2,10 +2,9 @@
 
 use super::kubelet::AT_THE_KUBELET;
 use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Patience, Proven, check, step};
+use crate::cause::entry::{Cause, Patience, Proven, check, step};
 
 causes! {
-    /// Mounted, and nothing found that holds it.
     VOLUME_MOUNTED_NO_HOLDER = Cause::gate(Gate::VolumesUnmounted, "VolumeMountedNoHolder")
         .title("The volume is still mounted and nothing was found that holds it")
         .meaning("The volume is still mounted, but no process, mapping, loop device, nested mount or other namespace \
@@ -18,17 +17,14 @@ causes! {
                 .read(log_of!("kubelet", "-15min", "{uid}")),
             check("Wait for the kubelet's next try (at most 2 min 2 s) and look again"),
         ])
-        .danger(Danger::new(
-            "umount by hand while the kubelet is at it",
-            "The driver's own unpublish then meets a state it does not expect, and may fail from then on.",
-        ))
+        .dont("umount by hand while the kubelet is at it",
+            "The driver's own unpublish then meets a state it does not expect, and may fail from then on.")
         .sources(&["reference: kubelet volume reconciler back-off", "trident#572"])
         .event_reason("PodVolumeStillMounted")
         .patience(Patience::NextTry)
         .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
 
-    /// After a restart the kubelet could not reconstruct the volume.
     VOLUME_NOT_RECONSTRUCTED = Cause::gate(Gate::VolumesUnmounted, "VolumeNotReconstructed")
         .title("The kubelet lost the volume when it restarted")
         .meaning("The kubelet was restarted and could not reconstruct this volume from the disk. It then tries to \
@@ -44,7 +40,7 @@ causes! {
                 .run("umount {path}"),
             step("Upgrade the kubelet: 1.27 and 1.28 repaired much of the reconstruction"),
         ])
-        .danger(Danger::new("rm -rf of the pod's directory", "The volume is still mounted in it: its data is deleted."))
+        .dont("rm -rf of the pod's directory", "The volume is still mounted in it: its data is deleted.")
         .sources(&[
             "kubernetes#96635", "kubernetes#70044", "kubernetes#110670", "kubernetes#72604", "kubernetes#116954",
             "kubernetes#116925", "kubernetes#117019", "longhorn#4782",
@@ -53,7 +49,6 @@ causes! {
         .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);
 
-    /// This kubelet no longer has the volume's plugin.
     VOLUME_PLUGIN_REMOVED = Cause::gate(Gate::VolumesUnmounted, "VolumePluginRemoved")
         .title("This kubelet no longer has the volume's plugin")
         .meaning("The volume was mounted by an in-tree plugin that this kubelet version no longer has (rbd and cephfs \
@@ -72,10 +67,7 @@ causes! {
                 plugins/, then rbd unmap; cephfs has none"),
             step("Before such an upgrade drain the node, so that the old kubelet unmounts its volumes"),
         ])
-        .danger(Danger::new(
-            "rm -rf of the plugin's directory",
-            "The volume is still mounted in it: its data is deleted.",
-        ))
+        .dont("rm -rf of the plugin's directory", "The volume is still mounted in it: its data is deleted.")
         .sources(&[
             "reference: kubelet 1.36 cleanOrphanVolumes (\"no volume plugin matched name\"), podVolumesExist",
             "reference: kubelet 1.29 cephfs TearDownAt, rbd diskTearDown",

@@ -2,13 +2,12 @@
 
 use crate::cause::circumstance::{Circumstance, Creation};
 use crate::cause::cluster::shared::{BY_HAND, LAST_RESORT_ANYWAY, RESUMES};
-use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, check, step};
+use crate::cause::entry::{Advice, Cause, ClusterArea, Proven, check, step};
 
 const POSSIBLE: Circumstance = Circumstance::Creation(Creation::Possible);
 const REFUSED: Circumstance = Circumstance::Creation(Creation::Refused);
 
 causes! {
-    /// The finalizer's owner cannot update the object, because it fails validation.
     UPDATE_FAILS_VALIDATION = Cause::cluster(ClusterArea::Admission, "UpdateFailsValidation")
         .title("The object cannot be updated any more, because it is not valid")
         .meaning("Removing a finalizer is an update, and an old object that a newer schema does not accept cannot be \
@@ -21,12 +20,10 @@ causes! {
                 .run("kubectl -n {namespace} annotate {type} {name} why-terminating=try --dry-run=server"),
             step("Repair the object's fields, or relax the CRD's schema until it is gone"),
         ])
-        .danger(Danger::new("Removing the finalizer by hand", "It is an update too and fails the same way."))
+        .dont("Removing the finalizer by hand", "It is an update too and fails the same way.")
         .sources(&["reference: updates rejected by validation"])
-        .event_reason("UpdateFailsValidation")
         .diagnosis(Proven::Cluster("update-invalid"));
 
-    /// The controller needs to create something in the namespace.
     FINALIZER_CONTROLLER_BLOCKED = Cause::cluster(ClusterArea::Finalizer, "FinalizerControllerBlocked")
         .title("The controller must create something in the namespace that is being deleted")
         .meaning("The controller runs, and its clean-up needs a new object (a Job, a Secret) in a namespace where the \
@@ -39,10 +36,8 @@ causes! {
         ])
         .danger(BY_HAND)
         .sources(&["kubernetes#115070"])
-        .event_reason("FinalizerControllerBlocked")
         .diagnosis(Proven::Cluster("operator-refused"));
 
-    /// What the controller needs does not exist.
     FINALIZER_CONTROLLER_NEEDS_MISSING = Cause::cluster(ClusterArea::Finalizer, "FinalizerControllerNeedsMissing")
         .title("The controller behind a finalizer needs something that is missing")
         .meaning("The controller runs and reports on the object what it cannot reach or find: a Service without a ready \
@@ -64,6 +59,5 @@ causes! {
         .note(RESUMES)
         .danger(BY_HAND)
         .sources(&["reference: finalizer owners"])
-        .event_reason("FinalizerControllerNeedsMissing")
         .diagnosis(Proven::Cluster("operator-needs"));
 }

@@ -4,7 +4,6 @@ use crate::cause::cluster::shared::{ALL_OF_THEM, BY_HAND};
 use crate::cause::entry::{Cause, ClusterArea, Proven, check, step};
 
 causes! {
-    /// Its owner does not look at this kind.
     FINALIZER_NOT_FOR_THIS_KIND = Cause::cluster(ClusterArea::Finalizer, "FinalizerNotForThisKind")
         .holds_from_the_start()
         .title("No controller removes this finalizer from objects of this kind")
@@ -21,10 +20,8 @@ causes! {
         ])
         .danger(ALL_OF_THEM)
         .sources(&["argo-cd#7330"])
-        .event_reason("FinalizerNotForThisKind")
         .diagnosis(Proven::Cluster("finalizer-of-other-kind"));
 
-    /// It stands twice in the list.
     FINALIZER_LISTED_TWICE = Cause::cluster(ClusterArea::Finalizer, "FinalizerListedTwice")
         .title("A finalizer is listed twice")
         .meaning("The API server takes a list with the same finalizer twice. A controller that looks for its finalizer \
@@ -41,10 +38,8 @@ causes! {
         ])
         .danger(ALL_OF_THEM)
         .sources(&["topolvm#310"])
-        .event_reason("FinalizerListedTwice")
         .diagnosis(Proven::Cluster("finalizer-of-other-kind"));
 
-    /// A mutating webhook puts it back.
     FINALIZER_ADDED_AGAIN = Cause::cluster(ClusterArea::Finalizer, "FinalizerAddedAgain")
         .title("A mutating webhook seems to put a finalizer back")
         .meaning("The controller removes its finalizer, and a mutating webhook (a policy of Kyverno or Gatekeeper that \
@@ -64,6 +59,5 @@ causes! {
         ])
         .danger(BY_HAND)
         .sources(&["argo-cd#20296", "kyverno#11360"])
-        .event_reason("FinalizerAddedAgain")
         .diagnosis(Proven::Cluster("finalizer-returns"));
 }

@@ -3,10 +3,10 @@
 use crate::cause::circumstance::{Circumstance, Existence, JobManager};
 use crate::cause::cluster::shared::{
     ABSENT, BY_HAND, FIND_IT, HIDDEN, HIDDEN_LAST_RESORT, HIDDEN_ONE, IN_SERVER, LAST_RESORT, NOT_READY, NOTHING,
-    PENDING, READ_LOG, READ_REPORTS, READ_SERVER_LOG, READY, REPAIR, REPAIR_SERVER, RESUMES, SCALED_DOWN, SEE_USER,
-    TAKE_OFF_FOR_NOTHING, UNKNOWN, UNSEEN, UNUSED_LAST_RESORT, USED, USED_ELSEWHERE, USERS_UNKNOWN,
+    PENDING, READ_LEASE, READ_LOG, READ_REPORTS, READ_SERVER_LOG, READY, REPAIR, REPAIR_SERVER, RESUMES, SCALED_DOWN,
+    SEE_USER, TAKE_OFF_FOR_NOTHING, UNKNOWN, UNSEEN, UNUSED_LAST_RESORT, USED, USED_ELSEWHERE, USERS_UNKNOWN,
 };
-use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, check, step};
+use crate::cause::entry::{Advice, Cause, ClusterArea, Proven, check, step};
 
 const COUNTED: Circumstance = Circumstance::JobManager(JobManager::ControllerManager);
 const MANAGED: Circumstance = Circumstance::JobManager(JobManager::Other);
@@ -14,8 +14,12 @@ const MANAGED: Circumstance = Circumstance::JobManager(JobManager::Other);
 /// What does not run, or is not seen to run.
 const NOT_RUNNING: &[Circumstance] = &[NOT_READY, SCALED_DOWN, ABSENT, HIDDEN, UNSEEN, UNKNOWN];
 
+const RELEASE_USERS: Advice = step(
+    "Let what uses it name another object, or, if that may go with all that it stands for, delete it first; the object is \
+        then deleted automatically",
+);
+
 causes! {
-    /// A finalizer of another program in the namespace's metadata.
     NAMESPACE_METADATA_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "NamespaceMetadataFinalizer")
         .holds_from_the_start()
         .title("A finalizer in the namespace's metadata is left")
@@ -30,10 +34,8 @@ causes! {
         ])
         .danger(BY_HAND)
         .sources(&["reference: controller.cattle.io/namespace-auth"])
-        .event_reason("NamespaceMetadataFinalizer")
         .diagnosis(Proven::Cluster("namespace-metadata"));
 
-    /// A load balancer must be removed first.
     LOAD_BALANCER_CLEANUP_PENDING = Cause::cluster(ClusterArea::Finalizer, "LoadBalancerCleanupPending")
         .title("A Service waits for its load balancer to be removed")
         .meaning("The cloud controller manager removes the finalizer when the load balancer is gone, at once where there \
@@ -57,10 +59,8 @@ causes! {
         .note(RESUMES)
         .danger(BY_HAND)
         .sources(&["reference: service controller"])
-        .event_reason("LoadBalancerCleanupPending")
         .diagnosis(Proven::Cluster("plain-service"));
 
-    /// A cloud vendor's load balancer controller.
     CLOUD_LOAD_BALANCER_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "CloudLoadBalancerFinalizer")
         .title("A cloud's load balancer controller has not cleaned up")
         .meaning("The vendor's controller must remove load balancers, target groups or network endpoint groups first. \
@@ -82,10 +82,8 @@ causes! {
         .note(RESUMES)
         .danger(BY_HAND)
         .sources(&["reference: aws-load-balancer-controller finalizers"])
-        .event_reason("CloudLoadBalancerFinalizer")
         .diagnosis(Proven::Cluster("known-finalizers"));
 
-    /// cert-manager's challenges.
     CERT_MANAGER_CHALLENGE_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "CertManagerChallengeFinalizer")
         .title("cert-manager has not cleaned up a Challenge")
         .meaning("cert-manager must remove the DNS record or solver pod of the Challenge first. It does not run, or \
@@ -97,15 +95,11 @@ causes! {
             step("Restore cert-manager and the issuer's DNS credentials").when(&[UNKNOWN, UNSEEN]),
             LAST_RESORT,
         ])
-        .danger(Danger::new(
-            "Removing the finalizer by hand",
-            "A TXT record or solver pod may stay; here that is usually a small harm.",
-        ))
+        .dont("Removing the finalizer by hand",
+            "A TXT record or solver pod may stay; here that is usually a small harm.")
         .sources(&["reference: cert-manager finalizers"])
-        .event_reason("CertManagerChallengeFinalizer")
         .diagnosis(Proven::Cluster("known-finalizers"));
 
-    /// The Istio operator.
     ISTIO_OPERATOR_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "IstioOperatorFinalizer")
         .title("The Istio operator has not removed the control plane")
         .meaning("An IstioOperator waits for the in-cluster operator, which newer versions of Istio do not have.")
@@ -116,15 +110,11 @@ causes! {
             check("Look for what it would remove: Deployments, webhooks and CRDs of Istio"),
         ])
         .note(RESUMES)
-        .danger(Danger::new(
-            "Removing the finalizer by hand",
-            "Pieces of the control plane stay, among them webhooks that refuse new pods.",
-        ))
+        .dont("Removing the finalizer by hand",
+            "Pieces of the control plane stay, among them webhooks that refuse new pods.")
         .sources(&["reference: Istio operator finalizer"])
-        .event_reason("IstioOperatorFinalizer")
         .diagnosis(Proven::Cluster("known-finalizers"));
 
-    /// Argo CD.
     ARGO_CD_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "ArgoCdFinalizer")
         .title("Argo CD has not deleted what an Application manages")
         .meaning("The Application was deleted in cascade: Argo CD deletes every object it manages first. It does not \
@@ -139,12 +129,10 @@ causes! {
                 non-cascading delete"),
         ])
         .note("When it continues, Argo CD deletes all that the Application manages")
-        .danger(Danger::new("Restarting Argo CD without looking", "It deletes everything these Applications manage."))
+        .dont("Restarting Argo CD without looking", "It deletes everything these Applications manage.")
         .sources(&["argo-cd#6046", "argo-cd#7330"])
-        .event_reason("ArgoCdFinalizer")
         .diagnosis(Proven::Cluster("known-finalizers"));
 
-    /// Argo CD's hooks around a deletion.
     ARGO_CD_HOOK_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "ArgoCdHookFinalizer")
         .title("Argo CD has not finished the hooks of a deletion")
         .meaning("The Application has hooks that run before or after the deletion of what it manages, often a backup. \
@@ -163,16 +151,12 @@ causes! {
                 again"),
         ])
         .note("When it continues, Argo CD runs the hooks and deletes what the Application manages")
-        .danger(Danger::new(
-            "Removing this finalizer by hand",
+        .dont("Removing this finalizer by hand",
             "The hooks are skipped, a backup among them; with resources-finalizer.argocd.argoproj.io Argo CD then deletes all \
-                that the Application manages.",
-        ))
+                that the Application manages.")
         .sources(&["argo-cd#19571"])
-        .event_reason("ArgoCdHookFinalizer")
         .diagnosis(Proven::Cluster("known-finalizers"));
 
-    /// Rook's protection of data.
     ROOK_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "RookFinalizer")
         .title("Rook protects a Ceph cluster's data")
         .meaning("Rook put this finalizer there to prevent exactly this deletion: without the object the Ceph \
@@ -184,15 +168,11 @@ causes! {
             step("If it is, delete the CephCluster: the operator removes this finalizer with it, when nothing depends on \
                 the cluster any more"),
         ])
-        .danger(Danger::new(
-            "Removing the finalizer by hand",
-            "The keys and addresses of the Ceph cluster are lost, and with them all data in it.",
-        ))
+        .dont("Removing the finalizer by hand",
+            "The keys and addresses of the Ceph cluster are lost, and with them all data in it.")
         .sources(&["rook: pkg/operator/ceph/cluster/controller.go, reconcileDelete"])
-        .event_reason("RookFinalizer")
         .diagnosis(Proven::Cluster("known-finalizers"));
 
-    /// Flux, Crossplane, Karpenter: something outside of the cluster.
     EXTERNAL_RESOURCE_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "ExternalResourceFinalizer")
         .title("Something outside of the cluster must be removed first")
         .meaning("The object stands for something outside of the cluster (a cloud resource, a machine, a set of \
@@ -209,10 +189,8 @@ causes! {
         .note(RESUMES)
         .danger(BY_HAND)
         .sources(&["reference: Crossplane, Flux and Karpenter finalizers"])
-        .event_reason("ExternalResourceFinalizer")
         .diagnosis(Proven::Cluster("known-finalizers"));
 
-    /// Anything else that is known by its name.
     CONTROLLER_CLEANUP_PENDING = Cause::cluster(ClusterArea::Finalizer, "ControllerCleanupPending")
         .title("A known controller has not finished its clean-up")
         .meaning("The finalizer is known by its name: docs/finalizers.md says which controller removes it, when, and \
@@ -236,10 +214,8 @@ causes! {
         .note(RESUMES)
         .danger(BY_HAND)
         .sources(&["aws-network-policy-agent#568", "calico#6629", "tigera/operator#3413", "kubevirt#1491"])
-        .event_reason("ControllerCleanupPending")
         .diagnosis(Proven::Cluster("known-finalizers"));
 
-    /// What others still use.
     PROTECTED_WHILE_IN_USE = Cause::cluster(ClusterArea::Finalizer, "ProtectedWhileInUse")
         .title("The object is protected as long as others use it")
         .meaning("A finalizer of this name is removed when the last object that refers to this one is gone: a \
@@ -248,24 +224,20 @@ causes! {
         .proof("A finalizer is left that docs/finalizers.md knows to wait for the last user of the object.")
         .safe(&[
             SEE_USER,
-            step("Let what uses it name another object, or, if that may go with all that it stands for, delete it first; \
-                the object is then deleted automatically").when(&[USED]),
+            RELEASE_USERS.when(&[USED]),
             step("Leave that one: it names an object of its own namespace. The controller counts it by mistake: update the \
                 controller").when(&[USED_ELSEWHERE]),
             check("Read what its controller reports: it may name who uses the object")
                 .run("kubectl describe {type} {name} -n {namespace}").typed(),
-            step("Let what uses it name another object, or, if that may go with all that it stands for, delete it first; \
-                the object is then deleted automatically").when(&[USERS_UNKNOWN]),
+            RELEASE_USERS.when(&[USERS_UNKNOWN]),
             READ_LOG,
             HIDDEN_ONE,
             Advice { when: &[USED_ELSEWHERE], ..UNUSED_LAST_RESORT },
         ])
         .danger(BY_HAND)
         .sources(&["crossplane#5849", "karpenter-provider-aws: EC2NodeClass", "gateway-api: GatewayClass"])
-        .event_reason("ProtectedWhileInUse")
         .diagnosis(Proven::Cluster("claim-in-use"));
 
-    /// Snapshots and clones.
     SNAPSHOT_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "SnapshotFinalizer")
         .title("A snapshot or clone needs the object")
         .meaning("A snapshot of it, a restore from it or a clone of it is not finished, or the snapshot controller \
@@ -283,15 +255,11 @@ causes! {
             Advice { when: &[ABSENT, UNKNOWN, USERS_UNKNOWN, PENDING], ..LAST_RESORT },
         ])
         .note(RESUMES)
-        .danger(Danger::new(
-            "Removing the finalizer by hand",
-            "The chain of snapshots breaks: a restore fails, or a snapshot stays in the storage for ever.",
-        ))
+        .dont("Removing the finalizer by hand",
+            "The chain of snapshots breaks: a restore fails, or a snapshot stays in the storage for ever.")
         .sources(&["reference: external-snapshotter finalizers"])
-        .event_reason("SnapshotFinalizer")
         .diagnosis(Proven::Cluster("snapshot"));
 
-    /// A ResourceClaim in use.
     RESOURCE_CLAIM_IN_USE = Cause::cluster(ClusterArea::Finalizer, "ResourceClaimInUse")
         .title("A ResourceClaim is still allocated")
         .meaning("A device is allocated to the claim, or a pod has reserved it. The claim is deleted when the pod has \
@@ -303,15 +271,10 @@ causes! {
                 .run("kubectl -n {namespace} get resourceclaim {name} -o yaml").typed(),
             check("If no pod is left, see whether the controller manager and the DRA driver run"),
         ])
-        .danger(Danger::new(
-            "Removing the finalizer by hand",
-            "The device stays taken and cannot be allocated again.",
-        ))
+        .dont("Removing the finalizer by hand", "The device stays taken and cannot be allocated again.")
         .sources(&["reference: resourceclaim controller"])
-        .event_reason("ResourceClaimInUse")
         .diagnosis(Proven::Cluster("claim-in-use"));
 
-    /// Other protections of the controller manager.
     IN_TREE_PROTECTION_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "InTreeProtectionFinalizer")
         .title("Kubernetes protects an object that is in use")
         .meaning("A ServiceCIDR with addresses in use, a VolumeAttributesClass with volumes, a PodGroup with pods: the \
@@ -326,15 +289,10 @@ causes! {
                 .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed()
                 .when(&[USERS_UNKNOWN]),
         ])
-        .danger(Danger::new(
-            "Removing the finalizer by hand",
-            "What still uses it refers to something that does not exist.",
-        ))
+        .dont("Removing the finalizer by hand", "What still uses it refers to something that does not exist.")
         .sources(&["reference: in-tree finalizers"])
-        .event_reason("InTreeProtectionFinalizer")
         .diagnosis(Proven::Cluster("claim-in-use"));
 
-    /// Job tracking keeps a finished pod.
     JOB_TRACKING_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "JobTrackingFinalizer")
         .title("The Job controller has not counted the pod yet")
         .meaning("batch.kubernetes.io/job-tracking keeps a Job's pod until the Job controller has counted it, which \
@@ -344,19 +302,15 @@ causes! {
         .safe(&[
             check("See whether {released_by} runs, and read its log")
                 .run("kubectl get deployments,statefulsets -A").typed().if_known().when(&[MANAGED]),
-            check("See whether the controller manager runs")
-                .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed().when(&[COUNTED]),
+            READ_LEASE.when(&[COUNTED]),
             check("See whether a webhook changes or refuses pods (mutating ones that add containers do)")
                 .run("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations").typed(),
             step("Start {released_by} again, or repair what its log reports: it removes the finalizer").if_known()
                 .when(&[MANAGED]),
         ])
-        .danger(Danger::new(
-            "Removing the finalizer by hand",
+        .dont("Removing the finalizer by hand",
             "The Job counts wrong: it may run the work again or never finish. A refusing webhook refuses this change \
-                as well.",
-        ))
+                as well.")
         .sources(&["kubernetes#129473", "kubernetes#127917", "kubernetes#121828"])
-        .event_reason("JobTrackingFinalizer")
         .diagnosis(Proven::Cluster("job-managed"));
 }

@@ -16,7 +16,6 @@ const SET_BY: Advice = check("See who set the finalizer {finalizer} (managedFiel
     .if_known();
 
 causes! {
-    /// The controller lived in the namespace it must clean.
     FINALIZER_OWNER_IN_SAME_NAMESPACE = Cause::cluster(ClusterArea::Finalizer, "FinalizerOwnerInSameNamespace")
         .holds_from_the_start()
         .title("The controller that must clean up is deleted with the namespace that it cleans")
@@ -38,10 +37,8 @@ causes! {
         .note(RESUMES)
         .danger(BY_HAND)
         .sources(&["reference: ordered namespace deletion", "kubernetes#115070"])
-        .event_reason("FinalizerOwnerInSameNamespace")
         .diagnosis(Proven::Cluster("operator-namespace"));
 
-    /// The controller is uninstalled together with what it must clean.
     FINALIZER_OWNER_IN_SAME_RELEASE = Cause::cluster(ClusterArea::Finalizer, "FinalizerOwnerInSameRelease")
         .holds_from_the_start()
         .title("The controller that must clean up belongs to the Helm release that would be uninstalled")
@@ -61,10 +58,8 @@ causes! {
             "helm: pkg/release/v1/util/kind_sorter.go (Helm 3: pkg/releaseutil/kind_sorter.go), UninstallOrder",
             "helm: pkg/action/uninstall.go, deleteRelease",
         ])
-        .event_reason("FinalizerOwnerInSameRelease")
         .diagnosis(Proven::Cluster("release"));
 
-    /// Nothing runs that would take the finalizer off.
     FINALIZER_CONTROLLER_GONE = Cause::cluster(ClusterArea::Finalizer, "FinalizerControllerGone")
         .holds_from_the_start()
         .title("The controller behind a finalizer is gone")
@@ -89,10 +84,8 @@ causes! {
         .note(RESUMES)
         .danger(BY_HAND)
         .sources(&["kubernetes#60538", "kubernetes#119881"])
-        .event_reason("FinalizerControllerGone")
         .diagnosis(Proven::Recording("finalizer-and-webhook"));
 
-    /// The controller is there, and no pod of it is ready.
     FINALIZER_CONTROLLER_NOT_READY = Cause::cluster(ClusterArea::Finalizer, "FinalizerControllerNotReady")
         .holds_from_the_start()
         .title("No pod of the controller behind a finalizer is ready")
@@ -110,10 +103,8 @@ causes! {
         .note(RESUMES)
         .danger(BY_HAND)
         .sources(&["reference: finalizer owners"])
-        .event_reason("FinalizerControllerNotReady")
         .diagnosis(Proven::Cluster("operator-image"));
 
-    /// The controller runs, and may not change the object.
     FINALIZER_CONTROLLER_FORBIDDEN = Cause::cluster(ClusterArea::Finalizer, "FinalizerControllerForbidden")
         .holds_from_the_start()
         .title("The controller behind a finalizer may not change the object any more")
@@ -135,10 +126,8 @@ causes! {
         .note(RESUMES)
         .danger(BY_HAND)
         .sources(&["flux2#2595", "reference: adversary, a RoleBinding that was deleted first"])
-        .event_reason("FinalizerControllerForbidden")
         .diagnosis(Proven::Cluster("operator-rights"));
 
-    /// The controller runs as an account that is gone.
     FINALIZER_CONTROLLER_ACCOUNT_GONE = Cause::cluster(ClusterArea::Finalizer, "FinalizerControllerAccountGone")
         .holds_from_the_start()
         .title("The ServiceAccount that the controller behind a finalizer works as is gone")
@@ -160,10 +149,8 @@ causes! {
         .note(RESUMES)
         .danger(BY_HAND)
         .sources(&["fluxcd/helm-controller#554", "kubernetes: pkg/serviceaccount/claims.go"])
-        .event_reason("FinalizerControllerAccountGone")
         .diagnosis(Proven::Cluster("operator-account"));
 
-    /// The controller's pods run, and none of them leads.
     FINALIZER_CONTROLLER_NOT_LEADING = Cause::cluster(ClusterArea::Finalizer, "FinalizerControllerNotLeading")
         .title("The pods of the controller behind a finalizer run, and none of them leads")
         .meaning("Of several copies of a controller only the one that holds a Lease works. Its pods are ready, and the \
@@ -181,10 +168,8 @@ causes! {
         .note(RESUMES)
         .danger(BY_HAND)
         .sources(&["reference: finalizer owners, leader Leases"])
-        .event_reason("FinalizerControllerNotLeading")
         .diagnosis(Proven::Cluster("operator-not-leading"));
 
-    /// The controller runs and does not finish.
     FINALIZER_CONTROLLER_FAILING = Cause::cluster(ClusterArea::Finalizer, "FinalizerControllerFailing")
         .title("The controller behind a finalizer runs and does not finish")
         .meaning("The controller is there and ready, and has not removed its finalizer for minutes. Mostly what it \
@@ -202,10 +187,8 @@ causes! {
         .note(RESUMES)
         .danger(BY_HAND)
         .sources(&["reference: finalizer owners"])
-        .event_reason("FinalizerControllerFailing")
         .diagnosis(Proven::Cluster("operator-fails"));
 
-    /// The owner of the finalizer is unknown.
     FINALIZER_OWNER_UNKNOWN = Cause::cluster(ClusterArea::Finalizer, "FinalizerOwnerUnknown")
         .holds_from_the_start()
         .title("No known controller removes this finalizer")
@@ -222,6 +205,5 @@ causes! {
         ])
         .danger(BY_HAND)
         .sources(&["a user's report: a ConfigMap with a private finalizer"])
-        .event_reason("FinalizerOwnerUnknown")
         .diagnosis(Proven::Recording("runtime-and-freezer"));
 }

@@ -6,7 +6,6 @@ use crate::cause::cluster::shared::{
 use crate::cause::entry::{Cause, ClusterArea, Proven, step};
 
 causes! {
-    /// What nothing uses any more.
     PROTECTED_WITHOUT_USERS = Cause::cluster(ClusterArea::Finalizer, "ProtectedWithoutUsers")
         .title("Nothing uses the object any more, and its finalizer stays")
         .meaning("The finalizer waits for the last object that uses this one. All that could use it were listed, and none \
@@ -24,6 +23,5 @@ causes! {
         .note(RESUMES)
         .danger(BY_HAND)
         .sources(&["crossplane#5849", "argo-cd: AppProject", "external-snapshotter: pvc-as-source-protection"])
-        .event_reason("ProtectedWithoutUsers")
         .diagnosis(Proven::Cluster("claim-in-use"));
 }

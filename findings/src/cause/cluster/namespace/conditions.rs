@@ -1,10 +1,9 @@
 //! What the conditions point to.
 
 use crate::cause::cluster::shared::EMPTY_THE_NAMESPACE;
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
+use crate::cause::entry::{Cause, ClusterArea, Proven, check, step};
 
 causes! {
-    /// Discovery fails as a whole for the namespace controller, or at a name.
     API_DISCOVERY_FAILED = Cause::cluster(ClusterArea::Api, "ApiDiscoveryFailed")
         .title("The namespace controller cannot list what the API serves")
         .meaning("Discovery failed as a whole, or a server announces a group and version that cannot be parsed. So the \
@@ -19,10 +18,8 @@ causes! {
         ])
         .danger(EMPTY_THE_NAMESPACE)
         .sources(&["reference: namespace controller, total discovery failure"])
-        .event_reason("ApiDiscoveryFailed")
         .diagnosis(Proven::Observation);
 
-    /// An error of the deletion that no rule knows.
     NAMESPACE_CONTENT_FAILURE = Cause::cluster(ClusterArea::Namespace, "NamespaceContentFailure")
         .title("Deleting the content fails in a way this version does not know")
         .meaning("The namespace controller reports an error while it deletes what the namespace holds. The error is \
@@ -32,11 +29,8 @@ causes! {
             check("Read the whole message").run("kubectl get namespace {namespace} -o yaml").typed(),
             step("Repair what the message names"),
         ])
-        .danger(Danger::new(
-            "Emptying spec.finalizers (PUT /finalize)",
-            "The objects that could not be deleted stay in etcd, and no client can remove them.",
-        ))
+        .dont("Emptying spec.finalizers (PUT /finalize)",
+            "The objects that could not be deleted stay in etcd, and no client can remove them.")
         .sources(&["reference: NamespaceDeletionContentFailure"])
-        .event_reason("NamespaceContentFailure")
         .diagnosis(Proven::Cluster("extension-403"));
 }

@@ -1,7 +1,7 @@
 //! Stored objects that the API server cannot read, and of which kind they are.
 
 use crate::cause::circumstance::{Circumstance, Unread};
-use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, check, step};
+use crate::cause::entry::{Advice, Cause, ClusterArea, Proven, check, step};
 
 const UNSAFE_DELETION: Advice = step(
     "Only where its content is lost for good: kube-apiserver from 1.32 on deletes an object that it cannot read, with the \
@@ -10,7 +10,6 @@ const UNSAFE_DELETION: Advice = step(
 );
 
 causes! {
-    /// An object cannot be decrypted.
     OBJECT_NOT_DECRYPTABLE = Cause::cluster(ClusterArea::Admission, "ObjectNotDecryptable")
         .title("A stored object cannot be decrypted")
         .meaning("etcd holds an object that none of the API server's encryption keys opens. The whole list of that \
@@ -23,15 +22,11 @@ causes! {
             step("Then write every object of the kind anew, and drop the old key"),
             UNSAFE_DELETION,
         ])
-        .danger(Danger::new(
-            "Deleting the key in etcd, or ignoreStoreReadErrorWithClusterBreakingPotential",
-            "The content is lost, and with it whatever its finalizers should have cleaned up.",
-        ))
+        .dont("Deleting the key in etcd, or ignoreStoreReadErrorWithClusterBreakingPotential",
+            "The content is lost, and with it whatever its finalizers should have cleaned up.")
         .sources(&["reference: unable to transform key"])
-        .event_reason("ObjectNotDecryptable")
         .diagnosis(Proven::Cluster("undecryptable"));
 
-    /// An object cannot be decoded.
     OBJECT_NOT_DECODABLE = Cause::cluster(ClusterArea::Admission, "ObjectNotDecodable")
         .title("A stored object cannot be decoded")
         .meaning("etcd holds an object that the API server cannot read. The error names neither kind nor name; the \
@@ -51,11 +46,7 @@ causes! {
             check("Find the key in etcd that cannot be decoded, and restore the object from a backup of etcd"),
             UNSAFE_DELETION,
         ])
-        .danger(Danger::new(
-            "Deleting keys in etcd",
-            "The content is lost; a wrong key takes a healthy object with it.",
-        ))
+        .dont("Deleting keys in etcd", "The content is lost; a wrong key takes a healthy object with it.")
         .sources(&["reference: illegal base64 data"])
-        .event_reason("ObjectNotDecodable")
         .diagnosis(Proven::Cluster("undecodable"));
 }

@@ -1,10 +1,9 @@
 //! What is left to say when objects and conditions have been looked at.
 
 use crate::cause::cluster::shared::FINALIZE;
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
+use crate::cause::entry::{Cause, ClusterArea, Proven, check, step};
 
 causes! {
-    /// The namespace's condition names an API that answers again.
     NAMESPACE_CONDITION_OUTDATED = Cause::cluster(ClusterArea::Namespace, "NamespaceConditionOutdated")
         .title("The namespace's condition names what works again")
         .meaning("The namespace controller could not list an API, or a webhook or a conversion failed, and a condition \
@@ -26,10 +25,8 @@ causes! {
         ])
         .danger(FINALIZE)
         .sources(&["reference: namespace controller, nsControllerRateLimiter"])
-        .event_reason("NamespaceConditionOutdated")
         .diagnosis(Proven::Cluster("repaired-webhook"));
 
-    /// Objects are made while the namespace is being deleted.
     OBJECTS_RECREATED = Cause::cluster(ClusterArea::Admission, "ObjectsRecreated")
         .title("Objects are created while the namespace is being deleted")
         .meaning("The API server refuses new objects in a namespace that is being deleted; an aggregated API that \
@@ -43,10 +40,8 @@ causes! {
         ])
         .danger(FINALIZE)
         .sources(&["reference: NamespaceLifecycle"])
-        .event_reason("ObjectsRecreated")
         .diagnosis(Proven::Cluster("extension-403"));
 
-    /// A finalizer of another program in spec.finalizers.
     NAMESPACE_SPEC_FINALIZER = Cause::cluster(ClusterArea::Namespace, "NamespaceSpecFinalizer")
         .title("A finalizer in the namespace's spec is left")
         .meaning("The namespace controller has emptied the namespace and removed its own entry. Another \
@@ -58,16 +53,12 @@ causes! {
                 .run("kubectl get namespace {namespace} -o yaml --show-managed-fields").typed(),
             step("If it is not installed any more, install it again until the namespace is gone"),
         ])
-        .danger(Danger::new(
-            "PUT /finalize with an empty list",
+        .dont("PUT /finalize with an empty list",
             "Whatever the owner of the finalizer cleans up outside of this namespace stays behind, \
-                unknown to every controller.",
-        ))
+                unknown to every controller.")
         .sources(&["reference: openshift.io/origin and the like"])
-        .event_reason("NamespaceSpecFinalizer")
         .diagnosis(Proven::Cluster("namespace-spec"));
 
-    /// No controller works on the namespace.
     NAMESPACE_CONTROLLER_NOT_RUNNING = Cause::cluster(ClusterArea::ControlPlane, "NamespaceControllerNotRunning")
         .title("The namespace controller does not act on deleted namespaces")
         .meaning("The namespace controller writes its conditions a few seconds after a deletion was requested, and \
@@ -87,10 +78,8 @@ causes! {
         ])
         .danger(FINALIZE)
         .sources(&["reference: a controller manager without leader election that was stopped"])
-        .event_reason("NamespaceControllerNotRunning")
         .diagnosis(Proven::Cluster("idle-controllers"));
 
-    /// The server did delete everything it could; what is left shrinks from look to look.
     NAMESPACE_STILL_EMPTYING = Cause::cluster(ClusterArea::Namespace, "NamespaceStillEmptying")
         .title("The namespace is still being emptied")
         .meaning("The deletion was requested moments ago, or many objects remain and become fewer. The namespace \
@@ -104,11 +93,8 @@ causes! {
                 .run("kubectl wait --for=delete {type} {name} -n {namespace} --timeout=2m").if_known(),
             check("If it stays, run this again: the answer then names what holds it"),
         ])
-        .danger(Danger::new(
-            "Emptying spec.finalizers (PUT /finalize)",
-            "Objects that would have been removed a moment later stay in etcd for ever.",
-        ))
+        .dont("Emptying spec.finalizers (PUT /finalize)",
+            "Objects that would have been removed a moment later stay in etcd for ever.")
         .sources(&["reference: requeue timings of the namespace controller"])
-        .event_reason("NamespaceStillEmptying")
         .diagnosis(Proven::Observation);
 }

@@ -4,7 +4,6 @@ use crate::cause::cluster::shared::{BY_HAND, RESUMES};
 use crate::cause::entry::{Cause, ClusterArea, Proven, check};
 
 causes! {
-    /// The namespace's conditions name a finalizer of objects that could not be listed.
     FINALIZER_OF_UNSEEN_OBJECTS = Cause::cluster(ClusterArea::Finalizer, "FinalizerOfUnseenObjects")
         .title("A finalizer holds objects that could not be listed")
         .meaning("The namespace controller says which kinds remain in the namespace and which finalizers hold them. \
@@ -25,6 +24,5 @@ causes! {
         .note(RESUMES)
         .danger(BY_HAND)
         .sources(&["reference: NamespaceFinalizersRemaining"])
-        .event_reason("FinalizerOfUnseenObjects")
         .diagnosis(Proven::Cluster("held-secret"));
 }

@@ -18,7 +18,6 @@ const AROUND: Danger = Danger::new(
 );
 
 causes! {
-    /// A budget allows no eviction.
     DRAIN_BUDGET_ALLOWS_NONE = Cause::cluster(ClusterArea::Pod, "DrainBudgetAllowsNone")
         .holds_from_the_start()
         .title("A PodDisruptionBudget allows no eviction of pods on a node that is being drained")
@@ -51,10 +50,8 @@ causes! {
             "longhorn-manager: controller/instance_manager_controller.go, canDeleteInstanceManagerPDB",
             "rook: pkg/operator/ceph/disruption/clusterdisruption/osd.go, createBlockingPDBForOSD",
         ])
-        .event_reason("DrainBudgetAllowsNone")
         .diagnosis(Proven::Cluster("budget-zero"));
 
-    /// Several budgets select one pod.
     DRAIN_SEVERAL_BUDGETS = Cause::cluster(ClusterArea::Pod, "DrainSeveralBudgets")
         .holds_from_the_start()
         .title("Several PodDisruptionBudgets select a pod on a node that is being drained")
@@ -68,10 +65,8 @@ causes! {
         ])
         .danger(AROUND)
         .sources(&["kubernetes: pkg/registry/core/pod/storage/eviction.go"])
-        .event_reason("DrainSeveralBudgets")
         .diagnosis(Proven::Cluster("budgets"));
 
-    /// A pod asks not to be evicted.
     DRAIN_POD_DECLINES = Cause::cluster(ClusterArea::Pod, "DrainPodDeclines")
         .holds_from_the_start()
         .title("A pod's annotation keeps a node from being taken away")
@@ -87,10 +82,8 @@ causes! {
         ])
         .danger(AROUND)
         .sources(&["karpenter: pkg/utils/pod/scheduling.go, IsEvictable", "cluster-autoscaler: safe-to-evict"])
-        .event_reason("DrainPodDeclines")
         .diagnosis(Proven::Cluster("drain-declined"));
 
-    /// An evicted pod is scheduled to the same node again.
     DRAIN_POD_RETURNS = Cause::cluster(ClusterArea::Pod, "DrainPodReturns")
         .holds_from_the_start()
         .title("Pods come back to a node that is being drained, because they tolerate its taint")
@@ -107,10 +100,8 @@ causes! {
         ])
         .danger(AROUND)
         .sources(&["kubernetes: pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go"])
-        .event_reason("DrainPodReturns")
         .diagnosis(Proven::Cluster("drain-returns"));
 
-    /// kubectl drain needs a flag.
     DRAIN_NEEDS_CONSENT = Cause::cluster(ClusterArea::Pod, "DrainNeedsConsent")
         .holds_from_the_start()
         .title("kubectl drain stops at pods that would lose something")
@@ -126,10 +117,8 @@ causes! {
         ])
         .danger(AROUND)
         .sources(&["kubectl: pkg/drain/filters.go"])
-        .event_reason("DrainNeedsConsent")
         .diagnosis(Proven::Cluster("drain-consent"));
 
-    /// The pods have no eviction request.
     DRAIN_NOT_ISSUED = Cause::cluster(ClusterArea::Pod, "DrainNotIssued")
         .title("Pods stay on a node that is being drained, without an eviction request")
         .meaning("Nothing forbids the eviction of these pods: no budget, no annotation, no missing controller, no \
@@ -152,6 +141,5 @@ causes! {
             "karpenter#2219",
             "karpenter: pkg/controllers/node/termination/terminator/terminator.go, Evict",
         ])
-        .event_reason("DrainNotIssued")
         .diagnosis(Proven::Cluster("drain-not-issued"));
 }
