@@ -30,7 +30,6 @@ pub fn finalizer_patch(uid: &str, index: usize, finalizer: &str) -> String {
     serde_json::to_string(&all).unwrap_or_default()
 }
 
-/// Whether a value is such a patch.
 pub(crate) fn is_finalizer_patch(value: &str) -> bool {
     let Ok([uid, finalizer, removal]) = serde_json::from_str::<[Operation; 3]>(value) else { return false };
     let (Some(uid), Some(name)) = (uid.value, finalizer.value) else { return false };

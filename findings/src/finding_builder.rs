@@ -8,7 +8,6 @@ use crate::{
 /// A finding in the making.
 #[derive(Clone, Debug)]
 pub struct FindingBuilder {
-    /// Which cause.
     pub cause: &'static Cause,
     /// The gate it blocks; none for a state of the node or of the cluster.
     pub gate: Option<Gate>,
@@ -18,7 +17,6 @@ pub struct FindingBuilder {
     pub missing: Option<String>,
     /// From what the user knows towards the root.
     pub chain: Vec<Link>,
-    /// Which source said what.
     pub evidence: Vec<Evidence>,
     /// Values for the remedy's placeholders.
     pub names: Values,
@@ -122,7 +120,6 @@ impl FindingBuilder {
         self
     }
 
-    /// The finding.
     pub fn finish(mut self) -> Finding {
         self.others.push(self.names.clone());
         Finding {

@@ -137,7 +137,6 @@ impl ForcedVolume {
 }
 
 impl ForceCost {
-    /// One line of it.
     pub fn line(&self) -> String {
         let mut parts = Vec::new();
         let volumes = self.written_volumes();

@@ -4,7 +4,7 @@
 //! `cluster`. The first line of such a file says which test gives it; that test fails when it gives another one.
 //! `UPDATE_GOLDEN=1 cargo test` keeps the shortest of the best. Read the difference.
 
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs, reason = "for tests")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "for tests")]
 
 use std::cell::Cell;
 use std::fs;

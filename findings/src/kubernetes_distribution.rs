@@ -2,7 +2,6 @@
 //!
 //! kubeadm, OpenShift and the clouds run the plain kubelet, and so does kind, within a container.
 
-/// One distribution.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Distribution {
     /// The processes that are or contain its kubelet.

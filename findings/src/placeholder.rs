@@ -24,7 +24,6 @@ macro_rules! placeholders {
         }
 
         impl Placeholder {
-            /// All of them.
             pub const ALL: &'static [Placeholder] = &[$(Placeholder::$variant),*];
 
             /// As it stands between braces.
@@ -45,7 +44,6 @@ macro_rules! placeholders {
 }
 
 placeholders! {
-    /// The agent's image.
     AgentImage = "agent_image": Image;
     /// A node whose agent may say something.
     AgentNode = "agent_node": Node;
@@ -53,9 +51,7 @@ placeholders! {
     AgentPod = "agent_pod": Pod;
     /// A node that is not known to have an agent, and where one can run.
     AgentlessNode = "agentless_node": Node;
-    /// An APIService.
     ApiService = "apiservice": ApiName;
-    /// A VolumeAttachment.
     Attachment = "attachment": ApiName;
     /// A directory of the cgroup tree.
     Cgroup = "cgroup": CgroupDir;
@@ -69,19 +65,13 @@ placeholders! {
     Configuration = "configuration": TypedName;
     /// The number of a FUSE connection.
     Connection = "connection": Number;
-    /// A container, by the runtime's id.
     Container = "container": RuntimeId;
-    /// A CustomResourceDefinition.
     Crd = "crd": ApiName;
     /// Where the runtime listens, as crictl takes it.
     CriEndpoint = "cri_endpoint": CriEndpoint;
-    /// The program crictl.
     Crictl = "crictl": Crictl;
-    /// A block device.
     Device = "device": Device;
-    /// A CSI driver.
     Driver = "driver": Driver;
-    /// A finalizer.
     Finalizer = "finalizer": Text;
     /// What takes one finalizer off one object.
     FinalizerPatch = "finalizer_patch": FinalizerPatch;
@@ -91,7 +81,6 @@ placeholders! {
     Fusectl = "fusectl": Path;
     /// A grace period in seconds.
     GraceSeconds = "grace_seconds": Number;
-    /// A group and a version of it.
     GroupVersion = "group_version": TypedName;
     /// The content of a `vol_data.json`.
     Json = "json": Json;
@@ -99,24 +88,18 @@ placeholders! {
     KubeletJournal = "kubelet_journal": Unit;
     /// The file that has what the kubelet says.
     KubeletLog = "kubelet_log": LogFile;
-    /// The kubelet's unit.
     KubeletUnit = "kubelet_unit": Unit;
     /// What is lost when a finalizer is taken off before its clean-up is done.
     Lost = "lost": Text;
-    /// A Lease.
     Lease = "lease": ApiName;
-    /// A multipath map.
     Map = "map": Map;
-    /// Where something is mounted.
     Mount = "mount": Path;
     /// A process in whose mount namespace the paths of the steps are, and which is never ended. Set only where they are
     /// typed in another.
     MountNamespacePid = "mount_namespace_pid": EnteredPid;
     /// An object of the API.
     Name = "name": ApiName;
-    /// A namespace.
     Namespace = "namespace": Namespace;
-    /// A node.
     Node = "node": Node;
     /// What a process belongs to, as a sentence names it.
     Owner = "owner": Text;
@@ -124,7 +107,6 @@ placeholders! {
     ParentPid = "parent_pid": Process;
     /// A file, a directory or a mount point.
     Path = "path": Path;
-    /// A process.
     Pid = "pid": Process;
     /// The directory of a CSI driver.
     PluginDir = "plugin_dir": PluginDir;
@@ -132,11 +114,8 @@ placeholders! {
     Pod = "pod": Pod;
     /// The addresses of a node's pods.
     PodCidr = "pod_cidr": Cidr;
-    /// A ValidatingAdmissionPolicy.
     Policy = "policy": ApiName;
-    /// What binds it.
     PolicyBinding = "policy_binding": ApiName;
-    /// A PersistentVolume.
     Pv = "pv": ApiName;
     /// The controller that removes a finalizer, in words.
     ReleasedBy = "released_by": Text;
@@ -144,31 +123,22 @@ placeholders! {
     RuntimeJournal = "runtime_journal": Unit;
     /// The file that has what the runtime says.
     RuntimeLog = "runtime_log": LogFile;
-    /// The runtime's unit.
     RuntimeUnit = "runtime_unit": Unit;
-    /// A sandbox, by the runtime's id.
     Sandbox = "sandbox": RuntimeId;
-    /// A Secret.
     Secret = "secret": ApiName;
     /// A FUSE server's name, chosen by itself.
     Server = "server": Text;
-    /// A FUSE server.
     ServerPid = "server_pid": Process;
     /// A Service, or a URL in its place, as a sentence names it.
     Service = "service": Text;
-    /// A Service.
     ServiceName = "service_name": ApiName;
-    /// A shim.
     ShimPid = "shim_pid": Process;
-    /// A thread.
     Tid = "tid": Pid;
     /// A process that traces another.
     TracerPid = "tracer_pid": Process;
     /// A type, as kubectl takes it.
     Type = "type": Type;
-    /// A pod's uid.
     Uid = "uid": Uid;
-    /// A unit of systemd.
     Unit = "unit": Unit;
     /// An object that uses another: `TYPE/NAME`.
     User = "user": TypedName;
@@ -178,7 +148,6 @@ placeholders! {
     VolData = "vol_data": VolData;
     /// A workload: `KIND/NAME`.
     Workload = "workload": TypedName;
-    /// The namespace of a workload.
     WorkloadNamespace = "workload_namespace": Namespace;
 }
 

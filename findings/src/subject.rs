@@ -147,27 +147,22 @@ impl Entity {
         Entity::Process { pid, thread: (tid != pid).then_some(tid), comm: clean(comm, 32), state }
     }
 
-    /// A mount.
     pub fn mount(path: &str, device: impl std::fmt::Display, fs_type: &str) -> Self {
         Entity::Mount { path: clean(path, MAX_TEXT_CHARS), device: device.to_string(), fs_type: clean(fs_type, 40) }
     }
 
-    /// A volume.
     pub fn volume(name: &str) -> Self {
         Entity::Volume { name: clean(name, MAX_TEXT_CHARS) }
     }
 
-    /// A container.
     pub fn container(id: &str, name: &str) -> Self {
         Entity::Container { id: clean(id, 80), name: clean(name, 63) }
     }
 
-    /// A sandbox.
     pub fn sandbox(id: &str) -> Self {
         Entity::Sandbox { id: clean(id, 80) }
     }
 
-    /// A cgroup.
     pub fn cgroup(path: &str) -> Self {
         Entity::Cgroup { path: clean(path, MAX_TEXT_CHARS) }
     }
@@ -177,7 +172,6 @@ impl Entity {
         Entity::Path { path: clean(path, MAX_TEXT_CHARS) }
     }
 
-    /// A block device.
     pub fn device(path: &str) -> Self {
         Entity::Device { path: clean(path, 80) }
     }
@@ -188,7 +182,6 @@ impl Entity {
         Entity::Object { kind: clean(kind, 63), namespace, name: clean(name, 253) }
     }
 
-    /// A CSI driver.
     pub fn csi_driver(name: &str) -> Self {
         Entity::CsiDriver { name: clean(name, 80) }
     }

@@ -15,7 +15,6 @@ pub enum Subsystem {
     Freeze,
     /// The journal or log of these types of file systems, and so the device below.
     Journal(&'static [&'static str]),
-    /// A block device.
     Device,
     /// A page of a file, on whatever file system.
     Page,
@@ -172,7 +171,6 @@ static KNOWN: [Entry; 31] = [
 /// A function of which it is known what a task in it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitSite<'a> {
-    /// Its name.
     pub function: &'a str,
     /// Its part of the kernel.
     pub subsystem: Subsystem,

@@ -76,7 +76,6 @@ pub type CarriedAnswer<'a> = Pin<Box<dyn Future<Output = Result<Vec<u8>, RpcErro
 
 /// Makes the calls of a process that may not connect to anything itself.
 pub trait Carrier: std::fmt::Debug + Send + Sync {
-    /// Makes the call.
     fn carry(&self, call: Call) -> CarriedAnswer<'_>;
 }
 

@@ -47,7 +47,6 @@ pub struct RuntimeStatus {
     pub conditions: Vec<RuntimeCondition>,
 }
 
-/// One condition of the runtime.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct RuntimeCondition {
     /// `RuntimeReady` or `NetworkReady`.
@@ -113,10 +112,8 @@ pub struct PodSandboxFilter {
 /// The pod sandboxes of the node; a pod may have several, one of them current.
 pub type ListPodSandboxResponse = List<PodSandbox>;
 
-/// One pod sandbox.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct PodSandbox {
-    /// The runtime's id.
     #[prost(string, tag = "1")]
     pub id: String,
     /// Which pod it belongs to.
@@ -136,13 +133,11 @@ pub struct PodSandbox {
 /// Which pod a sandbox belongs to.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct PodSandboxMetadata {
-    /// The pod's name.
     #[prost(string, tag = "1")]
     pub name: String,
     /// The pod's uid (for a static pod, the hash of its manifest).
     #[prost(string, tag = "2")]
     pub uid: String,
-    /// The pod's namespace.
     #[prost(string, tag = "3")]
     pub namespace: String,
     /// Counts the sandboxes of one pod, from 0.
@@ -150,7 +145,6 @@ pub struct PodSandboxMetadata {
     pub attempt: u32,
 }
 
-/// The state of a sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
 #[repr(i32)]
 pub enum PodSandboxState {
@@ -179,10 +173,8 @@ pub struct ContainerFilter {
 /// The containers of the node.
 pub type ListContainersResponse = List<Container>;
 
-/// One container.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Container {
-    /// The runtime's id.
     #[prost(string, tag = "1")]
     pub id: String,
     /// The sandbox it runs in.
@@ -216,7 +208,6 @@ pub struct ContainerMetadata {
     pub attempt: u32,
 }
 
-/// The state of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
 #[repr(i32)]
 pub enum ContainerState {
@@ -233,7 +224,6 @@ pub enum ContainerState {
 /// Asks for one container.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct ContainerStatusRequest {
-    /// The runtime's id.
     #[prost(string, tag = "1")]
     pub container_id: String,
     /// Whether to add `info`, which holds the pid.
@@ -255,7 +245,6 @@ pub struct ContainerStatusResponse {
 /// What the API promises of a container.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct ContainerStatus {
-    /// The runtime's id.
     #[prost(string, tag = "1")]
     pub id: String,
     /// See [`ContainerState`].
@@ -275,7 +264,6 @@ pub struct ContainerStatus {
 /// Asks for one sandbox.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct PodSandboxStatusRequest {
-    /// The runtime's id.
     #[prost(string, tag = "1")]
     pub pod_sandbox_id: String,
     /// Whether to add `info`, which holds the pid.

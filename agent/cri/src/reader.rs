@@ -6,19 +6,12 @@ use crate::{Connection, RpcError, message::*};
 
 /// The names of the calls.
 pub mod method {
-    /// Version.
     pub const VERSION: &str = "/runtime.v1.RuntimeService/Version";
-    /// Status.
     pub const STATUS: &str = "/runtime.v1.RuntimeService/Status";
-    /// RuntimeConfig.
     pub const RUNTIME_CONFIG: &str = "/runtime.v1.RuntimeService/RuntimeConfig";
-    /// ListPodSandbox.
     pub const LIST_POD_SANDBOX: &str = "/runtime.v1.RuntimeService/ListPodSandbox";
-    /// ListContainers.
     pub const LIST_CONTAINERS: &str = "/runtime.v1.RuntimeService/ListContainers";
-    /// ContainerStatus.
     pub const CONTAINER_STATUS: &str = "/runtime.v1.RuntimeService/ContainerStatus";
-    /// PodSandboxStatus.
     pub const POD_SANDBOX_STATUS: &str = "/runtime.v1.RuntimeService/PodSandboxStatus";
 
     /// The most bytes of an answer. A list has the annotations of all pods, and may be as long as the kubelet allows; a status
@@ -67,7 +60,6 @@ impl RuntimeReader {
         self.sandboxes_with(HashMap::new()).await
     }
 
-    /// The sandboxes that have all these labels.
     pub async fn sandboxes_with(&self, labels: HashMap<String, String>) -> Result<Vec<PodSandbox>, RpcError> {
         let filter = (!labels.is_empty()).then_some(PodSandboxFilter { label_selector: labels });
         let question = ListPodSandboxRequest { filter };
@@ -80,7 +72,6 @@ impl RuntimeReader {
         self.containers_with(HashMap::new()).await
     }
 
-    /// The containers that have all these labels.
     pub async fn containers_with(&self, labels: HashMap<String, String>) -> Result<Vec<Container>, RpcError> {
         let filter = (!labels.is_empty()).then_some(ContainerFilter { label_selector: labels });
         let question = ListContainersRequest { filter };

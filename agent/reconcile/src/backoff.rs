@@ -44,7 +44,6 @@ impl Backoff {
         self.asked && !self.wait(now).is_zero()
     }
 
-    /// It succeeded.
     pub fn succeeded(&mut self) {
         self.failures = 0;
         self.asked = false;

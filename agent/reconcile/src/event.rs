@@ -25,7 +25,6 @@ pub struct Draft {
     pub of: NodeRef,
     /// Warning while the finding holds, Normal when it has ended.
     pub warning: bool,
-    /// `reason`.
     pub reason: String,
     /// `note`, which cannot be changed once it is written.
     pub note: String,
@@ -49,9 +48,7 @@ pub struct Identity {
     pub kind: String,
     /// The cause's.
     pub reason: String,
-    /// [`ACTION`].
     pub action: String,
-    /// [`CONTROLLER`].
     pub reporting_controller: String,
     /// At most 128 characters; the node's name, not the agent's pod's, so that a restarted agent goes on.
     pub reporting_instance: String,
@@ -65,7 +62,6 @@ pub struct Identity {
 /// An `ObjectReference`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[allow(missing_docs, reason = "the API's own fields")]
 pub struct Reference {
     pub api_version: String,
     pub kind: String,

@@ -24,7 +24,6 @@ pub enum WatchEvent {
     InitDone,
     /// A pod was made or has changed.
     Apply(ApiPod),
-    /// A pod is gone.
     Delete(PodUid),
     /// The watch is broken; it is being tried again.
     Failed(Fault),
@@ -81,9 +80,7 @@ pub struct NodeInfo {
 pub enum Change {
     /// A pod is to go, and its deadline is then.
     Terminating {
-        /// The pod.
         uid: PodUid,
-        /// Its deadline.
         deadline: Instant,
         /// Whether a CSI or DRA driver may have to give something back.
         needs_drivers: bool,

@@ -49,7 +49,6 @@ impl Instant {
 }
 
 #[cfg(test)]
-#[allow(missing_docs)]
 pub mod tests {
     use super::*;
 

@@ -171,7 +171,6 @@ pub struct RunArgs {
     pub max_findings: usize,
 }
 
-/// Where to listen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listen {
     /// At this address.

@@ -26,15 +26,12 @@ const MAX_DROP_INS: usize = 256;
 /// A kubelet that was found, before it is asked anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KubeletProcess {
-    /// Its pid.
     pub pid: u32,
     /// Clock ticks after boot.
     pub start_ticks: u64,
-    /// Its name.
     pub comm: String,
     /// The systemd service it runs in.
     pub unit: Option<String>,
-    /// Its state letter.
     pub state: char,
     /// Milliseconds since it started.
     pub age_ms: u64,
@@ -43,7 +40,6 @@ pub struct KubeletProcess {
 /// What came of the search for the kubelet.
 #[derive(Clone, Debug)]
 pub struct Search {
-    /// The kubelet.
     pub kubelet: Seen<KubeletProcess>,
     /// Others of its name.
     pub refused: Vec<FalseKubelet>,
@@ -199,9 +195,7 @@ fn unit_processes(mount: &CgroupMount, host: &HostRoot) -> impl Iterator<Item = 
 pub struct Settings {
     /// Which distribution's kubelet it is.
     pub distribution: &'static Distribution,
-    /// Its flags.
     pub flags: KubeletFlags,
-    /// Its configuration file.
     pub config: KubeletConfig,
     /// Whether its settings are complete: it runs in a process of its own, and its command line and its files were read.
     pub is_whole: bool,
@@ -218,7 +212,6 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// `--root-dir`.
     pub fn root_dir(&self) -> HostPath {
         HostPath::from(self.flags.root_dir.as_deref().unwrap_or(self.distribution.kubelet_root))
     }

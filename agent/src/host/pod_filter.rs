@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 /// A pod the user asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PodFilter {
-    /// By its uid.
     Uid(PodUid),
     /// By namespace and name.
     Name(String, String),

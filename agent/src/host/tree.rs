@@ -32,7 +32,6 @@ impl<'a> Tree<'a> {
         self.ask(path, |root, below| root.list_capped(below, cap))
     }
 
-    /// What a file is.
     pub(super) fn facts(&self, path: &HostPath) -> Seen<FileFacts> {
         self.ask(path, Beneath::file_facts)
     }

@@ -7,13 +7,11 @@ use crate::sys::{self, ProcDir};
 /// Memory and processor time of this process.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Usage {
-    /// Resident memory, in bytes.
     pub resident: u64,
     /// User and system time, in seconds.
     pub cpu: f64,
     /// When it started, in seconds since the epoch.
     pub started: f64,
-    /// Open descriptors.
     pub descriptors: u64,
 }
 

@@ -16,7 +16,6 @@ use crate::{
 /// Sources that may not answer; a fixed set, because it becomes a label.
 pub const SOURCES: [&str; 9] =
     ["api", "cri", "pod_directories", "cgroups", "mounts", "kubelet", "csi", "other", READER];
-/// The reader itself.
 const READER: &str = "reader";
 
 /// What follows from one scan.

@@ -40,7 +40,6 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(1400);
 
 /// What `run` needs to know.
 pub struct Options {
-    /// The node's name.
     pub node: String,
     /// With which credentials the API server is asked; none when it is not to be asked.
     pub credentials: Option<Credentials>,

@@ -27,7 +27,6 @@ use crate::{
     reader::{Judged, SOURCES},
 };
 
-/// Everything that is counted.
 pub struct Metrics {
     registry: Registry,
     now: Arc<Now>,
@@ -146,7 +145,6 @@ impl Metrics {
             (tracker.dropped(), reconciler.throttled(), reconciler.unwritten());
     }
 
-    /// As OpenMetrics text.
     pub fn render(&self) -> Result<String, std::fmt::Error> {
         let mut text = String::with_capacity(8 << 10);
         encode(&mut text, &self.registry)?;

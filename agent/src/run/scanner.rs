@@ -29,7 +29,6 @@ pub type Request = Option<Seen<ApiFacts>>;
 pub enum Scanner {
     /// This process.
     Own(Box<scan::Options>),
-    /// The reader.
     Reader(Box<reader::Client>),
 }
 

@@ -58,7 +58,6 @@ pub struct Running(Pid);
 pub type Ended = Option<WaitStatus>;
 
 impl Running {
-    /// Whether it has ended.
     pub fn ended(&self) -> Option<Ended> {
         loop {
             match waitpid(self.0, Some(WaitPidFlag::WNOHANG)) {

@@ -21,20 +21,16 @@ use super::{
 /// One entry, as the directory itself describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its name.
     pub name: OsString,
     /// Its kind, from the directory and not from a `stat` of the entry.
     pub kind: EntryKind,
 }
 
-/// What an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
-    /// A directory.
     Directory,
     /// A symbolic link.
     Link,
-    /// Anything else.
     Other,
     /// The file system does not show it.
     Unknown,

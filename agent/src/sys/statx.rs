@@ -33,10 +33,8 @@ pub fn may_have_subdirectories(path: &Path) -> bool {
     !statx(CWD, path, flags, StatxFlags::NLINK).is_ok_and(|facts| facts.stx_nlink == NONE)
 }
 
-/// What a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileFacts {
-    /// Whether it is a directory.
     pub is_directory: bool,
     /// Whether it is a regular file.
     pub is_file: bool,

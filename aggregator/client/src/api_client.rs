@@ -33,11 +33,9 @@ impl Limits {
 /// What a request carries.
 #[derive(Clone, Copy, Debug)]
 pub enum Content<'a> {
-    /// Nothing.
     Nothing,
     /// An object.
     Json(&'a Value),
-    /// A merge patch.
     MergePatch(&'a Value),
     /// Server-side apply.
     Apply(&'a Value),

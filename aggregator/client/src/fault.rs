@@ -10,7 +10,6 @@ use http::StatusCode;
 /// Why a request has no answer, or was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What happened.
     pub kind: FaultKind,
     /// The HTTP status, if the server answered.
     pub status: Option<u16>,

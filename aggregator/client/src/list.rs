@@ -51,11 +51,9 @@ pub enum Freshness {
 /// How much of each object is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// All of it.
     Whole,
     /// All of it; of one that is too long by itself its metadata.
     WholeOrMetadata,
-    /// Its metadata.
     Metadata,
 }
 

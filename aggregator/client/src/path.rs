@@ -8,7 +8,6 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'
 /// Which objects of a collection are meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selector<'a> {
-    /// All of them.
     Every,
     /// `fieldSelector`.
     Fields(&'a str),

@@ -13,7 +13,6 @@ use crate::fault::{Fault, kind};
 
 /// What is accepted where the metadata of an object is enough.
 pub(crate) const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
-/// And of a list.
 pub(crate) const METADATA_LIST: &str =
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 
@@ -24,7 +23,6 @@ pub struct Response {
     pub status: StatusCode,
     /// Its head.
     pub headers: HeaderMap,
-    /// Its body.
     pub body: Vec<u8>,
 }
 

@@ -37,7 +37,6 @@ pub enum Change {
     Applied(Vec<u8>),
     /// It is gone, or not selected any more.
     Deleted {
-        /// Its uid.
         uid: String,
         /// The object as it was last, as JSON.
         object: Vec<u8>,

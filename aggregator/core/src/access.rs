@@ -14,18 +14,15 @@ use crate::state::{Question, Scope};
 pub enum Verb {
     /// One object, by its name.
     Get,
-    /// All of them.
     List,
 }
 
 /// A right to read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Access {
-    /// How.
     pub verb: Verb,
     /// The API group.
     pub group: Name,
-    /// The plural.
     pub plural: Name,
     /// The namespace; none for the whole cluster.
     #[serde(skip_serializing_if = "Option::is_none", default)]

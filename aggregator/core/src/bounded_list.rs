@@ -29,7 +29,6 @@ impl Room {
 /// What became of an object that was put into a list.
 #[derive(Debug, Default)]
 pub struct Put {
-    /// As it was before.
     pub before: Option<Facts>,
     /// What was taken out for it.
     pub left_out: Vec<Facts>,

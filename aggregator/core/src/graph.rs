@@ -22,7 +22,6 @@ pub struct Graph {
     pub about: Diagnosis,
     /// The kinds that were scanned for something that is being deleted.
     pub scanned: Vec<String>,
-    /// What was not scanned.
     pub not_scanned: Vec<NotScanned>,
     /// Whether there was more than could be looked into.
     pub cut: bool,
@@ -86,7 +85,6 @@ impl Graph {
         self.numbers.get(object).copied()
     }
 
-    /// It waits for these.
     pub fn connect(&mut self, node: Node, waits_for: Vec<Node>) {
         self.waits_for[node.0] = waits_for;
     }
@@ -101,7 +99,6 @@ impl Graph {
         (count..self.objects.len()).map(Node)
     }
 
-    /// Its name.
     pub fn object(&self, node: Node) -> &ObjectRef {
         &self.objects[node.0].object
     }
@@ -121,7 +118,6 @@ impl Graph {
         self.objects[node.0] = Arc::new(self.objects[node.0].with(cause));
     }
 
-    /// What it waits for.
     pub fn waits_for(&self, node: Node) -> &[Node] {
         &self.waits_for[node.0]
     }

@@ -28,7 +28,6 @@ const LIMITS: Limits = Limits::new(REQUEST_TIMEOUT, 64 << 20);
 /// A pod that nothing holds any more is gone after that.
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What is tested.
 #[derive(Clone, Debug)]
 pub struct HelmTest {
     /// The namespace of the pod.

@@ -108,7 +108,6 @@ struct Changed {
 }
 
 impl Judge {
-    /// Nothing is known yet.
     pub fn new(now: Timestamp) -> Self {
         let state = State::new(Subject::Everything { namespace: None, all_kinds: false }, now);
         Judge {
@@ -127,7 +126,6 @@ impl Judge {
         }
     }
 
-    /// The state.
     pub fn state(&self) -> &State {
         &self.state
     }

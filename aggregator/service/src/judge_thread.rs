@@ -35,13 +35,11 @@ const IDLE_INTERVAL: Duration = Duration::from_secs(10);
 pub enum Input {
     /// A watch, and its place in the queue.
     Change(Change, OwnedSemaphorePermit),
-    /// An answer.
     Answered(Answered),
 }
 
 /// What the thread works with.
 pub struct JudgeThread {
-    /// What comes in.
     pub inputs: Receiver<Input>,
     /// Questions for the API server.
     pub questions: mpsc::Sender<Vec<Question>>,

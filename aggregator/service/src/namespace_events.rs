@@ -40,13 +40,10 @@ pub struct Note {
     pub name: String,
     /// The Namespace it regards.
     pub namespace: String,
-    /// Its uid.
     pub uid: String,
     /// Warning while it holds, Normal when it has ended.
     pub is_warning: bool,
-    /// `reason`.
     pub reason: &'static str,
-    /// `note`.
     pub note: String,
     /// How often it was written before.
     pub renewals: i32,
@@ -100,7 +97,6 @@ impl Announcer {
         (!note.is_warning || !told.has_changed || since >= MIN_CHANGE_INTERVAL).then_some(note)
     }
 
-    /// It was written.
     pub fn written(&mut self, note: &Note, now: Duration) {
         let before = self.told.get(&note.uid);
         let has_changed = before.is_some_and(|told| told.has_changed || told.name != note.name);

@@ -20,7 +20,6 @@ pub struct Requests {
 /// What came of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was answered.
     Answered,
     /// The server has too much to do: 429.
     TooMany,

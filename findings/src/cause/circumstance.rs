@@ -105,11 +105,9 @@ pub enum JobManager {
 /// One fact of a case. Of each kind of fact a case has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Circumstance {
-    /// How the controller stands.
     Controller(Controller),
     /// What is left to clean up.
     Cleanup(Cleanup),
-    /// Whether the Node exists.
     Node(Existence),
     /// Whether the CSI driver is installed.
     Driver(Existence),
@@ -117,7 +115,6 @@ pub enum Circumstance {
     Class(Existence),
     /// Why a budget allows no eviction.
     Budget(Budget),
-    /// Who uses the object.
     Users(Users),
     /// Of which kind the objects are that cannot be read.
     Unread(Unread),

@@ -99,7 +99,6 @@ impl Patience {
 pub struct Cause {
     /// The stable id, never renamed: `FuseServerNotResponding`.
     pub id: &'static str,
-    /// Where it sits.
     pub area: Area,
     /// A headline without a full stop.
     pub title: &'static str,
@@ -117,7 +116,6 @@ pub struct Cause {
     pub sources: &'static [&'static str],
     /// The `reason` of the Event (≤ 128 characters): the id, where several causes do not share one.
     pub event_reason: &'static str,
-    /// How the diagnosis was proven.
     pub diagnosis: Proven,
     /// How long it must last before it is reported.
     pub patience: Patience,
@@ -298,7 +296,6 @@ pub const fn check(text: &'static str) -> Advice {
 }
 
 impl Advice {
-    /// Adds its command.
     pub const fn run(mut self, command: &'static str) -> Self {
         self.command = Some(command);
         self
@@ -374,12 +371,10 @@ impl Advice {
     }
 }
 
-/// What not to do.
 #[derive(Debug)]
 pub struct Danger {
     /// The tempting command or act.
     pub action: &'static str,
-    /// What it breaks.
     pub breaks: &'static str,
     /// The condition under which it is right after all, after "only"; empty when there is none.
     pub right_when: &'static str,

@@ -21,7 +21,6 @@ pub struct FindingAnnotation {
     pub since: String,
     /// When it was last seen, or when its end was.
     pub seen: String,
-    /// The pods it holds.
     pub pods: Vec<PodRef>,
     /// How many pods it holds; more than are named when there are very many.
     pub pod_count: usize,

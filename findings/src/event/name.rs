@@ -14,7 +14,6 @@ const SALT_BYTES: usize = 4;
 /// Whom a finding holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subjects<'a> {
-    /// One pod.
     Pod(&'a PodUid),
     /// All pods of the node with the same root, or the node itself.
     Node,

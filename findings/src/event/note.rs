@@ -8,7 +8,6 @@ pub const MAX_NOTE_BYTES: usize = 1024;
 /// Affected a finding holds.
 #[derive(Clone, Copy, Debug)]
 pub enum Affected<'a> {
-    /// One pod.
     Pod(&'a PodRef),
     /// Pods of the node, reported once.
     Pods,

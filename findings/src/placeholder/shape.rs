@@ -53,7 +53,6 @@ pub enum Shape {
     Unit,
     /// An id that a runtime of CRI gives.
     RuntimeId,
-    /// A pod's uid.
     Uid,
     /// A CSI driver's name.
     Driver,
@@ -84,7 +83,6 @@ pub enum Shape {
 /// A process for good: a pid is given to another one when it has ended, but never with the same start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessId {
-    /// Its pid.
     pub pid: u32,
     /// Clock ticks after boot, field 22 of its `stat`; 0 of one that gave no answer.
     pub start_ticks: u64,

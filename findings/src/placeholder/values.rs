@@ -24,7 +24,6 @@ pub struct BadValue {
 }
 
 impl Values {
-    /// None yet.
     pub fn new() -> Self {
         Self::default()
     }

@@ -69,7 +69,6 @@ fn link_lines(page: &mut Page, depth: usize, link: &Link, label: &str, state: &s
     }
 }
 
-/// Which source said what.
 pub fn evidence(page: &mut Page, finding: &Finding) {
     for evidence in &finding.evidence {
         page.filled("  Seen   ", &format!("{}: {}", evidence.source, evidence.says));

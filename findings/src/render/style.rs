@@ -10,7 +10,6 @@ const FAINT: Ansi = Ansi::new().dimmed();
 /// How to emphasise. Colour only says again what the words say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// Plain text.
     Plain,
     /// ANSI colours, for a terminal.
     Coloured,

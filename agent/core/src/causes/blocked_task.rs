@@ -12,7 +12,6 @@ use crate::{
 /// A task that waits, where it was found, and what is known of its place in the kernel.
 #[derive(Clone, Copy)]
 pub struct BlockedTask<'a> {
-    /// Its process.
     pub process: &'a Process,
     /// The task itself.
     pub thread: &'a Thread,

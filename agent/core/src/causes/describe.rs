@@ -70,7 +70,6 @@ pub fn may_write(thread: &Thread) -> bool {
     thread.syscall.get().and_then(|call| call.name.as_deref()).is_some_and(parse::may_write)
 }
 
-/// A state letter with its name.
 pub fn state_name(letter: char) -> &'static str {
     match letter {
         'R' => "R (running)",

@@ -58,7 +58,6 @@ fn untold(thread: &Thread) -> &'static str {
     }
 }
 
-/// What one task waits for.
 pub fn explain(view: &PodView, waiting: &BlockedTask) -> Finding {
     let mut finding = explain_task(view, waiting);
     if waiting.process.has_left_mounts(waiting.thread) && finding.cause.id != cause::UNINTERRUPTIBLE_TASK.id {
@@ -157,7 +156,6 @@ enum WaitsOn<'a> {
     Fuse(Vec<&'a Mount>),
     /// Its mounts show one of these FUSE mounts with unanswered requests; what it waits for is unknown.
     PerhapsFuse(Vec<&'a Mount>),
-    /// On one of these NFS mounts.
     Nfs(Vec<&'a Mount>),
     /// On something else, or unknown.
     Unknown,

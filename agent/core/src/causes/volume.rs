@@ -29,7 +29,6 @@ pub struct Left {
 }
 
 impl Left {
-    /// Counts what is left.
     pub fn count(view: &PodView) -> Left {
         let volumes = || counted(view);
         let mounted = volumes().filter(|volume| volume.mounted.get() == Some(&true)).count();

@@ -73,9 +73,7 @@ pub struct PersistentVolume {
 /// One pod, with what the judgement needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApiPod {
-    /// Its namespace.
     pub namespace: String,
-    /// Its name.
     pub name: String,
     /// The uid the *node* uses: for mirror pods the hash of the manifest
     /// (`kubernetes.io/config.mirror`), else the API's uid.
@@ -117,14 +115,12 @@ pub struct ApiPod {
 pub struct Controller {
     /// `StatefulSet`.
     pub kind: String,
-    /// Its name.
     pub name: String,
     /// Its uid: one of the same name may have been made anew.
     pub uid: String,
 }
 
 impl ApiPod {
-    /// Which pod it is.
     pub fn to_ref(&self) -> PodRef {
         PodRef { namespace: Some(self.namespace.clone()), name: Some(self.name.clone()), uid: self.uid.clone() }
     }

@@ -7,13 +7,11 @@ use super::{Dev, HostPath};
 /// A mounted device and all that it is built on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockStack {
-    /// The mounted device.
     pub mounted: Dev,
     /// It first, then what is below, each once.
     pub devices: Vec<BlockDevice>,
 }
 
-/// One block device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockDevice {
     /// `dm-3`, `sdb`, `loop0`.
@@ -37,7 +35,6 @@ pub struct BlockDevice {
 pub enum BlockKind {
     /// A device-mapper device: a logical volume, a multipath map, an encrypted volume.
     Mapper {
-        /// Its name.
         name: String,
         /// The beginning of its uuid: `LVM`, `mpath`, `CRYPT`.
         user: Option<String>,
@@ -45,10 +42,7 @@ pub enum BlockKind {
         suspended: Option<bool>,
     },
     /// A loop device.
-    Loop {
-        /// Its backing file.
-        file: HostPath,
-    },
+    Loop { file: HostPath },
     /// A software RAID.
     Raid {
         /// `clean`, `active`, `broken`.
@@ -96,7 +90,6 @@ impl BlockStack {
         }
     }
 
-    /// The mounted device itself.
     pub fn top(&self) -> Option<&BlockDevice> {
         self.devices.first()
     }

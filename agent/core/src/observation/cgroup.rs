@@ -8,7 +8,6 @@ use super::{HostPath, Seen};
 /// All directories of one pod's cgroup, one per hierarchy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PodCgroup {
-    /// The pod.
     pub uid: PodUid,
     /// One per hierarchy in which it exists.
     pub dirs: Vec<CgroupDir>,
@@ -17,7 +16,6 @@ pub struct PodCgroup {
 /// A pod's directory in one hierarchy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CgroupDir {
-    /// The full path.
     pub path: HostPath,
     /// `v2`, or the v1 controllers: `cpu,cpuacct`.
     pub hierarchy: String,
@@ -43,7 +41,6 @@ pub struct CgroupNode {
     pub below: HostPath,
     /// `cgroup.procs`.
     pub procs: Vec<u32>,
-    /// Its freezer.
     pub freezer: Freezer,
 }
 

@@ -7,7 +7,6 @@ use super::{Dev, HostPath, Seen, VolData};
 /// A CSI driver's registration socket in `plugins_registry`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CsiDriver {
-    /// The socket.
     pub socket: HostPath,
     /// What it said of itself (`GetInfo`): the driver's name and its endpoint.
     pub info: Seen<CsiDriverInfo>,
@@ -16,7 +15,6 @@ pub struct CsiDriver {
 /// A driver's own words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CsiDriverInfo {
-    /// The driver's name.
     pub name: String,
     /// Its CSI socket.
     pub endpoint: HostPath,
@@ -54,20 +52,16 @@ pub struct StagingMount {
 pub struct UnstagedVolume {
     /// The driver's directory name.
     pub driver: String,
-    /// The directory.
     pub path: HostPath,
     /// Milliseconds since the epoch when it was last changed.
     pub changed_ms: u64,
 }
 
-/// A loop device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoopDevice {
     /// `/dev/loop0`.
     pub device: String,
-    /// Its number.
     pub dev: Dev,
-    /// Its backing file.
     pub file: HostPath,
     /// The backing file has been deleted.
     pub deleted: bool,

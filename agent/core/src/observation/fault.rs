@@ -12,7 +12,6 @@ use super::HostPath;
 /// into the words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
-    /// Which source.
     pub source: Source,
     /// What kind of failure it was.
     pub kind: FaultKind,
@@ -23,7 +22,6 @@ pub struct Fault {
     pub says: String,
 }
 
-/// What was asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Source {
     /// A file or directory of the host.
@@ -32,7 +30,6 @@ pub enum Source {
     Process(u32),
     /// The container runtime, at its socket.
     Runtime(HostPath),
-    /// The API server.
     ApiServer,
     /// Anything else, named for people: a call, an address.
     Other(String),
@@ -41,7 +38,6 @@ pub enum Source {
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason {
-    /// What kind of failure.
     pub kind: FaultKind,
     /// The system call's error number.
     pub errno: Option<i32>,

@@ -12,7 +12,6 @@ pub struct HolderSearch {
     pub mount_point: HostPath,
     /// Its file system.
     pub dev: Dev,
-    /// Who holds it.
     pub holders: Vec<Holder>,
     /// How many processes were looked at.
     pub looked_at: u32,
@@ -40,18 +39,14 @@ pub struct SocketCandidate {
     pub pid: u32,
     /// Clock ticks after boot.
     pub start_ticks: u64,
-    /// Its name.
     pub comm: String,
-    /// Its state letter.
     pub state: char,
-    /// Its descriptor.
     pub fd: u32,
     /// What was given to `bind`.
     pub name: HostPath,
     /// Where that leads now, by a link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leads_to: Option<HostPath>,
-    /// Whom it belongs to.
     pub owner: Owner,
 }
 
@@ -62,9 +57,7 @@ pub struct Holder {
     pub pid: u32,
     /// Clock ticks after boot.
     pub start_ticks: u64,
-    /// Its name.
     pub comm: String,
-    /// Its state letter.
     pub state: char,
     /// By what it holds the mount.
     pub how: HeldBy,
@@ -72,12 +65,10 @@ pub struct Holder {
     pub copy: CopyKind,
     /// Inode of its mount namespace.
     pub mount_ns: u64,
-    /// Whom it belongs to.
     pub owner: Owner,
 }
 
 impl Holder {
-    /// Its name for good.
     pub fn id(&self) -> ProcessId {
         ProcessId { pid: self.pid, start_ticks: self.start_ticks }
     }
@@ -87,46 +78,34 @@ impl Holder {
 /// stand in no descriptor table; which files is not visible.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InFlight {
-    /// Its pid.
     pub pid: u32,
     /// Clock ticks after boot.
     pub start_ticks: u64,
-    /// Its name.
     pub comm: String,
-    /// Its state letter.
     pub state: char,
-    /// The socket's descriptor.
     pub fd: u32,
     /// How many wait there.
     pub count: u32,
     /// Inode of its mount namespace, where that could be read.
     #[serde(default)]
     pub mount_ns: Option<u64>,
-    /// Whom it belongs to.
     pub owner: Owner,
 }
 
 /// By what a mount is held.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HeldBy {
-    /// An open descriptor.
     Fd {
-        /// Its number.
         fd: u32,
-        /// Where its link points.
         path: HostPath,
     },
-    /// Its working directory.
     Cwd(HostPath),
-    /// Its root directory.
     Root(HostPath),
-    /// The program it runs.
     Exe(HostPath),
     /// A file that is registered with an io_uring.
     Ring {
         /// The descriptor of the ring.
         fd: u32,
-        /// The file.
         path: HostPath,
     },
     /// A file that is swapped to.
@@ -137,7 +116,6 @@ pub enum HeldBy {
     Loop {
         /// `/dev/loop0`.
         device: String,
-        /// The backing file.
         file: HostPath,
     },
 }
@@ -156,7 +134,6 @@ pub enum CopyKind {
     Detached,
 }
 
-/// One FUSE connection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FuseConnection {
     /// Its number, the name in `/sys/fs/fuse/connections`: see [`Mount::fuse_connection`](super::Mount).
@@ -187,12 +164,10 @@ impl FuseConnection {
 /// A process that serves FUSE.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FuseServer {
-    /// Its pid.
     pub pid: u32,
     /// Clock ticks after boot.
     #[serde(default)]
     pub start_ticks: Option<u64>,
-    /// Its name.
     pub comm: String,
     /// Its state letter; `T` is stopped.
     pub state: char,
@@ -200,7 +175,6 @@ pub struct FuseServer {
     pub wchan: Seen<String>,
     /// Milliseconds since it started.
     pub age_ms: u64,
-    /// Whom it belongs to.
     pub owner: Owner,
 }
 
@@ -214,7 +188,6 @@ impl FuseServer {
 /// How a FUSE file system answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FuseProbe {
-    /// It answered.
     Answers,
     /// `ENOTCONN`: the server is gone.
     Dead,

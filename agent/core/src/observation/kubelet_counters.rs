@@ -20,14 +20,12 @@ pub struct CounterRead {
     pub counters: Vec<Counter>,
 }
 
-/// One counter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counter {
     /// What it counts.
     pub of: Operation,
     /// How it ended: a gRPC code, or `success` and `fail-unknown`.
     pub outcome: String,
-    /// How often.
     pub count: u64,
 }
 
@@ -36,7 +34,6 @@ pub struct Counter {
 pub enum Operation {
     /// A call of a CSI driver (`csi_operations_seconds`).
     Csi {
-        /// The driver's name.
         driver: String,
         /// `/csi.v1.Node/NodeUnpublishVolume`.
         method: String,
@@ -56,7 +53,6 @@ pub enum Operation {
     },
     /// A call of a DRA driver (`dra_grpc_operations_duration_seconds`).
     Dra {
-        /// The driver's name.
         driver: String,
         /// `/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodeUnprepareResources`.
         method: String,

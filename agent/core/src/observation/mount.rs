@@ -42,7 +42,6 @@ pub struct Mount {
     pub dev: Dev,
     /// Which directory of the file system is mounted.
     pub root: HostPath,
-    /// Where.
     pub mount_point: HostPath,
     /// `ext4`, `fuse.s3fs`.
     pub fs_type: String,
@@ -79,7 +78,6 @@ impl Layers {
         self.all().next().is_none()
     }
 
-    /// All of them.
     pub fn all(&self) -> impl Iterator<Item = &HostPath> {
         self.upper.iter().chain(&self.lower)
     }
@@ -123,12 +121,10 @@ impl Mount {
         self.read_only || self.super_read_only
     }
 
-    /// Whether it is an overlay.
     pub fn is_overlay(&self) -> bool {
         self.fs_type == OVERLAY
     }
 
-    /// Whether it is NFS.
     pub fn is_nfs(&self) -> bool {
         matches!(self.fs_type.as_str(), "nfs" | "nfs4")
     }

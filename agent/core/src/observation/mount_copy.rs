@@ -13,11 +13,8 @@ pub struct MountCopy {
     pub ns: u64,
     /// A process that lives in it.
     pub pid: u32,
-    /// Its name.
     pub comm: String,
-    /// Its state letter.
     pub state: char,
-    /// Whom it belongs to.
     pub owner: Owner,
 }
 

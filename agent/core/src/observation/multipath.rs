@@ -7,7 +7,6 @@ use super::Dev;
 /// The multipath map that a mounted block device is, or is built on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MultipathMap {
-    /// The mounted device.
     pub mounted: Dev,
     /// The map's name: `mpatha`.
     pub name: String,

@@ -58,11 +58,8 @@ impl NodeFacts {
 /// A resource claim whose devices the kubelet has had prepared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DraClaim {
-    /// Its namespace.
     pub namespace: String,
-    /// Its name.
     pub name: String,
-    /// For which pods.
     pub pods: Vec<PodUid>,
     /// Which drivers have to release something.
     pub drivers: Vec<String>,
@@ -71,7 +68,6 @@ pub struct DraClaim {
 /// The running kubelet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KubeletFacts {
-    /// Its pid.
     pub pid: u32,
     /// Clock ticks after boot.
     #[serde(default)]
@@ -107,9 +103,7 @@ impl KubeletFacts {
 /// A process with a kubelet's name of which nothing else is read or used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FalseKubelet {
-    /// Its pid.
     pub pid: u32,
-    /// Its name.
     pub comm: String,
     /// Why it is not believed.
     pub why: Disbelief,
@@ -139,12 +133,10 @@ pub enum Disbelief {
 /// The process behind the runtime's socket.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuntimeProcess {
-    /// Its pid.
     pub pid: u32,
     /// Clock ticks after boot.
     #[serde(default)]
     pub start_ticks: Option<u64>,
-    /// Its name.
     pub comm: String,
     /// The systemd service it runs in, from its cgroup.
     #[serde(default)]
@@ -165,7 +157,6 @@ impl RuntimeProcess {
 pub struct Healthz {
     /// 200 when healthy.
     pub status: u16,
-    /// Its words, bounded.
     pub body: String,
 }
 
@@ -181,7 +172,6 @@ pub enum CgroupDriver {
 /// A mounted cgroup hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CgroupMount {
-    /// Where it is mounted.
     pub mount_point: HostPath,
     /// The controllers of a v1 hierarchy; `None` for v2.
     pub v1: Option<Vec<String>>,

@@ -18,7 +18,6 @@ impl HostPath {
         HostPath(bytes.into())
     }
 
-    /// The bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }

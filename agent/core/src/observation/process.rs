@@ -18,7 +18,6 @@ pub struct Process {
     pub comm: String,
     /// The leader's state letter.
     pub state: char,
-    /// Its parent.
     pub parent: u32,
     /// How many threads it has, the leader included.
     pub thread_count: u32,
@@ -34,18 +33,13 @@ pub struct Process {
     pub mount_ns: Option<u64>,
     /// The threads that were read: of a suspect's parent those in D, of some only the leader, else all.
     pub threads: Vec<Thread>,
-    /// Whom it belongs to.
     pub owner: Owner,
 }
 
-/// One thread.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Thread {
-    /// Its thread id.
     pub tid: u32,
-    /// Its name.
     pub comm: String,
-    /// Its state letter.
     pub state: char,
     /// SIGKILL is pending for this thread or its process.
     pub kill_pending: bool,
@@ -74,7 +68,6 @@ pub struct Thread {
 }
 
 impl Process {
-    /// Its name for good.
     pub fn id(&self) -> ProcessId {
         ProcessId { pid: self.pid, start_ticks: self.start_ticks }
     }
@@ -170,7 +163,6 @@ fn is_wait_for_server(function: &str) -> bool {
 pub struct Syscall {
     /// Its number on this architecture.
     pub number: i64,
-    /// Its first argument.
     pub first_argument: u64,
     /// Its name, of those that wait for files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -180,7 +172,6 @@ pub struct Syscall {
 /// An open descriptor, known without touching the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenFile {
-    /// The descriptor.
     pub fd: u32,
     /// Where the link points, in the process's own view.
     pub path: HostPath,
@@ -193,7 +184,6 @@ pub struct OpenFile {
 pub enum Owner {
     /// A container of a pod.
     Pod {
-        /// The pod.
         uid: PodUid,
         /// The runtime's container id, when the cgroup shows it.
         container: Option<String>,

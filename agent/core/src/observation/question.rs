@@ -31,7 +31,6 @@ pub enum Question {
     DraState,
     /// This process.
     Process {
-        /// Its pid.
         pid: u32,
         /// Which of its threads.
         depth: Depth,
@@ -72,12 +71,7 @@ pub enum Question {
     /// This FUSE connection, and who serves it.
     FuseConnection(u32),
     /// Whether this FUSE file system answers.
-    FuseAnswer {
-        /// Its connection.
-        connection: u32,
-        /// Where it is mounted.
-        mount_point: HostPath,
-    },
+    FuseAnswer { connection: u32, mount_point: HostPath },
     /// Which CSI drivers are registered with the kubelet.
     CsiDrivers,
     /// The devices below this one, and whether they finish anything.
@@ -174,7 +168,6 @@ impl Question {
         }
     }
 
-    /// What it costs.
     pub fn cost(&self) -> Cost {
         self.profile().0
     }

@@ -10,7 +10,6 @@ use super::{CgroupDriver, HostPath, Seen};
 pub struct RuntimeFacts {
     /// `containerd`, `cri-o`.
     pub name: String,
-    /// Its version.
     pub version: String,
     /// Which cgroup driver it uses, when it reports that.
     pub cgroup_driver: Option<CgroupDriver>,
@@ -33,9 +32,7 @@ impl RuntimeFacts {
 /// One pod sandbox.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sandbox {
-    /// The runtime's id.
     pub id: String,
-    /// The pod.
     pub pod: PodRef,
     /// READY; otherwise NOTREADY.
     pub ready: bool,
@@ -64,18 +61,14 @@ pub struct NetworkNamespace {
     pub missing: bool,
 }
 
-/// One container.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Container {
-    /// The runtime's id.
     pub id: String,
     /// The sandbox it runs in.
     pub sandbox: String,
-    /// The pod.
     pub pod: PodRef,
     /// Its name in the pod.
     pub name: String,
-    /// Its state.
     pub state: ContainerState,
     /// Milliseconds since the epoch.
     pub created_ms: u64,

@@ -16,7 +16,6 @@ pub const SHIM: u32 = 300;
 const CONTAINER: &str = "8cd7aa00112233445566778899aabbccddeeff00112233445566778899aabbcc";
 const SANDBOX: &str = "1cd7aa00112233445566778899aabbccddeeff00112233445566778899aabbcc";
 
-/// The pod.
 pub fn pod() -> PodRef {
     PodRef { namespace: Some("shop".into()), name: Some("db-0".into()), uid: PodUid::parse(UID).unwrap() }
 }
@@ -198,7 +197,6 @@ pub fn set_deadline(seen: &mut Observation, deadline_ms: u64, grace_s: u64) {
     seen.api.get_mut().unwrap().pods[0].deletion = Some(Deletion { deadline_ms, grace_s });
 }
 
-/// What the runtime says.
 pub fn runtime(seen: &mut Observation) -> &mut RuntimeFacts {
     seen.runtime.get_mut().unwrap()
 }
@@ -216,7 +214,6 @@ pub fn pod_dir(seen: &mut Observation) -> &mut PodDir {
     &mut dirs[0]
 }
 
-/// The pod's volume.
 pub fn volume(seen: &mut Observation) -> &mut VolumeDir {
     let volumes = pod_dir(seen).volumes.get_mut().unwrap();
     &mut volumes[0]

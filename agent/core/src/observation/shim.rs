@@ -9,15 +9,12 @@ use super::{HostPath, Owner, Seen};
 /// sandbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shim {
-    /// The sandbox.
     pub sandbox: String,
-    /// Its pid.
     pub pid: u32,
     /// Clock ticks after boot; with the pid it names the process for good.
     pub start_ticks: u64,
     /// Its name, cut to 15 bytes: it does not distinguish one runtime's shim from another's.
     pub comm: String,
-    /// Its state letter.
     pub state: char,
     /// The program it runs: `/usr/bin/containerd-shim-runc-v2`.
     pub program: Seen<HostPath>,
@@ -29,7 +26,6 @@ pub struct Shim {
 }
 
 impl Shim {
-    /// Its name for good.
     pub fn id(&self) -> ProcessId {
         ProcessId { pid: self.pid, start_ticks: self.start_ticks }
     }

@@ -52,7 +52,6 @@ pub struct VolumeDir {
     pub plugin: String,
     /// The PV's name, or the pod volume's name when it is inline.
     pub name: String,
-    /// The directory.
     pub path: HostPath,
     /// The path the kubelet looks at: `<path>/mount` for CSI, else `path`. `Missing` when a CSI
     /// volume has no `mount`.
@@ -89,7 +88,6 @@ pub enum VolData {
     /// Not a CSI volume.
     #[default]
     NotCsi,
-    /// Read.
     Read(CsiVolume),
     /// There is none.
     Missing,
@@ -119,7 +117,6 @@ pub struct CsiVolume {
 /// What lies below a directory and may not be removed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProtectedFiles {
-    /// The directory.
     pub dir: HostPath,
     /// The first of them.
     pub found: Vec<ProtectedFile>,
@@ -130,7 +127,6 @@ pub struct ProtectedFiles {
 /// A file or a directory that may not be removed, nor what is in it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProtectedFile {
-    /// Where it is.
     pub path: HostPath,
     /// It may not be changed either; else it may grow.
     pub is_immutable: bool,
@@ -139,11 +135,9 @@ pub struct ProtectedFile {
 /// A subPath's bind mount.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SubPath {
-    /// The volume's name.
     pub volume: String,
     /// The container that uses it.
     pub container: String,
-    /// Its path.
     pub path: HostPath,
     /// Whether it is a mount point, by mountinfo or statx.
     pub mounted: Seen<bool>,

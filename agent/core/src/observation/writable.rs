@@ -7,16 +7,13 @@ use super::{Dev, Fault, HostPath};
 /// The files on volumes of pods that a process can write to without opening anything.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WritableFiles {
-    /// Its pid.
     pub pid: u32,
-    /// The files.
     pub files: Vec<WritableFile>,
     /// Why these may not be all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<Fault>,
 }
 
-/// One of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WritableFile {
     /// Its file system.

@@ -7,7 +7,6 @@ use serde::Deserialize;
 pub struct KubeletFlags {
     /// `--root-dir`; it has no counterpart in the configuration file.
     pub root_dir: Option<String>,
-    /// `--config`.
     pub config: Option<String>,
     /// `--config-dir`: more files, which win over that one.
     pub config_dir: Option<String>,
@@ -19,11 +18,9 @@ pub struct KubeletFlags {
     pub cgroup_driver: Option<String>,
     /// `--hostname-override`: the node's name.
     pub hostname_override: Option<String>,
-    /// `--kubeconfig`.
     pub kubeconfig: Option<String>,
     /// `--port`, also a setting of the file: where it serves its metrics.
     pub port: Option<u16>,
-    /// `--cert-dir`.
     pub cert_dir: Option<String>,
     /// `--tls-cert-file`, also a setting of the file.
     pub tls_cert_file: Option<String>,

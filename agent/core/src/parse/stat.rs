@@ -6,17 +6,13 @@
 /// The fields that are used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stat {
-    /// Process or thread id.
     pub pid: u32,
     /// Name, between the first `(` and the last `)`; it may hold anything, also `)` and newlines.
     pub comm: String,
-    /// State letter.
     pub state: char,
-    /// Parent.
     pub parent: u32,
     /// Kernel flags of the task.
     pub flags: u64,
-    /// Number of threads.
     pub threads: u32,
     /// Clock ticks after boot.
     pub start_ticks: u64,
@@ -33,7 +29,6 @@ impl Stat {
         self.flags & PF_EXITING != 0
     }
 
-    /// It is a kernel thread.
     pub fn is_kernel_thread(&self) -> bool {
         self.flags & PF_KTHREAD != 0
     }

@@ -8,11 +8,8 @@
 pub struct Status {
     /// Its name (`Name`), with what cannot be seen escaped by the kernel.
     pub comm: String,
-    /// Its state letter.
     pub state: char,
-    /// Its parent.
     pub parent: u32,
-    /// Number of threads.
     pub threads: u32,
     /// The pids from the reader's namespace inwards (`NSpid`, Linux ≥ 4.1).
     pub ns_pids: Vec<u32>,

@@ -22,7 +22,6 @@ enum First {
     Descriptor,
     /// A path, or a descriptor that a path may begin at.
     Path,
-    /// Something else.
     Other,
 }
 

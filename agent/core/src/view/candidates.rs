@@ -13,7 +13,6 @@ use crate::{
 /// A pod that should be gone, and how that is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// The pod.
     pub pod: PodRef,
     /// How it is known.
     pub why: DeletionReason,

@@ -28,7 +28,6 @@ pub fn server_ahead_ms(seen: &Observation) -> i64 {
 pub struct PodView<'a> {
     /// All that is known of the node.
     pub seen: &'a Facts<'a>,
-    /// The pod.
     pub pod: &'a PodRef,
     /// How it is known that it should be gone.
     pub why: DeletionReason,
@@ -36,13 +35,10 @@ pub struct PodView<'a> {
     pub kubelet: KubeletMinor,
     /// Its API object, when the API server was asked and has it.
     pub api: Option<&'a ApiPod>,
-    /// Its containers.
     pub containers: Vec<&'a Container>,
-    /// Its sandboxes.
     pub sandboxes: Vec<&'a Sandbox>,
     /// Its directory.
     pub dir: Option<&'a PodDir>,
-    /// Its cgroup.
     pub cgroup: Option<&'a PodCgroup>,
 }
 
@@ -138,7 +134,6 @@ impl<'a> PodView<'a> {
         self.seen.node.dra_pods.get().is_some_and(|pods| pods.contains(self.uid()))
     }
 
-    /// Its uid.
     pub fn uid(&self) -> &'a PodUid {
         &self.pod.uid
     }
@@ -239,7 +234,6 @@ impl<'a> PodView<'a> {
         self.seen.process(pid)
     }
 
-    /// The init of a container.
     pub fn init(&self, container: &Container) -> Option<&'a Process> {
         let process = self.process(*container.pid.get()?)?;
         let is_stranger = container.started_ms.is_some_and(|started_ms| self.is_stranger(process, started_ms));
@@ -251,7 +245,6 @@ impl<'a> PodView<'a> {
         container.pid.get().is_some_and(|pid| self.is_read(*pid, Depth::Threads)) && self.init(container).is_none()
     }
 
-    /// The pause process of a sandbox.
     pub fn pause(&self, sandbox: &Sandbox) -> Option<&'a Process> {
         let process = self.process(*sandbox.pid.get()?)?;
         (!self.is_stranger(process, sandbox.created_ms + RUN_SANDBOX_MS)).then_some(process)

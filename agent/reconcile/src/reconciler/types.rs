@@ -47,7 +47,6 @@ pub enum Command {
         /// Whether an answer from a cache will not do: nothing is called forgotten by an old list.
         consistent: bool,
     },
-    /// Get the Node.
     GetNode,
     /// Read the Events of this agent.
     ReadOwn,
@@ -60,13 +59,10 @@ pub enum Command {
 /// A scan and its judgement.
 #[derive(Clone, Debug)]
 pub struct Scan {
-    /// When it began.
     pub began: Instant,
-    /// When it ended.
     pub at: Instant,
     /// Processor time it took. Waiting for a runtime that is silent costs nothing.
     pub took: Duration,
-    /// What was judged.
     pub report: NodeReport,
     /// See [`Snapshot::complete`](crate::tracker::Snapshot::complete).
     pub complete: bool,
@@ -120,7 +116,6 @@ pub struct OwnEvent {
     pub existing: ExistingEvent,
     /// When it was last written, in seconds since the epoch.
     pub written_s: i64,
-    /// The annotation.
     pub annotation: FindingAnnotation,
     /// [`FindingAnnotation::since`], in seconds since the epoch.
     pub since_s: i64,

@@ -11,7 +11,6 @@ use crate::{Instant, event::Identity};
 pub struct Key {
     /// The pod; none when it is reported once for the whole node.
     pub pod: Option<PodUid>,
-    /// The gate.
     pub gate: Option<Gate>,
     /// [`Finding::root`], which begins with the cause.
     pub root: String,
@@ -34,7 +33,6 @@ impl Key {
 pub struct Entry {
     /// As it was last seen.
     pub finding: Finding,
-    /// The pods it holds.
     pub pods: Vec<PodRef>,
     /// When it was first seen.
     pub since: Instant,
@@ -51,7 +49,6 @@ pub struct Entry {
 /// What an Event is called when it is not by its first name, which anybody can reckon.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Name {
-    /// The salted one.
     pub salted: Option<EventName>,
     /// Names under which something else stood.
     pub taken: u32,
@@ -62,7 +59,6 @@ pub struct Name {
 pub enum Stage {
     /// Seen, and not yet often enough.
     Suspected {
-        /// How often.
         scans: u32,
         /// The last of them.
         counted: Instant,
@@ -83,7 +79,6 @@ pub struct Written {
     pub event_time: String,
     /// How often it was written: `series.count` from the second time on. 0 while the outcome of the first write is unknown.
     pub count: i32,
-    /// The pods it names.
     pub pods: BTreeSet<PodUid>,
     /// The note that stands there, which cannot be changed.
     pub note: String,
@@ -98,7 +93,6 @@ pub struct ExistingEvent {
     pub identity: Identity,
     /// `eventTime`.
     pub event_time: String,
-    /// `note`.
     pub note: String,
     /// `series.count`, 1 without a series.
     pub count: i32,
@@ -124,7 +118,6 @@ impl Entry {
         }
     }
 
-    /// The pods' uids.
     pub fn uids(&self) -> BTreeSet<PodUid> {
         self.pods.iter().map(|pod| pod.uid.clone()).collect()
     }

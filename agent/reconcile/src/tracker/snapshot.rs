@@ -10,9 +10,7 @@ use crate::Instant;
 
 /// One scan.
 pub struct Snapshot<'a> {
-    /// When it ended.
     pub at: Instant,
-    /// What was judged.
     pub report: &'a NodeReport,
     /// Whether every source answered that would show a pod, and the API server's word is of now:
     /// only then is a pod that is not in the report really gone. Without that word a pod that was

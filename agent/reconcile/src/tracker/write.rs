@@ -62,12 +62,9 @@ pub struct Unanswered {
     pub settled: Instant,
 }
 
-/// One write.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Write {
-    /// Why.
     pub kind: Kind,
-    /// Of what.
     pub key: Key,
     /// What is sent.
     pub draft: Draft,
@@ -165,7 +162,6 @@ impl Tracker {
         self.endings.retain(|ending| ending.key != write.key || stands(&ending.entry));
     }
 
-    /// It was written.
     pub fn was_written(&mut self, write: &Write, event_time: String, now: Instant) {
         match write.kind {
             Kind::Over | Kind::Merge => {

@@ -197,7 +197,6 @@ mod tests {
         method_name=\"/csi.v1.Node/NodeUnpublishVolume\",migrated=\"false\"} 14\nother 1\n";
     const TOKEN: &str = "a-token-of-the-talker";
 
-    /// A certificate and its key.
     fn certificate() -> (CertificateDer<'static>, KeyPair) {
         let key = KeyPair::generate().unwrap();
         let made = CertificateParams::new(vec!["node-a".to_owned()]).unwrap().self_signed(&key).unwrap();

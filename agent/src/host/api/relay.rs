@@ -27,7 +27,6 @@ pub enum ApiQuestion {
     },
 }
 
-/// The answer to one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ApiAnswer {
     /// To [`ApiQuestion::Pods`].

@@ -27,7 +27,6 @@ macro_rules! reduced {
 }
 
 reduced! {
-    /// A pod.
     pub Pod {
         metadata: PodMeta,
         spec: PodSpec,

@@ -18,7 +18,6 @@ pub(super) const MAX_ANSWER_BYTES: usize = 8 << 20;
 pub(super) struct Request {
     /// Which one: several may be under way.
     pub id: u64,
-    /// What is asked.
     pub question: Question,
 }
 
@@ -38,9 +37,7 @@ pub(super) enum Question {
 /// The answer to one question.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Response {
-    /// To which.
     pub id: u64,
-    /// What came of it.
     pub answer: Answer,
 }
 

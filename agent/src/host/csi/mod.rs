@@ -35,7 +35,6 @@ const MAX_FOLDERS: usize = 64;
 pub struct Root<'a> {
     /// As the kubelet's configuration names it.
     pub configured: &'a HostPath,
-    /// Where that is.
     pub real: &'a HostPath,
 }
 

@@ -23,7 +23,6 @@ pub(in crate::host) struct PluginInfo {
     /// `CSIPlugin`, `DevicePlugin`, `DRAPlugin`.
     #[prost(string, tag = "1")]
     pub r#type: String,
-    /// The driver's name.
     #[prost(string, tag = "2")]
     pub name: String,
     /// Its socket; empty when it is the registration socket itself.
@@ -35,7 +34,6 @@ pub(in crate::host) struct PluginInfo {
 const CSI_PLUGIN: &str = "CSIPlugin";
 const DRA_PLUGIN: &str = "DRAPlugin";
 
-/// Who it is.
 pub(super) struct Registered {
     pub name: String,
     pub endpoint: HostPath,

@@ -54,7 +54,6 @@ impl<'a> Places<'a> {
         Ok(link.map(HostPath::new))
     }
 
-    /// Whether there is a socket at `path`.
     pub(super) fn has_socket(&self, path: &HostPath) -> bool {
         let Some(table) = self.table else { return false };
         let Some(parent) = path.as_path().parent().map(|parent| HostPath::from(parent.to_owned())) else {

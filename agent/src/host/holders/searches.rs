@@ -31,7 +31,6 @@ pub(super) struct Searches {
 
 /// A process that was seen to hold something.
 pub(super) struct ProcessVisit<'a> {
-    /// Its pid.
     pub pid: u32,
     /// Its directory, or that of a thread of it that lives.
     pub dir: &'a ProcDir,

@@ -32,7 +32,6 @@ pub(super) struct Space {
 /// A copy of a target.
 #[derive(Clone, Debug)]
 pub(super) struct MountCopy {
-    /// Which target.
     pub target: usize,
     /// The mount, unique in the system.
     pub id: u32,

@@ -33,7 +33,6 @@ const LISTEN: &str = "0A";
 /// Where the kubelet serves its metrics, and how it is known there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KubeletListener {
-    /// The kubelet.
     pub kubelet: (u32, u64),
     /// The port that it listens on.
     pub port: u16,

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::observation::{Dev, Fault, FuseProbe, HostPath};
 
-/// One line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Line {
     /// How a file system answered.
@@ -12,36 +11,33 @@ pub(super) enum Line {
     /// A process has a file mapped, as was asked for.
     Mapping(Mapping),
     /// A process has been looked at to the end.
-    Looked { pid: u32 },
+    Looked {
+        pid: u32,
+    },
     /// Where a process's link (`cwd`, `fd/3`) leads.
     Place(Place),
     /// Where a path leads for a process.
     Real(RealPath),
     /// What was asked for is not there.
     Missing,
-    /// It failed.
     Failed(Fault),
 }
 
 /// A file that a process has mapped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mapping {
-    /// The process.
     pub pid: u32,
     /// When it started: by now another process may have its pid.
     pub start_ticks: u64,
     /// The file system.
     pub dev: Dev,
-    /// The file.
     pub path: HostPath,
 }
 
 /// Where a process's link leads, as the kernel knows it without asking any server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// The process.
     pub pid: u32,
-    /// When it started.
     pub start_ticks: u64,
     /// Its link: `cwd`, `root`, `fd/3`.
     pub link: String,

@@ -64,7 +64,6 @@ struct Children {
 /// What a search for mappings found.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Mappings {
-    /// The files.
     pub found: Vec<Mapping>,
     /// Who was looked at to the end.
     pub looked_at: Vec<u32>,

@@ -28,7 +28,6 @@ pub fn host(options: &Options, kubelet: Option<u32>) -> HostRoot {
     through.map_or_else(HostRoot::default, |pid| HostRoot::new(format!("/proc/{pid}/root")))
 }
 
-/// The node's name.
 pub fn node_name(options: &Options, settings: &kubelet::Settings) -> String {
     let named = options.scan.node_name.clone().or_else(|| settings.flags.hostname_override.clone());
     named.unwrap_or_else(|| sysinfo::System::host_name().unwrap_or_default().to_lowercase())
@@ -75,7 +74,6 @@ pub fn logs(settings: &kubelet::Settings, host: &HostRoot) -> [Option<HostPath>;
     [rancher.kubelet_log.and_then(there), there(rancher.runtime_log)]
 }
 
-/// The runtime's socket.
 pub fn cri_socket(options: &Options, settings: &kubelet::Settings, host: &HostRoot) -> Seen<HostPath> {
     if let Some(told) = options.cri_socket.clone().map(HostPath::from).or_else(|| settings.runtime_socket()) {
         return Seen::Seen(host.without_links(told));

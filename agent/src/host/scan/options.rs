@@ -20,9 +20,7 @@ pub struct Options {
     pub scan: ScanOptions,
     /// Which of several kubelets.
     pub kubelet: KubeletChoice,
-    /// The kubelet's directory.
     pub kubelet_root: Option<PathBuf>,
-    /// The runtime's socket.
     pub cri_socket: Option<PathBuf>,
     /// Where the host's root is mounted.
     pub host_root: Option<PathBuf>,
@@ -39,7 +37,6 @@ pub struct Options {
 /// One scan that is asked for, of this process or of the reader.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ScanOptions {
-    /// The node's name.
     pub node_name: Option<String>,
     /// Where to learn which pods should be gone.
     pub api: ApiSource,

@@ -56,7 +56,6 @@ impl Cluster {
         Ok(api::pods(&self.api, &self.node, None, freshness).await?.0)
     }
 
-    /// The Node.
     pub async fn node(&self) -> Result<Option<NodeInfo>, Fault> {
         api::node(&self.api, &self.node).await
     }

@@ -24,7 +24,6 @@ const APART: Duration = Duration::from_secs(1);
 
 /// What ends a step before its time.
 enum Interrupted {
-    /// The receiver has ended.
     Closed,
     /// It is begun again.
     Failed(Fault),

@@ -16,7 +16,6 @@ const MANAGER: &str = "why-terminating-agent";
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
 
 impl Cluster {
-    /// Writes it.
     pub async fn write(&self, draft: &Draft) -> WriteOutcome {
         let path = format!("{}?fieldManager={MANAGER}&force=true", events::path(&draft.name));
         match self.api.send(Method::PATCH, &path, Content::Apply(&draft.to_json())).await {

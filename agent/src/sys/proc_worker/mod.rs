@@ -39,7 +39,6 @@ pub(super) use question::{Kind, Question};
 pub const FILE_TIMEOUT: Duration = Duration::from_millis(300);
 /// The same where many processes have been silent.
 const SHORT_FILE_TIMEOUT: Duration = Duration::from_millis(20);
-/// So many silent processes are many.
 const MANY_SILENT_PROCESSES: usize = 8;
 /// A process that was silent is not asked again for so long.
 const SILENT_RETRY_INTERVAL: Duration = Duration::from_secs(10);

@@ -5,13 +5,10 @@ use std::io;
 /// What is asked about a file below a directory.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// What.
     pub kind: Kind,
-    /// The file.
     pub name: Vec<u8>,
 }
 
-/// What is asked.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// All of it, of at most so many bytes.
@@ -32,7 +29,6 @@ impl Kind {
         }
     }
 
-    /// What was encoded.
     pub fn decode(encoded: [u32; 2]) -> io::Result<Self> {
         Ok(match encoded {
             [0, cap] => Kind::File { cap },

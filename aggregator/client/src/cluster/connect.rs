@@ -120,7 +120,6 @@ impl From<InClusterError> for ConnectError {
 
 /// What kubectl would use.
 pub struct Defaults {
-    /// The namespace.
     pub namespace: String,
     /// The API server: `https://10.0.0.1:6443`, without what else its address may hold.
     pub server: String,

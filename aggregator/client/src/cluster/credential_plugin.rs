@@ -30,7 +30,6 @@ pub enum ExecError {
     /// It cannot be run.
     #[error("the credential plugin {0} of the kubeconfig cannot be run")]
     Run(String, #[source] io::Error),
-    /// It failed.
     #[error("the credential plugin {0} failed ({1}): log in again, as it says above, then try `kubectl auth whoami`")]
     Failed(String, ExitStatus),
     /// It printed something else.

@@ -24,9 +24,7 @@ const ROW: &str = "application/json;as=Table;g=meta.k8s.io;v=v1,application/json
 /// How much of each object is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// All of it.
     Whole,
-    /// Its metadata.
     Metadata,
     /// A row of what kubectl prints.
     Row,

@@ -13,7 +13,6 @@ use aggregator_core::state::{ListMeta, or_default};
 pub struct Name {
     /// Its namespace, if it lives in one.
     pub namespace: Option<String>,
-    /// Its name.
     pub name: String,
 }
 
@@ -40,7 +39,6 @@ pub fn scan(body: &[u8]) -> Result<Scanned, serde_json::Error> {
     }
 }
 
-/// An object's metadata.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Meta {

@@ -21,11 +21,9 @@ pub struct Way<'g> {
 /// An object and what is known of it.
 #[derive(Debug)]
 pub struct Explained {
-    /// Which object.
     pub object: ObjectRef,
     /// What is known of it.
     pub diagnosis: Diagnosis,
-    /// What was read for that.
     pub reads: Reads,
     link: OnceLock<Arc<Link>>,
     /// For each cause.
@@ -63,7 +61,6 @@ impl Explained {
 /// A cause, and how a victim comes to it.
 #[derive(Clone, Copy, Debug)]
 pub struct Found<'g, 'w> {
-    /// The cause.
     pub cause: &'g RootCause,
     /// Which of those that were found at the last object of the way.
     pub index: usize,

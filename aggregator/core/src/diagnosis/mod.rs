@@ -24,7 +24,6 @@ pub struct NotSeen {
     pub source: String,
     /// Why it did not.
     pub fault: Fault,
-    /// What that hides.
     pub hides: String,
 }
 
@@ -171,7 +170,6 @@ impl Diagnosis {
         self.overdue.is_some_and(|overdue| overdue < seconds)
     }
 
-    /// Waits for `object`.
     pub fn wait_for(&mut self, object: ObjectRef) {
         if !self.waits_for.contains(&object) {
             self.waits_for.push(object);

@@ -12,7 +12,6 @@ use crate::state::ObjectRef;
 /// One step between an object and its root cause.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// Who.
     pub subject: String,
     /// In which state.
     pub words: String,
@@ -155,7 +154,6 @@ pub enum FromAgent {
 pub struct Claim(Box<RootCause>);
 
 impl Claim {
-    /// As it is quoted.
     pub(crate) fn quoted(&self) -> Option<crate::report::Claim> {
         let Claim(claimed) = self;
         let chain: Vec<Link> = claimed.links().map(|link| Link { root: false, ..link }).collect();

@@ -144,7 +144,6 @@ impl<'a> Lister<'a> {
         questions
     }
 
-    /// The server's version.
     pub fn version(&self) -> Answer<&'a Version> {
         self.facts(Question::Version).and_then(|facts| match facts {
             Facts::Version(version) => Answer::Seen(version),
@@ -195,7 +194,6 @@ impl<'a> Lister<'a> {
         self.listed(known, &scope).map(|all: &'a [K]| all.iter().filter(is_inside).collect())
     }
 
-    /// A list that has all of these.
     fn listed<K: Kind>(&self, known: ApiResource, scope: &Scope) -> Answer<&'a [K]> {
         let list = |scope| Question::objects(known, scope, Select::Every, Detail::Full);
         if let (Scope::Namespace(_), Some(all)) = (scope, self.whole::<K>(&list(Scope::All))) {

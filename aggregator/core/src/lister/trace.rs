@@ -17,7 +17,6 @@ pub struct Dependency {
 }
 
 impl Dependency {
-    /// All of an answer.
     pub fn answer(question: &Question) -> Self {
         Dependency { answer: hash(question), object: 0 }
     }

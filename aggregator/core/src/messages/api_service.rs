@@ -15,7 +15,6 @@ pub enum Failure {
     Unreachable,
     /// No answer came in time. Whether a host was reached is unknown.
     TimedOut,
-    /// Anything else.
     Other,
 }
 

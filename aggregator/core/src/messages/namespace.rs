@@ -28,7 +28,6 @@ static REMAINING: LazyLock<Regex> =
 pub enum DiscoveryFailure {
     /// These groups and versions, each with the words it failed with.
     Groups(Vec<(String, String)>),
-    /// All of it.
     Whole(String),
 }
 

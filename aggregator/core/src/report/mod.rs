@@ -94,7 +94,6 @@ impl ClusterReport {
         roots.chain(others).filter(|counted| known.insert(counted.object)).collect()
     }
 
-    /// Counts what is in it.
     pub fn count(&mut self) {
         let objects = self.objects();
         let number = |verdict: Verdict| objects.iter().filter(|counted| counted.verdict == verdict).count();
@@ -131,9 +130,7 @@ pub struct Counts {
 /// An object of a report, counted once.
 #[derive(Clone, Copy, Debug)]
 pub struct Counted<'r> {
-    /// Which object.
     pub object: &'r ObjectRef,
-    /// How it stands.
     pub verdict: Verdict,
     /// Why, if that is known.
     pub cause: Option<CauseRef>,
@@ -160,9 +157,7 @@ pub struct TerminatingNormally {
 /// What a reader would miss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line<'r> {
-    /// Of all.
     Verdict(Verdict),
-    /// Which.
     Root(RootId),
     /// One that is held.
     Object(&'r ObjectRef),

@@ -8,7 +8,6 @@ use super::{ClusterReport, TerminatingNormally};
 use crate::diagnosis::MIN_AGE_SECONDS;
 use crate::state::known;
 
-/// All of one kind that terminates normally.
 pub struct NormalKind<'r>(pub Vec<&'r TerminatingNormally>);
 
 impl ClusterReport {

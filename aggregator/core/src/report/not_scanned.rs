@@ -17,7 +17,6 @@ pub struct NotScanned {
 }
 
 impl NotScanned {
-    /// All of it.
     pub fn kind(kind: &str, reason: FaultKind) -> Self {
         NotScanned { kind: clean(kind, 127), reason, objects: None }
     }

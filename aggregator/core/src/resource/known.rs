@@ -5,11 +5,9 @@ use super::Resource;
 /// A resource, with what discovery says of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ApiResource {
-    /// The group.
     pub group: &'static str,
     /// The version that is asked for.
     pub version: &'static str,
-    /// The plural.
     pub plural: &'static str,
     /// The kind, as people write it.
     pub kind: &'static str,
@@ -43,7 +41,6 @@ macro_rules! known {
             };
         )*
 
-        /// All of them.
         pub const ALL: &[ApiResource] = &[$($name),*];
     };
 }

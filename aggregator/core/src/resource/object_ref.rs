@@ -51,17 +51,14 @@ impl ObjectRef {
         }
     }
 
-    /// A pod.
     pub fn pod(namespace: &str, name: &str) -> Self {
         ObjectRef::namespaced(known::PODS, namespace, name)
     }
 
-    /// A claim.
     pub fn claim(namespace: &str, name: &str) -> Self {
         ObjectRef::namespaced(known::CLAIMS, namespace, name)
     }
 
-    /// A node.
     pub fn node(name: &str) -> Self {
         ObjectRef::cluster_wide(known::NODES, name)
     }

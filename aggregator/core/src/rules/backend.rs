@@ -32,7 +32,6 @@ pub enum Backend {
         steps: Vec<Step>,
         /// A workload that should run its pods.
         workload: Option<Box<ObjectRef>>,
-        /// How it stands.
         state: Controller,
         /// The node all its pods are on, when that node is what is wrong.
         node: Option<ObjectRef>,

@@ -58,7 +58,6 @@ fn is_waiting(lister: &Lister, pod: &Pod) -> bool {
         && since.is_some_and(|since| lister.seconds_since(since) >= PENDING_AFTER_SECONDS)
 }
 
-/// A volume of a pod.
 struct PodVolume<'a> {
     claim: &'a Claim,
     volume: &'a PersistentVolume,

@@ -190,7 +190,6 @@ enum Listed {
     /// converted, or the list would have failed
     /// (kubernetes: apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go, `Convert`).
     Whole,
-    /// It failed.
     Failed,
 }
 

@@ -17,7 +17,6 @@ const PROTECTION: &str = "kubernetes.io/pv-protection";
 /// Of those that delete the disk.
 const DISK_DELETERS: [&str; 2] = ["external-provisioner.volume.kubernetes.io/finalizer", "kubernetes.io/pv-controller"];
 
-/// Explains a volume.
 pub fn explain(case: &mut Case, target: &ObjectRef) {
     let answer = case.lister.get::<PersistentVolume>(known::VOLUMES, None, &target.name);
     let Some(volume) = case.explained(target, "what holds it", answer) else { return };

@@ -16,7 +16,6 @@ const PROTECTION: &str = "kubernetes.io/pvc-protection";
 /// More pods that use a claim are counted.
 const MAX_USERS: usize = 12;
 
-/// Explains a claim.
 pub fn explain(case: &mut Case, target: &ObjectRef) {
     let namespace = target.namespace.as_deref().unwrap_or_default();
     let answer = case.lister.terminating::<Claim>(known::CLAIMS, Some(namespace), &target.name);

@@ -46,7 +46,6 @@ pub fn count(number: usize, one: &str) -> String {
     format!("{number} {one}{}", if number == 1 { "" } else { "s" })
 }
 
-/// The scope of one namespace.
 pub fn within(namespace: &str) -> Scope {
     Scope::Namespace(namespace.to_owned())
 }

@@ -40,7 +40,6 @@ impl TerminatingPod<'_> {
 /// More lines of a kubelet's log are not kept as evidence.
 const MAX_LOG_LINES: usize = 5;
 
-/// Explains a pod.
 pub fn explain(case: &mut Case, target: &ObjectRef) {
     let namespace = target.namespace.as_deref().unwrap_or_default();
     let answer = case.lister.pod(namespace, &target.name);

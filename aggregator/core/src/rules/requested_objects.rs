@@ -270,7 +270,6 @@ pub fn is_named(lister: &Lister, target: &ObjectRef) -> bool {
     })
 }
 
-/// The pods of a node.
 pub fn pods_on<'a>(lister: &Lister<'a>, node: &str) -> Answer<Vec<&'a Pod>> {
     lister.select(known::PODS, Scope::All, Select::Fields(format!("spec.nodeName={node}")))
 }

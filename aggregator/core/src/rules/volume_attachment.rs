@@ -11,7 +11,6 @@ use crate::messages::quote;
 use crate::rules::case::Case;
 use crate::state::*;
 
-/// Explains a VolumeAttachment.
 pub fn explain(case: &mut Case, target: &ObjectRef) {
     let answer = case.lister.get::<Attachment>(known::ATTACHMENTS, None, &target.name);
     let Some(attachment) = case.explained(target, "why it is not detached", answer) else { return };

@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use super::Resource;
 
-/// The server's version.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Version {
@@ -34,7 +33,6 @@ pub struct Discovery {
 pub struct ServedVersion {
     /// The group; empty for the core group.
     pub group: String,
-    /// The version.
     pub version: String,
     /// Whether the server could not ask who serves it, so that its resources are unknown.
     pub stale: bool,

@@ -14,7 +14,6 @@ use crate::resource::{Resource, known};
 /// How many objects of a kind there were at two times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// At first.
     pub first: usize,
     /// Some seconds later.
     pub last: usize,
@@ -42,9 +41,7 @@ macro_rules! kinds {
         /// What an answer holds.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         pub enum Facts {
-            /// The server's version.
             Version(Version),
-            /// What it serves.
             Discovery(Discovery),
             /// Lines of a kubelet's log.
             KubeletLog(Vec<Message>),
@@ -317,7 +314,6 @@ fn append<K>(objects: &mut Vec<K>, more: Vec<K>) {
 /// A page of a list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Page {
-    /// Its objects.
     pub facts: Facts,
     /// What leads to the next page; empty at the last.
     pub next: String,

@@ -8,7 +8,6 @@ use crate::messages::Message;
 /// Why a question has no answer. Its address is the question, which stands beside it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
-    /// What happened.
     pub kind: FaultKind,
     /// The HTTP status, if the server answered.
     #[serde(skip_serializing_if = "Option::is_none", default)]

@@ -33,14 +33,11 @@ const ANNOTATIONS: &[&str] = &[
 /// the first byte too many says so.
 const MAX_ANNOTATION_BYTES: usize = 2 * event::MAX_ANNOTATION_BYTES + 1;
 
-/// An object's metadata.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Meta {
-    /// Its name.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
-    /// Its namespace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
     /// Its uid: another object of the same name has another one.
@@ -49,25 +46,21 @@ pub struct Meta {
     /// How often what is asked of it was changed; a status may be of an earlier one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generation: Option<i64>,
-    /// When it was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub creation_timestamp: Option<Timestamp>,
     /// By when it should be gone. For pods this includes the grace period.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_timestamp: Option<Timestamp>,
-    /// The grace period of the deletion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_grace_period_seconds: Option<i64>,
     /// What must be taken away before it may go.
     #[serde(skip_serializing_if = "Finalizers::is_unset")]
     pub finalizers: Finalizers,
-    /// Labels.
     #[serde(skip_serializing_if = "Texts::is_empty", deserialize_with = "or_default")]
     pub labels: Texts,
     /// The few annotations the rules read.
     #[serde(skip_serializing_if = "Texts::is_empty", deserialize_with = "known_annotations")]
     pub annotations: Texts,
-    /// Owners.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "exactly")]
     pub owner_references: Vec<Owner>,
     /// Who set which finalizer, and when the controllers last wrote a status. Other writers are dropped on receipt:
@@ -102,20 +95,15 @@ impl Meta {
     }
 }
 
-/// An owner reference.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Owner {
-    /// Its API version.
     #[serde(deserialize_with = "or_default")]
     pub api_version: String,
-    /// Its kind.
     #[serde(deserialize_with = "or_default")]
     pub kind: String,
-    /// Its name.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
-    /// Its uid.
     #[serde(deserialize_with = "or_default")]
     pub uid: String,
     /// Whether it is the one that made this object.

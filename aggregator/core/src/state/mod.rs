@@ -114,9 +114,7 @@ impl Subject {
 /// An answer with what was left out of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Answered {
-    /// The question.
     pub question: Question,
-    /// The answer.
     pub answer: Answer<Facts>,
     /// Whether objects were left out because there were too many.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
@@ -127,7 +125,6 @@ pub struct Answered {
 }
 
 impl Answered {
-    /// All of an answer.
     pub fn whole(question: Question, answer: Answer<Facts>) -> Self {
         Answered { question, answer, cut: false, not_read: None }
     }
@@ -175,7 +172,6 @@ impl State {
     /// The version of a saved state.
     pub const SCHEMA: u32 = 2;
 
-    /// Nothing is known yet.
     pub fn new(subject: Subject, at: Timestamp) -> Self {
         let schema = State::SCHEMA;
         State {
@@ -191,7 +187,6 @@ impl State {
         }
     }
 
-    /// Adds an answer.
     pub fn add(&mut self, mut answered: Answered) {
         assumed_deletion::mark(self, &mut answered);
         if let Answer::Seen(facts) = &mut answered.answer {

@@ -9,9 +9,7 @@ use crate::resource::Resource;
 /// Which objects of a resource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Scope {
-    /// All of the cluster.
     All,
-    /// Those of one namespace.
     Namespace(String),
     /// One object.
     Named(Option<String>, String),
@@ -20,7 +18,6 @@ pub enum Scope {
 /// Which of them to keep.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Select {
-    /// Every one.
     Every,
     /// What the server selects by this field selector.
     Fields(String),
@@ -45,7 +42,6 @@ impl Select {
 pub enum Detail {
     /// The object, of which the state keeps what the rules read.
     Full,
-    /// Its metadata only.
     Metadata,
     /// The object, of which the state keeps what is read of any kind: also of one that has rules of its own.
     AnyKind,
@@ -79,16 +75,12 @@ pub enum Question {
     Counts {
         /// Of which kind.
         resource: Resource,
-        /// In which namespace.
         namespace: String,
     },
-    /// Objects.
     Objects {
         /// Of which kind.
         resource: Resource,
-        /// Where.
         scope: Scope,
-        /// Which of them.
         select: Select,
         /// How much of each.
         detail: Detail,
@@ -96,7 +88,6 @@ pub enum Question {
 }
 
 impl Question {
-    /// Objects.
     pub fn objects(resource: impl Into<Resource>, scope: Scope, select: Select, detail: Detail) -> Self {
         Question::Objects { resource: resource.into(), scope, select, detail }
     }

@@ -37,9 +37,7 @@ const WORDS: [&str; 2] = ["helm", "releases.helm.sh"];
 /// A release that would be uninstalled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Release<'a> {
-    /// Its namespace.
     pub namespace: &'a str,
-    /// Its name.
     pub name: &'a str,
 }
 

@@ -14,7 +14,6 @@ impl Texts {
         self.0.is_empty()
     }
 
-    /// One of them.
     pub fn get(&self, name: &str) -> Option<&String> {
         let at = self.0.binary_search_by(|(known, _)| known.as_str().cmp(name)).ok()?;
         self.0.get(at).map(|(_, text)| text)

@@ -41,10 +41,11 @@ enum Offer {
     /// One of these; each with a few words about it.
     Words(BTreeMap<String, String>),
     /// An object of this type.
-    Object { typed: &'static str, of: ApiResource },
-    /// A namespace.
+    Object {
+        typed: &'static str,
+        of: ApiResource,
+    },
     Namespace,
-    /// A file.
     File,
 }
 

@@ -65,7 +65,6 @@ fn causes(report: &ClusterReport) -> String {
 
 /// What could not be seen for the same reason.
 pub struct NotSeen<'a> {
-    /// Each of them.
     pub all: Vec<&'a Unknown>,
     /// Which rights are missing, as far as that is the reason.
     pub refusals: BTreeSet<Refusal>,

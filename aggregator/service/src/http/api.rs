@@ -32,7 +32,6 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// In words.
     pub fn words(&self) -> &'static str {
         match self {
             Refusal::NothingToSee => "not found, or you have no permission to see it",

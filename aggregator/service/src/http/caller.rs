@@ -17,7 +17,6 @@ pub const METRICS_PATH: &str = "/metrics";
 
 /// A user that the API server knows.
 pub struct Caller {
-    /// Who.
     pub user: User,
     /// With which token; it is kept as long as the request lasts.
     pub token: Token,

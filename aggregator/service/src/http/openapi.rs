@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 
 use super::Shared;
 
-/// Where the API is.
 pub const PREFIX: &str = "/api/v1";
 
 /// What a route answers with.
@@ -30,7 +29,6 @@ pub struct Route {
     pub query: &'static [(&'static str, &'static str)],
     /// Whether it takes a token.
     pub is_open: bool,
-    /// What it answers with.
     pub answers: Answers,
     /// Who answers.
     pub handler: MethodRouter<Shared>,

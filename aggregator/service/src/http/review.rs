@@ -32,9 +32,7 @@ pub const MAX_TOKEN_BYTES: usize = 16 << 10;
 pub struct User {
     /// The name.
     pub username: String,
-    /// The uid.
     pub uid: String,
-    /// Its groups.
     pub groups: Vec<String>,
     /// What else its authenticator says.
     pub extra: BTreeMap<String, Vec<String>>,

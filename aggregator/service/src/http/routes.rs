@@ -16,7 +16,6 @@ pub fn openapi() -> serde_json::Value {
     openapi::document(&routes())
 }
 
-/// The routes.
 pub fn routes() -> Vec<Route> {
     let json = |path, summary, schema, handler| {
         let answers = Answers::Json(schema);

@@ -25,7 +25,6 @@ pub enum Certificate {
     Files {
         /// The certificate, and after it what its issuers are.
         chain: PathBuf,
-        /// Its key.
         key: PathBuf,
     },
     /// Made at the start. No client knows it: its fingerprint is logged.
@@ -37,16 +36,10 @@ pub enum Certificate {
 pub enum TlsError {
     /// A file cannot be read.
     #[error("cannot read {path}")]
-    Read {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    Read { path: PathBuf, source: std::io::Error },
     /// A file holds no PEM of that kind.
     #[error("{path} holds no {what}")]
     Pem {
-        /// Which.
         path: PathBuf,
         /// What should be there.
         what: &'static str,
@@ -54,7 +47,6 @@ pub enum TlsError {
     /// The key is of another certificate, or of a kind that is not known.
     #[error("the certificate and its key cannot be used")]
     Unusable(#[from] rustls::Error),
-    /// None could be made.
     #[error("cannot make a certificate")]
     Made(#[from] rcgen::Error),
     /// The key that was made cannot be read.

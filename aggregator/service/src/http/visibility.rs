@@ -33,7 +33,6 @@ fn role_accesses() -> impl Iterator<Item = Access> {
 /// The permissions named in one sentence.
 const MAX_NAMED_PERMISSIONS: usize = 5;
 
-/// All objects of a report.
 fn objects(report: &ClusterReport) -> impl Iterator<Item = &ObjectRef> {
     let held = report.unexplained.iter().chain(report.terminating_normally.iter().map(|one| &one.held));
     let roots = report.roots.iter();

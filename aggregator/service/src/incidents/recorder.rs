@@ -292,7 +292,6 @@ impl<'r> Holdings<'r> {
     }
 }
 
-/// The last links of a chain.
 fn last(chain: &Chain, root: &Root, most: usize) -> Vec<Arc<Link>> {
     let chain = match chain {
         Chain::Own(chain) => chain,

@@ -12,11 +12,9 @@ use crate::incidents::LeftBehind;
 /// An object with a deletion timestamp. There are thousands, at every judgement: nothing of them is copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terminating<'a> {
-    /// Its resource.
     pub known: ApiResource,
     /// Its namespace, if it lives in one.
     pub namespace: Option<&'a str>,
-    /// Its name.
     pub name: &'a str,
     /// `metadata.deletionTimestamp`: when it was asked to go plus its grace period.
     pub deletion_timestamp: Timestamp,
@@ -25,7 +23,6 @@ pub struct Terminating<'a> {
 }
 
 impl Terminating<'_> {
-    /// Which object it is.
     pub fn object(&self) -> ObjectRef {
         match self.namespace {
             Some(namespace) => ObjectRef::namespaced(self.known, namespace, self.name),

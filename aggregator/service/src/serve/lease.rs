@@ -16,12 +16,9 @@ const STEP_TIMEOUT: Duration = Duration::from_secs(5);
 /// No Lease is longer.
 const MAX_LEASE_BYTES: usize = 1 << 20;
 
-/// Where the Lease is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaseName {
-    /// Its namespace.
     pub namespace: String,
-    /// Its name.
     pub name: String,
 }
 

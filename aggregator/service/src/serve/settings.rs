@@ -13,9 +13,7 @@ use crate::http::Certificate;
 pub struct Settings {
     /// How to reach the API server.
     pub connection: Connection,
-    /// Where to listen.
     pub listen: SocketAddr,
-    /// With which certificate.
     pub certificate: Certificate,
     /// Where incidents are kept over restarts; none to keep them in memory only.
     pub incidents: Option<PathBuf>,

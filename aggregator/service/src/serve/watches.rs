@@ -39,7 +39,6 @@ const MAX_QUEUED_CHANGES: usize = 2000;
 
 /// What ends a step of a watch before its time.
 enum Interrupted {
-    /// The receiver has ended.
     Closed,
     /// It is begun again.
     Failed(Fault),
@@ -91,7 +90,6 @@ pub struct Watches {
     pub requests: Arc<Requests>,
     /// For lists and the beginning of watches.
     pub bounds: Bounds,
-    /// Who gets the changes.
     pub inputs: Sender<Input>,
     /// What is to be listed anew.
     pub relists: Relists,

@@ -15,7 +15,6 @@ const LOOK: &[&str] = &["dmesg", "findmnt", "grep", "ls", "lsattr", "readlink", 
 /// Where a finding was read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// In an Event.
     Event,
     /// In the answer of the agent, asked now.
     Agent,

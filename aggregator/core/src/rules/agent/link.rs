@@ -4,7 +4,6 @@ use findings::{Entity, Link};
 
 use crate::diagnosis::Step;
 
-/// The step.
 pub fn step(link: &Link) -> Step {
     Step::named(&link.subject, &link.state).with_thing(link.what.as_ref().map(Entity::cleaned))
 }

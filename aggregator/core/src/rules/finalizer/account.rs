@@ -6,7 +6,6 @@ use crate::state::*;
 /// The API server goes on to take the tokens of an account that is being deleted for so many seconds.
 const TOKEN_LEEWAY_SECONDS: i64 = 60;
 
-/// The account as an object.
 pub fn object((namespace, name): &Account) -> ObjectRef {
     ObjectRef {
         kind: "ServiceAccount".into(),

@@ -26,7 +26,6 @@ pub enum Basis {
 pub struct Candidate<'a> {
     /// Why it is thought of.
     pub by: Basis,
-    /// Its account.
     pub account: Account,
     /// Whether the finalizer has its name: so it is the likeliest of several that have the same reason.
     pub is_named: bool,
@@ -90,9 +89,7 @@ impl Controllers<'_> {
 
 /// What is asked about.
 pub struct Wanted<'w> {
-    /// The object.
     pub target: &'w ObjectRef,
-    /// Its finalizer.
     pub finalizer: &'w str,
     /// The name of the program that set the finalizer, when it is distinctive, or is known to remove it.
     pub program: Option<&'w str>,

@@ -53,7 +53,6 @@ pub enum Led {
     Claimed(Box<RootCause>),
     /// This works again.
     Repaired(Repair),
-    /// Nowhere.
     Nowhere,
 }
 

@@ -16,14 +16,12 @@ pub enum Leader {
     Leads {
         /// Where that stands.
         source: String,
-        /// And what it says.
         says: String,
     },
     /// Its holder does not renew it.
     Nobody {
         /// Where that stands.
         source: String,
-        /// And what it says.
         says: String,
     },
 }

@@ -21,9 +21,7 @@ pub enum Operator<'a> {
     Open,
     /// This workload, for this reason.
     Workload {
-        /// Which.
         target: ObjectRef,
-        /// How it stands.
         object: &'a Workload,
         /// What links it to the kind.
         link: Quote,

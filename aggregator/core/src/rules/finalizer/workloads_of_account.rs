@@ -18,7 +18,6 @@ const HIDES: &str = "whether the controller runs";
 /// ReplicationController.
 #[derive(Clone)]
 pub struct Runner<'a> {
-    /// Which.
     pub target: ObjectRef,
     /// As whom it runs.
     pub account: Account,
@@ -42,7 +41,6 @@ pub enum RunnerState {
 }
 
 impl<'a> Runner<'a> {
-    /// A workload.
     pub fn workload(target: ObjectRef, object: &'a Workload) -> Self {
         let account = (target.namespace.clone().unwrap_or_default(), object.account().to_owned());
         let (ready, wanted) = (object.ready(), object.wanted());
@@ -68,7 +66,6 @@ impl<'a> Runner<'a> {
         self.ready_since.filter(|since| lister.seconds_since(*since).abs() < MAX_REACTION_SECONDS)
     }
 
-    /// How it stands.
     pub fn stands(&self) -> RunnerState {
         match (self.ready, self.wanted) {
             (1.., _) => RunnerState::Ready,

@@ -20,9 +20,7 @@ use crate::state::*;
 pub struct Sentence<'s> {
     /// The object that it is about.
     pub target: &'s ObjectRef,
-    /// Where it stands.
     pub source: &'s str,
-    /// What it says.
     pub says: &'s str,
 }
 
@@ -42,7 +40,6 @@ pub enum Followed {
 
 /// What works again.
 pub struct Repair {
-    /// Its name.
     pub name: String,
     /// How it stands: `answers again`.
     pub how: &'static str,
@@ -60,7 +57,6 @@ fn repaired(name: impl Into<String>, how: &'static str) -> Followed {
     Followed::Repaired(Repair { name: name.into(), how, since: None })
 }
 
-/// Follows one.
 pub fn follow(case: &mut Case, sentence: &Sentence, lead: &Lead) -> Followed {
     let before = (case.diagnosis.causes.len(), case.diagnosis.waits_for.len());
     let followed = sentence.follow(case, lead);

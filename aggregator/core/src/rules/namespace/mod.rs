@@ -18,7 +18,6 @@ use super::phrases::{condition_text, overdue, terminating};
 use crate::rules::case::Case;
 use crate::state::*;
 
-/// Explains a namespace.
 pub fn explain(case: &mut Case, target: &ObjectRef) {
     let answer = case.lister.namespace(&target.name);
     let hides = format!("whether {target} is being deleted");

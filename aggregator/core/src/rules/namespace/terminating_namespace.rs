@@ -5,11 +5,8 @@ use crate::state::*;
 
 /// A namespace that is being deleted, under explanation.
 pub struct TerminatingNamespace<'a> {
-    /// Which.
     pub target: &'a ObjectRef,
-    /// As it was seen.
     pub namespace: &'a Namespace,
-    /// Its name.
     pub name: &'a str,
 }
 

@@ -8,7 +8,6 @@ use crate::state::*;
 
 /// Why the node has no route, if anybody says that it has none.
 pub struct NoRoute {
-    /// Who says what.
     pub evidence: Vec<Quote>,
     /// The cloud's refusal in its own words, where an Event has them.
     pub refusal: Option<String>,

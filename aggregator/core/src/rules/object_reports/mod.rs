@@ -38,7 +38,6 @@ pub enum Weight {
 pub struct ObjectReport<'a> {
     /// How near it is to why the object stays.
     pub weight: Weight,
-    /// Where it stands.
     pub source: String,
     /// One word, or a condition: `FailedDraining`, `Drained=Unknown Draining`.
     head: String,

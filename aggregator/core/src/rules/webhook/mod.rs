@@ -233,7 +233,6 @@ pub fn called(case: &mut Case, webhook: &str, host: &str) -> Called {
 
 /// A webhook of a name, and the configuration that it stands in.
 pub enum Found<'a> {
-    /// There is none.
     None,
     /// This one.
     One(ObjectRef, &'a Webhook),

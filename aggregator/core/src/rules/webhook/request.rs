@@ -10,7 +10,6 @@ pub struct Request<'a> {
     pub operation: &'a str,
     /// The group of the object.
     pub group: &'a str,
-    /// The version.
     pub version: &'a str,
     /// Its resource, with a subresource: `pods/status`.
     pub resource: &'a str,
@@ -18,7 +17,6 @@ pub struct Request<'a> {
     pub name: &'a str,
     /// The namespace it lives in; for a namespace, itself.
     pub namespace: Option<&'a str>,
-    /// The object's labels.
     pub labels: &'a Texts,
 }
 
@@ -49,7 +47,6 @@ pub enum Match {
     No,
     /// It is, as far as its rules and selectors show; this may still exclude the request.
     Perhaps(&'static str),
-    /// It is.
     Yes,
 }
 

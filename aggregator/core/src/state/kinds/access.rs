@@ -21,13 +21,10 @@ lite! {
 
     /// One rule of a role.
     Grant {
-        /// On which groups.
         api_groups: Box<[String]>,
-        /// On which resources.
         resources: Box<[String]>,
         /// On which objects; empty for all.
         resource_names: Box<[String]>,
-        /// What.
         verbs: Box<[String]>,
     }
 }
@@ -67,7 +64,6 @@ pub enum Fit {
 /// What a role is cut to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cut {
-    /// One of these groups.
     pub groups: Vec<String>,
     /// And of them this resource, or every one.
     pub plural: Option<String>,
@@ -150,13 +146,10 @@ lite! {
     /// A RoleBinding or ClusterRoleBinding.
     Binding {
         metadata: Meta,
-        /// Which role.
         role_ref: RoleRef,
-        /// To whom.
         subjects: Box<[Subject]>,
     }
 
-    /// Names a role.
     RoleRef {
         /// `Role` or `ClusterRole`.
         kind: String,

@@ -9,11 +9,9 @@ lite! {
     /// A Validating- or MutatingWebhookConfiguration.
     WebhookConfiguration {
         metadata: Meta,
-        /// The webhooks.
         webhooks: Vec<Webhook>,
     }
 
-    /// A webhook.
     Webhook {
         /// Its name, as errors print it.
         name: String,
@@ -37,11 +35,8 @@ lite! {
     WebhookRule {
         /// `DELETE`, `UPDATE`, `*`.
         operations: Vec<String>,
-        /// Groups.
         api_groups: Vec<String>,
-        /// Versions.
         api_versions: Vec<String>,
-        /// Resources and subresources.
         resources: Vec<String>,
         /// `Namespaced`, `Cluster`, or `*`, which is the default.
         scope: String,
@@ -49,11 +44,8 @@ lite! {
         resource_names: Vec<String>,
     }
 
-    /// A label selector.
     Selector {
-        /// Labels and their values.
         match_labels: BTreeMap<String, String>,
-        /// Expressions.
         match_expressions: Vec<Requirement>,
     }
 
@@ -76,7 +68,6 @@ lite! {
     AdmissionPolicySpec {
         /// `Fail`, which is the default, or `Ignore`.
         failure_policy: String,
-        /// What must hold.
         validations: Vec<Nothing>,
         /// The kind of its parameters, if it has any.
         param_kind: Option<ParamKind>,
@@ -107,28 +98,21 @@ lite! {
         match_policy: String,
     }
 
-    /// The binding of such a policy.
     AdmissionPolicyBinding {
         metadata: Meta,
-        /// What it binds.
         spec: AdmissionPolicyBindingSpec,
     }
 
-    /// What a binding binds.
     AdmissionPolicyBindingSpec {
-        /// The policy.
         policy_name: String,
         /// `Deny`, `Warn`, `Audit`; none at the binding of a MutatingAdmissionPolicy.
         validation_actions: Vec<String>,
-        /// Its parameters.
         param_ref: Option<ParamRef>,
         /// Which requests it is about, when it is not about all that its policy matches.
         match_resources: Option<MatchResources>,
     }
 
-    /// Names parameters.
     ParamRef {
-        /// By their name.
         name: String,
         /// In which namespace; else in that of the request.
         namespace: String,

@@ -16,7 +16,6 @@ lite! {
         /// `Warning` while the finding holds, `Normal` when it has ended.
         #[serde(rename = "type")]
         kind: String,
-        /// The node.
         regarding: Involved,
         /// The pod, when it is about one.
         related: Option<Involved>,

@@ -11,7 +11,6 @@ lite! {
     ApiService {
         /// Its metadata; the name is `<version>.<group>`.
         metadata: Meta,
-        /// Who serves it.
         spec: ApiServiceSpec,
         status: Conditions,
     }
@@ -26,7 +25,6 @@ lite! {
         ca_bundle: CaBundle,
     }
 
-    /// Names a Service.
     ServiceRef {
         namespace: String,
         name: String,
@@ -47,11 +45,9 @@ lite! {
         conditions: Vec<Condition>,
     }
 
-    /// A CustomResourceDefinition.
     Crd {
         /// Its metadata; the name is `<plural>.<group>`.
         metadata: Meta,
-        /// What it defines.
         spec: CrdSpec,
         status: CrdStatus,
     }
@@ -62,7 +58,6 @@ lite! {
         names: CrdNames,
         /// `Namespaced` or `Cluster`.
         scope: String,
-        /// The versions.
         versions: Vec<CrdVersion>,
         /// How one version becomes another.
         conversion: Option<Conversion>,
@@ -71,14 +66,12 @@ lite! {
     /// The names of a custom resource.
     CrdNames {
         kind: String,
-        /// The plural.
         plural: String,
     }
 
     /// A version of a custom resource.
     CrdVersion {
         name: String,
-        /// Whether it is served.
         served: bool,
         /// Whether what is written now is stored in it.
         storage: bool,
@@ -100,7 +93,6 @@ lite! {
 
     /// Where to call a webhook.
     ClientConfig {
-        /// A Service.
         service: Option<ServiceRef>,
         /// Or an address.
         url: Option<String>,
@@ -108,7 +100,6 @@ lite! {
         ca_bundle: CaBundle,
     }
 
-    /// How a CRD stands.
     CrdStatus {
         conditions: Vec<Condition>,
         /// In which versions objects are stored.
@@ -165,17 +156,14 @@ impl Crd {
 }
 
 lite! {
-    /// A Service.
     Service {
         metadata: Meta,
         spec: ServiceSpec,
         status: ServiceStatus,
     }
 
-    /// How a Service stands.
     ServiceStatus {
         conditions: Vec<Condition>,
-        /// Its load balancer.
         load_balancer: LoadBalancerStatus,
     }
 
@@ -212,13 +200,11 @@ lite! {
     /// Some endpoints of a Service.
     EndpointSlice {
         metadata: Meta,
-        /// The endpoints.
         endpoints: Vec<Endpoint>,
     }
 
     /// One address that serves.
     Endpoint {
-        /// Its addresses.
         addresses: Vec<String>,
         conditions: EndpointConditions,
         /// The pod behind it.
@@ -226,7 +212,6 @@ lite! {
         node_name: String,
     }
 
-    /// How an endpoint stands.
     EndpointConditions {
         /// Whether it serves; absent means yes.
         ready: Option<bool>,

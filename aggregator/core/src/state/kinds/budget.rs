@@ -6,7 +6,6 @@ use super::{Condition, Meta, Selector, lite};
 use crate::state::Texts;
 
 lite! {
-    /// A PodDisruptionBudget.
     Budget {
         metadata: Meta,
         spec: BudgetSpec,
@@ -23,7 +22,6 @@ lite! {
         max_unavailable: Option<Quantity>,
     }
 
-    /// How a budget stands.
     BudgetStatus {
         /// How many of its pods may be evicted now.
         disruptions_allowed: i64,

@@ -42,7 +42,6 @@ macro_rules! lite {
             $(#[$doc])*
             #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
             #[serde(rename_all = "camelCase", default)]
-            #[allow(missing_docs, reason = "the API's own fields")]
             pub struct $name {
                 $($(#[$field_doc])* #[serde(deserialize_with = "crate::state::or_default")] pub $field: $type,)*
             }
@@ -52,7 +51,6 @@ macro_rules! lite {
 use lite;
 
 lite! {
-    /// A namespace.
     Namespace {
         metadata: Meta,
         spec: NamespaceSpec,
@@ -65,7 +63,6 @@ lite! {
         finalizers: Vec<String>,
     }
 
-    /// How a namespace stands.
     NamespaceStatus {
         /// `Active` or `Terminating`.
         phase: String,
@@ -84,10 +81,8 @@ pub struct Condition {
     /// `True`, `False` or `Unknown`.
     #[serde(deserialize_with = "or_default")]
     pub status: String,
-    /// One word.
     #[serde(deserialize_with = "or_default")]
     pub reason: String,
-    /// A sentence.
     #[serde(deserialize_with = "or_default")]
     pub message: Message,
     /// When the status last changed.
@@ -135,7 +130,6 @@ lite! {
     /// An object of any other kind: its metadata, and of its status what most kinds have, where that was asked for.
     Object {
         metadata: Meta,
-        /// What was asked for.
         #[serde(skip_serializing_if = "ObjectSpec::is_empty")]
         spec: ObjectSpec,
         /// The configuration that a ProviderConfigUsage stands for.
@@ -184,7 +178,6 @@ impl<'de> Deserialize<'de> for ObjectSpec {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectStatus {
-    /// Its conditions.
     pub conditions: Vec<Condition>,
     /// One word, beside the conditions or in their place.
     pub reason: String,

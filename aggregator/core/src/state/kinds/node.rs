@@ -19,7 +19,6 @@ pub mod taint {
 pub const TERMINATES_AT: &str = "karpenter.sh/nodeclaim-termination-timestamp";
 
 lite! {
-    /// A node.
     Node {
         metadata: Meta,
         spec: NodeSpec,
@@ -30,7 +29,6 @@ lite! {
     NodeSpec {
         /// Whether nothing new is to come to it.
         unschedulable: bool,
-        /// Its taints.
         taints: Vec<Taint>,
         /// Its machine, as its cloud calls it.
         #[serde(rename = "providerID")]
@@ -40,15 +38,11 @@ lite! {
         pod_cidrs: Vec<String>,
     }
 
-    /// A taint.
     Taint {
-        /// Its key.
         key: String,
-        /// Its value.
         value: String,
         /// `NoSchedule`, `NoExecute`.
         effect: String,
-        /// Since when.
         time_added: Option<Timestamp>,
     }
 
@@ -81,7 +75,6 @@ impl Toleration {
 }
 
 lite! {
-    /// How a node stands.
     NodeStatus {
         conditions: Vec<Condition>,
         /// What its kubelet still has mounted or attached.
@@ -119,7 +112,6 @@ lite! {
 
     /// A heartbeat.
     LeaseSpec {
-        /// Who holds it.
         holder_identity: String,
         /// How long it is good for.
         lease_duration_seconds: i64,

@@ -5,7 +5,6 @@ use jiff::Timestamp;
 use super::{Condition, Meta, Taint, Toleration, condition, lite};
 
 lite! {
-    /// A pod.
     Pod {
         metadata: Meta,
         spec: PodSpec,
@@ -16,7 +15,6 @@ lite! {
     PodSpec {
         /// Where it runs; empty until it is scheduled.
         node_name: String,
-        /// Its volumes.
         volumes: Vec<Volume>,
         /// As whom it speaks to the API.
         service_account_name: String,
@@ -46,16 +44,12 @@ lite! {
     /// A field of which only the presence counts.
     Nothing {}
 
-    /// How a pod stands.
     PodStatus {
         /// `Pending`, `Running`, `Succeeded`, `Failed`.
         phase: String,
-        /// One word.
         reason: String,
         conditions: Vec<Condition>,
-        /// Its containers.
         container_statuses: Vec<ContainerStatus>,
-        /// Its init containers.
         init_container_statuses: Vec<ContainerStatus>,
         /// Those that were added to debug it.
         ephemeral_container_statuses: Vec<ContainerStatus>,
@@ -67,7 +61,6 @@ lite! {
         /// The runtime's id; empty when it was never made.
         #[serde(rename = "containerID")]
         container_id: String,
-        /// Its state.
         state: ContainerState,
     }
 
@@ -77,19 +70,16 @@ lite! {
         running: Option<Nothing>,
         /// It has not started.
         waiting: Option<Waiting>,
-        /// It has ended.
         terminated: Option<Ended>,
     }
 
     /// How a container ended.
     Ended {
-        /// When.
         finished_at: Option<Timestamp>,
     }
 
     /// Why a container has not started.
     Waiting {
-        /// One word.
         reason: String,
     }
 }

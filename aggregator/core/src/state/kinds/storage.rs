@@ -6,7 +6,6 @@ use super::{Meta, lite};
 use crate::messages::Message;
 
 lite! {
-    /// A PersistentVolumeClaim.
     Claim {
         metadata: Meta,
         spec: ClaimSpec,
@@ -23,11 +22,9 @@ lite! {
     Phase {
         /// `Bound`, `Released`, `Failed`.
         phase: String,
-        /// A sentence.
         message: Message,
     }
 
-    /// A PersistentVolume.
     PersistentVolume {
         metadata: Meta,
         spec: VolumeSpec,
@@ -36,7 +33,6 @@ lite! {
 
     /// What was asked of a volume.
     VolumeSpec {
-        /// The claim it is for.
         claim_ref: Option<ClaimRef>,
         /// The CSI driver behind it.
         csi: Option<Csi>,
@@ -57,7 +53,6 @@ lite! {
         uid: String,
     }
 
-    /// A CSI volume.
     Csi {
         driver: String,
         /// What the driver calls it.
@@ -66,7 +61,6 @@ lite! {
         controller_publish_secret_ref: Option<Box<SecretRef>>,
     }
 
-    /// Names a Secret.
     SecretRef {
         namespace: String,
         name: String,
@@ -74,7 +68,6 @@ lite! {
 
     /// A path of a node.
     Path {
-        /// The path.
         path: String,
     }
 
@@ -92,7 +85,6 @@ lite! {
 
     /// What must hold together.
     NodeTerm {
-        /// Each of them.
         match_expressions: Vec<NodeExpression>,
     }
 
@@ -128,7 +120,6 @@ impl PersistentVolume {
 }
 
 lite! {
-    /// A VolumeAttachment.
     Attachment {
         metadata: Meta,
         spec: AttachmentSpec,
@@ -138,21 +129,16 @@ lite! {
     /// What was asked of an attachment.
     AttachmentSpec {
         attacher: String,
-        /// Where.
         node_name: String,
-        /// Of what.
         source: AttachmentSource,
     }
 
     /// What is attached.
     AttachmentSource {
-        /// The volume.
         persistent_volume_name: String,
     }
 
-    /// How an attachment stands.
     AttachmentStatus {
-        /// Whether it is attached.
         attached: bool,
         /// Why the last attach failed.
         attach_error: Option<Box<VolumeError>>,
@@ -164,7 +150,6 @@ lite! {
     VolumeError {
         /// In its words.
         message: Message,
-        /// When.
         time: Option<Timestamp>,
     }
 
@@ -178,7 +163,6 @@ lite! {
 
     /// The drivers registered with a kubelet.
     CsiNodeSpec {
-        /// Each of them.
         drivers: Vec<CsiNodeDriver>,
     }
 

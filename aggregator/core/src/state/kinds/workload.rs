@@ -53,13 +53,10 @@ lite! {
 
     /// What a workload's pods are like.
     PodTemplate {
-        /// Their labels.
         metadata: Labels,
-        /// Their spec.
         spec: TemplateSpec,
     }
 
-    /// Labels.
     Labels {
         labels: Texts,
         /// What each pod begins with.
@@ -77,21 +74,17 @@ lite! {
     /// What runs in a pod.
     ContainerSpec {
         name: String,
-        /// Its image.
         image: String,
     }
 
-    /// How a workload stands.
     WorkloadStatus {
         /// Ready pods of a Deployment or StatefulSet.
         ready_replicas: i64,
         /// Ready pods of a DaemonSet.
         number_ready: i64,
-        /// Conditions.
         conditions: Vec<Condition>,
     }
 
-    /// A Job.
     Job {
         metadata: Meta,
         spec: JobSpec,
@@ -104,7 +97,6 @@ lite! {
         managed_by: String,
     }
 
-    /// An Ingress.
     Ingress {
         metadata: Meta,
         spec: IngressSpec,
@@ -156,16 +148,13 @@ impl Workload {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Event {
-    /// Its metadata.
     #[serde(deserialize_with = "or_default")]
     pub metadata: Meta,
     /// `Normal` or `Warning`.
     #[serde(rename = "type", deserialize_with = "or_default")]
     pub kind: String,
-    /// One word.
     #[serde(deserialize_with = "or_default")]
     pub reason: String,
-    /// A sentence.
     #[serde(deserialize_with = "or_default")]
     pub message: Message,
     /// About what.

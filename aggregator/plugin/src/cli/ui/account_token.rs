@@ -13,7 +13,6 @@ const LIFETIME: Duration = Duration::from_secs(600);
 /// An older token is replaced.
 const MAX_AGE: Duration = Duration::from_secs(480);
 
-/// The token of an account.
 pub struct AccountToken {
     api: ApiClient,
     account: (String, String),

@@ -28,9 +28,7 @@ pub enum Shape {
 /// One box.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// What it is.
     pub label: String,
-    /// How it stands.
     pub state: String,
     /// What kind of thing.
     pub shape: Shape,

@@ -13,9 +13,7 @@ use crate::incidents::Incident;
 /// All that happened in one second.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// When.
     pub at: Timestamp,
-    /// What.
     pub events: Vec<Merged>,
 }
 

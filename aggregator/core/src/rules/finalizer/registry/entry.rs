@@ -9,7 +9,6 @@ use crate::state::Field;
 /// A finalizer, or a family of them. It is written as a page, each field by the method of its name.
 #[derive(Debug)]
 pub struct KnownFinalizer {
-    /// Its names.
     pub names: &'static [Pattern],
     /// The kinds of objects that have it, where these are not [`KnownFinalizer::only`].
     on: &'static str,
@@ -103,7 +102,6 @@ pub struct UsedBy {
     pub of: &'static [&'static str],
     /// The group, or [`CORE`]; empty when it is that of the held object.
     pub group: &'static str,
-    /// The plural.
     pub plural: &'static str,
     /// What leads from it to the held object.
     pub by: Back,
@@ -122,7 +120,6 @@ pub struct UsedBy {
 pub enum Back {
     /// This field names it.
     Field(Field),
-    /// It is an owner.
     Owner,
 }
 

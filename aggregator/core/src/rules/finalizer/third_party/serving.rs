@@ -85,7 +85,6 @@ struct Served<'c, 'l> {
     lister: &'c Lister<'l>,
     blocking: &'c BlockingFinalizer<'c>,
     serving: Serving<'c>,
-    /// How it stands.
     state: String,
 }
 
