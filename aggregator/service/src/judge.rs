@@ -311,6 +311,30 @@ impl Judge {
         }
     }
 
+    /// Of these objects, each with when its deletion was asked for, those whose judgement rests on an answer of before: what it
+    /// shows may have ended by then. Such answers are asked for again soon. Scans are not: they say what else is deleted.
+    pub fn judged_on_older<'o>(
+        &mut self,
+        deleted: impl Iterator<Item = (&'o ObjectRef, Timestamp)>,
+        now: Timestamp,
+    ) -> BTreeSet<&'o ObjectRef> {
+        let deleted: Vec<(&ObjectRef, Timestamp)> = deleted.collect();
+        let Some(latest) = deleted.iter().map(|(_, at)| *at).max() else { return BTreeSet::new() };
+        let is_older = |(question, asked): &(&Question, &mut Schedule)| asked.seen < latest && !question.is_scan();
+        let mut older: Vec<(&Question, &mut Schedule)> = self.asked.iter_mut().filter(is_older).collect();
+        let mut found = BTreeSet::new();
+        for (object, at) in deleted {
+            let dependencies = self.kept.dependencies([object.clone()]);
+            for (question, asked) in &mut older {
+                if asked.seen < at && dependencies.contains(&Dependency::answer(question)) {
+                    asked.soon(question, self.state.answers.get(question), now);
+                    found.insert(object);
+                }
+            }
+        }
+        found
+    }
+
     /// Takes in an answer.
     pub fn answered(&mut self, answered: Answered, now: Timestamp) {
         let before = self.state.answers.get(&answered.question);

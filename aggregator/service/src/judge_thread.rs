@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use crate::incidents::{Recorder, Snapshot, Terminating};
+use crate::incidents::{Incident, Recorder, Snapshot, Terminating};
 use aggregator_core::report::{ClusterReport, Root};
 use aggregator_core::state::{Answer, Answered, Question, known};
 use aggregator_core::{MAX_AGE_SECONDS, MAX_RENEWAL_SECONDS};
@@ -16,6 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use crate::judge::{Change, Judge, watched};
 use crate::left_behind::{LeftBehindScan, OnNodes, believed};
 use crate::published::{Findings, Published};
+use crate::query_schedule::later;
 use crate::resource_usage;
 use crate::serve::Relists;
 
@@ -29,6 +30,8 @@ const AVERAGED_JUDGEMENTS: u32 = 8;
 const MAX_JUDGE_INTERVAL: Duration = Duration::from_secs(30);
 /// Without news a judgement is made all the same: deadlines pass.
 const IDLE_INTERVAL: Duration = Duration::from_secs(10);
+/// By so long after a deletion what it is judged by has been asked for again, or cannot be.
+const CONFIRMATION_WINDOW: Duration = Duration::from_secs(600);
 
 /// What the thread hears.
 #[derive(Debug)]
@@ -137,6 +140,7 @@ impl JudgeThread {
         let snapshot = Snapshot { at: now, going: &going, gone: &gone, cut: &cut_lists, report: &report, on_nodes };
         // What cannot be seen has not gone.
         let changed = judge.is_believed() && self.recorder.observe(&snapshot);
+        let unconfirmed = unconfirmed(judge, &self.recorder, now);
         self.published.send_modify(|published| {
             let is_same = published.report.as_ref().is_some_and(|before| before.outline().eq(report.outline()));
             published.version += u64::from(!is_same || changed);
@@ -145,11 +149,26 @@ impl JudgeThread {
             }
             published.report = Some(Arc::new(report));
             published.findings = findings;
+            published.unconfirmed = unconfirmed;
             published.answers_left_out = judge.answers_left_out();
             published.cut_lists = cut_lists;
             published.silent_since = None;
         });
     }
+}
+
+/// The uids of stuck namespaces that are judged by something older than their deletion.
+fn unconfirmed(judge: &mut Judge, recorder: &Recorder, now: Timestamp) -> BTreeSet<String> {
+    let is_recent = |incident: &&Arc<Incident>| {
+        incident.end.is_none()
+            && incident.object.resource == known::NAMESPACES.into()
+            && now < later(incident.asked, CONFIRMATION_WINDOW)
+    };
+    let recent = || recorder.incidents().filter(is_recent);
+    // A deletion is dated by the second in which it was asked for.
+    let deleted = recent().map(|incident| (&incident.object, later(incident.asked, Duration::from_secs(1))));
+    let older = judge.judged_on_older(deleted, now);
+    recent().filter(|incident| older.contains(&incident.object)).map(|incident| incident.uid.clone()).collect()
 }
 
 /// All of the watched kinds that goes, by uid. Of other kinds only what a rule looks at is known, so that one that is

@@ -17,6 +17,8 @@ pub struct Published {
     pub incidents: Arc<Vec<Arc<Incident>>>,
     /// Findings of agents that are younger than an hour, and those that should have been renewed.
     pub findings: Findings,
+    /// The uids of namespaces that are judged by something older than their deletion, for now.
+    pub unconfirmed: BTreeSet<String>,
     /// Watched lists that had more than there is room for.
     pub cut_lists: BTreeSet<Resource>,
     /// Answers that are left out because all of them together take too much memory.

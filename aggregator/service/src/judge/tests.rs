@@ -205,6 +205,21 @@ fn after_a_change_all_that_its_judgement_rests_on_is_asked_again() {
     assert!(late.is_empty(), "not asked again until {end}: {late:#?}");
 }
 
+/// As on a real cluster: a namespace was deleted while the list of all ClusterRoleBindings was a minute old, and the account
+/// that was named had been replaced since.
+#[test]
+fn what_is_judged_by_an_answer_from_before_its_deletion_is_known_to_be_until_it_is_asked_again() {
+    let (mut judge, held) = (settled(), ObjectRef::pod("a", "held"));
+    let deleted = judge.asked.values().map(|asked| later(asked.at, Duration::from_secs(1))).max().unwrap();
+    let is_older = |judge: &mut Judge, at, now| judge.judged_on_older([(&held, at)].into_iter(), now).contains(&held);
+    assert!(!is_older(&mut judge, seconds(0), deleted), "all of it was asked since");
+    assert!(is_older(&mut judge, deleted, deleted));
+    for second in 0..=MIN_COSTLY_INTERVAL.as_secs() {
+        ask(&mut judge, later(deleted, Duration::from_secs(second)));
+    }
+    assert!(!is_older(&mut judge, deleted, later(deleted, MIN_COSTLY_INTERVAL)), "and soon");
+}
+
 #[test]
 fn changes_without_end_put_nothing_off_and_cost_no_more() {
     let mut judge = settled();

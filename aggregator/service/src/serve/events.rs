@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch::Receiver;
 use tokio::time::Instant;
 
+use crate::incidents::Incident;
 use crate::leader::Leader;
 use crate::namespace_events::{ACTION, Announcer, CONTROLLER, Note};
 use crate::published::Published;
@@ -55,10 +56,18 @@ impl Writer {
         let mut announcer = Announcer::default();
         let (begin, mut failed) = (Instant::now(), false);
         loop {
-            let incidents = published.borrow_and_update().incidents.clone();
+            let (incidents, unconfirmed) = {
+                let published = published.borrow_and_update();
+                (published.incidents.clone(), published.unconfirmed.clone())
+            };
             announcer.forget(incidents.iter().map(Arc::as_ref));
             let due = match self.leader.remaining() {
-                Some(_) => announcer.due(incidents.iter().map(Arc::as_ref), begin.elapsed(), self.clock.now()),
+                Some(_) => {
+                    // An Event cannot be corrected.
+                    let is_certain = |one: &&Incident| one.end.is_some() || !unconfirmed.contains(&one.uid);
+                    let certain = incidents.iter().map(Arc::as_ref).filter(is_certain);
+                    announcer.due(certain, begin.elapsed(), self.clock.now())
+                }
                 // The other does it.
                 None => Vec::new(),
             };
