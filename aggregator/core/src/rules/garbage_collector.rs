@@ -16,8 +16,6 @@ const ACCOUNT: (&str, &str) = ("kube-system", "generic-garbage-collector");
 /// It patches owners and dependents and never updates them (kubernetes: pkg/controller/garbagecollector/operations.go).
 const CHANGE: &[&str] = &["patch"];
 const ROLE: &str = "system:controller:generic-garbage-collector";
-/// A role that the API server makes at the same time: where it is not there either, roles decide nothing.
-const NEIGHBOUR: &str = "system:controller:namespace-controller";
 
 /// From this minor version on it starts although a kind cannot be listed (kubernetes#125796).
 const STARTS_WITHOUT_ALL: u32 = 32;
@@ -94,10 +92,6 @@ fn not_started(case: &mut Case) -> Option<RootCause> {
 fn forbidden(case: &mut Case, target: &ObjectRef) -> Option<RootCause> {
     let account = (ACCOUNT.0.to_owned(), ACCOUNT.1.to_owned());
     let Permission::Not(why) = rights::may(case, &account, CHANGE, target) else { return None };
-    let roles = case.diagnosis.silently(case.lister.list::<Role>(known::CLUSTER_ROLES, Scope::All))?;
-    if !roles.iter().any(|role| role.metadata.name == NEIGHBOUR) {
-        return None;
-    }
     let words = format!("may not patch {}: {why}", target.resource.for_kubectl());
     Some(
         RootCause::below(&cause::GARBAGE_COLLECTOR_FORBIDDEN, target)

@@ -135,6 +135,10 @@ pub fn may(case: &mut Case, account: &Account, verbs: &[&str], target: &ObjectRe
     let roles = case.diagnosis.optional(known::CLUSTER_ROLES.plural, adds, roles);
     let bindings = case.diagnosis.optional(known::CLUSTER_BINDINGS.plural, adds, bindings);
     let (Some(roles), Some(bindings)) = (roles, bindings) else { return not_told(&case.diagnosis) };
+    // The API server makes these where RBAC decides.
+    if !roles.iter().any(|role| role.metadata.name.starts_with("system:controller:")) {
+        return not_told(&case.diagnosis);
+    }
     let mut is_partial = roles.iter().any(is_for_some);
     let granting: Vec<&Role> = roles.into_iter().filter(|role| grants(role)).collect();
     // A controller of Kubernetes has a role of its own. Those of administrators and of the control plane are for others.

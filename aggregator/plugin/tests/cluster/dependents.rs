@@ -121,19 +121,15 @@ fn one_kind_that_cannot_be_converted_keeps_the_garbage_collector_from_starting()
 
 #[test]
 fn a_garbage_collector_whose_rights_were_taken_away_is_told() {
-    let controller = |world: World, name: &str| {
-        let role = format!("system:controller:{name}");
-        world.grants(&role, &["*"], &["*"], &["list", "delete", "patch", "update"], json!([sa("kube-system", name)]))
-    };
-    let asked = |world| look(world, object("job", "etl", "report"));
-    let whole = || controller(controller(job(), "namespace-controller"), "generic-garbage-collector");
-    assert_eq!(asked(whole()).causes(), ["ForegroundDependentsRemain"]);
     let bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
-    let looked = asked(whole().without(bindings, "system:controller:generic-garbage-collector"));
+    let asked = |world| look(world, object("job", "etl", "report"));
+    assert_eq!(asked(job()).causes(), ["ForegroundDependentsRemain"]);
+    let unbound = || job().without(bindings, GARBAGE_COLLECTOR_ROLE);
+    let looked = asked(unbound());
     assert_eq!(looked.causes(), ["GarbageCollectorForbidden"], "{:#?}", looked.report);
     let chain = looked.chain(0).join("; ");
-    assert!(chain.contains("no binding gives it ClusterRole system:controller:generic-garbage-collector"), "{chain}");
-    assert_eq!(asked(job()).causes(), ["ForegroundDependentsRemain"]);
+    assert!(chain.contains(&format!("no binding gives it ClusterRole {GARBAGE_COLLECTOR_ROLE}")), "{chain}");
+    assert_eq!(asked(unbound().without_rbac()).causes(), ["ForegroundDependentsRemain"]);
 }
 
 /// It looks up every owner of a dependent before it touches it.

@@ -141,6 +141,24 @@ fn a_namespace_without_any_condition_after_five_minutes_has_no_controller() {
     assert!(looked.chain(0)[0].contains("1 object in it, not deleted"), "{:?}", looked.chain(0));
 }
 
+/// As on a real cluster without the binding: the controller cannot write down what it is refused. A server without RBAC has no
+/// roles, and says nothing of it.
+#[test]
+fn a_namespace_controller_that_cannot_write_a_condition_lacks_the_right_to() {
+    let bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+    let unbound = |world: World| world.without(bindings, NAMESPACE_CONTROLLER_ROLE);
+    let looked = look(unbound(bare(100)), everything());
+    assert_eq!(looked.causes(), ["NamespaceControllerForbidden"], "{:#?}", looked.report);
+    let root = &looked.report.roots[0];
+    assert_eq!((root.verdict, root.finding.confidence), (Verdict::Stuck, Confidence::Probable));
+    let chain = looked.chain(0);
+    let says = format!("may not update namespaces/status: no binding gives it ClusterRole {NAMESPACE_CONTROLLER_ROLE}");
+    assert!(chain.last().is_some_and(|link| link.contains(&says)), "{chain:?}");
+    for world in [bare(100), unbound(bare(100)).without_rbac()] {
+        assert_eq!(look(world, everything()).report.verdict, Verdict::Progressing);
+    }
+}
+
 /// Its first attempt takes minutes where the list of a kind is answered with "try again" (a broken conversion), and ends
 /// when that is repaired.
 #[test]

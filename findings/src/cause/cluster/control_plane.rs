@@ -78,11 +78,13 @@ causes! {
         .meaning("The namespace controller is refused by RBAC, so it cannot empty namespaces. Its ClusterRole is made \
             by the API server at its start and must allow everything to be listed and deleted.")
         .proof("NamespaceDeletionContentFailure holds: is forbidden: User \
-            \"system:serviceaccount:kube-system:namespace-controller\" cannot ….")
+            \"system:serviceaccount:kube-system:namespace-controller\" cannot …. Or there is no condition at all, and no \
+            role that is bound to this account grants update on namespaces/status.")
         .safe(&[
-            check("Read the role; it must grant delete, deletecollection, get, list and watch on everything")
-                .run("kubectl get clusterrole system:controller:namespace-controller -o yaml").typed(),
-            step("Restore it: restarting kube-apiserver writes the default roles again"),
+            check("Read the role and its binding; the role must grant delete, deletecollection, get, list and watch on \
+                everything")
+                .run("kubectl get clusterrole,clusterrolebinding system:controller:namespace-controller -o yaml").typed(),
+            step("Restore them: restarting kube-apiserver writes the default roles and bindings again"),
         ])
         .danger(CONTENT_BY_HAND)
         .sources(&["reference: namespace controller role"])

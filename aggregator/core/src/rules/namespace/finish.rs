@@ -12,6 +12,7 @@ use crate::messages::namespace::{content_failure, remaining};
 use crate::rules::case::Case;
 use crate::rules::leads::{self, Followed, Repair, Sentence};
 use crate::rules::phrases::{count, lasting, some};
+use crate::rules::rights::{self, Permission};
 use crate::rules::webhook::Request;
 use crate::rules::{control_plane, finalizer, webhook};
 use crate::state::*;
@@ -92,6 +93,11 @@ fn without_condition(case: &mut Case, terminating: &TerminatingNamespace, left: 
     if minor.is_none_or(|minor| minor < MIN_MINOR_WITH_CONDITIONS) || case.diagnosis.pending {
         return;
     }
+    let forbidden = forbidden(case, terminating);
+    if forbidden.is_some() || case.diagnosis.pending {
+        case.diagnosis.causes.extend(forbidden);
+        return;
+    }
     let inside = match left.not_asked.len() {
         0 if case.diagnosis.is_blind() => "what is in it could not be seen".to_owned(),
         0 => "nothing in it was deleted since".to_owned(),
@@ -114,6 +120,21 @@ fn without_condition(case: &mut Case, terminating: &TerminatingNamespace, left: 
     // Its next attempt may be the first that gets so far.
     let is_recent = case.diagnosis.is_younger_than(MAX_RETRY_SECONDS);
     case.diagnosis.causes.push(if is_recent { root.progressing() } else { root });
+}
+
+/// Without the right to write a condition the namespace controller writes none of what it is refused besides.
+fn forbidden(case: &mut Case, terminating: &TerminatingNamespace) -> Option<RootCause> {
+    let account = ("kube-system".to_owned(), "namespace-controller".to_owned());
+    let mut status = terminating.target.clone();
+    status.resource.plural.to_mut().push_str("/status");
+    let Permission::Not(why) = rights::may(case, &account, CHANGES, &status) else { return None };
+    let words = format!("may not update {}: {why}", status.resource.plural);
+    let root = RootCause::below(&cause::NAMESPACE_CONTROLLER_FORBIDDEN, terminating.target)
+        .same_as("namespace-controller")
+        .step(Step::named("ServiceAccount kube-system/namespace-controller", &words))
+        .evidence(terminating.target.to_string(), "status.conditions is empty")
+        .evidence("RBAC", words);
+    Some(root.probable("whether the namespace controller has this account: the controllers may share one"))
 }
 
 /// Whether no controller acts, or an API that cannot be listed holds every namespace.

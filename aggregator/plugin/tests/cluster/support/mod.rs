@@ -21,6 +21,7 @@ use aggregator_core::state::{State, Subject};
 use apiserver::Store;
 use client::{BoundedClient, Bounds, answer, gather};
 use kube::Client;
+use serde_json::json;
 
 pub use agent_event::AgentEventFixture;
 pub use agent_findings::*;
@@ -44,9 +45,16 @@ pub fn recording(name: &str) -> World {
 }
 
 /// A healthy cluster without anything stuck.
+/// With roles that an API server makes where RBAC decides.
 pub fn healthy() -> World {
+    let account = |name| json!([{"kind": "ServiceAccount", "namespace": "kube-system", "name": name}]);
     recording("baseline")
+        .grants(NAMESPACE_CONTROLLER_ROLE, &[""], &["namespaces/status"], &["update"], account("namespace-controller"))
+        .grants(GARBAGE_COLLECTOR_ROLE, &["*"], &["*"], &["update", "patch"], account("generic-garbage-collector"))
 }
+
+pub const GARBAGE_COLLECTOR_ROLE: &str = "system:controller:generic-garbage-collector";
+pub const NAMESPACE_CONTROLLER_ROLE: &str = "system:controller:namespace-controller";
 
 pub fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/recordings").join(name)

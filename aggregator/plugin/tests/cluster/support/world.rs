@@ -121,6 +121,12 @@ impl World {
         self
     }
 
+    /// RBAC decides nothing.
+    pub fn without_rbac(self) -> World {
+        let roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+        self.without(roles, super::GARBAGE_COLLECTOR_ROLE).without(roles, super::NAMESPACE_CONTROLLER_ROLE)
+    }
+
     /// Changes one object.
     pub fn change(mut self, path: &str, name: &str, change: impl FnOnce(&mut Value)) -> World {
         let found = self.list(path).iter_mut().find(|object| object["metadata"]["name"] == name);

@@ -39,7 +39,11 @@ pub fn all() -> Vec<Situation> {
             "control-plane",
             control_plane,
             [
-                ask("ns/{ns}", "NamespaceControllerForbidden", "").then_doing(&[GIVE_BACK], &["namespace {ns}"]),
+                // Nothing tells what it is refused.
+                ask("ns/{ns}", "NamespaceControllerForbidden", "ServiceAccount kube-system/namespace-controller")
+                    .then_doing(&[BIND], &[]),
+                ask("ns/{ns}", "NamespaceControllerForbidden", "The namespace controller")
+                    .then_doing(&[GIVE_BACK], &["namespace {ns}"]),
                 ask("ns/kube-system", "", "").then_doing(HOLD_LEASE, &[]),
                 // It cannot renew its Lease, and ends itself.
                 ask("ns/e2e-later", "ControllerManagerSilent", "kube-controller-manager").proven(),
@@ -99,6 +103,8 @@ const ROLE: &str = "clusterrole system:controller:namespace-controller";
 const GIVE_BACK: &str = "patch clusterrole system:controller:namespace-controller --type=json -p \
                          [{\"op\":\"add\",\"path\":\"/rules/-\",\"value\":{\"apiGroups\":[\"*\"],\"resources\":[\"*\"],\
                          \"verbs\":[\"delete\",\"deletecollection\"]}}]";
+const BIND: &str = "create clusterrolebinding system:controller:namespace-controller \
+                    --clusterrole=system:controller:namespace-controller --serviceaccount=kube-system:namespace-controller";
 const HOLD_LEASE: &[&str] = &[
     "create namespace e2e-later",
     "label namespace kube-system e2e=e2e-control-plane",
@@ -116,6 +122,7 @@ fn control_plane(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
     }
     let rules = json!({"rules": role["rules"]}).to_string();
     kubectl(&format!("patch {ROLE} --type=merge -p {rules}"))?;
+    delete("clusterrolebinding system:controller:namespace-controller")?;
     std::thread::sleep(Duration::from_secs(3));
     delete(&format!("namespace {namespace}"))?;
     Ok(Staged::default())
