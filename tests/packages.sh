@@ -21,6 +21,7 @@ need runc runc
 need git git
 need losetup mount
 need mkfs.ext4 e2fsprogs
+need mkfs.xfs xfsprogs
 need unshare util-linux
 need pgrep procps
 need python3 python3

@@ -2,6 +2,7 @@
 
 mod cgroups;
 mod csi;
+mod damaged;
 mod device;
 mod frozen;
 mod fuse;
@@ -214,6 +215,11 @@ pub const ALL: &[Scenario] = &[
     nested::STRAY_FILE,
     nested::IMMUTABLE_FILE,
     nested::HIDDEN_VOLUME,
+    damaged::EXT4_ERROR,
+    damaged::XFS_SHUT_DOWN,
+    damaged::XFS_HELD,
+    damaged::XFS_LOOKED_AT,
+    damaged::FULL_DISK,
     leftovers::ORPHAN_DIR,
     leftovers::ORPHAN_REMEMBERED,
     leftovers::ORPHAN_REMEMBERED_MOVED,

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     file_system,
-    observation::{HostPath, Mount, ProtectedFiles, SubPath, VolData, VolumeDir},
+    observation::{HostPath, Mount, ProtectedFiles, SubPath, VolData, VolumeDir, covering},
     view::{PodView, UNMOUNT_RETRY_MS},
 };
 
@@ -202,10 +202,38 @@ fn stacked<'a>(view: &PodView<'a>, path: &HostPath) -> Vec<&'a Mount> {
     stack
 }
 
+/// The volume's own file system takes no more calls, and nothing holds it: whoever looks at it before the unmount fails.
+pub fn failed(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]) -> Option<Finding> {
+    let fault = volume.failed.as_ref()?;
+    let draft = pod_finding(view, &cause::VOLUME_FILE_SYSTEM_FAILED, VOLUMES, head)
+        .probable("why it is not unmounted: most drivers look at it first, and fail")
+        .blame(describe::mount(mount), "its file system has shut down: each look at it fails")
+        .evidence(fault.source.to_string(), &fault.says)
+        .mounted(view.seen, Placeholder::Path, &mount.mount_point)
+        .root(mount.dev);
+    Some(draft.finish())
+}
+
+/// The file system of the kubelet's own directories takes no more calls: nothing in the pod's can be looked at or removed.
+pub fn failed_below(view: &PodView) -> Option<Finding> {
+    let of_pod = || view.dir.into_iter().flat_map(|dir| dir.volumes.fault().into_iter().chain(&dir.faults));
+    let fault =
+        view.seen.pod_dirs.fault().into_iter().chain(of_pod()).find(|fault| fault.is_of_failed_file_system())?;
+    let pods = view.seen.node.kubelet_root.join("pods");
+    let mount = covering(view.kubelet_mounts(), &pods)?;
+    let draft = pod_finding(view, &cause::FILE_SYSTEM_READ_ONLY, VOLUMES, &[])
+        .blame(
+            describe::mount(mount),
+            "the file system has failed: the kubelet can neither read nor remove what is there",
+        )
+        .evidence(fault.source.to_string(), &fault.says)
+        .root(mount.dev);
+    Some(draft.finish())
+}
+
 /// The volume's files lie on a file system that has become read-only: they cannot be deleted.
 pub fn read_only(view: &PodView, target: &HostPath, head: &[Link]) -> Option<Finding> {
-    let covering = view.kubelet_mounts().iter().filter(|mount| target.is_within(&mount.mount_point));
-    let mount = covering.max_by_key(|mount| mount.mount_point.as_bytes().len())?;
+    let mount = covering(view.kubelet_mounts(), target)?;
     if !mount.super_read_only || view.mount_at(target).is_some() {
         return None;
     }
@@ -217,7 +245,6 @@ pub fn read_only(view: &PodView, target: &HostPath, head: &[Link]) -> Option<Fin
     let draft = pod_finding(view, &cause::FILE_SYSTEM_READ_ONLY, VOLUMES, head)
         .blame(describe::mount(mount), "the file system is read-only")
         .evidence("mountinfo of the kubelet", format!("{options} in the super options of {}", mount.mount_point.show()))
-        .name_if(Placeholder::Path, target.as_str())
         .root(mount.dev);
     Some(draft.finish())
 }
@@ -255,6 +282,28 @@ pub fn stale_sub_path(view: &PodView, sub_path: &SubPath) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use crate::test_prelude::*;
+
+    #[test]
+    fn a_file_system_that_has_failed_is_named_below_the_volume_and_as_the_volume() {
+        let fault = |path: &str| Fault::new(path, std::io::Error::from_raw_os_error(5));
+        let mut seen = sample::mounted("xfs");
+        volume(&mut seen).failed = Some(fault("/mount"));
+        assert_eq!(causes(&seen), ["VolumeFileSystemFailed"]);
+        assert_eq!(judge(&seen).pods[0].verdict, Verdict::Stuck);
+        let steps = serde_json::to_string(&judge(&seen).pods[0].findings[0].remedy.steps).unwrap();
+        assert!(steps.contains("umount "), "{steps}");
+        seen.holders[0].holders.push(sample::holder());
+        assert_eq!(causes(&seen), ["VolumeHeldByProcess"]);
+        table(&mut seen).push(mount(1, "8:1", "/var/lib/kubelet", "xfs"));
+        seen.pod_dirs = Seen::Failed(fault("/var/lib/kubelet/pods"));
+        assert_eq!(causes(&seen), ["FileSystemReadOnly"]);
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!(finding.confidence, Confidence::Proven);
+        assert!(finding.roots().all(|root| root.subject.contains("mount /var/lib/kubelet (8:1, xfs)")), "{finding:?}");
+        // That it may not be looked at says nothing of it.
+        seen.pod_dirs = Seen::Failed(Fault::new("/var/lib/kubelet/pods", std::io::Error::from_raw_os_error(13)));
+        assert_ne!(causes(&seen), ["FileSystemReadOnly"]);
+    }
 
     /// A driver or a person that unmounts on the host does not reach it.
     #[test]

@@ -144,6 +144,7 @@ fn volume_findings(view: &PodView, volume: &VolumeDir) -> Vec<Finding> {
     }
     if findings.is_empty() {
         findings.extend(mounts::twice(view, volume, target, &head));
+        findings.extend(mount.and_then(|mount| mounts::failed(view, volume, mount, &head)));
         findings.extend(mounts::read_only(view, target, &head));
         findings.extend(mount.and_then(|mount| plugin_removed(view, volume, mount, &head)));
     }

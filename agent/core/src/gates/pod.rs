@@ -5,7 +5,8 @@ use findings::{Confidence, Finding, Gate, GateState, GateView, Patience, PodRepo
 use super::missing_rights::Lacking;
 use crate::{
     causes::{
-        api_side, cgroup, container, csi, describe, dra, netns, network, orphan, sandbox, uninterruptible, volume,
+        api_side, cgroup, container, csi, describe, dra, mounts, netns, network, orphan, sandbox, uninterruptible,
+        volume,
     },
     force,
     observation::{ContainerState, Fault, FaultKind, Sandbox, Seen, Source},
@@ -256,6 +257,9 @@ fn devices<'a>(view: &'a PodView<'a>) -> GateCheck<'a> {
 }
 
 fn volumes<'a>(view: &'a PodView<'a>) -> GateCheck<'a> {
+    if let Some(failed) = mounts::failed_below(view) {
+        return check(Gate::VolumesUnmounted, true, "its file system has failed".to_owned(), || vec![failed]);
+    }
     if view.seen.pod_dirs.fault().is_some() {
         return unknown(Gate::VolumesUnmounted, "the pod directories could not be read");
     }

@@ -52,6 +52,11 @@ impl Fault {
         Fault { source: source.into(), kind, errno, says }
     }
 
+    /// Whether a file system has failed: EIO, and EUCLEAN or EBADMSG where its data makes no sense.
+    pub fn is_of_failed_file_system(&self) -> bool {
+        matches!(self.errno, Some(5 | 74 | 117))
+    }
+
     /// As a report shows it; `hides` says what it keeps from being known.
     pub fn unknown(&self, hides: impl Into<String>) -> Unknown {
         Unknown {

@@ -153,6 +153,7 @@ pub fn mounted(fs_type: &str) -> Observation {
         target: Seen::Seen(target.clone()),
         mounted: Seen::Seen(true),
         vol_data: VolData::Read(data),
+        failed: None,
         entries: None,
     };
     let volumes = Seen::Seen(vec![volume]);

@@ -61,6 +61,10 @@ pub struct VolumeDir {
     pub mounted: Seen<bool>,
     /// `vol_data.json` (CSI only).
     pub vol_data: VolData,
+    /// What a look at what is mounted there fails with: its file system takes no more calls. Asked only of what lies on a
+    /// block device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<Fault>,
     /// How many entries an unmounted directory holds, counted up to 100. For CSI, those of
     /// `mount`.
     pub entries: Option<u32>,

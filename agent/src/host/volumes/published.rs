@@ -35,6 +35,7 @@ pub(super) fn fill(dir: &mut PodDir, reader: &PodDirReader<'_>, devices: &HostPa
             path,
             target: Seen::Seen(target),
             mounted: Seen::Seen(mounted),
+            failed: None,
             entries: None,
         });
     }

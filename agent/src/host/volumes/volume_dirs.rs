@@ -2,7 +2,7 @@
 
 use super::PodDirReader;
 use crate::{
-    observation::{Fault, FaultKind, HostPath, PodDir, Seen, VolData, VolumeDir},
+    observation::{Fault, FaultKind, HostPath, Mount, PodDir, Seen, VolData, VolumeDir},
     sys::{Entry, EntryKind},
 };
 
@@ -54,9 +54,21 @@ fn volume(reader: &PodDirReader<'_>, plugin: &str, above: &HostPath, entry: &Ent
         (Seen::Seen(target), Seen::Seen(false)) => count(reader, target),
         _ => None,
     };
+    let failed = match (&target, &mounted) {
+        (Seen::Seen(target), Seen::Seen(true)) => failure(reader, target),
+        _ => None,
+    };
     let vol_data = if csi { super::read_vol_data(&reader.tree, &path.join("vol_data.json")) } else { VolData::NotCsi };
     let name = entry.name.to_string_lossy().into_owned();
-    VolumeDir { plugin: plugin.to_owned(), name, path, target, mounted, vol_data, entries }
+    VolumeDir { plugin: plugin.to_owned(), name, path, target, mounted, vol_data, failed, entries }
+}
+
+/// XFS that has shut itself down answers nothing but EIO, and the mount table does not show it. The root of a file system
+/// is in memory: no disk is waited for.
+fn failure(reader: &PodDirReader<'_>, target: &HostPath) -> Option<Fault> {
+    let is_on_device = |mount: &&Mount| mount.mount_point == *target && mount.dev.major != 0;
+    reader.mounts.iter().find(is_on_device)?;
+    reader.tree.link(target).fault().filter(|fault| fault.is_of_failed_file_system()).cloned()
 }
 
 /// `<path>/mount`, if there is one. It is found by listing, which does not touch what is mounted

@@ -75,14 +75,15 @@ causes! {
     RUNTIME_LOST_EXIT = Cause::gate(Gate::ContainersStopped, "RuntimeLostExit")
         .title("The runtime says RUNNING but the process is gone")
         .meaning("The container's process has ended, but the runtime still reports RUNNING. It missed the exit, or the \
-            clean-up after the exit (runc delete, unmounting the rootfs) keeps failing. The kubelet believes the \
-            runtime and waits.")
+            clean-up after the exit (runc delete, unmounting the rootfs, writing the new state to a disk that is full) keeps \
+            failing. The kubelet believes the runtime and waits.")
         .proof("CRI says RUNNING; the init pid of the verbose ContainerStatus no longer exists, or is a process outside of \
             the pod's cgroup that is younger than the container; no task is in the container's cgroup, and no holder of \
             the rootfs was found. Where one of these could not be looked at, it is only probable, and so it is on CRI-O, \
             where a conmon that lives has not recorded the exit.")
         .safe(&[
-            check("Search the runtime's log for this container and repair what its clean-up fails at")
+            check("Search the runtime's log for this container and repair what its clean-up fails at; for \"no space left on \
+                device\" make room on the runtime's disk")
                 .read(log_of!("runtime", "-1h", "{container}")),
             check("Wait one back-off (containerd retries after 1 s up to 5 min)"),
             step("Restart the runtime: it loads its state again and marks the container as exited; other containers \
@@ -94,7 +95,7 @@ causes! {
                 needs to clean up.")
         .sources(&["containerd#4016", "containerd#5708", "reference: containerd TaskExit handling"])
         .event_reason("PodRuntimeLostExit")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Lab("full-disk"));
 
     CRIO_STOP_LOOP_STUCK = Cause::gate(Gate::ContainersStopped, "CrioStopLoopStuck")
         .title("The stop loop of CRI-O is stuck")

@@ -207,18 +207,39 @@ causes! {
         .title("The kubelet cannot delete the volume's files")
         .meaning("The kubelet must delete the files of an emptyDir or a similar volume, and the file system refuses: \
             it has become read-only or shut down after an error, or a file is marked immutable. The removal fails each \
-            time. No issue is known for this; it follows from the source.")
-        .proof("mountinfo shows ro, emergency_ro or shutdown in the super options of the file system that holds the volume, or the kubelet says \
-            read-only file system, operation not permitted, or input/output error for a path in the volume. Where only its \
-            counters say that the removal fails, it is probable.")
+            time.")
+        .proof("mountinfo shows ro, emergency_ro or shutdown in the super options of the file system that holds the volume, \
+            or a look into the kubelet's pods directory fails with an input/output error, as on an xfs that has shut itself \
+            down, which mountinfo does not show. Where only the kubelet's counters say that the removal fails, it is probable.")
         .safe(&[
-            check("See whether the kernel reports disk or file system errors").run("dmesg -T"),
-            FIND_IMMUTABLE,
-            step("For a read-only or shut down file system, drain the node and repair the disk and its file system"),
+            check("See whether the kernel reports disk or file system errors").run("dmesg -T").lab("ext4-error"),
+            FIND_IMMUTABLE.if_known(),
+            step("Drain the node, and repair the disk and its file system; the kubelet's next try then removes the files"),
         ])
         .dont("mount -o remount,rw after a disk error",
             "The kernel went read-only to protect the file system; writing to a damaged one makes it worse.")
         .sources(&["reference: kubelet os.RemoveAll failures (derived from source)"])
         .event_reason("PodVolumeReadOnly")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Lab("ext4-error"));
+
+    VOLUME_FILE_SYSTEM_FAILED = Cause::gate(Gate::VolumesUnmounted, "VolumeFileSystemFailed")
+        .title("The volume's file system has shut down")
+        .meaning("The volume's file system has shut itself down after an error of its disk or its data: each look at it fails \
+            with an input/output error. It can be unmounted, but a driver or a kubelet that looks at the volume first fails \
+            at that each time.")
+        .proof("fstat of the volume's root, reached without reading the disk, fails with EIO, EUCLEAN or EBADMSG, and a search \
+            of all processes found no holder. Which answer the driver gives is not seen, so it is only probable.")
+        .safe(&[
+            check("See whether the kernel reports disk or file system errors").run("dmesg -T"),
+            step("Unmount it: nothing more can be written to it, and a plain umount refuses a mount in use; the driver's next \
+                call then finds nothing mounted")
+                .run("umount {path}").lab("xfs-looked-at"),
+            step("Repair the disk and the file system before the volume is mounted again: xfs_repair, e2fsck"),
+        ])
+        .dont("xfs_repair -L before a mount has replayed the log",
+            "It throws away what the log still holds: the last writes are lost.")
+        .sources(&["reference: fs/xfs/xfs_iops.c xfs_vn_getattr", "reference: mount-utils IsCorruptedMnt"])
+        .event_reason("PodVolumeFileSystemFailed")
+        .outranked_by(AT_THE_KUBELET)
+        .diagnosis(Proven::Lab("xfs-looked-at"));
 }

@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use cri::Connection;
 use serde::Deserialize;
 
-use super::volumes::is_mount;
+use super::volumes::{exists, is_mount};
 use crate::standin::csi::{Empty, GET_INFO, NODE_UNPUBLISH_VOLUME, NodeUnpublishVolumeRequest, PluginInfo};
 
 /// The kubelet waits two minutes for a driver.
@@ -26,7 +26,7 @@ pub struct VolData {
 
 /// Unpublishes the volume in `dir` and removes what the kubelet itself put there.
 pub fn tear_down(kubelet_root: &Path, dir: &Path) -> anyhow::Result<()> {
-    if !dir.exists() {
+    if !exists(dir)? {
         return Ok(());
     }
     let (target, file) = (dir.join("mount"), dir.join("vol_data.json"));

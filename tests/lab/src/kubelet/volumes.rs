@@ -67,7 +67,7 @@ fn tear_down_one(pod_dir: &Path, kubelet_root: &Path, uid: &str, volume: &Volume
 /// Before the volume itself: `volume-subpaths/<volume>/<container>/<index>` are mounts of parts of it.
 fn clean_subpaths(pod_dir: &Path, volume: &VolumeRef) -> anyhow::Result<()> {
     let base = pod_dir.join("volume-subpaths").join(&volume.name);
-    if !base.exists() {
+    if !exists(&base)? {
         return Ok(());
     }
     for container in names(&base)? {
@@ -85,7 +85,7 @@ fn clean_subpaths(pod_dir: &Path, volume: &VolumeRef) -> anyhow::Result<()> {
 
 /// emptyDir, secret and their like: a tmpfs is unmounted, then everything is removed.
 fn tear_down_local(dir: &Path) -> anyhow::Result<()> {
-    if !dir.exists() {
+    if !exists(dir)? {
         return Ok(());
     }
     if is_mount(dir)? {
@@ -133,7 +133,7 @@ pub fn mounted_on_disk(pod_dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
 /// directory, and that error never goes away.
 pub fn volume_paths(pod_dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let base = pod_dir.join("volumes");
-    if !base.exists() {
+    if !exists(&base)? {
         return Ok(Vec::new());
     }
     let mut paths = Vec::new();
@@ -157,6 +157,11 @@ pub fn is_mount(path: &Path) -> io::Result<bool> {
         Err(rustix::io::Errno::NOENT) => Ok(false),
         Err(error) => Err(error.into()),
     }
+}
+
+/// As `PathExists` of the kubelet: a file system that does not work is an error.
+pub fn exists(path: &Path) -> anyhow::Result<bool> {
+    path.try_exists().with_context(|| format!("error checking if path exists: stat {}", path.display()))
 }
 
 fn names(dir: &Path) -> io::Result<Vec<PathBuf>> {

@@ -170,12 +170,15 @@ pub fn restart_driver(node: &Node) -> anyhow::Result<()> {
 /// goes, but its directory stays as an orphan until that file is moved away as well.
 fn csi_left_mounted(node: &Node) -> anyhow::Result<Staged> {
     let (spec, volume) = left_mounted(node, "csi-left-mounted")?;
-    for socket in sockets(node) {
-        support::age(&socket)?;
-    }
+    age_driver(node)?;
     let path = volume.target.display().to_string();
     let cure = format!("umount {path} && rm {}", volume.data.display());
     Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "CsiUnpublishLeftMount", vec![path]).cured_by(cure))
+}
+
+/// Lets the driver seem to be there for long: the kubelet has asked it meanwhile.
+pub(super) fn age_driver(node: &Node) -> anyhow::Result<()> {
+    sockets(node).iter().try_for_each(|socket| support::age(socket))
 }
 
 fn left_mounted(node: &Node, name: &str) -> anyhow::Result<(PodSpec, CsiVolume)> {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{csi, leftovers, lifecycle, machine, namespaces, network};
+use super::{csi, damaged, leftovers, lifecycle, machine, namespaces, network};
 use crate::Node;
 
 /// Something that an administrator does away from the shell.
@@ -20,6 +20,10 @@ pub enum Repair {
     Holder(i32),
     /// The servers of the virtual machine answer again.
     Server,
+    /// The disk of the pods' directories works again.
+    Disk,
+    /// The disk of the runtime has room again.
+    Room,
     /// The kubelet is started again, and finds what the API does not know.
     Kubelet,
 }
@@ -34,6 +38,8 @@ impl Repair {
             Repair::CsiDriver => csi::restart_driver(node),
             Repair::Holder(pid) => namespaces::end_holder(node, pid),
             Repair::Server => machine::answer(),
+            Repair::Disk => damaged::repair(node),
+            Repair::Room => damaged::make_room(node),
             Repair::Kubelet => lifecycle::restart_kubelet(node),
         }
     }

@@ -1,0 +1,155 @@
+//! A file system that takes no writes any more: after an error, or because it is full.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::Context as _;
+
+use super::{Repair, Scenario, Staged, csi, leftovers::losetup, support};
+use crate::{Gate, Launch, Node, PodSpec, mounts, process, standin::csi::Manner, wait_for};
+
+/// ext4 after an error.
+pub const EXT4_ERROR: Scenario = Scenario {
+    name: "ext4-error",
+    about: "the disk of the pods' directories has become read-only after an error of its ext4",
+    stage: |node| {
+        let device = disk_of_pods(node, "ext4", "errors=remount-ro")?;
+        let staged = empty_dir(node, "ext4-error", |_| {
+            let name = device.file_name().context("a device has a name")?;
+            let trigger = Path::new("/sys/fs/ext4").join(name).join("trigger_fs_error");
+            fs::write(&trigger, "the lab").with_context(|| format!("write {}", trigger.display()))
+        })?;
+        Ok(staged)
+    },
+};
+
+/// XFS that has shut itself down.
+pub const XFS_SHUT_DOWN: Scenario = Scenario {
+    name: "xfs-shut-down",
+    about: "the xfs of the pods' directories has shut itself down after an error",
+    stage: |node| {
+        disk_of_pods(node, "xfs", "rw")?;
+        empty_dir(node, "xfs-shut-down", |pods| shut_down(pods))
+    },
+};
+
+/// A volume on such an XFS, and something uses it.
+pub const XFS_HELD: Scenario = Scenario {
+    name: "xfs-held",
+    about: "a process of the host has a file open on a volume whose xfs has shut itself down",
+    stage: |node| {
+        csi::start_driver(node, Manner::Blunt)?;
+        let (spec, target) = volume_on_xfs(node, "xfs-held")?;
+        let file = target.join("log");
+        let holder = node.launch(Launch::stand_in("backup").args(["stand-in", "hold", "--open"]).arg(&file))?;
+        support::wait_open(holder, &file)?;
+        shut_down(&target)?;
+        node.delete_until(&spec, Gate::VolumesUnmounted)?;
+        let names = vec![holder.to_string(), target.display().to_string()];
+        Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "VolumeHeldByProcess", names)
+            .cured_by(format!("kill {holder}")))
+    },
+};
+
+/// A volume on such an XFS, at which its driver looks.
+pub const XFS_LOOKED_AT: Scenario = Scenario {
+    name: "xfs-looked-at",
+    about: "a volume's xfs has shut itself down, and its CSI driver fails over that",
+    stage: |node| {
+        csi::start_driver(node, Manner::Proper)?;
+        let (spec, target) = volume_on_xfs(node, "xfs-looked-at")?;
+        shut_down(&target)?;
+        csi::age_driver(node)?;
+        node.delete_until(&spec, Gate::VolumesUnmounted)?;
+        let path = target.display().to_string();
+        Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "VolumeFileSystemFailed", vec![path.clone()])
+            .cured_by(format!("umount {path}")))
+    },
+};
+
+/// The runtime cannot write down that a container has ended.
+pub const FULL_DISK: Scenario = Scenario {
+    name: "full-disk",
+    about: "the disk of the runtime is full, so it cannot write down that the container has ended",
+    stage: |node| {
+        let spec = PodSpec::sleeping("full-disk");
+        let container = node.run(&spec)?.app()?.clone();
+        let dir = node.layout().containerd().join("root/io.containerd.grpc.v1.cri/containers").join(&container.id);
+        let status = fs::read(dir.join("status")).context("read the container's state")?;
+        support::shell(&format!("mount -t tmpfs -o size=64k tmpfs {}", dir.display()))?;
+        fs::write(dir.join("status"), status).context("keep the container's state")?;
+        support::shell(&format!("dd if=/dev/zero of={}/filler bs=4k 2>/dev/null || true", dir.display()))?;
+        node.delete_until(&spec, Gate::ContainersStopped)?;
+        process::wait_end(container.pid)?;
+        let names = vec![container.pid.to_string()];
+        Ok(Staged::stuck(spec.pod, Gate::ContainersStopped, "RuntimeLostExit", names).by_hand(Repair::Room))
+    },
+};
+
+/// Makes room on the full disk.
+pub fn make_room(node: &Node) -> anyhow::Result<()> {
+    let fillers = mounts::below(&node.layout().containerd())?.into_iter().map(|mount| mount.target.join("filler"));
+    let filler = fillers.filter(|filler| filler.exists()).last().context("the disk is full")?;
+    fs::remove_file(&filler).with_context(|| format!("remove {}", filler.display()))
+}
+
+/// The image of a disk and the command that makes a file system of this kind on it.
+fn disk(node: &Node, name: &str, kind: &str) -> anyhow::Result<PathBuf> {
+    let image = node.layout().mnt(&format!("{name}.img"));
+    // mkfs.xfs refuses less than 300 MiB.
+    let size = if kind == "xfs" { 320 << 20 } else { 16 << 20 };
+    fs::File::create(&image).and_then(|file| file.set_len(size)).context("create the image of a disk")?;
+    support::shell(&format!("mkfs.{kind} -q {}", image.display()))?;
+    Ok(losetup(&image)?.into())
+}
+
+/// Puts a disk of its own below the kubelet's `pods`; returns its device.
+fn disk_of_pods(node: &Node, kind: &str, options: &str) -> anyhow::Result<PathBuf> {
+    let device = disk(node, "pods", kind)?;
+    let pods = pods(node);
+    support::shell(&format!("mount -o {options} {} {}", device.display(), pods.display()))?;
+    Ok(device)
+}
+
+fn pods(node: &Node) -> PathBuf {
+    node.layout().kubelet_root().join("pods")
+}
+
+fn shut_down(path: &Path) -> anyhow::Result<()> {
+    support::shell(&format!("xfs_io -x -c shutdown {}", path.display()))
+}
+
+/// A pod with an emptyDir below `pods`, whose disk fails meanwhile.
+fn empty_dir(node: &Node, name: &str, fail: impl FnOnce(&Path) -> anyhow::Result<()>) -> anyhow::Result<Staged> {
+    let mut spec = PodSpec::sleeping(name);
+    node.empty_dir(&mut spec, "scratch", false)?;
+    node.run(&spec)?;
+    let pods = pods(node);
+    fail(&pods)?;
+    node.delete_until(&spec, Gate::VolumesUnmounted)?;
+    let names = vec![pods.display().to_string()];
+    Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "FileSystemReadOnly", names).by_hand(Repair::Disk))
+}
+
+/// What an administrator does whose disk is well again.
+pub fn repair(node: &Node) -> anyhow::Result<()> {
+    let pods = pods(node);
+    let mounted = mounts::below(&pods)?.into_iter().find(|mount| mount.target == pods).context("pods is a mount")?;
+    // The kubelet looks there all the time.
+    wait_for("the disk is unmounted", Duration::from_secs(10), || Ok(mounts::unmount(&pods).ok()))?;
+    let check = if mounted.kind == "xfs" { "true" } else { "e2fsck -fy" };
+    support::shell(&format!("{check} {} >&2; mount {0} {}", mounted.source, pods.display()))
+}
+
+fn volume_on_xfs(node: &Node, name: &str) -> anyhow::Result<(PodSpec, PathBuf)> {
+    let device = disk(node, name, "xfs")?;
+    let mut spec = PodSpec::sleeping(name);
+    let volume = node.csi_directory(&mut spec, "pvc-data")?;
+    support::shell(&format!("mount {} {}", device.display(), volume.target.display()))?;
+    fs::write(volume.target.join("log"), "something\n").context("write into the volume")?;
+    node.run(&spec)?;
+    Ok((spec, volume.target))
+}
