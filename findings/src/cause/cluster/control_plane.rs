@@ -66,7 +66,7 @@ causes! {
         .proof("An answer or a condition holds etcdserver: request timed out, or context deadline exceeded from etcd.")
         .safe(&[
             check("Look at etcd: its leader, the latency of its disk, its members")
-                .run("kubectl get --raw '/readyz/etcd'"),
+                .run("kubectl get --raw '/livez/etcd'"),
             step("Repair etcd; the deletions then continue automatically"),
         ])
         .danger(CONTENT_BY_HAND)
