@@ -64,7 +64,7 @@ fn writing(view: &PodView, living: &[&Process], volumes: &[(ForcedVolume, &Mount
         writing.not_seen = Some(format!("{} of {} processes were looked at", MAX_PROCESSES_READ, living.len()));
     }
     let looked_at = living.iter().take(MAX_PROCESSES_READ);
-    for (process, open) in looked_at.filter_map(|process| Some((process, view.writable_files(process.pid)?))) {
+    for (process, open) in looked_at.filter_map(|process| Some((process, view.writable_files(process)?))) {
         if let Some(fault) = &open.fault {
             writing.not_seen.get_or_insert_with(|| clean(&fault.to_string(), 200));
         }
@@ -152,7 +152,7 @@ mod tests {
             path: HostPath::from(path),
             fd,
         };
-        seen.writable.push(WritableFiles { pid: INIT, files: vec![file], fault: None });
+        seen.writable.push(WritableFiles { pid: INIT, start_ticks: None, files: vec![file], fault: None });
     }
 
     #[test]
@@ -166,6 +166,9 @@ mod tests {
         assert_eq!((writers.as_slice(), cost.writer_count), ([("pid 326 sh", "pv-1", Some(3))].as_slice(), 1));
         assert_eq!(cost.writers[0].file, "/data/journal");
         assert!(!cost.writers[0].ending);
+        let other = seen.processes.iter().find(|process| process.pid == INIT).map(|process| process.start_ticks + 1);
+        seen.writable[0].start_ticks = other;
+        assert_eq!(judge(&seen).pods[0].force.clone().unwrap().writer_count, 0, "another process had the pid");
     }
 
     /// An emptyDir on the same disk, or a volume whose name only begins like this one's.
@@ -187,7 +190,7 @@ mod tests {
     fn who_could_not_be_looked_at_may_write_too() {
         let mut seen = running_with_volume();
         let fault = crate::observation::Fault::new("/proc/326/fd", (FaultKind::Denied, "may not be listed"));
-        seen.writable.push(WritableFiles { pid: INIT, files: Vec::new(), fault: Some(fault) });
+        seen.writable.push(WritableFiles { pid: INIT, start_ticks: None, files: Vec::new(), fault: Some(fault) });
         let cost = judge(&seen).pods[0].force.clone().unwrap();
         assert!(cost.writers_not_seen.is_some_and(|why| why.contains("may not be listed")));
     }

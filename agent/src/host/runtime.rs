@@ -152,7 +152,12 @@ pub async fn listener(sockets: &Sockets, at: &Path, socket: &HostPath) -> Seen<R
         Ok(_) => return Seen::Missing,
         Err(error) => return super::seen(Err(error)),
     };
-    super::processes::process(pid, super::processes::Depth::Leader).map(|process| RuntimeProcess {
+    let process = super::processes::process(pid, super::processes::Depth::Leader);
+    // Else it ended meanwhile, and another process may have its pid.
+    if !matches!(sockets.listener(at, socket).await, Ok(Some(now)) if now == pid) {
+        return Seen::Missing;
+    }
+    process.map(|process| RuntimeProcess {
         pid: process.pid,
         start_ticks: Some(process.start_ticks),
         comm: process.comm,

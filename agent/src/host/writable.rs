@@ -14,7 +14,7 @@ use super::{
 use crate::{
     observation::{Dev, Fault, FaultKind, HostPath, Mount, WritableFile, WritableFiles, covering},
     parse,
-    sys::ProcDir,
+    sys::{ProcDir, limits::MAX_LINE_BYTES},
 };
 
 /// More of one process are not named.
@@ -41,7 +41,8 @@ pub fn files(
     }
     let mapped = prober.writable_mappings(devs, &unexplained, deadline);
     for one in writable.iter_mut().filter(|one| unexplained.contains(&one.pid)) {
-        let files = mapped.found.iter().filter(|file| file.pid == one.pid);
+        let is_its = |file: &&Mapping| file.pid == one.pid && Some(file.start_ticks) == one.start_ticks;
+        let files = mapped.found.iter().filter(is_its);
         one.files = files.filter_map(|file| mapping(file, reader)).take(MAX_FILES).collect();
         if !mapped.looked_at.contains(&one.pid) {
             one.fault = mapped.fault.clone();
@@ -51,7 +52,7 @@ pub fn files(
 }
 
 fn opened(pid: u32, devs: &BTreeSet<Dev>, reader: &mut MountReader, end: Instant) -> WritableFiles {
-    let nothing = |fault| WritableFiles { pid, files: Vec::new(), fault };
+    let nothing = |fault| WritableFiles { pid, start_ticks: None, files: Vec::new(), fault };
     let dir = match living(pid) {
         Ok((dir, _)) => dir,
         Err(error) if crate::sys::is_gone(&error) => return nothing(None),
@@ -74,7 +75,12 @@ fn opened(pid: u32, devs: &BTreeSet<Dev>, reader: &mut MountReader, end: Instant
         Walk::Denied => Some((FaultKind::Denied, "may not be listed")),
         Walk::CutOff => Some((FaultKind::TimedOut, "has more descriptors than could be looked at in time")),
     };
-    WritableFiles { pid, files, fault: fault.map(|why| Fault::new(format!("/proc/{pid}/fd"), why)) }
+    let fault = fault.map(|why| Fault::new(format!("/proc/{pid}/fd"), why));
+    WritableFiles { pid, start_ticks: started(&dir), files, fault }
+}
+
+fn started(dir: &ProcDir) -> Option<u64> {
+    Some(parse::stat(&dir.read("stat", MAX_LINE_BYTES).ok()?)?.start_ticks)
 }
 
 /// The mounts of these file systems that a process can see.
@@ -169,7 +175,7 @@ mod tests {
         child.wait().unwrap();
         let (devs, mut reader) = devices(std::process::id());
         let writable = files(&[child.id()], &devs, &mut reader, &Prober::new(), Duration::from_secs(5));
-        assert_eq!(writable, [WritableFiles { pid: child.id(), files: Vec::new(), fault: None }]);
+        assert_eq!(writable, [WritableFiles { pid: child.id(), start_ticks: None, files: Vec::new(), fault: None }]);
     }
 
     /// The search ends when its time is up.

@@ -8,6 +8,9 @@ use super::{Dev, Fault, HostPath};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WritableFiles {
     pub pid: u32,
+    /// When the process started that had it then; none if it had gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_ticks: Option<u64>,
     pub files: Vec<WritableFile>,
     /// Why these may not be all.
     #[serde(default, skip_serializing_if = "Option::is_none")]

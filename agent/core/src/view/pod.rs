@@ -387,10 +387,11 @@ impl<'a> PodView<'a> {
         &self.seen.kubelet_counters
     }
 
-    /// What a process can go on writing to.
-    pub fn writable_files(&self, pid: u32) -> Option<&'a WritableFiles> {
-        self.seen.is_settled(Question::WritableFiles(pid));
-        self.seen.writable.iter().find(|known| known.pid == pid)
+    /// What a process can go on writing to, unless another had its pid when that was read.
+    pub fn writable_files(&self, process: &Process) -> Option<&'a WritableFiles> {
+        self.seen.is_settled(Question::WritableFiles(process.pid));
+        let known = self.seen.writable.iter().find(|known| known.pid == process.pid)?;
+        known.start_ticks.is_none_or(|start| start == process.start_ticks).then_some(known)
     }
 
     /// The search for holders of the mount at `path`, if one was made.
