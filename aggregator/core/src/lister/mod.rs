@@ -96,6 +96,20 @@ impl<'a> Lister<'a> {
         &self.state.subject
     }
 
+    /// Whether the user named this very object.
+    pub fn is_named(&self, target: &ObjectRef) -> bool {
+        let is_kind = |word: &str| match known::named(word) {
+            Some(known) => target.is(known),
+            None => {
+                let all = self.discovery().seen().map(|all| all.all_named(word)).unwrap_or_default();
+                all.iter().any(|(it, _)| *it == target.resource)
+            }
+        };
+        self.subject().named().into_iter().any(|(word, namespace, name)| {
+            *name == target.name && target.namespace.as_ref().is_none_or(|at| at == namespace) && is_kind(word)
+        })
+    }
+
     /// Whether agents may be asked now.
     pub fn asks_live(&self) -> bool {
         self.state.live
@@ -192,6 +206,11 @@ impl<'a> Lister<'a> {
             Scope::All | Scope::Named(..) => true,
         };
         self.listed(known, &scope).map(|all: &'a [K]| all.iter().filter(is_inside).collect())
+    }
+
+    /// The pods of a node.
+    pub fn pods_on(&self, node: &str) -> Answer<Vec<&'a Pod>> {
+        self.select(known::PODS, Scope::All, Select::Fields(format!("spec.nodeName={node}")))
     }
 
     fn listed<K: Kind>(&self, known: ApiResource, scope: &Scope) -> Answer<&'a [K]> {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use findings::{Placeholder, cause};
 
 use super::phrases::{age, count, within};
-use super::{agent, object_reports, pod};
+use super::{agent, object_reports};
 use crate::diagnosis::{RootCause, Step};
 use crate::lister::Lister;
 use crate::messages::quote;
@@ -171,7 +171,7 @@ pub fn explain(case: &mut Case, target: &ObjectRef, pod: &Pod) {
             .evidence(format!("status.volumesInUse of {shown}"), listed)
             .step(Step::about(&shown, format!("still lists the volume of claim {claim} in volumesInUse")));
         case.diagnosis.causes.push(root);
-        pod::name_agent(case, target, pod);
+        agent::name_agent(case, target, pod);
     }
 }
 

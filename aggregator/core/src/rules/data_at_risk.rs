@@ -5,7 +5,6 @@ use findings::Evidence;
 use crate::at_risk::{AtRisk, AtRiskKind};
 use crate::diagnosis::Diagnosis;
 use crate::rules::case::Case;
-use crate::rules::finalizer::KnownFinalizer;
 use crate::state::*;
 
 /// Notes the disk of a claim that is being deleted. `released_by` is the one object that keeps the claim and is not being
@@ -47,16 +46,6 @@ fn disk(volume: &PersistentVolume, with: &ObjectRef) -> Option<AtRisk> {
     let evidence = Evidence::new(format!("PersistentVolume {name}"), "persistentVolumeReclaimPolicy: Delete");
     (was_bound && is_deleted)
         .then(|| AtRisk { driver: driver.to_owned(), ..AtRisk::new(AtRiskKind::Disk, called, with, evidence) })
-}
-
-/// Notes what the controller of a finalizer deletes outside of the API before it takes that off.
-pub fn note_destroyed(target: &ObjectRef, finalizer: &str, known: &KnownFinalizer, diagnosis: &mut Diagnosis) {
-    let Some(destroyed) = known.destroyed(&target.kind) else { return };
-    let what = if destroyed.has_data { AtRiskKind::ExternalData } else { AtRiskKind::ExternalResource };
-    let evidence = Evidence::new(target.to_string(), format!("finalizer {finalizer}: {}", known.sentence()));
-    let name = format!("{} {}", destroyed.noun, target.name);
-    let (driver, condition) = (target.to_string(), destroyed.condition.to_owned());
-    diagnosis.at_risk.push(AtRisk { driver, condition, ..AtRisk::new(what, &name, target, evidence) });
 }
 
 /// Notes the load balancer of a Service that is being deleted, where its status names one.

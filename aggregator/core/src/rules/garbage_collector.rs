@@ -3,8 +3,9 @@
 
 use findings::{Placeholder, cause};
 
+use super::api_service;
+use super::crd::conversion;
 use super::rights::{self, Permission};
-use super::{api_service, crd};
 use crate::diagnosis::{RootCause, Step};
 use crate::rules::case::Case;
 use crate::state::*;
@@ -72,9 +73,9 @@ fn not_started(case: &mut Case) -> Option<RootCause> {
     let all = case.diagnosis.optional(known::CRDS.plural, "whether a kind cannot be listed", answer)?;
     for one in all.into_iter().filter(|one| one.needs_converter()) {
         let target = ObjectRef::cluster_wide(known::CRDS, &one.metadata.name);
-        let its = case.apart(crd::explain, &target);
+        let its = case.apart(conversion::explain, &target);
         case.diagnosis.pending |= its.pending;
-        let Some(root) = its.causes.iter().find(|root| crd::is_of_conversion(root)) else { continue };
+        let Some(root) = its.causes.iter().find(|root| conversion::is_of_conversion(root)) else { continue };
         let words = format!(
             "does not start, for the whole cluster: before Kubernetes 1.{STARTS_WITHOUT_ALL} it must list every kind \
              first, and this server is 1.{minor}"

@@ -58,7 +58,7 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
         false => look(&mut case, target),
     }
     finalizer::merge(target, &mut case.diagnosis.causes);
-    if case.diagnosis.missing && requested_objects::is_named(lister, target) {
+    if case.diagnosis.missing && lister.is_named(target) {
         near_names::offer(&mut case, target);
     }
     if !lister.is_before() {

@@ -3,7 +3,7 @@
 use findings::{Placeholder, cause};
 
 use super::phrases::{held_by, overdue};
-use super::{finalizer, invalid_owner, node, requested_objects};
+use super::{finalizer, invalid_owner, node};
 use crate::diagnosis::RootCause;
 use crate::rules::case::Case;
 use crate::state::*;
@@ -20,14 +20,14 @@ pub fn explain(case: &mut Case, target: &ObjectRef) {
         case.diagnosis.words = "is not being deleted".to_owned();
         invalid_owner::explain_live(case, target, meta);
         let namespace = target.namespace.as_deref().filter(|name| case.lister.is_namespace_terminating(name));
-        if let Some(namespace) = namespace.filter(|_| requested_objects::is_named(case.lister, target)) {
+        if let Some(namespace) = namespace.filter(|_| case.lister.is_named(target)) {
             case.diagnosis.words =
                 format!("is not being deleted, and its namespace {}", case.lister.namespace_deletion(namespace));
             case.diagnosis.wait_for(ObjectRef::cluster_wide(known::NAMESPACES, namespace));
         }
         return;
     }
-    if requested_objects::is_named(case.lister, target) {
+    if case.lister.is_named(target) {
         invalid_owner::explain_terminating(case, target, meta);
     }
     case.diagnosis.terminating = true;

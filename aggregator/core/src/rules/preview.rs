@@ -11,7 +11,7 @@ mod stateful_set;
 
 use super::phrases::{some, within};
 use super::webhook::{self, Request};
-use super::{control_plane, data_at_risk, finalizer, minimum_age, requested_objects};
+use super::{control_plane, data_at_risk, finalizer, minimum_age};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::rules::case::Case;
@@ -35,7 +35,7 @@ pub fn explain(case: &mut Case, target: &ObjectRef, look: fn(&mut Case, &ObjectR
         _ if target.is(known::PODS) => pod(case, target),
         _ => look(case, target),
     }
-    if requested_objects::is_named(case.lister, target) {
+    if case.lister.is_named(target) {
         let answer = case.lister.object(&target.resource, target.namespace.as_deref(), &target.name);
         if let Some(object) = case.diagnosis.silently(answer).filter(|_| !target.is(known::NODES)) {
             webhook::refuses(case, &[Request::about(target, &object.metadata, "DELETE")]);
@@ -50,7 +50,7 @@ pub fn explain(case: &mut Case, target: &ObjectRef, look: fn(&mut Case, &ObjectR
             note_claim_disks(case, namespace, |claim| claim.metadata.deletion_timestamp.is_some());
         }
     }
-    if requested_objects::is_named(case.lister, target) {
+    if case.lister.is_named(target) {
         in_use(target, &mut case.diagnosis);
     }
     case.diagnosis.causes.retain(|found| found.holds_from_the_start && found.verdict != Verdict::Progressing);
@@ -58,7 +58,7 @@ pub fn explain(case: &mut Case, target: &ObjectRef, look: fn(&mut Case, &ObjectR
     for found in &mut case.diagnosis.causes {
         found.draft.names.retain(|placeholder, _| placeholder != Placeholder::FinalizerPatch);
     }
-    if requested_objects::is_named(case.lister, target) || release.is_some_and(|release| release.target() == *target) {
+    if case.lister.is_named(target) || release.is_some_and(|release| release.target() == *target) {
         live_volume_holders::explain(case, target);
     }
 }

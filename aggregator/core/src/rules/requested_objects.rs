@@ -7,7 +7,6 @@ use super::near_names;
 use super::phrases::{some, within};
 use super::scan::{self, Scan};
 use crate::diagnosis::Diagnosis;
-use crate::lister::Lister;
 use crate::rules::case::Case;
 use crate::state::*;
 
@@ -256,24 +255,6 @@ fn in_namespace(case: &mut Case, name: &str) -> Scan {
     scan
 }
 
-/// Whether the user named this very object.
-pub fn is_named(lister: &Lister, target: &ObjectRef) -> bool {
-    let is_kind = |word: &str| match known::named(word) {
-        Some(known) => target.is(known),
-        None => lister
-            .discovery()
-            .seen()
-            .is_some_and(|all| all.all_named(word).iter().any(|(it, _)| *it == target.resource)),
-    };
-    lister.subject().named().into_iter().any(|(word, namespace, name)| {
-        *name == target.name && target.namespace.as_ref().is_none_or(|at| at == namespace) && is_kind(word)
-    })
-}
-
-pub fn pods_on<'a>(lister: &Lister<'a>, node: &str) -> Answer<Vec<&'a Pod>> {
-    lister.select(known::PODS, Scope::All, Select::Fields(format!("spec.nodeName={node}")))
-}
-
 fn unknown_namespace(case: &mut Case, name: &str) {
     let near = near_names::near(case, &ObjectRef::cluster_wide(known::NAMESPACES, name));
     case.diagnosis.missing = true;
@@ -297,7 +278,7 @@ fn unknown_word(word: &str, discovery: &Discovery, about: &mut Diagnosis) {
 
 /// A node: what is being deleted on it.
 fn on_node(case: &mut Case, name: &str) -> Vec<ObjectRef> {
-    let pods = case.diagnosis.required("pods", "what this node holds", pods_on(case.lister, name));
+    let pods = case.diagnosis.required("pods", "what this node holds", case.lister.pods_on(name));
     let is_terminating = |pod: &&&Pod| pod.metadata.deletion_timestamp.is_some();
     let terminating: Vec<&Pod> = pods.iter().flatten().filter(is_terminating).copied().collect();
     let mut found: Vec<ObjectRef> = terminating

@@ -10,6 +10,7 @@ mod last_event;
 mod link;
 mod live_query;
 mod missing_agent;
+mod name_agent;
 mod root_cause;
 mod trust;
 
@@ -17,4 +18,4 @@ pub use believed_events::pods_held_by_mounts;
 pub use event_policy::doubt;
 pub use findings::{Holders, findings, findings_if_any, would_hold};
 pub use last_event::last_event;
-pub use missing_agent::{is_absent, is_ready};
+pub use name_agent::name_agent;

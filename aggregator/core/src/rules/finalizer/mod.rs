@@ -19,7 +19,7 @@ mod third_party;
 mod users;
 mod workloads_of_account;
 
-use findings::FaultKind;
+use findings::{Evidence, FaultKind};
 
 pub use blocking_finalizer::is_down;
 use controller_manager::by_controller_manager;
@@ -27,7 +27,8 @@ pub use finalizer_cause::{patched, refused};
 pub use grouping::merge;
 pub use registry::{KnownFinalizer, all as known};
 
-use super::{data_at_risk, owner};
+use super::owner;
+use crate::at_risk::{AtRisk, AtRiskKind};
 use crate::diagnosis::Diagnosis;
 use crate::rules::case::Case;
 use crate::state::*;
@@ -71,7 +72,7 @@ pub fn one(case: &mut Case, target: &ObjectRef, meta: &Meta, finalizer: &str) {
             }
             known => {
                 if let Some(known) = known {
-                    data_at_risk::note_destroyed(target, finalizer, known, &mut case.diagnosis);
+                    note_destroyed(target, finalizer, known, &mut case.diagnosis);
                 }
                 let first = case.diagnosis.causes.len();
                 third_party::explain(case, &blocking_finalizer::BlockingFinalizer { target, meta, finalizer, known });
@@ -79,4 +80,14 @@ pub fn one(case: &mut Case, target: &ObjectRef, meta: &Meta, finalizer: &str) {
             }
         },
     }
+}
+
+/// Notes what the controller of a finalizer deletes outside of the API before it takes that off.
+fn note_destroyed(target: &ObjectRef, finalizer: &str, known: &KnownFinalizer, diagnosis: &mut Diagnosis) {
+    let Some(destroyed) = known.destroyed(&target.kind) else { return };
+    let what = if destroyed.has_data { AtRiskKind::ExternalData } else { AtRiskKind::ExternalResource };
+    let evidence = Evidence::new(target.to_string(), format!("finalizer {finalizer}: {}", known.sentence()));
+    let name = format!("{} {}", destroyed.noun, target.name);
+    let (driver, condition) = (target.to_string(), destroyed.condition.to_owned());
+    diagnosis.at_risk.push(AtRisk { driver, condition, ..AtRisk::new(what, &name, target, evidence) });
 }

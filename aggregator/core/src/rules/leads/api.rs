@@ -7,7 +7,7 @@ use super::{ANSWERS, Followed, GONE, Repair, Sentence, repaired};
 use crate::diagnosis::Step;
 use crate::messages::errors;
 use crate::rules::case::Case;
-use crate::rules::crd;
+use crate::rules::crd::conversion;
 use crate::state::*;
 
 /// How an API stands.
@@ -49,7 +49,7 @@ pub fn api_state(case: &mut Case, group: &str, version: Option<&str>) -> ApiStat
 impl Sentence<'_> {
     pub(super) fn conversion(&self, case: &mut Case, group: &str, kind: &str, error: &str) -> Followed {
         let subject = format!("Conversion of {kind}.{group}");
-        let answer = crd::crd_of(case.lister, group, kind);
+        let answer = conversion::crd_of(case.lister, group, kind);
         if answer.is_missing() {
             return repaired(format!("{kind}.{group}"), GONE);
         }
@@ -57,11 +57,11 @@ impl Sentence<'_> {
             let step = Step::named(subject, format!("fails: {error}"));
             return self.claimed(&cause::CONVERSION_WEBHOOK_UNAVAILABLE, step);
         };
-        if crd::is_explained(case, &crd) {
+        if conversion::is_explained(case, &crd) {
             case.diagnosis.wait_for(crd);
             return Followed::Explained;
         }
-        match crd::converter_serves(case, &crd) {
+        match conversion::converter_serves(case, &crd) {
             Some(since) if errors::is_backend_missing(error) => {
                 Followed::Repaired(Repair { name: subject, how: ANSWERS, since })
             }

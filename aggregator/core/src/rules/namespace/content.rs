@@ -12,7 +12,6 @@ use crate::messages::leads::Lead;
 use crate::messages::namespace::{content_failure, finalizers_remaining, remaining};
 use crate::rules::case::Case;
 use crate::rules::phrases::{count, some, within};
-use crate::rules::requested_objects;
 use crate::state::*;
 
 /// The two times of an object and of its namespace may be of two API servers, and a request that was let in before the
@@ -216,7 +215,7 @@ pub fn needs_sweep(lister: &Lister, terminating: &TerminatingNamespace, diagnosi
     let nothing = left.terminating == 0 && left.not_asked.is_empty();
     let is_slow = !diagnosis.causes.is_empty()
         && diagnosis.causes.iter().all(|root| root.draft.cause.id == cause::WEBHOOK_SLOW.id)
-        && requested_objects::is_named(lister, terminating.target);
+        && lister.is_named(terminating.target);
     let is_open = is_slow || !diagnosis.is_explained();
     terminating.has_own_finalizer() && nothing && is_open && !diagnosis.pending
 }

@@ -7,7 +7,6 @@ use super::terminating_namespace::TerminatingNamespace;
 use crate::diagnosis::Diagnosis;
 use crate::messages::namespace::remaining;
 use crate::rules::case::Case;
-use crate::rules::requested_objects;
 use crate::state::*;
 
 /// Fewer objects of a kind are gone at the next try of the namespace controller.
@@ -18,7 +17,7 @@ const MAX_KINDS: usize = 5;
 /// What is left and how fast it falls, if it falls: `4,100 of 5,000 ConfigMaps left, about 40 a second, about 100 s`.
 pub fn falling(case: &mut Case, terminating: &TerminatingNamespace, left: &Left) -> Option<String> {
     // What holds it is known: how fast it falls only adds to that.
-    if case.diagnosis.is_explained() && !requested_objects::is_named(case.lister, terminating.target) {
+    if case.diagnosis.is_explained() && !case.lister.is_named(terminating.target) {
         return None;
     }
     let counts: Vec<(String, Counts, usize)> = kinds(terminating, left, &case.diagnosis)

@@ -13,7 +13,6 @@ use crate::lister::Lister;
 use crate::messages::quote;
 use crate::rules::case::Case;
 use crate::rules::phrases::{count, lasting, some, within};
-use crate::rules::requested_objects::pods_on;
 use crate::rules::webhook::Request;
 use crate::rules::{control_plane, object_reports, webhook};
 use crate::state::*;
@@ -66,12 +65,12 @@ pub fn evicted<'a>(case: &mut Case<'_, 'a>, target: &ObjectRef) -> Vec<&'a Pod> 
     let answer = case.lister.get::<Node>(known::NODES, None, &target.name);
     let Some(node) = case.diagnosis.silently(answer) else { return Vec::new() };
     let by = drainer(node).unwrap_or(Drainer::Cordoned);
-    let pods = case.diagnosis.silently(pods_on(case.lister, &target.name)).unwrap_or_default();
+    let pods = case.diagnosis.silently(case.lister.pods_on(&target.name)).unwrap_or_default();
     pods.into_iter().filter(|pod| is_drained(pod, by, node)).collect()
 }
 
 fn by_whom(case: &mut Case, target: &ObjectRef, node: &Node, by: Drainer) -> Vec<RootCause> {
-    let answer = pods_on(case.lister, &target.name);
+    let answer = case.lister.pods_on(&target.name);
     let Some(pods) = case.diagnosis.required(format!("pods of {target}"), "which pods are left on it", answer) else {
         return Vec::new();
     };

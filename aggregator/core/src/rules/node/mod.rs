@@ -14,7 +14,7 @@ use std::mem::take;
 use findings::{Circumstance, Existence, Placeholder, cause};
 
 use super::phrases::{age, condition_text};
-use super::{agent, control_plane, finalizer, requested_objects};
+use super::{agent, control_plane, finalizer};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
 use crate::rules::case::Case;
@@ -80,7 +80,7 @@ pub fn explain(case: &mut Case, target: &ObjectRef) {
         case.diagnosis.words =
             format!("{}; {}", super::phrases::held_by(case.lister, &node.metadata), case.diagnosis.words);
     }
-    if case.diagnosis.terminating || requested_objects::is_named(case.lister, target) {
+    if case.diagnosis.terminating || case.lister.is_named(target) {
         let left = drain::explain(case, target, node);
         case.diagnosis.causes.extend(left.into_iter().map(RootCause::in_place_of_own));
     }
@@ -300,12 +300,12 @@ fn runs_all_the_same(lister: &Lister, target: &ObjectRef, taint: &Taint, word: &
 
 /// Whether it was asked about, and no pod on it is being deleted.
 fn is_known_empty(lister: &Lister, target: &ObjectRef) -> bool {
-    requested_objects::is_named(lister, target) && is_empty(lister, target)
+    lister.is_named(target) && is_empty(lister, target)
 }
 
 /// Whether no pod on it is being deleted.
 fn is_empty(lister: &Lister, target: &ObjectRef) -> bool {
-    let pods = requested_objects::pods_on(lister, &target.name).seen();
+    let pods = lister.pods_on(&target.name).seen();
     pods.is_some_and(|pods| pods.iter().all(|pod| pod.metadata.deletion_timestamp.is_none()))
 }
 
@@ -404,9 +404,7 @@ const MAX_CLAIMS: usize = 20;
 /// When something on this node was asked about, the claims of its pods that were met: (namespace, name).
 /// `None` when all volumes of the node count, or these are too many to be asked for one by one.
 fn claims_on<'a>(lister: &Lister<'a>, node: &ObjectRef) -> Option<BTreeSet<(&'a str, String)>> {
-    if matches!(lister.subject(), Subject::Everything { .. } | Subject::Kind { .. })
-        || requested_objects::is_named(lister, node)
-    {
+    if matches!(lister.subject(), Subject::Everything { .. } | Subject::Kind { .. }) || lister.is_named(node) {
         return None;
     }
     let mut pods = lister.met::<Pod>(known::PODS).filter(|pod| pod.spec.node_name == node.name).peekable();

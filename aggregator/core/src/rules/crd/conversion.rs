@@ -1,20 +1,20 @@
-//! CustomResourceDefinitions: their own deletion, and the conversion of their objects.
+//! Which instances of a CRD remain, and whether they can be converted: all of a CRD but its other finalizers.
 
 use std::collections::BTreeMap;
 
 use findings::{Cause, FaultKind, Placeholder, cause};
 use jiff::Timestamp;
 
-use super::backend::{self, Backend};
-use super::ca_bundle;
-use super::phrases::{condition_text, count, overdue, some, terminating};
 use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::lister::Lister;
+use crate::rules::backend::{self, Backend};
+use crate::rules::ca_bundle;
 use crate::rules::case::Case;
+use crate::rules::phrases::{condition_text, count, overdue, some, terminating};
 use crate::state::*;
 
 /// What a CRD waits for while its instances go.
-const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+pub(super) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// More namespaces are counted.
 const MAX_NAMESPACES: usize = 5;
@@ -52,10 +52,17 @@ pub fn converter_serves(case: &mut Case, crd: &ObjectRef) -> Option<Option<Times
     }
 }
 
-/// Explains a CRD.
+/// Explains a CRD by its instances.
 pub fn explain(case: &mut Case, target: &ObjectRef) {
+    if let Some(crd) = begin(case, target) {
+        instances(case, target, crd);
+    }
+}
+
+/// Explains a CRD that is not being deleted; of another, how it stands.
+pub(super) fn begin<'a>(case: &mut Case<'_, 'a>, target: &ObjectRef) -> Option<&'a Crd> {
     let answer = case.lister.get::<Crd>(known::CRDS, None, &target.name);
-    let Some(crd) = case.explained(target, "why it stays", answer) else { return };
+    let crd = case.explained(target, "why it stays", answer)?;
     case.diagnosis.words = "is not being deleted".to_owned();
     let is_going = crd.metadata.deletion_timestamp.is_some();
     if crd.needs_converter() && !is_going {
@@ -63,8 +70,11 @@ pub fn explain(case: &mut Case, target: &ObjectRef) {
     }
     stored_versions(target, crd, &mut case.diagnosis);
     if is_going {
-        deletion(case, target, crd);
+        case.diagnosis.terminating = true;
+        case.diagnosis.overdue = overdue(case.lister, &crd.metadata);
+        case.diagnosis.words = terminating(case.lister, &crd.metadata);
     }
+    is_going.then_some(crd)
 }
 
 fn conversion(case: &mut Case, target: &ObjectRef, crd: &Crd) {
@@ -118,14 +128,8 @@ fn stored_versions(target: &ObjectRef, crd: &Crd, diagnosis: &mut Diagnosis) {
     }
 }
 
-fn deletion(case: &mut Case, target: &ObjectRef, crd: &Crd) {
-    case.diagnosis.terminating = true;
-    case.diagnosis.overdue = overdue(case.lister, &crd.metadata);
-    case.diagnosis.words = terminating(case.lister, &crd.metadata);
-    super::finalizer::count_left_out(target, &crd.metadata, &mut case.diagnosis);
-    for finalizer in crd.metadata.finalizers.iter().filter(|finalizer| *finalizer != CLEANUP) {
-        super::finalizer::one(case, target, &crd.metadata, finalizer);
-    }
+/// What is left of a CRD that is being deleted.
+pub(super) fn instances(case: &mut Case, target: &ObjectRef, crd: &Crd) {
     // The API server adds it when the deletion is asked for
     // (kubernetes: apiextensions-apiserver/pkg/registry/customresourcedefinition/etcd.go).
     if !case.lister.is_before() && !crd.metadata.finalizers.iter().any(|finalizer| finalizer == CLEANUP) {
