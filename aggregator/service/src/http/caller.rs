@@ -8,7 +8,6 @@ use axum::response::{IntoResponse, Response};
 
 use super::Shared;
 use super::peer::Peer;
-use super::rate_limit::RateLimits;
 use super::review::{MAX_TOKEN_BYTES, NotReviewed, Reviews, Taken, User};
 use super::unread_answers::Asker;
 
@@ -29,19 +28,6 @@ impl Token {
     /// Whose it is now.
     pub async fn user(&self, reviews: &Reviews) -> Result<Option<User>, NotReviewed> {
         reviews.user(&self.0, self.1).await
-    }
-}
-
-/// How often each may ask: those who are known, and tokens that are not yet.
-pub struct Limits {
-    known: RateLimits<String>,
-    unknown: RateLimits<Peer>,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        let (known, unknown) = (Duration::from_millis(100), Duration::from_millis(200));
-        Limits { known: RateLimits::new(60, known), unknown: RateLimits::new(60, unknown) }
     }
 }
 

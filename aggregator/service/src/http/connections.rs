@@ -7,6 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
+/// At the same time, and of one address: behind a port-forward all come from the same.
+pub const MAX_CONNECTIONS: usize = 256;
+pub const MAX_CONNECTIONS_PER_ADDRESS: usize = 128;
+
 /// All that are open, the oldest first.
 pub struct Connections {
     max: usize,

@@ -7,8 +7,23 @@ use std::time::{Duration, Instant};
 
 use findings::TokenBucket;
 
+use super::peer::Peer;
+
 /// Clients that are remembered. Beyond that, those that are not known share one bucket's worth.
 const MAX_CLIENTS: usize = 4096;
+
+/// How often each may ask: those who are known, and tokens that are not yet.
+pub struct CallerLimits {
+    pub known: RateLimits<String>,
+    pub unknown: RateLimits<Peer>,
+}
+
+impl Default for CallerLimits {
+    fn default() -> Self {
+        let (known, unknown) = (Duration::from_millis(100), Duration::from_millis(200));
+        CallerLimits { known: RateLimits::new(60, known), unknown: RateLimits::new(60, unknown) }
+    }
+}
 
 /// A bucket of tokens for each client.
 pub struct RateLimits<K> {

@@ -17,15 +17,12 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio_rustls::TlsAcceptor;
 
 use super::Shared;
-use super::connections::{Activity, Connections};
+use super::connections::{Activity, Connections, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS};
 use super::peer::Peer;
 use super::router::router;
 use super::unread_answers::{Asker, SEND_BUFFER_BYTES, SendBuffer, UnreadAnswers};
 use super::write_rate::MinWriteRate;
 
-/// At the same time, and of one address: behind a port-forward all come from the same.
-const MAX_CONNECTIONS: usize = 256;
-const MAX_CONNECTIONS_PER_ADDRESS: usize = 128;
 /// The handshake must be over by then.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 /// A request's head must be there by then, and may be so long.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use client::Client;
 use tokio::sync::watch::Receiver;
 
-use super::caller::Limits;
 use super::concurrency_limit::ConcurrencyLimit;
+use super::rate_limit::CallerLimits;
 use super::review::Reviews;
 use crate::leader::Leader;
 use crate::published::Published;
@@ -43,7 +43,7 @@ pub struct Served {
 pub struct Shared {
     pub served: Served,
     pub reviews: Arc<Reviews>,
-    pub limits: Arc<Limits>,
+    pub limits: Arc<CallerLimits>,
     pub streams: Arc<ConcurrencyLimit<String>>,
 }
 

@@ -3,7 +3,7 @@
 pub(super) mod controller_reports;
 pub(super) mod ineffective_removal;
 pub(super) mod registry;
-pub(super) mod third_party;
+pub(super) mod remover;
 pub(super) mod users;
 
 use crate::cause::cluster::shared::READ_LEASE;

@@ -25,7 +25,7 @@ mod webhook;
 // In the order of the documents.
 files_of_causes! {
     api_service, control_plane, namespace::conditions, namespace::failing_lists, namespace::finish,
-    namespace::unlisted, preview, webhook, admission_policy, crd, object, finalizer, finalizer::third_party,
+    namespace::unlisted, preview, webhook, admission_policy, crd, object, finalizer, finalizer::remover,
     finalizer::controller_reports, finalizer::registry, finalizer::users, finalizer::ineffective_removal, owner,
     garbage_collector, deletion_cycle, pod, pod_not_terminating, completed_pod, node, node::drain,
     persistent_volume_claim, persistent_volume, volume_attachment, invalid_owner,

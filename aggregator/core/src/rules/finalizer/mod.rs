@@ -14,8 +14,8 @@ mod load_balancer;
 mod operator;
 mod referenced_objects;
 mod registry;
+mod remover;
 mod setter;
-mod third_party;
 mod users;
 mod workloads_of_account;
 
@@ -75,7 +75,7 @@ pub fn one(case: &mut Case, target: &ObjectRef, meta: &Meta, finalizer: &str) {
                     note_destroyed(target, finalizer, known, &mut case.diagnosis);
                 }
                 let first = case.diagnosis.causes.len();
-                third_party::explain(case, &blocking_finalizer::BlockingFinalizer { target, meta, finalizer, known });
+                remover::explain(case, &blocking_finalizer::BlockingFinalizer { target, meta, finalizer, known });
                 ineffective_removal::explain(case, target, meta, finalizer, first);
             }
         },

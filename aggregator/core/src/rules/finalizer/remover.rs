@@ -1,4 +1,4 @@
-//! Finalizers of installed programs: which program, and whether it lives.
+//! Who removes a finalizer: which installed program, and whether it lives.
 
 mod serving;
 
