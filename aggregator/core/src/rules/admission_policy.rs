@@ -1,14 +1,9 @@
 //! Admission policies: whether one refuses a request whatever its expressions say, because its parameters are gone, and
 //! which ones may refuse it by their expressions, which are not evaluated here.
 
-use findings::{Placeholder, cause};
-
 use super::phrases::some;
 use super::webhook::request::{Match, Request, matches};
-use crate::diagnosis::{Diagnosis, RootCause, Step};
-use crate::lister::Lister;
-use crate::rules::case::Case;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// A policy, and one of its bindings.
 struct Bound<'a> {

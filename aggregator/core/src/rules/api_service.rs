@@ -5,13 +5,9 @@ mod neighbours;
 mod unavailable;
 mod unreachable;
 
-use findings::{Placeholder, cause};
-
 use self::backed_api::Unavailable;
 use super::phrases::lasting;
-use crate::diagnosis::RootCause;
-use crate::rules::case::Case;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// Explains an APIService. It is not being deleted: namespaces wait for it to serve.
 pub fn explain(case: &mut Case, target: &ObjectRef) {

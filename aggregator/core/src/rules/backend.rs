@@ -6,10 +6,7 @@ use findings::{Controller, clean};
 use jiff::Timestamp;
 
 use super::phrases::{count, some, within};
-use crate::diagnosis::Step;
-use crate::lister::Lister;
-use crate::rules::case::Case;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// What stands behind a Service.
 pub enum Backend {

@@ -3,15 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use findings::{Placeholder, cause};
-
 use super::phrases::{age, count, within};
 use super::{agent, object_reports};
-use crate::diagnosis::{RootCause, Step};
-use crate::lister::Lister;
 use crate::messages::quote;
-use crate::rules::case::Case;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// A kubelet unmounts within seconds, and after a failure tries again within about two minutes.
 const STILL_MOUNTED_AFTER_SECONDS: i64 = 180;

@@ -1,13 +1,11 @@
 //! Whether the controllers act at all.
 
-use findings::{Cause, Unknown, cause, duration};
+use findings::{Unknown, duration};
 
-use crate::diagnosis::{Diagnosis, NotSeen, RootCause, Step};
-use crate::lister::Lister;
+use crate::diagnosis::NotSeen;
 use crate::messages::errors::{self, Etcd};
-use crate::rules::case::Case;
 use crate::rules::phrases::{age, within};
-use crate::state::*;
+use crate::rules::prelude::*;
 
 const MANAGER: &str = "kube-controller-manager";
 

@@ -1,11 +1,9 @@
 //! The controller parts of CSI drivers: whether the one that should act renews its Lease.
 
-use findings::{Circumstance, Controller, Existence, Placeholder, duration};
+use findings::{Controller, Existence, duration};
 
 use super::phrases::{Quote, age};
-use crate::diagnosis::RootCause;
-use crate::rules::case::Case;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// How a controller part stands.
 pub enum Sidecar {

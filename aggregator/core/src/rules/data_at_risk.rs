@@ -3,9 +3,7 @@
 use findings::Evidence;
 
 use crate::at_risk::{AtRisk, AtRiskKind};
-use crate::diagnosis::Diagnosis;
-use crate::rules::case::Case;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// Notes the disk of a claim that is being deleted. `released_by` is the one object that keeps the claim and is not being
 /// deleted itself.

@@ -1,14 +1,10 @@
 //! What keeps the garbage collector from its work: a kind that it cannot list, an owner that it cannot look up, a right that
 //! was taken from it.
 
-use findings::{Placeholder, cause};
-
 use super::api_service;
 use super::crd::conversion;
 use super::rights::{self, Permission};
-use crate::diagnosis::{RootCause, Step};
-use crate::rules::case::Case;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 const NAME: &str = "garbage collector";
 

@@ -2,13 +2,8 @@
 //! served. The one deletes an object, the other keeps it, and both look like a deletion that went
 //! wrong; an owner that waits for what is kept is held by it.
 
-use findings::{Cause, cause};
-
 use super::phrases::within;
-use crate::diagnosis::{Diagnosis, RootCause, Step};
-use crate::lister::Lister;
-use crate::rules::case::Case;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// More owners of one object are not looked for.
 const MAX_OWNERS: usize = 8;

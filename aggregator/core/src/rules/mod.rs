@@ -27,6 +27,7 @@ mod persistent_volume_claim;
 mod phrases;
 mod pod;
 mod pod_not_terminating;
+mod prelude;
 mod preview;
 mod replacement;
 mod requested_objects;

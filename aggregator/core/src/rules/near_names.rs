@@ -3,8 +3,7 @@
 use findings::near_name;
 
 use super::phrases::{some, within};
-use crate::rules::case::Case;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// More namespaces are counted.
 const MAX_NAMES: usize = 5;

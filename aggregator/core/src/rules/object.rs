@@ -1,12 +1,8 @@
 //! Objects of any other kind: only finalizers hold them.
 
-use findings::{Placeholder, cause};
-
 use super::phrases::{held_by, overdue};
 use super::{finalizer, invalid_owner, node};
-use crate::diagnosis::RootCause;
-use crate::rules::case::Case;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// Explains an object by its metadata.
 pub fn explain(case: &mut Case, target: &ObjectRef) {

@@ -1,15 +1,11 @@
 //! Owners: a foreground deletion waits for what the object owns.
 
-use findings::cause;
-
 use super::admission_policy::{self, Seen};
 use super::finalizer::controller_manager::by_controller_manager;
 use super::phrases::{count, some, within};
 use super::webhook::Request;
 use super::{control_plane, garbage_collector, invalid_owner, webhook};
-use crate::diagnosis::{RootCause, Step};
-use crate::rules::case::Case;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// Kinds that mostly own and are owned. Others are looked at when none of these is a dependent.
 const USUAL: &[ApiResource] = &[known::PODS, known::CLAIMS, known::SERVICES];

@@ -1,6 +1,6 @@
 //! Why a PersistentVolume does not go.
 
-use findings::{Circumstance, Controller, Placeholder, cause};
+use findings::Controller;
 
 use super::admission_policy::{self, Seen};
 use super::csi_controller::{CsiController, Role};
@@ -8,10 +8,8 @@ use super::phrases::held_by;
 use super::phrases::{overdue, within};
 use super::webhook::Request;
 use super::{control_plane, data_at_risk, finalizer, invalid_owner, volume_attachment};
-use crate::diagnosis::{RootCause, Step};
 use crate::messages::quote;
-use crate::rules::case::Case;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 const PROTECTION: &str = "kubernetes.io/pv-protection";
 /// Of those that delete the disk.

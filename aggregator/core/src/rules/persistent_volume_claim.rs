@@ -1,15 +1,13 @@
 //! Why a PersistentVolumeClaim does not go.
 
-use findings::{Cause, Circumstance, Existence, Placeholder, cause};
+use findings::Existence;
 
 use super::admission_policy::{self, Seen};
 use super::phrases::held_by;
 use super::phrases::{overdue, some, within};
 use super::webhook::Request;
 use super::{control_plane, data_at_risk, finalizer, invalid_owner, node, object};
-use crate::diagnosis::{RootCause, Step};
-use crate::rules::case::Case;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 const PROTECTION: &str = "kubernetes.io/pvc-protection";
 

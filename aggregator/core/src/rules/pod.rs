@@ -1,17 +1,14 @@
 //! Why a pod does not go, as far as the API shows it.
 
-use findings::{Cause, Placeholder, cause, clean, duration};
+use findings::{clean, duration};
 
 use super::object_reports;
 use super::phrases::{age, overdue, some, within};
 use super::webhook::Request;
 use super::{agent, control_plane, finalizer, node, object, owner, pod_not_terminating, replacement, webhook};
-use crate::diagnosis::{Diagnosis, RootCause, Step};
-use crate::lister::Lister;
 use crate::messages::kubelet;
 use crate::messages::quote;
-use crate::rules::case::Case;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// After its deadline a kubelet needs some seconds to finish and to report; no agent is queried before.
 const SETTLING_SECONDS: i64 = 10;

@@ -1,14 +1,12 @@
 //! Pods that are not being deleted, although another object waits for that: on a silent node that is not evicted, or made
 //! anew and not ready.
 
-use findings::{cause, clean};
+use findings::clean;
 
 use super::phrases::{age, within};
 use super::{completed_pod, invalid_owner, node};
-use crate::diagnosis::{RootCause, Step};
 use crate::messages::errors;
-use crate::rules::case::Case;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// A pod that starts is not one that waits.
 const STARTUP_SECONDS: i64 = 120;

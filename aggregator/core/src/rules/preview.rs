@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use findings::{Cause, Placeholder, Verdict, cause};
+use findings::Verdict;
 
 mod live_volume_holders;
 mod release;
@@ -12,10 +12,7 @@ mod stateful_set;
 use super::phrases::{some, within};
 use super::webhook::{self, Request};
 use super::{control_plane, data_at_risk, finalizer, minimum_age};
-use crate::diagnosis::{Diagnosis, RootCause, Step};
-use crate::lister::Lister;
-use crate::rules::case::Case;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// More names are counted.
 const MAX_NAMES: usize = 5;

@@ -1,8 +1,7 @@
 //! Whether another pod does the work of a pod already: what a forced deletion would let run beside it.
 
 use super::phrases::{some, within};
-use crate::rules::case::Case;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// More of them are counted.
 const MAX_NAMES: usize = 5;

@@ -6,9 +6,7 @@ use super::completed_pod;
 use super::near_names;
 use super::phrases::{some, within};
 use super::scan::{self, Scan};
-use crate::diagnosis::Diagnosis;
-use crate::rules::case::Case;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// What the user asked about.
 pub fn requested(case: &mut Case) -> Scan {

@@ -3,11 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::diagnosis::Diagnosis;
-use crate::lister::Lister;
-use crate::rules::case::Case;
 use crate::rules::phrases::within;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 const HIDES: &str = "who may remove the finalizer";
 

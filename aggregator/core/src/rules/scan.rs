@@ -6,8 +6,7 @@ use findings::FaultKind;
 
 use super::phrases::within;
 use crate::report::NotScanned;
-use crate::rules::case::Case;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// Kinds that are always scanned, and of which rules know more than their finalizers.
 pub(super) const NAMESPACED: &[ApiResource] = &[known::PODS, known::CLAIMS];

@@ -1,15 +1,13 @@
 //! Why a volume is not detached.
 
-use findings::{Circumstance, Controller, Existence, Placeholder, cause};
+use findings::{Controller, Existence};
 
 use super::csi_controller::{CsiController, Role, Sidecar};
 use super::finalizer;
 use super::phrases::{lasting, overdue};
-use crate::diagnosis::{RootCause, Step};
 use crate::messages::errors;
 use crate::messages::quote;
-use crate::rules::case::Case;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 pub fn explain(case: &mut Case, target: &ObjectRef) {
     let answer = case.lister.get::<Attachment>(known::ATTACHMENTS, None, &target.name);

@@ -4,8 +4,7 @@
 use jiff::Timestamp;
 
 use super::missing_agent;
-use crate::diagnosis::Diagnosis;
-use crate::rules::case::Case;
+use crate::rules::prelude::*;
 use crate::state::{AdmissionPolicy, AdmissionPolicyBinding, AgentEvent, Answer, known};
 
 /// The name of the policy and of its binding.

@@ -4,10 +4,9 @@ use super::believed_events::{self, Claims};
 use super::event_policy::Policy;
 use super::root_cause::{Context, root_cause};
 use super::{event_age, live_query, missing_agent};
-use crate::diagnosis::{Diagnosis, FromAgent, RootCause};
-use crate::rules::case::Case;
+use crate::diagnosis::FromAgent;
 use crate::rules::phrases::count;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// More findings of one pod are not reported.
 const MAX_FINDINGS: usize = 8;

@@ -1,9 +1,7 @@
 //! What the agent of a pod's node says when it is asked now.
 
+use crate::rules::prelude::*;
 use findings::FaultKind;
-
-use crate::rules::case::Case;
-use crate::state::*;
 
 /// What is to be said of a pod.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -3,9 +3,7 @@
 use findings::{clean, duration};
 
 use super::{advice, believed_events::Claim, event_age};
-use crate::diagnosis::Diagnosis;
-use crate::lister::Lister;
-use crate::rules::case::Case;
+use crate::rules::prelude::*;
 use crate::state::{AgentEvent, Answer, Node, Pod, is_true};
 
 /// Whether it is known that no agent runs on this node.

@@ -1,12 +1,8 @@
 //! The names that steps about an agent need.
 
-use findings::Placeholder;
-
 use super::missing_agent::{is_absent, is_ready};
-use crate::diagnosis::RootCause;
 use crate::messages::kubelet;
-use crate::rules::case::Case;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// Names the node whose agent is to be read, but not where it is known that none runs there; and what an agent is to
 /// check once, but not where one runs, or none could, or nothing is started.

@@ -6,9 +6,8 @@ use super::advice::{self, Source};
 use super::believed_events::Claim;
 use super::event_policy::Policy;
 use super::{event_age, link};
-use crate::diagnosis::{AgentFinding, FromAgent, RootCause, Step, ToldBy};
-use crate::lister::Lister;
-use crate::state::*;
+use crate::diagnosis::{AgentFinding, FromAgent, ToldBy};
+use crate::rules::prelude::*;
 
 /// More steps of a chain are not shown.
 const MAX_LINKS: usize = 16;

@@ -1,10 +1,7 @@
 //! An aggregated API, the Service behind it, and what the API server reports of it.
 
-use findings::{Cause, Placeholder};
-
-use crate::diagnosis::RootCause;
 use crate::rules::phrases::condition_text;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// An API that is served by a Service, and what the API server says of it.
 pub struct Unavailable<'c> {

@@ -2,8 +2,7 @@
 
 use crate::messages::api_service::{Failure, failure};
 use crate::rules::backend::{self, Backend};
-use crate::rules::case::Case;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// More APIs are not looked into: each costs two questions.
 const MAX_APIS: usize = 4;

@@ -1,14 +1,11 @@
 //! Why an aggregated API is said to be unavailable.
 
-use findings::{Circumstance, Placeholder, cause};
-
 use super::backed_api::Unavailable;
 use super::unreachable;
-use crate::diagnosis::{RootCause, Step};
 use crate::messages::api_service::{Failure, failure};
 use crate::rules::backend::{self, Backend};
 use crate::rules::ca_bundle;
-use crate::rules::case::Case;
+use crate::rules::prelude::*;
 
 impl Unavailable<'_> {
     /// Explains it by what is behind the Service.

@@ -1,15 +1,11 @@
 //! Why the API server does not reach an API that has a ready endpoint.
 
-use findings::{Cause, Placeholder, cause};
-
 use super::backed_api::Unavailable;
 use super::neighbours::{self, Neighbour};
-use crate::diagnosis::{RootCause, Step};
 use crate::messages::api_service::{Failure, address};
-use crate::rules::case::Case;
 use crate::rules::node::{self, NoRoute};
 use crate::rules::phrases::condition_text;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// What of the proof is missing where no connection was made.
 const CUT_SOMEWHERE: &str = "where the way is cut: the error does not say so";

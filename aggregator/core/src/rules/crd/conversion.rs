@@ -2,16 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use findings::{Cause, FaultKind, Placeholder, cause};
+use findings::FaultKind;
 use jiff::Timestamp;
 
-use crate::diagnosis::{Diagnosis, RootCause, Step};
-use crate::lister::Lister;
 use crate::rules::backend::{self, Backend};
 use crate::rules::ca_bundle;
-use crate::rules::case::Case;
 use crate::rules::phrases::{condition_text, count, overdue, some, terminating};
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// What a CRD waits for while its instances go.
 pub(super) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";

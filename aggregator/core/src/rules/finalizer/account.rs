@@ -1,7 +1,6 @@
 //! Whether the service account that a controller works as still exists.
 
-use crate::rules::case::Case;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// The API server goes on to take the tokens of an account that is being deleted for so many seconds.
 const TOKEN_LEEWAY_SECONDS: i64 = 60;

@@ -1,12 +1,11 @@
 //! A finalizer of an installed program, and what is reported of it whichever program removes it.
 
-use findings::{Cause, Circumstance, Cleanup, Controller, Placeholder, cause, kubernetes_distribution};
+use findings::{Cleanup, Controller, kubernetes_distribution};
 
 use super::finalizer_cause::{MAX_REACTION_SECONDS, finalizer_cause};
 use super::registry::KnownFinalizer;
 use super::setter;
-use crate::diagnosis::{Diagnosis, RootCause};
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// A finalizer under explanation.
 pub struct BlockingFinalizer<'a> {

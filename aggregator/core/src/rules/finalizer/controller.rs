@@ -4,10 +4,8 @@ use std::collections::BTreeSet;
 
 use super::setter;
 use super::workloads_of_account::{self, Runner, RunnerState};
-use crate::lister::Lister;
-use crate::rules::case::Case;
+use crate::rules::prelude::*;
 use crate::rules::rights::{self, Permission, Rights};
-use crate::state::*;
 
 /// Why an account is assumed to remove it, the weakest reason first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,17 +1,15 @@
 //! Finalizers that a controller of kube-controller-manager takes off.
 
-use findings::{Cause, Circumstance, JobManager, Placeholder, Users, cause};
+use findings::{JobManager, Users};
 
 use super::blocking_finalizer::BlockingFinalizer;
 use super::finalizer_cause::{finalizer_cause, refused};
 use super::referenced_objects::{self, CountedBy};
 use super::users;
-use crate::diagnosis::RootCause;
 use crate::rules::admission_policy::{self, REFUSED_BEFORE, Seen};
-use crate::rules::case::Case;
+use crate::rules::prelude::*;
 use crate::rules::webhook::Request;
 use crate::rules::{control_plane, garbage_collector, webhook};
-use crate::state::*;
 
 /// Why such a finalizer stays.
 pub fn by_controller_manager(case: &mut Case, target: &ObjectRef, meta: &Meta, finalizer: &str, cause: &'static Cause) {

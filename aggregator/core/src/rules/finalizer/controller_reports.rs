@@ -1,13 +1,11 @@
 //! What an object, or the Events about it, say of a controller that does not finish.
 
-use findings::{Cause, cause, clean};
+use findings::clean;
 
-use crate::diagnosis::RootCause;
 use crate::messages::{Message, errors, leads};
-use crate::rules::case::Case;
 use crate::rules::leads::{Followed, Repair, Sentence, follow};
 use crate::rules::object_reports::{self, ObjectReport, Weight};
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// More words than these are not shown.
 const MAX_REPORTS: usize = 6;

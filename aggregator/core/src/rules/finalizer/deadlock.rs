@@ -1,12 +1,7 @@
 //! An operator and its own webhook that went together: neither is missing alone.
 
-use findings::{Placeholder, cause};
-
 use super::blocking_finalizer::BlockingFinalizer;
-use crate::diagnosis::{RootCause, Step};
-use crate::lister::Lister;
-use crate::rules::case::Case;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// Finds who takes a finalizer off, and why that one has not.
 type OwnerOf = fn(&mut Case, &BlockingFinalizer) -> Option<RootCause>;

@@ -1,12 +1,10 @@
 //! What holds for every finalizer: who set it, and whether anybody may take it off.
 
-use findings::{Cause, Circumstance, Cleanup, Controller, Existence, Placeholder, Users, finalizer_patch};
+use findings::{Cleanup, Controller, Existence, Users, finalizer_patch};
 
 use crate::diagnosis::MIN_AGE_SECONDS;
-use crate::diagnosis::RootCause;
-use crate::rules::case::Case;
+use crate::rules::prelude::*;
 use crate::rules::webhook::{self, Request};
-use crate::state::*;
 
 /// A controller that has not answered for so long is not merely slow.
 pub const MAX_REACTION_SECONDS: i64 = MIN_AGE_SECONDS;

@@ -1,13 +1,12 @@
 //! Which finalizers are held by the same root: the same finalizer, the same controller, and the same words of it; and those
 //! of one object that have the same explanation and no program that distinguishes them.
 
-use findings::{Placeholder, RootId, cause};
+use findings::RootId;
 
 use super::blocking_finalizer::BlockingFinalizer;
 use super::setter;
-use crate::diagnosis::RootCause;
 use crate::messages::normalised;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// Keys the cause found for a finalizer. What is not proven to be the same stays apart.
 pub fn keyed(blocking: &BlockingFinalizer, found: RootCause) -> RootCause {

@@ -1,14 +1,10 @@
 //! Finalizers that stay although their controller works: on a kind that it does not look at, listed twice, or added
 //! again by a webhook.
 
-use findings::{Cause, cause};
-
 use super::registry::{self, KnownFinalizer};
-use crate::diagnosis::RootCause;
-use crate::rules::case::Case;
 use crate::rules::phrases::some;
+use crate::rules::prelude::*;
 use crate::rules::webhook::{self, Request};
-use crate::state::*;
 
 /// The causes of a finalizer that stays for no visible reason; beside them, what it is known for.
 static NO_REASON: [&Cause; 2] = [&cause::FINALIZER_CONTROLLER_FAILING, &cause::FINALIZER_OWNER_UNKNOWN];

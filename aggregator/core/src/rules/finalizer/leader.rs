@@ -2,9 +2,8 @@
 
 use findings::duration;
 
-use crate::rules::case::Case;
 use crate::rules::phrases::{age, within};
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// Who leads among the pods of a workload.
 pub enum Leader {

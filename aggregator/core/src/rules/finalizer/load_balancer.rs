@@ -1,14 +1,12 @@
 //! Whether a Service that waits for its load balancer to be removed has one.
 
-use findings::{Circumstance, Cleanup, cause, clean};
+use findings::{Cleanup, clean};
 
 use super::blocking_finalizer::BlockingFinalizer;
 use super::controller_reports::MAX_STEP_CHARS;
 use super::setter;
-use crate::diagnosis::RootCause;
-use crate::rules::case::Case;
 use crate::rules::data_at_risk;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// Says of what was found that there is no load balancer, where the Service shows that.
 pub fn without_one(case: &mut Case, blocking: &BlockingFinalizer, found: RootCause) -> RootCause {

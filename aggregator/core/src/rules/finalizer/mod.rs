@@ -29,9 +29,7 @@ pub use registry::{KnownFinalizer, all as known};
 
 use super::owner;
 use crate::at_risk::{AtRisk, AtRiskKind};
-use crate::diagnosis::Diagnosis;
-use crate::rules::case::Case;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// What is known of this finalizer by its name.
 pub fn known_as(finalizer: &str) -> Option<&'static KnownFinalizer> {

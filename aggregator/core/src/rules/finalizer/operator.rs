@@ -3,9 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::rules::case::Case;
 use crate::rules::phrases::{Quote, within};
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// More Services, and more namespaces, are not looked into.
 const MAX_PLACES: usize = 4;

@@ -1,8 +1,7 @@
 //! Objects that show why the finalizer of another stays: its Job, its class, its issuer.
 
-use crate::rules::case::Case;
 use crate::rules::phrases::Quote;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// Who counts a pod.
 pub enum CountedBy {

@@ -2,7 +2,7 @@
 
 mod serving;
 
-use findings::{Circumstance, Controller, Creation, Existence, Placeholder, Users, Verdict, cause};
+use findings::{Controller, Creation, Existence, Users, Verdict};
 
 use self::serving::Serving;
 use super::account;
@@ -19,14 +19,12 @@ use super::registry::KnownFinalizer;
 use super::setter;
 use super::users;
 use super::workloads_of_account::Runner;
-use crate::diagnosis::{RootCause, Step};
 use crate::rules::admission_policy;
-use crate::rules::case::Case;
 use crate::rules::leads::Repair;
 use crate::rules::phrases::{Quote, some};
+use crate::rules::prelude::*;
 use crate::rules::rights::{self, Permission};
 use crate::rules::webhook::{self, Request};
-use crate::state::*;
 
 /// More of the others are not shown.
 const MAX_OTHERS: usize = 4;

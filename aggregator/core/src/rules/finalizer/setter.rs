@@ -1,7 +1,6 @@
 //! The program that set a finalizer, as far as the server recorded it.
 
-use crate::rules::case::Case;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// The workload of a pod whose template has the finalizer: then the server records only who made the pod.
 pub fn pod_template(case: &mut Case, target: &ObjectRef, meta: &Meta, finalizer: &str) -> Option<ObjectRef> {

@@ -1,16 +1,13 @@
 //! Objects that use one whose finalizer waits for the last of them.
 
-use findings::{Circumstance, Placeholder, Users as Fact, cause};
+use findings::Users as Fact;
 
 use super::blocking_finalizer::BlockingFinalizer;
 use super::controller_reports::MAX_STEP_CHARS;
 use super::registry::{Back, CORE, UsedBy};
-use crate::diagnosis::{RootCause, Step};
-use crate::lister::Lister;
-use crate::rules::case::Case;
 use crate::rules::object_reports;
 use crate::rules::phrases::{some, within};
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// More of them are counted.
 const MAX_NAMES: usize = 5;

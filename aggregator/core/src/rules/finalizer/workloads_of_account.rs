@@ -5,9 +5,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use super::finalizer_cause::MAX_REACTION_SECONDS;
-use crate::lister::Lister;
-use crate::rules::case::Case;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// More namespaces than these are cheaper to list all at once.
 const MAX_NAMESPACES: usize = 5;

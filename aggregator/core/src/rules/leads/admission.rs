@@ -1,14 +1,10 @@
 //! Webhooks and admission policies that a sentence names.
 
-use findings::{Cause, Placeholder, cause};
-
 use super::{ANSWERS, Followed, NOT_CONFIGURED, Repair, Sentence, repaired};
-use crate::diagnosis::Step;
 use crate::messages::errors;
 use crate::rules::admission_policy;
-use crate::rules::case::Case;
+use crate::rules::prelude::*;
 use crate::rules::webhook::{self, Called};
-use crate::state::*;
 
 /// A slow webhook delays each of several requests by 30 seconds at the most; after so long it does not go on.
 const MAX_SLOW_SECONDS: i64 = 900;

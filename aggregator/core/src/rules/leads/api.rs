@@ -1,14 +1,11 @@
 //! APIs and the conversion of their objects, where a sentence names them.
 
-use findings::{Placeholder, cause};
 use jiff::Timestamp;
 
 use super::{ANSWERS, Followed, GONE, Repair, Sentence, repaired};
-use crate::diagnosis::Step;
 use crate::messages::errors;
-use crate::rules::case::Case;
 use crate::rules::crd::conversion;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// How an API stands.
 pub enum ApiState {

@@ -6,15 +6,13 @@ mod api;
 mod needs;
 mod rights;
 
-use findings::{Cause, Circumstance, Placeholder, Unread, cause};
+use findings::Unread;
 use jiff::Timestamp;
 
 pub use self::api::{ApiState, api_state};
 use super::control_plane;
-use crate::diagnosis::{RootCause, Step};
 use crate::messages::leads::Lead;
-use crate::rules::case::Case;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// A sentence: whom it is about, and where it stands.
 pub struct Sentence<'s> {

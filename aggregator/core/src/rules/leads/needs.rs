@@ -1,13 +1,11 @@
 //! What a controller reports that it needs: a kind, a Service, a namespace, a node, a budget that allows an eviction.
 
-use findings::{Circumstance, Creation, cause};
+use findings::Creation;
 
 use super::{Followed, Sentence, repaired};
-use crate::diagnosis::{RootCause, Step};
 use crate::rules::backend::{self, Backend};
-use crate::rules::case::Case;
 use crate::rules::phrases::within;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 impl Sentence<'_> {
     /// What the controller needs is seen to be missing.

@@ -1,13 +1,9 @@
 //! Requests that were refused (403).
 
-use findings::{Placeholder, cause};
-
 use super::{Followed, GONE, Sentence, repaired};
-use crate::diagnosis::Step;
-use crate::rules::case::Case;
 use crate::rules::phrases::within;
+use crate::rules::prelude::*;
 use crate::rules::rights::{self, Permission};
-use crate::state::*;
 
 impl Sentence<'_> {
     /// Where objects like the target live.

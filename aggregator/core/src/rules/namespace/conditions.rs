@@ -1,15 +1,11 @@
 //! What the conditions point to.
 
-use findings::cause;
-
 use super::terminating_namespace::TerminatingNamespace;
-use crate::diagnosis::{RootCause, Step};
 use crate::messages::leads::Lead;
 use crate::messages::namespace::{DiscoveryFailure, content_failure, discovery_failure};
-use crate::rules::case::Case;
 use crate::rules::leads::{self, ApiState, Followed, Repair, Sentence};
 use crate::rules::phrases::{condition_text, some};
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// Follows them. Returns what they name as broken and that works again.
 pub fn follow(case: &mut Case, terminating: &TerminatingNamespace) -> Vec<Repair> {

@@ -3,16 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use findings::{FaultKind, cause};
+use findings::FaultKind;
 
 use super::terminating_namespace::TerminatingNamespace;
-use crate::diagnosis::Diagnosis;
-use crate::lister::Lister;
 use crate::messages::leads::Lead;
 use crate::messages::namespace::{content_failure, finalizers_remaining, remaining};
-use crate::rules::case::Case;
 use crate::rules::phrases::{count, some, within};
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// The two times of an object and of its namespace may be of two API servers, and a request that was let in before the
 /// deletion may be stored after it: seconds that prove nothing.

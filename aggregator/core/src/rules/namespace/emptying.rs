@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 
 use super::content::Left;
 use super::terminating_namespace::TerminatingNamespace;
-use crate::diagnosis::Diagnosis;
 use crate::messages::namespace::remaining;
-use crate::rules::case::Case;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// Fewer objects of a kind are gone at the next try of the namespace controller.
 const MIN_OBJECTS: usize = 50;

@@ -1,11 +1,11 @@
 //! Which kind it is whose objects cannot be read, where the error of the namespace controller does not say that.
 
-use findings::{Circumstance, FaultKind, Placeholder, Unread, cause};
+use findings::{FaultKind, Unread};
 
 use super::content::Left;
 use super::terminating_namespace::TerminatingNamespace;
-use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::rules::phrases::some;
+use crate::rules::prelude::*;
 
 /// Whether a cause that was found rests on words that name no kind: then every kind is listed.
 pub fn is_wanted(diagnosis: &Diagnosis) -> bool {

@@ -1,21 +1,19 @@
 //! What is left to say when objects and conditions have been looked at.
 
-use findings::{FaultKind, Placeholder, cause};
+use findings::FaultKind;
 
 use super::content::Left;
 use super::emptying;
 use super::terminating_namespace::TerminatingNamespace;
 use crate::diagnosis::MIN_AGE_SECONDS;
-use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::messages::leads::Lead;
 use crate::messages::namespace::{content_failure, remaining};
-use crate::rules::case::Case;
 use crate::rules::leads::{self, Followed, Repair, Sentence};
 use crate::rules::phrases::{count, lasting, some};
+use crate::rules::prelude::*;
 use crate::rules::rights::{self, Permission};
 use crate::rules::webhook::Request;
 use crate::rules::{control_plane, finalizer, webhook};
-use crate::state::*;
 
 /// The namespace controller tries again within a minute; after five it does not work on the namespace.
 const MAX_RETRY_SECONDS: i64 = 300;

@@ -15,8 +15,7 @@ mod unlisted;
 use terminating_namespace::TerminatingNamespace;
 
 use super::phrases::{condition_text, overdue, terminating};
-use crate::rules::case::Case;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 pub fn explain(case: &mut Case, target: &ObjectRef) {
     let answer = case.lister.namespace(&target.name);

@@ -1,14 +1,11 @@
 //! Kinds and finalizers that the conditions name, where the objects themselves could not be listed.
 
-use findings::{Placeholder, cause};
-
 use super::content::Left;
 use super::terminating_namespace::TerminatingNamespace;
-use crate::diagnosis::{Diagnosis, RootCause, Step};
 use crate::messages::namespace::{finalizers_remaining, remaining};
 use crate::rules::finalizer;
 use crate::rules::phrases::{condition_text, count, some};
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// Names each finalizer that holds something unseen. Of several kinds it is unknown which of them has it.
 pub fn explain(terminating: &TerminatingNamespace, left: &Left, diagnosis: &mut Diagnosis) {

@@ -2,20 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use findings::{Cause, Circumstance, Placeholder, cause};
-
 use super::drainer::{CORDONED, Drainer, KARPENTERS, drainer};
 use super::karpenter_termination::Termination;
 use super::tolerations::{came_back, evicted_at, is_drained, is_given_up};
 use crate::diagnosis::MIN_AGE_SECONDS;
-use crate::diagnosis::{RootCause, Step};
-use crate::lister::Lister;
 use crate::messages::quote;
-use crate::rules::case::Case;
 use crate::rules::phrases::{count, lasting, some, within};
+use crate::rules::prelude::*;
 use crate::rules::webhook::Request;
 use crate::rules::{control_plane, object_reports, webhook};
-use crate::state::*;
 
 /// More namespaces than these are cheaper to list all at once.
 const MAX_NAMESPACES: usize = 5;

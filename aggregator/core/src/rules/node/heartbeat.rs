@@ -2,11 +2,9 @@
 
 use jiff::Timestamp;
 
-use crate::lister::Lister;
 use crate::rules::agent::{self, event_age::is_after};
-use crate::rules::case::Case;
 use crate::rules::phrases::age;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// A kubelet renews its Lease every ten seconds; one that others were heard after for so long has
 /// missed some of that.

@@ -3,9 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::drainer::Drainer;
-use crate::lister::Lister;
-use crate::rules::case::Case;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// Karpenter tries every few seconds; a pod that is left so long after its time is not left because of a budget.
 const MAX_DELAY_SECONDS: i64 = 120;

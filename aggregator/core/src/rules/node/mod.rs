@@ -11,15 +11,12 @@ mod zone_disruption;
 use std::collections::BTreeSet;
 use std::mem::take;
 
-use findings::{Circumstance, Existence, Placeholder, cause};
+use findings::Existence;
 
 use super::phrases::{age, condition_text};
 use super::{agent, control_plane, finalizer};
-use crate::diagnosis::{Diagnosis, RootCause, Step};
-use crate::lister::Lister;
-use crate::rules::case::Case;
+use crate::rules::prelude::*;
 use crate::state::taint::{OUT_OF_SERVICE, SHUT_DOWN, UNREACHABLE};
-use crate::state::*;
 use heartbeat::{AgentHeartbeat, Heartbeat};
 pub use route::{NoRoute, down as network_down, missing as route_missing};
 use zone_disruption::Disruption;

@@ -3,8 +3,7 @@
 use super::super::object_reports;
 use super::super::phrases::{Quote, condition_text};
 use crate::messages::quote;
-use crate::rules::case::Case;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// Why the node has no route, if anybody says that it has none.
 pub struct NoRoute {

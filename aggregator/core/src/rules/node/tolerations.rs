@@ -3,8 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::drainer::Drainer;
-use crate::lister::Lister;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 const NO_SCHEDULE: &str = "NoSchedule";
 const NO_EXECUTE: &str = "NoExecute";

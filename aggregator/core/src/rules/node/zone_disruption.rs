@@ -3,11 +3,9 @@
 
 use findings::duration;
 
-use crate::diagnosis::RootCause;
-use crate::rules::case::Case;
 use crate::rules::phrases::{count, within};
+use crate::rules::prelude::*;
 use crate::state::taint::UNREACHABLE;
-use crate::state::*;
 
 const ZONE: &str = "topology.kubernetes.io/zone";
 /// Such nodes do not count when the node controller judges a zone.

@@ -9,8 +9,7 @@ use findings::clean;
 
 use super::phrases::within;
 use crate::messages::{Message, quote};
-use crate::rules::case::Case;
-use crate::state::*;
+use crate::rules::prelude::*;
 use condition::weigh;
 
 /// How near words are to why the object stays, the nearest first.

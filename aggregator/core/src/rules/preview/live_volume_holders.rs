@@ -1,11 +1,10 @@
 //! Who holds the volumes of what runs, as the agents of the nodes say when they are asked now.
 
 use super::MAX_NAMES;
-use crate::rules::case::Case;
 use crate::rules::node::drain;
 use crate::rules::phrases::{count, some, within};
+use crate::rules::prelude::*;
 use crate::rules::{agent, agent::Holders};
-use crate::state::*;
 
 /// Each question is a search through the processes of a node.
 pub const MAX_QUERIES: usize = 10;

@@ -4,10 +4,8 @@
 use std::collections::BTreeSet;
 
 use super::{Going, MAX_NAMES, note_claim_disks, refused};
-use crate::diagnosis::Diagnosis;
-use crate::rules::case::Case;
 use crate::rules::phrases::{some, within};
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// From a Deployment to its pods there are two owners, from a CronJob three.
 const MAX_OWNERS: usize = 3;

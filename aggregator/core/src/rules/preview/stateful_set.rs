@@ -3,10 +3,8 @@
 //! (kubernetes: pkg/controller/statefulset/stateful_set_utils.go).
 
 use super::MAX_NAMES;
-use crate::diagnosis::Diagnosis;
-use crate::rules::case::Case;
 use crate::rules::phrases::{some, within};
-use crate::state::*;
+use crate::rules::prelude::*;
 
 const DELETE: &str = "Delete";
 

@@ -1,11 +1,7 @@
 //! Webhooks whose caBundle has expired: the API server believes no certificate that they could show.
 
-use findings::{Placeholder, cause};
-
-use crate::diagnosis::{RootCause, Step};
-use crate::lister::Lister;
 use crate::rules::ca_bundle;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// The cause, if every certificate of the bundle has expired.
 pub fn expired(lister: &Lister, configuration: &ObjectRef, webhook: &Webhook) -> Option<RootCause> {

@@ -3,16 +3,13 @@
 mod certificate;
 pub mod request;
 
-use findings::{Cause, Placeholder, cause};
 use jiff::Timestamp;
 
 pub use request::{Match, Request, matches};
 
 use super::admission_policy;
 use super::backend::{self, Backend};
-use crate::diagnosis::{Diagnosis, RootCause, Step};
-use crate::rules::case::Case;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 const KINDS: [ApiResource; 2] = [known::VALIDATING, known::MUTATING];
 

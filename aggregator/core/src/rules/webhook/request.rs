@@ -1,7 +1,6 @@
 //! Requests that webhooks may be asked about, and which webhooks are.
 
-use crate::rules::case::Case;
-use crate::state::*;
+use crate::rules::prelude::*;
 
 /// A request that webhooks may be asked about.
 #[derive(Clone, Copy)]

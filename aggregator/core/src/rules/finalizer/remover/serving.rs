@@ -1,6 +1,6 @@
 //! A program that may take a finalizer off: whether it runs, may, leads, and finishes.
 
-use findings::{Cause, Controller, Placeholder, cause};
+use findings::Controller;
 
 use super::super::account;
 use super::super::blocking_finalizer::BlockingFinalizer;
@@ -9,12 +9,9 @@ use super::super::controller_reports::{self, Reported};
 use super::super::leader::{self, Leader};
 use super::super::workloads_of_account::{Runner, RunnerState};
 use super::{DOUBT, NOBODY_ELSE, ROLES};
-use crate::diagnosis::{RootCause, Step};
-use crate::lister::Lister;
-use crate::rules::case::Case;
 use crate::rules::phrases::Quote;
+use crate::rules::prelude::*;
 use crate::rules::rights::{self, Permission};
-use crate::state::*;
 
 /// What of the proof is missing where another program may be the one.
 const NOT_ALONE: &str = "which program owns this finalizer";
