@@ -1,12 +1,6 @@
 //! The node is done; the rest is between the kubelet and the API server, or the API server's alone.
 
-use findings::{Finding, Gate, Placeholder, cause};
-
-use super::finding_builder::pod_finding;
-use crate::{
-    observation::ApiPod,
-    view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS},
-};
+use super::prelude::*;
 
 /// The kubelet has not reported the final status: the phase in the API is not terminal.
 pub fn status_not_reported(view: &PodView) -> Option<Finding> {

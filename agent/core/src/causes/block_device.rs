@@ -1,15 +1,9 @@
 //! A block device below a mount that does not finish what it was given.
 
-use findings::{Entity, Finding, Link, Placeholder, Subject, cause, clean};
+use findings::{Entity, Subject, clean};
 
-use super::{
-    blocked_task::{BlockedTask, Sure},
-    describe,
-};
-use crate::{
-    observation::{BlockDevice, BlockKind, BlockStack, HostPath, Mount, Question},
-    view::PodView,
-};
+use super::blocked_task::{BlockedTask, Sure};
+use super::prelude::*;
 
 /// The devices below a mount, where it stands on one whose number identifies it.
 pub fn stack<'a>(view: &PodView<'a>, mount: &Mount) -> Option<&'a BlockStack> {

@@ -1,17 +1,12 @@
 //! Raw block volumes: the loop device the kubelet locks them with, what is built on it, and the driver that must
 //! unpublish them.
 
-use findings::{CauseRef, Confidence, Entity, Evidence, Finding, Gate, Link, Placeholder, PodUid, Subject, cause};
+use findings::{CauseRef, Confidence, Entity, Evidence, PodUid, Subject};
 
+use super::prelude::*;
 use super::{
     NotLookedFor,
     csi::{self, Presence},
-    describe,
-    finding_builder::node_finding,
-};
-use crate::{
-    observation::{LoopDevice, Observation, VolumeDir},
-    view::{DeletionReason, PodView},
 };
 
 /// Loop devices on block volumes of pods that are gone.

@@ -1,13 +1,7 @@
 //! A task that waits, and how people reach what it waits on.
 
-use findings::{Cause, FindingBuilder, Gate, Link, Placeholder};
-
-use super::{describe, finding_builder::pod_finding};
-use crate::{
-    kernel,
-    observation::{Mount, Process, Thread},
-    view::PodView,
-};
+use super::prelude::*;
+use crate::kernel;
 
 /// A task that waits, where it was found, and what is known of its place in the kernel.
 #[derive(Clone, Copy)]

@@ -2,13 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use findings::{Finding, FindingBuilder, Gate, Link, Placeholder, cause};
-
-use super::{blocked_task::BlockedTask, describe, finding_builder::pod_finding, kill, uninterruptible};
-use crate::{
-    observation::{CgroupDir, CgroupNode, Freezer, HostPath, Process, Thread},
-    view::PodView,
-};
+use super::prelude::*;
+use super::{blocked_task::BlockedTask, kill, uninterruptible};
 
 const GATE: Option<Gate> = Some(Gate::CgroupRemoved);
 

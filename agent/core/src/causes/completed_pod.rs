@@ -1,9 +1,7 @@
 //! A pod that has ended, and whose volume stays mounted because a process uses it. The pod is not being deleted, so nothing
 //! is called Terminating; a pod that waits for the volume waits for it.
 
-use findings::{Cause, cause};
-
-use crate::view::{DeletionReason, PodView};
+use super::prelude::*;
 
 /// The cause when a process uses a volume of a pod that has ended and is not being deleted.
 pub fn volume_busy(view: &PodView) -> Option<&'static Cause> {

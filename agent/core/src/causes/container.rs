@@ -1,15 +1,7 @@
 //! Gate `ContainersStopped`: why a container that should have ended is RUNNING.
 
-use findings::{Finding, Gate, Link, Placeholder, cause};
-
-use super::{
-    api_side, cgroup, describe, finding_builder::pod_finding, holder, leftover_shim, pid_namespace, shim, slow_exit,
-    uninterruptible,
-};
-use crate::{
-    observation::{CgroupDir, CgroupNode, Container, ContainerState, Freezer, Process, Question, Seen},
-    view::{DeletionReason, PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS},
-};
+use super::prelude::*;
+use super::{api_side, cgroup, holder, leftover_shim, pid_namespace, shim, slow_exit, uninterruptible};
 
 const GATE: Option<Gate> = Some(Gate::ContainersStopped);
 

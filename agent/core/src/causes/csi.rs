@@ -1,16 +1,7 @@
 //! CSI: the file that remembers a volume, the driver that must unpublish it.
 
-use findings::{Finding, FindingBuilder, Link, Placeholder, cause};
-
-use super::{
-    describe,
-    finding_builder::{Mounted as _, VOLUMES, pod_finding},
-    kubelet_operations::{self, Tries},
-};
-use crate::{
-    observation::{CsiDriver, FaultKind, Mount, PersistentVolume, Question, Seen, VolData, VolumeDir},
-    view::{DeletionReason, PodView, UNMOUNT_RETRY_MS},
-};
+use super::kubelet_operations::{self, Tries};
+use super::prelude::*;
 
 /// Whether the kubelet does not even try to unmount this volume: then it needs no holder.
 pub fn is_not_tried(view: &PodView, volume: &VolumeDir) -> bool {

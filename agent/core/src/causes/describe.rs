@@ -1,12 +1,9 @@
 //! How processes, mounts and owners are named in findings.
 
-use findings::{Entity, FindingBuilder, Link, Placeholder, Subject, clean, duration};
+use findings::{Entity, Subject, clean, duration};
 
-use crate::{
-    observation::{Container, HolderSearch, HostPath, Mount, MountCopy, Owner, Process, Thread},
-    parse,
-    view::PodView,
-};
+use super::prelude::*;
+use crate::parse;
 
 /// `pid 338 ls`, or `pid 338 (thread 341) java` for a thread that is not the leader.
 pub fn task(process: &Process, thread: &Thread) -> Subject {

@@ -1,13 +1,7 @@
 //! A device that is to be detached, and that a private copy of its mount keeps in use. It holds no
 //! pod: on today's kernels a copy never does.
 
-use findings::{Finding, Placeholder, cause};
-
-use super::{describe, finding_builder::node_finding};
-use crate::{
-    facts::Facts,
-    observation::{MountCopy, Observation, Question, UnstagedVolume},
-};
+use super::prelude::*;
 
 /// The copies that keep the devices of unstaged volumes in use.
 pub fn find(seen: &Facts<'_>) -> Vec<Finding> {

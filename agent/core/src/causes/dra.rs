@@ -2,13 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use findings::{Finding, FindingBuilder, Gate, Placeholder, Subject, cause};
+use findings::Subject;
 
-use super::{finding_builder::pod_finding, kubelet_operations};
-use crate::{
-    observation::{DraClaim, FaultKind},
-    view::PodView,
-};
+use super::kubelet_operations;
+use super::prelude::*;
 
 const GATE: Option<Gate> = Some(Gate::DevicesUnprepared);
 

@@ -1,13 +1,7 @@
 //! Servers of network file systems beside NFS and FUSE that do not answer.
 
-use findings::{Finding, Placeholder, cause};
-
-use super::{
-    blocked_task::{BlockedTask, distinct, host_mount, root_of},
-    describe,
-    finding_builder::Mounted as _,
-};
-use crate::{observation::Mount, view::PodView};
+use super::blocked_task::{BlockedTask, distinct, host_mount, root_of};
+use super::prelude::*;
 
 /// A task waits for the server of one of these mounts.
 pub fn not_responding(view: &PodView, waiting: &BlockedTask, mounts: &[&Mount]) -> Finding {

@@ -1,17 +1,14 @@
 //! A frozen file system: every writer waits until it is thawed.
 
-use findings::{Finding, Placeholder, Values, cause};
+use findings::Values;
 
+use super::prelude::*;
 use super::{
     block_device,
     blocked_task::{BlockedTask, Sure, file_system, path_to, root_of},
-    describe, layers,
+    layers,
 };
-use crate::{
-    kernel::{self, Subsystem},
-    observation::{BlockStack, Mount},
-    view::PodView,
-};
+use crate::kernel::{self, Subsystem};
 
 /// Of more file systems than these it is not said that one is frozen.
 const MAX_CANDIDATES: usize = 8;

@@ -2,17 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use findings::{Finding, FindingBuilder, Gate, Link, Placeholder, cause, clean};
+use findings::clean;
 
-use super::{
-    blocked_task::{BlockedTask, host_mount, root_of, server_finding},
-    describe,
-    finding_builder::{Mounted as _, pod_finding},
-};
-use crate::{
-    observation::{FuseConnection, FuseProbe, FuseServer, Mount, Question, Seen},
-    view::PodView,
-};
+use super::blocked_task::{BlockedTask, host_mount, root_of, server_finding};
+use super::prelude::*;
 
 /// Where the kernel counts and ends the requests of each connection, once fusectl is mounted.
 const FUSECTL: &str = "/sys/fs/fuse/connections";

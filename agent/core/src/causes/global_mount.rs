@@ -1,16 +1,10 @@
 //! A volume is staged before it is mounted into a pod, and unstaged after. One that is staged for no pod keeps its device
 //! attached. While pods come and go, that is normal.
 
-use findings::{CauseRef, Finding, Patience, Placeholder, cause};
+use findings::{CauseRef, Patience};
 
-use super::{
-    NotLookedFor, describe,
-    finding_builder::{Mounted as _, node_finding},
-};
-use crate::{
-    facts::Facts,
-    observation::{ApiPod, Observation, PodDir, Question, Seen, StagingMount, VolData},
-};
+use super::NotLookedFor;
+use super::prelude::*;
 
 /// Staging mounts that no pod on this node uses: their volumes cannot be detached.
 pub fn find(seen: &Facts<'_>) -> Result<Vec<Finding>, NotLookedFor> {

@@ -1,19 +1,7 @@
 //! A process holds a mount, so that the kubelet's `umount` fails with "target is busy".
 
-use findings::{Cause, Finding, FindingBuilder, Link, Placeholder, cause};
-
-use super::{
-    blocked_task::BlockedTask,
-    completed_pod, csi, describe,
-    finding_builder::{Mounted as _, VOLUMES, pod_finding},
-    kill, uninterruptible,
-};
-use crate::{
-    observation::{
-        Container, CopyKind, HeldBy, Holder, HolderSearch, HostPath, Mount, Owner, Question, Seen, VolumeDir,
-    },
-    view::{DeletionReason, PodView},
-};
+use super::prelude::*;
+use super::{blocked_task::BlockedTask, completed_pod, csi, kill, uninterruptible};
 
 /// Of so many holders of a mount it is looked at what they wait for.
 const MAX_WAITING: usize = 20;

@@ -1,15 +1,6 @@
 //! A file that the kubelet cannot remove: it is marked so.
 
-use findings::{Finding, Placeholder, cause};
-
-use super::{
-    describe,
-    finding_builder::{VOLUMES, pod_finding},
-};
-use crate::{
-    observation::{HostPath, ProtectedFile, Question, VolumeDir},
-    view::PodView,
-};
+use super::prelude::*;
 
 /// The kubelet deletes the files of this volume by itself, and one of them may not be removed.
 pub fn find(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[findings::Link]) -> Option<Finding> {

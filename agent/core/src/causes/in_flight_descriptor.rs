@@ -1,15 +1,8 @@
 //! A volume without a visible holder, and descriptors that are on their way between processes: one of them may hold it.
 
-use findings::{Evidence, Finding, Link, Placeholder, cause};
+use findings::Evidence;
 
-use super::{
-    describe,
-    finding_builder::{VOLUMES, pod_finding},
-};
-use crate::{
-    observation::{InFlight, Mount, Observation, Owner, Question},
-    view::PodView,
-};
+use super::prelude::*;
 
 /// More are not shown beside another cause.
 const MAX_EVIDENCE: usize = 3;

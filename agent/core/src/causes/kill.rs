@@ -2,7 +2,7 @@
 
 use findings::{ProcessId, kubernetes_distribution};
 
-use crate::{observation::Process, view::PodView};
+use super::prelude::*;
 
 /// Programs of which a node lives, beside its kubelet: containers, or all of them, would go with them.
 const NEEDED: [&str; 6] = ["systemd", "init", "containerd", "crio", "dockerd", "cri-dockerd"];

@@ -1,10 +1,9 @@
 //! The kubelet itself: not running, or running and doing nothing.
 
-use findings::{Finding, Placeholder, cause, kubernetes_distribution};
+use findings::kubernetes_distribution;
 
-use super::{describe, finding_builder::node_finding};
+use super::prelude::*;
 use crate::messages;
-use crate::observation::{Disbelief, FalseKubelet, Healthz, Observation, Seen};
 
 /// No kubelet runs, so nothing that is asked of it happens.
 pub fn not_running(seen: &Observation) -> Option<Finding> {

@@ -5,15 +5,9 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use findings::{FindingBuilder, PodUid, duration};
+use findings::{PodUid, duration};
 
-use crate::{
-    observation::{
-        ApiPod, Counter, CounterRead, FaultKind, HostPath, KubeletCounters, Observation, Operation, PodDir, Question,
-        Seen, VolData, VolumeDir,
-    },
-    view::{PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS},
-};
+use super::prelude::*;
 
 const METRICS: &str = "/metrics of the kubelet";
 /// Between two scans that show whether it still tries: more than its longest pause.

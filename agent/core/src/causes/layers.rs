@@ -1,13 +1,8 @@
 //! Mounts that a task works on without seeing them: those that the layers of its overlays lie on.
 
-use findings::Link;
-
-use super::{blocked_task::BlockedTask, describe};
-use crate::{
-    kernel,
-    observation::{HostPath, Mount, Process, Thread},
-    view::PodView,
-};
+use super::blocked_task::BlockedTask;
+use super::prelude::*;
+use crate::kernel;
 
 /// A layer of an overlay.
 struct Layer<'a> {

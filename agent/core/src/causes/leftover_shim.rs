@@ -1,12 +1,6 @@
 //! A shim that lives on without anything below it, while the runtime calls its container RUNNING.
 
-use findings::{Finding, Gate, Link, Placeholder, cause};
-
-use super::{describe, finding_builder::pod_finding};
-use crate::{
-    observation::{Container, Process, Seen, Shim},
-    view::{PodView, UNMOUNT_RETRY_MS},
-};
+use super::prelude::*;
 
 const GATE: Option<Gate> = Some(Gate::ContainersStopped);
 

@@ -1,17 +1,14 @@
 //! What does not answer below a mount on a block device: a device, or what the file of a loop device lies on.
 
-use findings::{Evidence, Finding, Link};
+use findings::Evidence;
 
+use super::prelude::*;
 use super::{
     block_device,
     blocked_task::{BlockedTask, Sure},
     file_server, fuse, nfs,
 };
-use crate::{
-    kernel,
-    observation::{BlockStack, HostPath, Mount},
-    view::PodView,
-};
+use crate::kernel;
 
 /// More loop devices do not lie on each other's files.
 const MAX_DEPTH: usize = 4;

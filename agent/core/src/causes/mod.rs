@@ -36,6 +36,7 @@ pub mod nfs;
 mod node_names;
 pub mod orphan;
 pub mod pid_namespace;
+mod prelude;
 pub mod runtime;
 pub mod sandbox;
 pub mod shim;

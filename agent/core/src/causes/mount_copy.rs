@@ -1,15 +1,6 @@
 //! A volume that is unmounted here, and of which another mount namespace has a copy.
 
-use findings::{Finding, Link, Placeholder, cause};
-
-use super::{
-    describe,
-    finding_builder::{VOLUMES, pod_finding},
-};
-use crate::{
-    observation::{HostPath, Question, VolumeDir},
-    view::{PodView, copies_block},
-};
+use super::prelude::*;
 
 /// On kernels of old the directory cannot be removed while the copy is there. On today's kernels a
 /// copy holds no pod, and nothing is said of it here.

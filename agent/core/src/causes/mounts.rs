@@ -1,17 +1,10 @@
 //! Mounts under mounts, mounts in the wrong namespace, directories left behind.
 
-use findings::{FaultKind, Finding, FindingBuilder, Link, Placeholder, cause};
+use findings::FaultKind;
 
-use super::{
-    describe,
-    finding_builder::{Mounted as _, VOLUMES, pod_finding},
-    kubelet_operations::{self, Tries},
-};
-use crate::{
-    file_system,
-    observation::{HostPath, Mount, ProtectedFiles, SubPath, VolData, VolumeDir, covering},
-    view::{PodView, UNMOUNT_RETRY_MS},
-};
+use super::kubelet_operations::{self, Tries};
+use super::prelude::*;
+use crate::file_system;
 
 /// A mount lies below the volume: neither `umount` of the volume nor `rmdir` can succeed.
 pub fn nested(view: &PodView, target: &HostPath, head: &[Link]) -> Vec<Finding> {

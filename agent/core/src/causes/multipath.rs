@@ -1,15 +1,8 @@
 //! A volume on a multipath map that has lost its paths: what was written waits, and so does `umount`.
 
-use findings::{Entity, Finding, Link, Placeholder, cause};
+use findings::Entity;
 
-use super::{
-    describe,
-    finding_builder::{VOLUMES, pod_finding},
-};
-use crate::{
-    observation::{Mount, MultipathMap, Question},
-    view::PodView,
-};
+use super::prelude::*;
 
 /// Whether the mount's map has no path left.
 pub fn stale(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {

@@ -1,12 +1,7 @@
 //! The file that pins a sandbox's network namespace: gone, or busy.
 
-use findings::{Finding, Gate, Link, Placeholder, cause};
-
-use super::{describe, dra, finding_builder::pod_finding, network, volume::Left};
-use crate::{
-    observation::{HostPath, MountCopy, NetworkNamespace, Question, Sandbox},
-    view::{PodView, copies_block},
-};
+use super::prelude::*;
+use super::{dra, network, volume::Left};
 
 const GATE: Option<Gate> = Some(Gate::SandboxStopped);
 

@@ -1,14 +1,7 @@
 //! The node's pod network: while it is not ready, some runtimes refuse to release any pod's network.
 
-use findings::{Finding, cause};
-
-use super::finding_builder::node_finding;
-use crate::{
-    facts::Facts,
-    messages,
-    observation::{Observation, Question, RuntimeFacts, Sandbox},
-    view::UNMOUNT_RETRY_MS,
-};
+use super::prelude::*;
+use crate::messages;
 
 /// Runtimes that fail `StopPodSandbox` before they call a plugin, as long as they have no network
 /// configuration. CRI-O goes on with what it has cached of the pod.

@@ -1,16 +1,7 @@
 //! NFS servers that do not answer.
 
-use findings::{Finding, Placeholder, cause};
-
-use super::{
-    blocked_task::{BlockedTask, distinct, host_mount, root_of, server_finding},
-    describe,
-    finding_builder::Mounted as _,
-};
-use crate::{
-    observation::{Mount, Thread},
-    view::PodView,
-};
+use super::blocked_task::{BlockedTask, distinct, host_mount, root_of, server_finding};
+use super::prelude::*;
 
 /// Functions of the kernel's NFS and RPC clients in which a task waits for the server.
 pub fn is_nfs_function(function: &str) -> bool {

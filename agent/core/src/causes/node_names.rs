@@ -1,12 +1,9 @@
 //! What steps call the kubelet and the runtime of this node: their units, where they log, and by what crictl reaches the
 //! runtime.
 
-use findings::{
-    FindingBuilder, Placeholder,
-    kubernetes_distribution::{DEFAULT_RUNTIME, Distribution, Rancher, Runtime},
-};
+use findings::kubernetes_distribution::{DEFAULT_RUNTIME, Distribution, Rancher, Runtime};
 
-use crate::observation::{HostPath, NodeFacts, Observation};
+use super::prelude::*;
 
 /// The finding with these names, as far as they are known.
 pub(super) fn given(draft: FindingBuilder, seen: &Observation) -> FindingBuilder {
@@ -78,7 +75,6 @@ fn short(unit: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_prelude::*;
     use findings::cause;
 
     /// What these steps type: about the kubelet's log, about the runtime's, and crictl.

@@ -1,12 +1,9 @@
 //! Pods the API server does not know any more, with something of them left here.
 
-use findings::{Cause, Confidence, Finding, FindingBuilder, Gate, Placeholder, cause};
+use findings::Confidence;
 
-use super::{container, csi, describe, finding_builder::pod_finding, kill, kubelet_operations, stray_file};
-use crate::{
-    observation::{Container, ContainerState, HostPath, PodDir, Seen, SubPath, VolData, VolumeDir},
-    view::{DeletionReason, KubeletMinor, PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS},
-};
+use super::prelude::*;
+use super::{container, csi, kill, kubelet_operations, stray_file};
 
 /// Its containers run although the API server has forgotten it: a replacement elsewhere may
 /// already write to the same data.

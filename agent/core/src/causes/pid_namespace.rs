@@ -3,10 +3,8 @@
 //! It sleeps in state S in `zap_pid_ns_processes` and is never the cause: that is a member in D, or
 //! a zombie that a parent outside of the namespace does not reap.
 
-use findings::{Finding, Gate, Link, Placeholder, cause};
-
-use super::{describe, finding_builder::pod_finding, kill, tracer, uninterruptible};
-use crate::{observation::Process, view::PodView};
+use super::prelude::*;
+use super::{kill, tracer, uninterruptible};
 
 /// What keeps the namespace of `init` from ending.
 pub fn find(

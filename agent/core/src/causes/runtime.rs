@@ -1,9 +1,8 @@
 //! The container runtime as a whole.
 
-use findings::{FaultKind, Finding, Placeholder, cause};
+use findings::FaultKind;
 
-use super::{describe, finding_builder::node_finding};
-use crate::{facts::Facts, observation::Question};
+use super::prelude::*;
 
 /// The runtime does not answer, or no process listens on its socket: every pod of the node waits. Any other failure is only
 /// a source without an answer.

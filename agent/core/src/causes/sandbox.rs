@@ -1,16 +1,12 @@
 //! Gate `SandboxStopped`: a sandbox that runs, or a network that cannot be torn down.
 
-use findings::{Entity, Finding, Gate, Link, Placeholder, Subject, cause};
+use findings::{Entity, Subject};
 
+use super::prelude::*;
 use super::{
-    api_side, describe,
-    finding_builder::pod_finding,
+    api_side,
     kill::{is_conmon, is_shim},
     netns, network, pid_namespace, shim, uninterruptible,
-};
-use crate::{
-    observation::{Container, ContainerState, Process, Sandbox},
-    view::{PodView, UNMOUNT_RETRY_MS},
 };
 
 const GATE: Option<Gate> = Some(Gate::SandboxStopped);

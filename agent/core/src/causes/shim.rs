@@ -1,17 +1,10 @@
 //! The shim between the runtime and a container: stopped, hung in the kernel, not reaping, gone.
 
-use findings::{Finding, Gate, Link, Placeholder, cause};
-
+use super::prelude::*;
 use super::{
     blocked_task::BlockedTask,
-    describe,
-    finding_builder::pod_finding,
     kill::{is_conmon, is_shim},
     tracer, uninterruptible,
-};
-use crate::{
-    observation::{Process, Thread},
-    view::PodView,
 };
 
 /// Judges the parent of a container's (or a sandbox's) init.

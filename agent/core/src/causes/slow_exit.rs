@@ -1,12 +1,6 @@
 //! A process that has been killed and goes on: the kernel is still ending it.
 
-use findings::{Finding, Gate, Link, cause};
-
-use super::{describe, finding_builder::pod_finding};
-use crate::{
-    observation::{Process, Thread},
-    view::PodView,
-};
+use super::prelude::*;
 
 /// The container has been killed, or ends by itself, and goes on with that.
 pub fn exit_not_finished(

@@ -1,15 +1,8 @@
 //! A volume without a known holder, and a socket that may be bound in it: its name is relative, or leads through links.
 
-use findings::{Evidence, Finding, Link, Placeholder, ProcessId, cause};
+use findings::{Evidence, ProcessId};
 
-use super::{
-    describe,
-    finding_builder::{VOLUMES, pod_finding},
-};
-use crate::{
-    observation::{Mount, Observation, SocketCandidate},
-    view::PodView,
-};
+use super::prelude::*;
 
 /// More are not named beside another cause.
 const MAX_EVIDENCE: usize = 3;

@@ -1,12 +1,6 @@
 //! Static pods, of which each has a new uid when its manifest is changed, and the same name.
 
-use findings::{Finding, Placeholder, cause};
-
-use super::finding_builder::node_finding;
-use crate::{
-    observation::{Container, ContainerState, Observation},
-    view::RETRY_WINDOW_MS,
-};
+use super::prelude::*;
 
 /// A static pod was changed, and the containers of its old manifest run on beside those of the new one. A kubelet that
 /// has started the old one waits for its end (`allowStaticPodStart`); one that was started in between knows it from the

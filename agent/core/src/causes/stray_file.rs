@@ -1,13 +1,7 @@
 //! Something in `volumes/` that is no directory: `ReadDirNoStat` fails on it, and the kubelet takes
 //! a failed look for "volumes exist".
 
-use findings::{Finding, Placeholder, cause};
-
-use super::{
-    describe,
-    finding_builder::{VOLUMES, pod_finding},
-};
-use crate::{observation::PodDir, view::PodView};
+use super::prelude::*;
 
 /// One finding per stray entry.
 pub fn find(view: &PodView, dir: &PodDir) -> Vec<Finding> {

@@ -1,9 +1,7 @@
 //! A zombie that is traced: only its tracer can reap or release it.
 
-use findings::{Finding, Gate, Link, Placeholder, cause};
-
-use super::{describe, finding_builder::pod_finding, kill};
-use crate::{observation::Process, view::PodView};
+use super::kill;
+use super::prelude::*;
 
 /// Who keeps `zombie`, or a thread of it that has ended, from being reaped by its parent. A tracer in the pid namespace that
 /// ends with `ending` is killed with it, which releases the zombie.

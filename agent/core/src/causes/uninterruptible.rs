@@ -1,14 +1,13 @@
 //! A task that should end and waits in the kernel: a SIGKILL is pending and the kernel cannot act on it, or it hangs
 //! on its way out. What it waits for is the cause: a FUSE server, an NFS server, a device.
 
-use findings::{Confidence, Evidence, Finding, Gate, Link, Placeholder, cause};
+use findings::{Confidence, Evidence};
 
+use super::prelude::*;
 use super::{
-    blocked_on, blocked_task, blocked_task::BlockedTask, describe, finding_builder::pod_finding, fuse, layers, nfs,
-};
-use crate::{
-    observation::{Mount, Process, Question, Thread},
-    view::{PodView, UNMOUNT_RETRY_MS},
+    blocked_on,
+    blocked_task::{self, BlockedTask},
+    fuse, layers, nfs,
 };
 
 /// The causes behind the tasks among `processes` that should end and wait; tasks that wait for the same thing give one

@@ -1,13 +1,8 @@
 //! A `umount` that waits in the kernel: the kubelet's, or that of a CSI driver. Which mount it unmounts stands in its command
 //! line, which is not read.
 
-use findings::{Finding, Gate, Link, Placeholder};
-
-use super::{blocked_task::BlockedTask, describe, finding_builder::VOLUMES, nfs, uninterruptible};
-use crate::{
-    observation::{Mount, Process, Question, Thread, VolData, VolumeDir},
-    view::PodView,
-};
+use super::prelude::*;
+use super::{blocked_task::BlockedTask, nfs, uninterruptible};
 
 /// Said of one that is not known to be that of a volume.
 const UNREAD: &str = "whether it is this volume that it unmounts: its command line is not read";

@@ -1,18 +1,13 @@
 //! Gate `VolumesUnmounted`: why a volume of the pod is still there.
 
-use findings::{Confidence, Entity, Finding, Link, Placeholder, Subject, cause};
+use findings::{Confidence, Entity, Subject};
 
+use super::prelude::*;
 use super::{
     block_volume,
     csi::{self, Presence},
-    describe,
-    finding_builder::{Mounted as _, VOLUMES, pod_finding},
     fuse, holder, immutable_file, in_flight_descriptor, kubelet_operations, mount_copy, mounts, multipath, orphan,
     socket_candidate, stray_file, unmounting,
-};
-use crate::{
-    observation::{HostPath, LoopDevice, Mount, SubPath, VolumeDir},
-    view::{DeletionReason, PodView, UNMOUNT_RETRY_MS},
 };
 
 /// What the kubelet sees of the pod's volumes.
