@@ -1,8 +1,5 @@
 //! What an object names and does not exist: its namespace, its class, a node that its own words name.
 
-use findings::Confidence;
-use serde_json::json;
-
 use crate::support::*;
 
 const GATEWAYS: &str = "gateway.networking.k8s.io/v1";

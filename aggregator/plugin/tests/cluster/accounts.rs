@@ -1,8 +1,5 @@
 //! What runs as the account of an operator.
 
-use findings::Confidence;
-use serde_json::{Value, json};
-
 use crate::setters::{asked, confidence, evidence, job_server, operator_role, root, runs, set_by, widget};
 use crate::support::*;
 

@@ -2,8 +2,6 @@
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use findings::{Confidence, Verdict};
-use serde_json::{Value, json};
 
 use crate::support::*;
 

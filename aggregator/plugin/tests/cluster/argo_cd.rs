@@ -1,7 +1,6 @@
 //! Finalizers of Argo CD: what is waited for, and what a start of Argo CD would delete.
 
 use findings::Finding;
-use serde_json::json;
 
 use crate::support::*;
 

@@ -4,7 +4,6 @@ use aggregator_core::report::AtRisk;
 use aggregator_core::state::Subject;
 use findings::render::{Detail, Style};
 use plugin::report::{screen, tree};
-use serde_json::json;
 
 use crate::support::*;
 

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use apiserver::Store;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use serde_json::{Value, json};
 
 use crate::served::Server;
 use crate::support::*;

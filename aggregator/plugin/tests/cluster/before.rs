@@ -1,10 +1,8 @@
 //! What would hold an object, and what would be lost, if it were deleted now.
 
 use aggregator_core::state::Subject;
-use findings::Verdict;
 use findings::render::{Detail, Style};
 use plugin::report::tree;
-use serde_json::json;
 
 use crate::support::*;
 

@@ -1,7 +1,6 @@
 //! Pods that have ended and are not deleted, and whose volume the next pod waits for.
 
-use findings::{Confidence, PodRef, PodUid, Verdict};
-use serde_json::{Value, json};
+use findings::{PodRef, PodUid};
 
 use crate::support::*;
 

@@ -1,8 +1,5 @@
 //! What the conditions of a namespace show where the objects cannot, and where they are older than the truth.
 
-use findings::{Confidence, Verdict};
-use serde_json::{Value, json};
-
 use crate::support::*;
 
 /// What remains in a namespace, and what holds it.

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use apiserver::{FakeApiServer, Fault, Faults, Rule, Store};
 use jiff::{SignedDuration, Timestamp};
-use serde_json::{Value, json};
 
 use crate::support::*;
 

@@ -1,8 +1,5 @@
 //! Whether the controllers act at all, where their Lease says that they do not.
 
-use findings::Confidence;
-use serde_json::json;
-
 use crate::support::*;
 
 const LEASES: &str = "/apis/coordination.k8s.io/v1/leases";

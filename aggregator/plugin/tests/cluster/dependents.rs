@@ -1,8 +1,6 @@
 //! What an object in foreground deletion owns, and what of that could not be looked at.
 
 use aggregator_core::state::{Answer, Answered, Facts, Question, Version};
-use findings::{Confidence, Verdict};
-use serde_json::{Value, json};
 
 use crate::support::*;
 

@@ -1,8 +1,5 @@
 //! Nodes that do not drain.
 
-use findings::{Confidence, Verdict};
-use serde_json::{Value, json};
-
 use crate::karpenter::budget_until;
 use crate::support::*;
 

@@ -1,8 +1,6 @@
 //! Namespaces that become empty, slowly: two counts show it.
 
 use aggregator_core::state::{Answer, Answered, Counts, Facts, Question, Resource, Subject};
-use findings::Verdict;
-use serde_json::{Value, json};
 
 use crate::support::*;
 

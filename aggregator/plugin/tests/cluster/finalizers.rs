@@ -1,8 +1,5 @@
 //! Finalizers: the controller alive, failing, gone, or in the very namespace.
 
-use findings::{Confidence, Verdict};
-use serde_json::json;
-
 use crate::support::*;
 
 fn widget() -> World {

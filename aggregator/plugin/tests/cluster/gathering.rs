@@ -9,9 +9,8 @@ use aggregator_core::bounded_list::Room;
 use aggregator_core::judgement::judge;
 use aggregator_core::state::State;
 use client::{Bounds, gather, reach};
-use findings::{FaultKind, Verdict};
+use findings::FaultKind;
 use kube::Client;
-use serde_json::json;
 
 use crate::support::*;
 

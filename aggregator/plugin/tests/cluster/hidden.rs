@@ -7,7 +7,6 @@ use aggregator_core::state::State;
 use findings::is_visible;
 use findings::render::{self, Detail, Style};
 use plugin::report::{dot, mermaid, name, screen, table, tree, yaml};
-use serde_json::Value;
 
 use crate::golden::RECORDINGS;
 use crate::support::*;

@@ -1,8 +1,5 @@
 //! Nodes that Karpenter empties.
 
-use findings::{Confidence, Verdict};
-use serde_json::{Value, json};
-
 use crate::drain::{NODES, asked, budget, cordoned, pod, shop};
 use crate::support::*;
 

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use aggregator_core::state::Subject;
 use client::{Bounds, ScanBudget};
-use findings::{FaultKind, Verdict};
-use serde_json::json;
+use findings::FaultKind;
 
 use crate::support::*;
 

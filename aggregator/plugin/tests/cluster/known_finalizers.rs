@@ -1,8 +1,5 @@
 //! Finalizers that are known by their names: of clouds, platforms and operators.
 
-use findings::Confidence;
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

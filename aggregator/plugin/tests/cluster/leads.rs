@@ -1,8 +1,5 @@
 //! What an object's own words lead to: a controller that runs is a link, and the root is what is seen to be broken behind it.
 
-use findings::{Confidence, Verdict};
-use serde_json::{Value, json};
-
 use crate::support::*;
 
 const WIDGETS: &str = "/apis/example.com/v1/widgets";

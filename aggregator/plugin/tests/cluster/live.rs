@@ -2,10 +2,9 @@
 
 use aggregator_core::state::{Answer, Answered, Facts, Question, Subject};
 use client::{BoundedClient, Bounds, answer};
-use findings::{Confidence, FaultKind, NodeFinding, NodeReport, PodRef, PodReport, PodUid, Verdict};
+use findings::{FaultKind, NodeFinding, NodeReport, PodRef, PodReport, PodUid};
 use futures::SinkExt as _;
 use kube::Client;
-use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio_tungstenite::WebSocketStream;

@@ -2,8 +2,6 @@
 
 use aggregator_core::judgement::judge;
 use aggregator_core::state::{Answer, Facts, Question};
-use findings::{Confidence, Verdict};
-use serde_json::json;
 
 use crate::admission::crd;
 use crate::support::*;

@@ -1,7 +1,6 @@
 //! What the user names: several objects, a word that is nearly a kind, a name that is in another namespace.
 
 use aggregator_core::state::{NamedObject, Subject};
-use serde_json::json;
 
 use crate::support::*;
 

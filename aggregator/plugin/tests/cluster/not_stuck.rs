@@ -1,8 +1,5 @@
 //! What looks like a deletion that is stuck and is something else.
 
-use findings::{Confidence, Verdict};
-use serde_json::{Value, json};
-
 use crate::support::*;
 
 /// A ConfigMap of namespace `a` that is not being deleted, with this owner.

@@ -1,8 +1,5 @@
 //! What objects say of themselves, and what Events say of them.
 
-use findings::{Confidence, Verdict};
-use serde_json::{Value, json};
-
 use crate::support::*;
 
 const WIDGETS: &str = "/apis/example.com/v1/widgets";

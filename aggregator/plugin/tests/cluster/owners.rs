@@ -1,9 +1,6 @@
 //! Who removes a finalizer when neither its name nor RBAC shows it: the neighbours of the kind; and whether a controller
 //! that runs also leads.
 
-use findings::{Confidence, Verdict};
-use serde_json::{Value, json};
-
 use crate::support::*;
 
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";

@@ -1,8 +1,6 @@
 //! Pods and their nodes, as far as the API shows them.
 
 use aggregator_core::report::Counts;
-use findings::{Confidence, Verdict};
-use serde_json::json;
 
 use crate::support::*;
 

@@ -1,8 +1,6 @@
 //! Admission policies: without their parameters they refuse everything, and by their expressions they may.
 
 use aggregator_core::judgement::judge;
-use findings::Confidence;
-use serde_json::{Value, json};
 
 use crate::support::*;
 

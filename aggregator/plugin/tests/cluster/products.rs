@@ -1,8 +1,5 @@
 //! Products that set a finalizer with one program and remove it with another.
 
-use findings::Confidence;
-use serde_json::{Value, json};
-
 use crate::support::*;
 
 /// A workload of this account in a namespace, so many of whose one pod are ready, with a role that names the kind.

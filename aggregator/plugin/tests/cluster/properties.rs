@@ -5,11 +5,10 @@ use std::collections::BTreeSet;
 use aggregator_core::judgement::judge;
 use aggregator_core::report::ClusterReport;
 use aggregator_core::state::{Answer, State};
+use findings::FaultKind;
 use findings::render::{Detail, Style};
-use findings::{FaultKind, Verdict};
 use plugin::report::{dot, mermaid, name, screen, table, tree};
 use proptest::prelude::*;
-use serde_json::{Value, json};
 
 use crate::support::*;
 

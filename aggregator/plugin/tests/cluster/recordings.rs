@@ -2,7 +2,6 @@
 
 use crate::golden::stuck;
 use crate::support::*;
-use findings::Verdict;
 
 #[test]
 fn nothing_is_stuck_in_a_healthy_cluster() {

@@ -4,7 +4,6 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use aggregator_core::state::Subject;
-use serde_json::json;
 
 use crate::served::{Running, Server};
 use crate::support::*;

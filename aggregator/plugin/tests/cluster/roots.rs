@@ -1,8 +1,6 @@
 //! Which roots there are: what is merged, what stays apart, and what is only a symptom.
 
 use findings::render::{Detail, Style};
-use findings::{Confidence, Verdict};
-use serde_json::json;
 
 use crate::support::*;
 

@@ -3,7 +3,6 @@
 use std::{fs, path::Path};
 
 use aggregator_core::report::ClusterReport;
-use serde_json::{Value, json};
 
 use crate::golden::{RECORDINGS, stuck};
 use crate::support::*;

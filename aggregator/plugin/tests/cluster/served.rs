@@ -10,7 +10,6 @@ use apiserver::{FakeApiServer, Fault, Faults, Rule, Store};
 use client::Bounds;
 use findings::{FaultKind, RootId};
 use jiff::{SignedDuration, Timestamp};
-use serde_json::{Value, json};
 
 use crate::support::*;
 

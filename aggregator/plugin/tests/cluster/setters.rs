@@ -2,9 +2,7 @@
 //! that one may still change the object.
 
 use findings::render::{Detail, Style};
-use findings::{Confidence, Verdict};
 use plugin::report::tree;
-use serde_json::{Value, json};
 
 use crate::support::*;
 

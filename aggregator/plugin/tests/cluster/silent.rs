@@ -1,8 +1,5 @@
 //! Silent nodes: kubelet, machine or network, who else is silent, and whether anything is evicted.
 
-use findings::{Confidence, Verdict};
-use serde_json::json;
-
 use crate::support::*;
 
 const POD: &str = "ee7644fa-c649-4025-9178-81dc31cad0c6";

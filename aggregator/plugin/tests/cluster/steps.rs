@@ -2,7 +2,6 @@
 
 use findings::render::Style;
 use plugin::report::screen;
-use serde_json::json;
 
 use crate::support::*;
 

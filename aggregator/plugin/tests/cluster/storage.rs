@@ -1,8 +1,5 @@
 //! Claims, volumes, attachments.
 
-use findings::Confidence;
-use serde_json::{Value, json};
-
 use crate::support::*;
 
 fn claim() -> World {

@@ -1,7 +1,6 @@
 //! What an Event is worth that anybody can have written.
 
-use findings::{CauseRef, Confidence, Evidence, Placeholder, Values};
-use serde_json::{Value, json};
+use findings::{CauseRef, Evidence, Placeholder, Values};
 
 use crate::support::*;
 

@@ -1,8 +1,6 @@
 //! Objects that use one whose finalizer waits for the last of them: with such an object, and without.
 
 use aggregator_core::known_finalizers;
-use findings::Confidence;
-use serde_json::{Value, json};
 
 use crate::support::*;
 

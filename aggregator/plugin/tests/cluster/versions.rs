@@ -1,8 +1,5 @@
 //! Webhooks whose rules name versions: which of them the server asks about an object that has several.
 
-use findings::Confidence;
-use serde_json::{Value, json};
-
 use crate::admission::{VALIDATING, crd};
 use crate::support::*;
 

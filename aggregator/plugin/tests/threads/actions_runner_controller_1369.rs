@@ -1,9 +1,6 @@
 //! <https://github.com/actions/actions-runner-controller/issues/1369>: a runner's node was deleted; the pod has
 //! ended, and the controller waits for GitHub to call the runner done before it takes its finalizer off.
 
-use findings::Verdict;
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

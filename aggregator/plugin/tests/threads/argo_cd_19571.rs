@@ -1,9 +1,6 @@
 //! <https://github.com/argoproj/argo-cd/issues/19571>: the target cluster is gone, and the post-delete finalizer is not
 //! taken off; the condition of the Application has no status.
 
-use findings::Verdict;
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

@@ -2,8 +2,6 @@
 //! runs at every update, whenever argo tries to remove the finalizer because it deletes the resources, kyverno may add it
 //! back." The thread prints no managedFields, so that Kyverno does is not proven: its webhook is named as the question.
 
-use serde_json::json;
-
 use crate::support::*;
 
 fn application() -> World {

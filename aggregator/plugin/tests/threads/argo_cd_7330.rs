@@ -4,9 +4,6 @@
 //! applicationset/controllers/applicationset_controller.go, `Reconcile`), and which of the two runs is not known: so the
 //! answer is its controller, and the version since which that one removes it.
 
-use findings::{Confidence, Verdict};
-use serde_json::json;
-
 use crate::support::*;
 
 fn held_application_set(replicas: i64) -> World {

@@ -1,8 +1,6 @@
 //! <https://github.com/aws/aws-application-networking-k8s/issues/115>: the GatewayClass was deleted first. The controller runs,
 //! and ignores a Gateway without a class.
 
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

@@ -1,9 +1,6 @@
 //! <https://github.com/kubernetes-sigs/aws-load-balancer-controller/issues/1629>: AWS does not let the controller look at its target
 //! groups, so the Ingress stays.
 
-use findings::Verdict;
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

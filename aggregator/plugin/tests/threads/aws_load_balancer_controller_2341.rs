@@ -1,9 +1,6 @@
 //! <https://github.com/kubernetes-sigs/aws-load-balancer-controller/issues/2341>: AWS refuses the clean-up that the finalizer of a
 //! Service stands for.
 
-use findings::Verdict;
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

@@ -1,9 +1,6 @@
 //! <https://github.com/aws/aws-network-policy-agent/issues/568>: the network policy controller was switched off,
 //! and its finalizer on NetworkPolicies stays. It is not that of the load balancer controller.
 
-use findings::Verdict;
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

@@ -1,9 +1,6 @@
 //! <https://github.com/projectcalico/calico/issues/6629>: Helm removed the Tigera operator and its roles before the
 //! service account of calico-node, whose finalizer only the operator takes off.
 
-use findings::{Confidence, Verdict};
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

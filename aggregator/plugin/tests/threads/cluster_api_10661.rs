@@ -1,9 +1,6 @@
 //! <https://github.com/kubernetes-sigs/cluster-api/issues/10661>: the drain is given up, and the volumes of the unreachable
 //! node are never detached: the Machine waits for that.
 
-use findings::Verdict;
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

@@ -1,8 +1,6 @@
 //! <https://github.com/spidernet-io/cni-plugins/issues/47>: the DEL of a plugin that Multus calls fails, and the pod
 //! stays; an Event has its words.
 
-use findings::{Confidence, Verdict};
-
 use crate::support::*;
 
 #[test]

@@ -1,8 +1,6 @@
 //! <https://github.com/crossplane/crossplane/issues/5849>: a composite is deleted in the foreground, its
 //! ProviderConfig goes first, and the Object that needs it to connect stays.
 
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

@@ -1,9 +1,6 @@
 //! <https://github.com/kubernetes-csi/external-attacher/issues/235>: an attachment that should be
 //! detached names a volume that does not exist any more, so that no detach succeeds.
 
-use findings::Verdict;
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

@@ -1,9 +1,6 @@
 //! <https://github.com/kubernetes-csi/external-attacher/issues/66>: an attach failed because the volume was marked for
 //! deletion; the attachment is not being deleted, and the volume waits for it.
 
-use findings::Verdict;
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

@@ -1,9 +1,6 @@
 //! <https://github.com/external-secrets/external-secrets/issues/6677>: a namespace was labelled so that a
 //! ClusterExternalSecret selects it no more; the controller forgets the finalizer that it had put on the namespace.
 
-use findings::{Confidence, Verdict};
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

@@ -1,8 +1,6 @@
 //! <https://github.com/fluxcd/flux2/issues/632>: Flux was uninstalled, its Deployments went before its own objects,
 //! and these hold the namespace.
 
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

@@ -1,8 +1,6 @@
 //! <https://github.com/harvester/harvester/issues/8321>: a namespace that Rancher made in a Harvester cluster, after Rancher
 //! is disconnected. "Workaround: remove the finalizer."
 
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

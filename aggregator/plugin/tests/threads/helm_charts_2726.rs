@@ -1,8 +1,6 @@
 //! <https://github.com/VictoriaMetrics/helm-charts/issues/2726>: the operator and its Service are uninstalled, its webhook is
 //! not, and its finalizer stays on its own kinds and on what it has created.
 
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

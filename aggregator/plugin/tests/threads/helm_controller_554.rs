@@ -1,9 +1,6 @@
 //! <https://github.com/fluxcd/helm-controller/issues/554>: the service account that a HelmRelease names does not
 //! exist, so the controller may not uninstall the release, and its finalizer stays.
 
-use findings::Verdict;
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

@@ -1,8 +1,6 @@
 //! <https://github.com/istio/istio/issues/18815>: the operator and the control plane's object live in one
 //! namespace, and the operator's pod is the first to go.
 
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

@@ -1,9 +1,6 @@
 //! <https://github.com/istio/istio/issues/29451>: the operator was removed before the control plane's object, whose
 //! finalizer only it takes off.
 
-use findings::{Confidence, Verdict};
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

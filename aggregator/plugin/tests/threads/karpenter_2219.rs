@@ -1,8 +1,6 @@
 //! <https://github.com/kubernetes-sigs/karpenter/issues/2219>: six pods are not evicted for a week; the Events of the
 //! node repeat it five thousand times.
 
-use findings::Verdict;
-
 use crate::support::*;
 
 #[test]

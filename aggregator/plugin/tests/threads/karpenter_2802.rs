@@ -1,8 +1,6 @@
 //! <https://github.com/kubernetes-sigs/karpenter/issues/2802>: a budget that allows no disruption keeps a pod, and so
 //! the drain, for ever.
 
-use findings::Verdict;
-
 use crate::support::*;
 
 #[test]

@@ -1,9 +1,6 @@
 //! <https://github.com/kubernetes-sigs/karpenter/issues/3144>: the NodeClaims stay in Draining, and no eviction is ever
 //! issued for pods that could be evicted.
 
-use findings::Verdict;
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

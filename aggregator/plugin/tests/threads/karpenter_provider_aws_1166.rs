@@ -1,8 +1,6 @@
 //! <https://github.com/aws/karpenter-provider-aws/issues/1166>: the instance was ended from outside; its
 //! kubelet is silent, its pods stay, and Karpenter's finalizer waits for them.
 
-use findings::Verdict;
-
 use crate::support::*;
 
 #[test]

@@ -1,9 +1,6 @@
 //! <https://github.com/kedacore/keda/issues/1231>: in a private GKE cluster the firewall does not let the control plane
 //! reach KEDA's metrics API on port 6443 of the nodes. Reported as a missing route, it sent people to the wrong place.
 
-use findings::{Confidence, Verdict};
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

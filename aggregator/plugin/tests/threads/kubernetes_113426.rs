@@ -1,9 +1,6 @@
 //! <https://github.com/kubernetes/kubernetes/issues/113426>: unmounting a Secret's volume says "target is busy", in the
 //! kubelet's log only: the API shows the gate, and who would know the rest.
 
-use findings::Verdict;
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

@@ -1,9 +1,6 @@
 //! <https://github.com/kubernetes/kubernetes/issues/118261>: the pod garbage collector's patch fails for a pod that
 //! has a field twice, so the pod of a node that is gone stays.
 
-use findings::{Confidence, Verdict};
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

@@ -1,8 +1,6 @@
 //! <https://github.com/kubernetes/kubernetes/issues/129883>: a policy about claims reads its parameters from the namespace that is
 //! being deleted, and they went first.
 
-use serde_json::json;
-
 use crate::support::*;
 
 const VERSION: &str = "admissionregistration.k8s.io/v1";

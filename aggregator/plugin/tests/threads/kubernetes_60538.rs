@@ -1,9 +1,6 @@
 //! <https://github.com/kubernetes/kubernetes/issues/60538>: a CustomResourceDefinition is deleted while one of its objects
 //! has a finalizer, and the program that would take that off is gone: its clean-up waits for ever.
 
-use findings::Verdict;
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

@@ -1,9 +1,6 @@
 //! <https://github.com/kubernetes/kubernetes/issues/60807>: cert-manager served an aggregated API from the very
 //! namespace that was deleted. The API cannot be listed any more, and so no namespace goes.
 
-use findings::{Confidence, Verdict};
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

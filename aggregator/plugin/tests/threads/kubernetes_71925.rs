@@ -1,8 +1,6 @@
 //! <https://github.com/kubernetes/kubernetes/issues/71925>: custom resources keep their finalizers after the program that
 //! would take them off has gone, and their namespace waits for them.
 
-use findings::Verdict;
-
 use crate::support::*;
 
 #[test]

@@ -1,9 +1,6 @@
 //! <https://github.com/kubernetes/kubernetes/issues/72335>: a volume that was attached to a node which left the
 //! cluster: its driver cannot detach, since the node is not found.
 
-use findings::Verdict;
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

@@ -1,9 +1,6 @@
 //! <https://github.com/kubernetes/kubernetes/issues/75788>: an APIService without a backend holds every namespace, also
 //! those that have nothing to do with it.
 
-use findings::{Confidence, Verdict};
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

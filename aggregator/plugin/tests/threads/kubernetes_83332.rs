@@ -1,9 +1,6 @@
 //! <https://github.com/kubernetes/kubernetes/issues/83332>: metrics-server is not Ready, so discovery is not complete, so
 //! namespaces that have nothing to do with metrics are not deleted.
 
-use findings::{Confidence, Verdict};
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

@@ -1,8 +1,6 @@
 //! <https://github.com/kubevirt/kubevirt/issues/13098>: KubeVirt was removed before its virtual machines. No controller
 //! removes their finalizers, and its webhook, whose Service is gone too, refuses all other writers.
 
-use findings::Verdict;
-
 use crate::support::*;
 
 #[test]

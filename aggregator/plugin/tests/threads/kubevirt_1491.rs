@@ -1,9 +1,6 @@
 //! <https://github.com/kubevirt/kubevirt/issues/1491>: the KubeVirt object stays in Deleting; its conditions say no more than
 //! that its deletion was asked for.
 
-use findings::Verdict;
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

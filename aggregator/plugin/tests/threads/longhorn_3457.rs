@@ -1,8 +1,6 @@
 //! <https://github.com/longhorn/longhorn/issues/3457>: Longhorn's namespace was deleted instead of uninstalling it,
 //! and what it would have cleaned up is left there.
 
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

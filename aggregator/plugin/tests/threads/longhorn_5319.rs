@@ -1,8 +1,6 @@
 //! <https://github.com/longhorn/longhorn/issues/5319>: Longhorn's namespace was deleted with its manager and its webhook
 //! in it. Its objects cannot be changed without the webhook, and the webhook's Service cannot be made again.
 
-use findings::Verdict;
-
 use crate::support::*;
 
 #[test]

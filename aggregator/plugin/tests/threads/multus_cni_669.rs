@@ -1,8 +1,6 @@
 //! <https://github.com/k8snetworkplumbingwg/multus-cni/issues/669>: the DEL of Multus fails, and the pod stays; an Event
 //! has its words.
 
-use findings::{Confidence, Verdict};
-
 use crate::support::*;
 
 #[test]

@@ -2,9 +2,6 @@
 //! ready in a private cluster, and a namespace waits for its API. Why its pods are not ready the objects of the thread
 //! do not say; they say who is waited for.
 
-use findings::{Confidence, Verdict};
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

@@ -1,9 +1,6 @@
 //! <https://github.com/operator-framework/operator-lifecycle-manager/issues/3356>: OLM's namespaces were deleted with its
 //! package server in them. Its APIService stayed, and holds them and every other namespace.
 
-use findings::Verdict;
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

@@ -1,9 +1,6 @@
 //! <https://github.com/openservicemesh/osm/issues/4466>: the CRDs still name a conversion webhook whose Service was
 //! uninstalled, so the namespace controller cannot list their objects.
 
-use findings::Verdict;
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

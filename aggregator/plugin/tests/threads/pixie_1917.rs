@@ -1,8 +1,6 @@
 //! <https://github.com/pixie-io/pixie/issues/1917>: Helm removed OLM and its namespace together with the operator's
 //! namespace, whose ClusterServiceVersion waits for OLM.
 
-use findings::{Confidence, Verdict};
-
 use crate::support::*;
 
 #[test]

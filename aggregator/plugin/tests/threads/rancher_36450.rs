@@ -1,8 +1,6 @@
 //! <https://github.com/rancher/rancher/issues/36450>: "After registering a cluster with Rancher, it's impossible to remove
 //! the cluster from Rancher and delete the cattle-system namespace without manual intervention since it has a finalizer."
 
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

@@ -2,8 +2,6 @@
 //! that removes the finalizer, since the Secret is gone that the object names. The refusal has the words of an object that
 //! its schema refuses, and the CRD's schema is not the reason.
 
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

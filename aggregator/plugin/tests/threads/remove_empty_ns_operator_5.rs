@@ -1,9 +1,6 @@
 //! <https://github.com/rgeraskin/remove-empty-ns-operator/issues/5>: an operator made with kopf marks every
 //! namespace, and was not running when some were deleted.
 
-use findings::Verdict;
-use serde_json::json;
-
 use crate::support::*;
 
 fn marked() -> World {

@@ -1,9 +1,6 @@
 //! <https://github.com/rook/rook/issues/12218>: the namespace of Rook was deleted with its operator in it, and the
 //! Ceph objects in it wait for that operator.
 
-use findings::Verdict;
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

@@ -1,9 +1,6 @@
 //! <https://github.com/rook/rook/issues/17059>: Rook does not delete a CephCluster that has pools, and says so in a condition
 //! that is True.
 
-use findings::Verdict;
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

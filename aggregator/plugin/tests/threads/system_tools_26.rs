@@ -3,7 +3,6 @@
 //! namespaces; the objects are those of Rancher's own kinds. Its server is 1.13, which writes no conditions.
 
 use aggregator_core::state::{Answer, Answered, Facts, Question, Version};
-use serde_json::json;
 
 use crate::support::*;
 

@@ -1,8 +1,6 @@
 //! <https://github.com/tektoncd/operator/pull/3472>: TektonConfig stays, for its operator updates a namespace and runs into the
 //! webhook of a Service that it has deleted itself.
 
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

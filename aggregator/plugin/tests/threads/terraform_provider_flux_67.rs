@@ -1,8 +1,6 @@
 //! <https://github.com/fluxcd/terraform-provider-flux/issues/67>: Terraform destroyed Flux's Deployments and roles
 //! first, then its namespace with the repositories in it.
 
-use findings::Confidence;
-
 use crate::support::*;
 
 /// Its roles are gone as well: what is left names no owner, and the server's record of who set the finalizer does.

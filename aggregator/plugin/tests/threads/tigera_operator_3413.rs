@@ -1,8 +1,6 @@
 //! <https://github.com/tigera/operator/issues/3413>: the Installation is deleted in the foreground and waits for
 //! the service accounts that it owns; their finalizer is the operator's, which runs.
 
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

@@ -1,9 +1,6 @@
 //! <https://github.com/topolvm/topolvm/issues/310>: a claim whose manifest sets TopoLVM's finalizer has it twice. Its
 //! controller takes one off. "As soon as you remove the duplicate finalizer the PVC/PV will be deleted immediately."
 
-use findings::{Confidence, Verdict};
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

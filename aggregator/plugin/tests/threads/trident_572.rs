@@ -1,9 +1,6 @@
 //! <https://github.com/NetApp/trident/issues/572>: the driver answers that the volume is not mounted, and the kubelet
 //! tries for ever; only its log says so, and the driver is there.
 
-use findings::Verdict;
-use serde_json::json;
-
 use crate::support::*;
 
 #[test]

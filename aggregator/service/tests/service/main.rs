@@ -1,39 +1,24 @@
 //! The service as a process would run it, against the fake API server: who sees what, what changes, what is served when the
 //! API server cannot be queried.
 
-#[cfg(test)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "for tests")]
+
 mod api;
-#[cfg(test)]
 mod attacks;
-#[cfg(test)]
 mod client;
-#[cfg(test)]
 mod cluster;
-#[cfg(test)]
 mod faults;
-#[cfg(test)]
 mod guards;
-#[cfg(test)]
 mod helm_test;
-#[cfg(test)]
 mod hidden_objects;
-#[cfg(test)]
 mod idle_watch;
-#[cfg(test)]
 mod metrics;
-#[cfg(test)]
 mod not_deleted;
-#[cfg(test)]
 mod page;
-#[cfg(test)]
 mod page_layout;
-#[cfg(test)]
 mod process;
-#[cfg(test)]
 mod replicas;
-#[cfg(test)]
 mod running;
-#[cfg(test)]
 mod stream;
 
 #[cfg(test)]

@@ -3,9 +3,8 @@
 use aggregator_core::state::{Answer, Answered, Question, Scope, Select, known};
 use findings::event::Phase;
 use findings::render::{Detail, Style};
-use findings::{CauseRef, Confidence, FaultKind, Verdict};
+use findings::{CauseRef, FaultKind};
 use plugin::report::{dot, table, tree};
-use serde_json::{Value, json};
 
 use crate::support::*;
 

@@ -21,7 +21,9 @@ use aggregator_core::state::{State, Subject};
 use apiserver::Store;
 use client::{BoundedClient, Bounds, answer, gather};
 use kube::Client;
-use serde_json::json;
+
+pub use findings::{Confidence, Verdict};
+pub use serde_json::{Value, json};
 
 pub use agent_event::AgentEventFixture;
 pub use agent_findings::*;
