@@ -10,6 +10,7 @@ mod checks;
 mod circumstance;
 mod cluster;
 mod node;
+mod page;
 
 pub use checks::{Check, checks};
 pub use circumstance::{

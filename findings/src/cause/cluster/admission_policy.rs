@@ -1,6 +1,6 @@
 //! Admission policies: those that refuse whatever their expressions say, and those that may refuse.
 
-use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, check, step};
+use crate::cause::page::*;
 
 const READ_BINDING: Advice =
     check("Read the binding, and the policy that it names").run("kubectl get {configuration} -o yaml").typed();

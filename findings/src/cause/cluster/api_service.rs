@@ -1,9 +1,7 @@
 //! Why an aggregated API is not served.
 
-use crate::cause::cluster::shared::{
-    ABSENT, CONTENT_BY_HAND, CRASHING, EMPTY_THE_NAMESPACE, NOT_READY, SCALED_DOWN, UNKNOWN, UNSEEN,
-};
-use crate::cause::entry::{Advice, Cause, ClusterArea, Proven, check, step};
+use crate::cause::cluster::shared::*;
+use crate::cause::page::*;
 
 const READ_APISERVICE: Advice =
     check("Read what the API server says about it").run("kubectl get apiservice {apiservice} -o yaml").typed();

@@ -2,7 +2,7 @@
 
 use super::pod::{ASK_THE_AGENT, CHECK_ON_NODE, CHECK_ONCE};
 use super::shared::DELETE_DEBUG_POD;
-use crate::cause::entry::{Cause, ClusterArea, Proven, check, step};
+use crate::cause::page::*;
 
 causes! {
     COMPLETED_POD_HOLDS_VOLUME = Cause::cluster(ClusterArea::Pod, "CompletedPodHoldsVolume")

@@ -1,7 +1,7 @@
 //! Whether the controllers act at all.
 
-use crate::cause::cluster::shared::{CONTENT_BY_HAND, KUBELET_JOURNAL};
-use crate::cause::entry::{Cause, ClusterArea, Proven, check, step};
+use crate::cause::cluster::shared::*;
+use crate::cause::page::*;
 
 causes! {
     CONTROLLER_MANAGER_SILENT = Cause::cluster(ClusterArea::ControlPlane, "ControllerManagerSilent")

@@ -1,7 +1,7 @@
 //! CustomResourceDefinitions: their own deletion, and the conversion of their objects.
 
-use crate::cause::cluster::shared::{FINALIZE, RENEW_BUNDLE};
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
+use crate::cause::cluster::shared::*;
+use crate::cause::page::*;
 
 const UNCONVERTED: Danger = Danger::new(
     "Setting spec.conversion.strategy to None, or deleting the CRD",

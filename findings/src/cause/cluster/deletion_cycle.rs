@@ -1,7 +1,7 @@
 //! Objects that wait for each other and for nothing else.
 
-use crate::cause::cluster::shared::BY_HAND;
-use crate::cause::entry::{Cause, ClusterArea, Proven, check, step};
+use crate::cause::cluster::shared::*;
+use crate::cause::page::*;
 
 causes! {
     DELETIONS_WAIT_FOR_EACH_OTHER = Cause::cluster(ClusterArea::Finalizer, "DeletionsWaitForEachOther")

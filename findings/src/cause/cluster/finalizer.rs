@@ -6,8 +6,8 @@ pub(super) mod registry;
 pub(super) mod remover;
 pub(super) mod users;
 
-use crate::cause::cluster::shared::READ_LEASE;
-use crate::cause::entry::{Cause, ClusterArea, Proven, check};
+use crate::cause::cluster::shared::*;
+use crate::cause::page::*;
 
 causes! {
     ORPHAN_FINALIZER_PENDING = Cause::cluster(ClusterArea::Finalizer, "OrphanFinalizerPending")

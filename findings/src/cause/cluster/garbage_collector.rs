@@ -1,7 +1,7 @@
 //! What keeps the garbage collector from its work.
 
-use crate::cause::cluster::shared::WITHOUT_FOREGROUND;
-use crate::cause::entry::{Cause, ClusterArea, Proven, check, step};
+use crate::cause::cluster::shared::*;
+use crate::cause::page::*;
 
 causes! {
     OWNER_API_NOT_ANSWERING = Cause::cluster(ClusterArea::Finalizer, "OwnerApiNotAnswering")

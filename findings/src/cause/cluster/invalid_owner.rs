@@ -2,7 +2,7 @@
 //! served. The one deletes an object, the other keeps it, and both look like a deletion that went
 //! wrong; an owner that waits for what is kept is held by it.
 
-use crate::cause::entry::{Cause, ClusterArea, Proven, check, step};
+use crate::cause::page::*;
 
 causes! {
     OWNER_IN_OTHER_NAMESPACE = Cause::cluster(ClusterArea::Finalizer, "OwnerInOtherNamespace")

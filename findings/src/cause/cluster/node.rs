@@ -3,8 +3,8 @@
 pub(super) mod drain;
 
 use crate::cause::circumstance::{Circumstance, Existence};
-use crate::cause::cluster::shared::{FORCE, KUBELET_JOURNAL};
-use crate::cause::entry::{Advice, Cause, ClusterArea, Proven, check, step};
+use crate::cause::cluster::shared::*;
+use crate::cause::page::*;
 use crate::cause::{
     KUBELET_NOT_RUNNING, KUBELET_STOPPED, KUBELET_SYNC_LOOP_HUNG, NETWORK_NOT_READY, PLEG_STALLED,
     RUNTIME_NOT_REACHABLE, RUNTIME_NOT_RESPONDING,

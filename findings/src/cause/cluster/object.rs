@@ -1,6 +1,6 @@
 //! Objects of any other kind: only finalizers hold them.
 
-use crate::cause::entry::{Cause, ClusterArea, Proven, check, step};
+use crate::cause::page::*;
 
 causes! {
     CONTENT_WITHOUT_NAMESPACE = Cause::cluster(ClusterArea::Admission, "ContentWithoutNamespace")

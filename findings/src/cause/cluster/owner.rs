@@ -1,7 +1,7 @@
 //! Owners: a foreground deletion waits for what the object owns.
 
-use crate::cause::cluster::shared::WITHOUT_FOREGROUND;
-use crate::cause::entry::{Advice, Cause, ClusterArea, Proven, check, step};
+use crate::cause::cluster::shared::*;
+use crate::cause::page::*;
 
 const RESTART: Advice = step(
     "If it runs, restart it: the garbage collector then lists everything again. Of a managed control plane ask its support",

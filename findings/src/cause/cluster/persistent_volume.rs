@@ -1,7 +1,7 @@
 //! Why a PersistentVolume does not go.
 
-use crate::cause::cluster::shared::{DRIVER_GONE, NOT_READY, READ_LEASE, READY, TAKE_OFF, UNKNOWN};
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
+use crate::cause::cluster::shared::*;
+use crate::cause::page::*;
 
 const DISK_STAYS: Danger = Danger::new(
     "Removing the finalizer by hand",

@@ -1,7 +1,7 @@
 //! Why a PersistentVolumeClaim does not go.
 
-use crate::cause::cluster::shared::{NODE_EXISTS, NODE_GONE, READ_LEASE};
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
+use crate::cause::cluster::shared::*;
+use crate::cause::page::*;
 
 const PATCH_CLAIM: Danger = Danger::new(
     "Removing kubernetes.io/pvc-protection by hand",

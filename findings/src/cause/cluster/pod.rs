@@ -1,8 +1,8 @@
 //! Why a pod does not go, as far as the API shows it.
 
 use crate::cause::cluster::node::SEE_NODE;
-use crate::cause::cluster::shared::{CHECK_POD_ONCE, DELETE_DEBUG_POD, FORCE, READ_REPORTS};
-use crate::cause::entry::{Advice, Cause, ClusterArea, Proven, check, step};
+use crate::cause::cluster::shared::*;
+use crate::cause::page::*;
 
 pub(super) const ASK_THE_AGENT: Advice =
     check("Read what the agent of the node says, if it is installed: it names the process, mount or cgroup")

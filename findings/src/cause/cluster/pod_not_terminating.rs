@@ -1,7 +1,7 @@
 //! Pods that are not being deleted, although another object waits for that: on a silent node that is not evicted, or made
 //! anew and not ready.
 
-use crate::cause::entry::{Cause, ClusterArea, Proven, check, step};
+use crate::cause::page::*;
 
 causes! {
     EVICTION_SUSPENDED = Cause::cluster(ClusterArea::Pod, "EvictionSuspended")

@@ -1,6 +1,6 @@
 //! What would hold a deletion that is not requested yet, beside what holds others.
 
-use crate::cause::entry::{Cause, ClusterArea, Proven, check, step};
+use crate::cause::page::*;
 
 causes! {
     NAMESPACE_SERVES_API = Cause::cluster(ClusterArea::Namespace, "NamespaceServesApi")

@@ -1,10 +1,8 @@
 //! Why a volume is not detached.
 
 use crate::cause::circumstance::{Circumstance, Existence};
-use crate::cause::cluster::shared::{
-    CHECK_NODE_ONCE, DELETE_DEBUG_POD, DRIVER_GONE, NODE_EXISTS, NODE_GONE, NOT_READY, READY, TAKE_OFF, UNKNOWN,
-};
-use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, check, step};
+use crate::cause::cluster::shared::*;
+use crate::cause::page::*;
 
 const ATTACHED: Circumstance = Circumstance::Attachment(Existence::Present);
 const DETACHED: Circumstance = Circumstance::Attachment(Existence::Gone);

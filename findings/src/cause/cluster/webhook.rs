@@ -1,7 +1,7 @@
 //! Webhooks that must agree, and whether they can be called.
 
-use crate::cause::cluster::shared::{CONTENT_BY_HAND, READ_CONFIGURATION, RENEW_BUNDLE};
-use crate::cause::entry::{Advice, Cause, ClusterArea, Danger, Proven, check, step};
+use crate::cause::cluster::shared::*;
+use crate::cause::page::*;
 
 const REMOVE_CONFIGURATION: Advice =
     step("Only if the product was removed for good: remove its configuration, which refuses every such request")

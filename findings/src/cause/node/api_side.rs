@@ -1,8 +1,7 @@
 //! The node is done; the rest is between the kubelet and the API server, or the API server's alone.
 
 use super::kubelet::{AT_THE_KUBELET, KUBELET_SAYS};
-use crate::Gate;
-use crate::cause::entry::{Advice, Cause, Patience, Proven, check, step};
+use crate::cause::page::*;
 
 const READ_REASON: Advice = check("Read the kubelet's reason").read(log_of!("kubelet", "-15min", "\"status for pod\""));
 

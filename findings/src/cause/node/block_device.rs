@@ -1,7 +1,6 @@
 //! A block device below a mount that does not finish what it was given.
 
-use crate::Gate;
-use crate::cause::entry::{Cause, Proven, check, step};
+use crate::cause::page::*;
 
 causes! {
     BLOCK_DEVICE_SUSPENDED = Cause::gate(Gate::ContainersStopped, "BlockDeviceSuspended")

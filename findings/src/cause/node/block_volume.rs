@@ -1,7 +1,6 @@
 //! Raw block volumes: the loop device the kubelet locks them with, and what is built on it.
 
-use crate::Gate;
-use crate::cause::entry::{Cause, Proven, check, step};
+use crate::cause::page::*;
 
 causes! {
     LOOP_DEVICE_LEFT = Cause::gate(Gate::VolumesUnmounted, "LoopDeviceLeft")

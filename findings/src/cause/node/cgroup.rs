@@ -1,10 +1,9 @@
 //! Gate `CgroupRemoved`: why `rmdir` of the pod's cgroup fails.
 
 use super::kubelet::AT_THE_KUBELET;
-use crate::Gate;
-use crate::cause::entry::{Cause, Patience, Proven, check, step};
 use crate::cause::node::holder::{KILL, READ_PROCESS};
 use crate::cause::node::uninterruptible::READ_STACK;
+use crate::cause::page::*;
 
 causes! {
     CGROUP_HELD_BY_TASK = Cause::gate(Gate::CgroupRemoved, "CgroupHeldByTask")

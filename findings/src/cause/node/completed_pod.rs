@@ -1,8 +1,7 @@
 //! A pod that has ended, and whose volume stays mounted because a process uses it.
 
-use crate::Gate;
-use crate::cause::entry::{Cause, Proven};
 use crate::cause::node::holder::{AFTER_HOLDER, KILL, STOP, STOP_OWNER};
+use crate::cause::page::*;
 
 causes! {
     COMPLETED_POD_VOLUME_BUSY = Cause::gate(Gate::VolumesUnmounted, "CompletedPodVolumeBusy")

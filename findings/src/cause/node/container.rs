@@ -1,9 +1,8 @@
 //! Gate `ContainersStopped`: why a container that should have ended is RUNNING.
 
 use super::kubelet::AT_THE_KUBELET;
-use crate::Gate;
-use crate::cause::entry::{Cause, Patience, Proven, check, step};
 use crate::cause::node::uninterruptible::READ_STACK;
+use crate::cause::page::*;
 
 causes! {
     GRACE_PERIOD_RUNNING = Cause::gate(Gate::ContainersStopped, "GracePeriodRunning")

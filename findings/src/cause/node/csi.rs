@@ -1,8 +1,7 @@
 //! CSI: the file that remembers a volume, the driver that must unpublish it.
 
 use super::kubelet::AT_THE_KUBELET;
-use crate::Gate;
-use crate::cause::entry::{Advice, Cause, Patience, Proven, check, step};
+use crate::cause::page::*;
 
 const BUILD_VOL_DATA: Advice = step(
     "If its content is not known here, build it from the PV and its VolumeAttachment: attachmentID, driverName, \

@@ -1,9 +1,8 @@
 //! A device that is to be detached, and that a private copy of its mount keeps in use. It holds no
 //! pod: on today's kernels a copy never does.
 
-use crate::Gate;
-use crate::cause::entry::{Cause, Patience, Proven, step};
 use crate::cause::node::holder::READ_PROCESS;
+use crate::cause::page::*;
 
 causes! {
     DEVICE_PINNED_BY_PRIVATE_COPY = Cause::gate(Gate::VolumesUnmounted, "DevicePinnedByPrivateCopy")

@@ -1,8 +1,7 @@
 //! Gate `DevicesUnprepared`: what DRA drivers must release.
 
 use super::kubelet::AT_THE_KUBELET;
-use crate::Gate;
-use crate::cause::entry::{Cause, Danger, Proven, check, step};
+use crate::cause::page::*;
 
 const FORGET: Danger = Danger::new(
     "Deleting dra_manager_state or the ResourceClaim's finalizer",

@@ -1,8 +1,7 @@
 //! Servers of network file systems beside NFS and FUSE that do not answer.
 
-use crate::Gate;
-use crate::cause::entry::{Cause, Proven, step};
 use crate::cause::node::uninterruptible::READ_STACK;
+use crate::cause::page::*;
 
 causes! {
     FILE_SERVER_NOT_RESPONDING = Cause::gate(Gate::ContainersStopped, "FileServerNotResponding")

@@ -1,7 +1,6 @@
 //! A frozen file system: every writer waits until it is thawed.
 
-use crate::Gate;
-use crate::cause::entry::{Cause, Proven, check, step};
+use crate::cause::page::*;
 
 causes! {
     FILE_SYSTEM_FROZEN = Cause::gate(Gate::ContainersStopped, "FileSystemFrozen")

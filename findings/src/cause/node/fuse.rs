@@ -1,8 +1,7 @@
 //! FUSE servers that do not answer, and mounts whose server is gone.
 
-use crate::Gate;
 use crate::cause::CSI_DRIVER_NOT_REGISTERED;
-use crate::cause::entry::{Cause, Proven, check, step};
+use crate::cause::page::*;
 
 causes! {
     FUSE_SERVER_NOT_RESPONDING = Cause::gate(Gate::ContainersStopped, "FuseServerNotResponding")

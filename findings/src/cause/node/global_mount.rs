@@ -1,8 +1,7 @@
 //! A volume is staged before it is mounted into a pod, and unstaged after. One that is staged for no pod keeps its device
 //! attached. While pods come and go, that is normal.
 
-use crate::Gate;
-use crate::cause::entry::{Cause, Patience, Proven, check, step};
+use crate::cause::page::*;
 
 causes! {
     GLOBAL_MOUNT_LEFT = Cause::gate(Gate::VolumesUnmounted, "GlobalMountLeft")

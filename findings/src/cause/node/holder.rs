@@ -1,7 +1,6 @@
 //! A process holds a mount, so that the kubelet's `umount` fails with "target is busy".
 
-use crate::Gate;
-use crate::cause::entry::{Advice, Cause, Proven, check, step};
+use crate::cause::page::*;
 
 pub(super) const AFTER_HOLDER: Advice =
     check("When the holder is gone, wait: the kubelet's next try unmounts the volume");

@@ -1,8 +1,7 @@
 //! A file that the kubelet cannot remove: it is marked so.
 
 use super::kubelet::AT_THE_KUBELET;
-use crate::Gate;
-use crate::cause::entry::{Cause, Proven, check, step};
+use crate::cause::page::*;
 
 causes! {
     VOLUME_FILE_IMMUTABLE = Cause::gate(Gate::VolumesUnmounted, "VolumeFileImmutable")

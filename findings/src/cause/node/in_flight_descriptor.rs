@@ -1,7 +1,6 @@
 //! A volume without a visible holder, and descriptors that are on their way between processes: one of them may hold it.
 
-use crate::Gate;
-use crate::cause::entry::{Cause, Proven, check, step};
+use crate::cause::page::*;
 
 causes! {
     VOLUME_HELD_IN_FLIGHT = Cause::gate(Gate::VolumesUnmounted, "VolumeHeldInFlight")

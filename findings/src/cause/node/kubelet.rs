@@ -1,6 +1,6 @@
 //! The kubelet itself: not running, or running and doing nothing.
 
-use crate::cause::entry::{Advice, Cause, Proven, check, step};
+use crate::cause::page::*;
 
 /// Beside these a pod says nothing of what the kubelet has not done yet.
 pub(super) static AT_THE_KUBELET: &[&Cause] =

@@ -1,8 +1,7 @@
 //! A shim that lives on without anything below it, while the runtime calls its container RUNNING.
 
 use super::kubelet::AT_THE_KUBELET;
-use crate::Gate;
-use crate::cause::entry::{Cause, Proven, check, step};
+use crate::cause::page::*;
 
 causes! {
     SHIM_LEAKED = Cause::gate(Gate::ContainersStopped, "ShimLeaked")

@@ -1,7 +1,6 @@
 //! A volume that is unmounted here, and of which another mount namespace has a copy.
 
-use crate::Gate;
-use crate::cause::entry::{Cause, Proven, step};
+use crate::cause::page::*;
 
 causes! {
     MOUNT_COPIED_ON_OLD_KERNEL = Cause::gate(Gate::VolumesUnmounted, "MountCopiedOnOldKernel")

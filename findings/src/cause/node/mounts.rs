@@ -1,8 +1,7 @@
 //! Mounts under mounts, mounts in the wrong namespace, directories left behind.
 
 use super::kubelet::AT_THE_KUBELET;
-use crate::Gate;
-use crate::cause::entry::{Advice, Cause, Patience, Proven, check, step};
+use crate::cause::page::*;
 
 const FIND_IMMUTABLE: Advice = check(
     "For \"operation not permitted\", look for files that are immutable (i) or append-only (a), and take that off with \

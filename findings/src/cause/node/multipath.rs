@@ -1,7 +1,6 @@
 //! A volume on a multipath map that has lost its paths: what was written waits, and so does `umount`.
 
-use crate::Gate;
-use crate::cause::entry::{Cause, Proven, check, step};
+use crate::cause::page::*;
 
 causes! {
     MULTIPATH_STALE = Cause::gate(Gate::VolumesUnmounted, "MultipathStale")

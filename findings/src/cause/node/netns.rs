@@ -1,8 +1,7 @@
 //! The file that pins a sandbox's network namespace: gone, or busy.
 
 use super::kubelet::AT_THE_KUBELET;
-use crate::Gate;
-use crate::cause::entry::{Cause, Proven, check, step};
+use crate::cause::page::*;
 
 causes! {
     NETNS_PATH_MISSING = Cause::gate(Gate::SandboxStopped, "NetnsPathMissing")

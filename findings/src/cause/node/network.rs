@@ -1,6 +1,6 @@
 //! The node's pod network: while it is not ready, some runtimes refuse to release any pod's network.
 
-use crate::cause::entry::{Advice, Cause, Danger, Proven, check, step};
+use crate::cause::page::*;
 
 pub(super) const LIST_CNI: Advice =
     check("See what the CNI configuration directory holds").run("ls -la /etc/cni/net.d");

@@ -1,8 +1,7 @@
 //! NFS servers that do not answer.
 
-use crate::Gate;
-use crate::cause::entry::{Cause, Proven, check, step};
 use crate::cause::node::uninterruptible::READ_STACK;
+use crate::cause::page::*;
 
 causes! {
     NFS_SERVER_NOT_RESPONDING = Cause::gate(Gate::ContainersStopped, "NfsServerNotResponding")

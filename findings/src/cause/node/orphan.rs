@@ -1,8 +1,7 @@
 //! Pods the API server does not know any more, with something of them left here.
 
 use super::kubelet::AT_THE_KUBELET;
-use crate::Gate;
-use crate::cause::entry::{Advice, Cause, Proven, check, step};
+use crate::cause::page::*;
 
 const NOTHING_MOUNTED: Advice = check("Make sure that nothing is mounted below the directory, in any mount namespace")
     .run("grep -lsF {uid} /proc/[0-9]*/mountinfo");

@@ -3,8 +3,7 @@
 //! It sleeps in state S in `zap_pid_ns_processes` and is never the cause: that is a member in D, or
 //! a zombie that a parent outside of the namespace does not reap.
 
-use crate::Gate;
-use crate::cause::entry::{Cause, Proven, step};
+use crate::cause::page::*;
 
 causes! {
     PID_NAMESPACE_ZOMBIE_UNREAPED = Cause::gate(Gate::ContainersStopped, "PidNamespaceZombieUnreaped")

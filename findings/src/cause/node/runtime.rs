@@ -1,6 +1,6 @@
 //! The container runtime as a whole, and the names every finding's remedy may use.
 
-use crate::cause::entry::{Cause, Proven, check, step};
+use crate::cause::page::*;
 
 causes! {
     RUNTIME_NOT_RESPONDING = Cause::node("RuntimeNotResponding")

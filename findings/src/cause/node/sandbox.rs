@@ -1,9 +1,8 @@
 //! Gate `SandboxStopped`: a sandbox that runs, or a network that cannot be torn down.
 
 use super::kubelet::AT_THE_KUBELET;
-use crate::Gate;
-use crate::cause::entry::{Cause, Patience, Proven, check, step};
 use crate::cause::node::network::{LIST_CNI, MADE_UP_CNI};
+use crate::cause::page::*;
 
 causes! {
     CONTAINER_STATE_UNKNOWN = Cause::gate(Gate::ContainersStopped, "ContainerStateUnknown")

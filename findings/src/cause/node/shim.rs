@@ -1,7 +1,6 @@
 //! The shim between the runtime and a container: stopped, hung in the kernel, not reaping, gone.
 
-use crate::Gate;
-use crate::cause::entry::{Advice, Cause, Proven, check, step};
+use crate::cause::page::*;
 
 const KILL_SHIM: Advice = step(
     "Kill this shim; containerd cleans up after it, and every container of this pod that still runs ends at once, without \

@@ -1,8 +1,7 @@
 //! Processes that have been killed and go on.
 
 use super::kubelet::{AT_THE_KUBELET, KUBELET_SAYS};
-use crate::Gate;
-use crate::cause::entry::{Cause, Patience, Proven, check};
+use crate::cause::page::*;
 
 causes! {
     EXIT_NOT_FINISHED = Cause::gate(Gate::ContainersStopped, "ExitNotFinished")

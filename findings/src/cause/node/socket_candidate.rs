@@ -1,7 +1,6 @@
 //! A volume without a known holder, and a socket that may be bound in it: its name is relative, or leads through links.
 
-use crate::Gate;
-use crate::cause::entry::{Cause, Proven, check, step};
+use crate::cause::page::*;
 
 causes! {
     VOLUME_HELD_BY_SOCKET = Cause::gate(Gate::VolumesUnmounted, "VolumeHeldBySocket")

@@ -1,7 +1,6 @@
 //! Static pods, which the kubelet knows by name.
 
-use crate::Gate;
-use crate::cause::entry::{Cause, Proven, check, step};
+use crate::cause::page::*;
 
 causes! {
     STATIC_POD_NAME_HELD = Cause::gate(Gate::ContainersStopped, "StaticPodNameHeld")

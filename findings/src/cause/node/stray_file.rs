@@ -1,8 +1,7 @@
 //! Something in `volumes/` that is no directory: `ReadDirNoStat` fails on it, and the kubelet takes
 //! a failed look for "volumes exist".
 
-use crate::Gate;
-use crate::cause::entry::{Cause, Proven, check, step};
+use crate::cause::page::*;
 
 causes! {
     STRAY_FILE_IN_VOLUMES = Cause::gate(Gate::VolumesUnmounted, "StrayFileInVolumes")

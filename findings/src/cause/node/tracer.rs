@@ -1,7 +1,6 @@
 //! A zombie that is traced: only its tracer can reap or release it.
 
-use crate::Gate;
-use crate::cause::entry::{Cause, Proven, check, step};
+use crate::cause::page::*;
 
 causes! {
     ZOMBIE_HELD_BY_TRACER = Cause::gate(Gate::ContainersStopped, "ZombieHeldByTracer")

@@ -1,8 +1,7 @@
 //! A task that should end and waits in the kernel: a SIGKILL is pending and the kernel cannot act on it, or it hangs
 //! on its way out. What it waits for is the cause: a FUSE server, an NFS server, a device.
 
-use crate::Gate;
-use crate::cause::entry::{Advice, Cause, Proven, check, step};
+use crate::cause::page::*;
 
 pub(super) const READ_STACK: Advice =
     check("See which kernel function pid {pid} waits in").run("cat /proc/{pid}/stack");

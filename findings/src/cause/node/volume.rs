@@ -1,8 +1,7 @@
 //! Gate `VolumesUnmounted`: why a volume of the pod is still there.
 
 use super::kubelet::AT_THE_KUBELET;
-use crate::Gate;
-use crate::cause::entry::{Cause, Patience, Proven, check, step};
+use crate::cause::page::*;
 
 causes! {
     VOLUME_MOUNTED_NO_HOLDER = Cause::gate(Gate::VolumesUnmounted, "VolumeMountedNoHolder")

@@ -1,8 +1,8 @@
 //! What an object, or the Events about it, say of a controller that does not finish.
 
 use crate::cause::circumstance::{Circumstance, Creation};
-use crate::cause::cluster::shared::{BY_HAND, LAST_RESORT_ANYWAY, RESUMES};
-use crate::cause::entry::{Advice, Cause, ClusterArea, Proven, check, step};
+use crate::cause::cluster::shared::*;
+use crate::cause::page::*;
 
 const POSSIBLE: Circumstance = Circumstance::Creation(Creation::Possible);
 const REFUSED: Circumstance = Circumstance::Creation(Creation::Refused);

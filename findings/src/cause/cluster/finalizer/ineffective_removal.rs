@@ -1,7 +1,7 @@
 //! Finalizers that stay although their controller works.
 
-use crate::cause::cluster::shared::{ALL_OF_THEM, BY_HAND};
-use crate::cause::entry::{Cause, ClusterArea, Proven, check, step};
+use crate::cause::cluster::shared::*;
+use crate::cause::page::*;
 
 causes! {
     FINALIZER_NOT_FOR_THIS_KIND = Cause::cluster(ClusterArea::Finalizer, "FinalizerNotForThisKind")

@@ -1,12 +1,8 @@
 //! Finalizers that are known by name.
 
 use crate::cause::circumstance::{Circumstance, Existence, JobManager};
-use crate::cause::cluster::shared::{
-    ABSENT, BY_HAND, FIND_IT, HIDDEN, HIDDEN_LAST_RESORT, HIDDEN_ONE, IN_SERVER, LAST_RESORT, NOT_READY, NOTHING,
-    PENDING, READ_LEASE, READ_LOG, READ_REPORTS, READ_SERVER_LOG, READY, REPAIR, REPAIR_SERVER, RESUMES, SCALED_DOWN,
-    SEE_USER, TAKE_OFF_FOR_NOTHING, UNKNOWN, UNSEEN, UNUSED_LAST_RESORT, USED, USED_ELSEWHERE, USERS_UNKNOWN,
-};
-use crate::cause::entry::{Advice, Cause, ClusterArea, Proven, check, step};
+use crate::cause::cluster::shared::*;
+use crate::cause::page::*;
 
 const COUNTED: Circumstance = Circumstance::JobManager(JobManager::ControllerManager);
 const MANAGED: Circumstance = Circumstance::JobManager(JobManager::Other);

@@ -1,11 +1,8 @@
 //! Who removes a finalizer: which installed program, and whether it lives.
 
 use crate::cause::circumstance::{Circumstance, Existence};
-use crate::cause::cluster::shared::{
-    ABSENT, BY_HAND, LAST_RESORT, LAST_RESORT_ANYWAY, PENDING, READ_LOG, READ_REPORTS, RESUMES, SCALED_DOWN,
-    TAKE_OFF_FOR_NOTHING,
-};
-use crate::cause::entry::{Advice, Cause, ClusterArea, Proven, check, step};
+use crate::cause::cluster::shared::*;
+use crate::cause::page::*;
 
 const IN_TEMPLATE: Circumstance = Circumstance::Template(Existence::Present);
 const NOT_IN_TEMPLATE: Circumstance = Circumstance::Template(Existence::Gone);

@@ -1,9 +1,7 @@
 //! An object whose finalizer waits for the last that uses it.
 
-use crate::cause::cluster::shared::{
-    BY_HAND, FIND_IT, HIDDEN_ONE, READ_LOG, READ_REPORTS, READY, RESUMES, UNUSED_LAST_RESORT,
-};
-use crate::cause::entry::{Cause, ClusterArea, Proven, step};
+use crate::cause::cluster::shared::*;
+use crate::cause::page::*;
 
 causes! {
     PROTECTED_WITHOUT_USERS = Cause::cluster(ClusterArea::Finalizer, "ProtectedWithoutUsers")

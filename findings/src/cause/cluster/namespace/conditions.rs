@@ -1,7 +1,7 @@
 //! What the conditions point to.
 
-use crate::cause::cluster::shared::EMPTY_THE_NAMESPACE;
-use crate::cause::entry::{Cause, ClusterArea, Proven, check, step};
+use crate::cause::cluster::shared::*;
+use crate::cause::page::*;
 
 causes! {
     API_DISCOVERY_FAILED = Cause::cluster(ClusterArea::Api, "ApiDiscoveryFailed")

@@ -1,7 +1,7 @@
 //! Stored objects that the API server cannot read, and of which kind they are.
 
 use crate::cause::circumstance::{Circumstance, Unread};
-use crate::cause::entry::{Advice, Cause, ClusterArea, Proven, check, step};
+use crate::cause::page::*;
 
 const UNSAFE_DELETION: Advice = step(
     "Only where its content is lost for good: kube-apiserver from 1.32 on deletes an object that it cannot read, with the \

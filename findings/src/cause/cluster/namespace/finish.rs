@@ -1,7 +1,7 @@
 //! What is left to say when objects and conditions have been looked at.
 
-use crate::cause::cluster::shared::FINALIZE;
-use crate::cause::entry::{Cause, ClusterArea, Proven, check, step};
+use crate::cause::cluster::shared::*;
+use crate::cause::page::*;
 
 causes! {
     NAMESPACE_CONDITION_OUTDATED = Cause::cluster(ClusterArea::Namespace, "NamespaceConditionOutdated")

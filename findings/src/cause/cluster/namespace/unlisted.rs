@@ -1,7 +1,7 @@
 //! Objects of a namespace that could not be listed.
 
-use crate::cause::cluster::shared::{BY_HAND, RESUMES};
-use crate::cause::entry::{Cause, ClusterArea, Proven, check};
+use crate::cause::cluster::shared::*;
+use crate::cause::page::*;
 
 causes! {
     FINALIZER_OF_UNSEEN_OBJECTS = Cause::cluster(ClusterArea::Finalizer, "FinalizerOfUnseenObjects")

@@ -1,7 +1,7 @@
 //! Why a node does not drain.
 
 use crate::cause::circumstance::{Budget, Circumstance};
-use crate::cause::entry::{Cause, ClusterArea, Danger, Proven, check, step};
+use crate::cause::page::*;
 
 const TOO_FEW_READY: Circumstance = Circumstance::Budget(Budget::TooFewReady);
 const TOO_FEW_READY_OF_ALL: Circumstance = Circumstance::Budget(Budget::TooFewReadyOfAll);
