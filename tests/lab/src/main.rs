@@ -80,7 +80,7 @@ fn main() -> ExitCode {
 fn run(cli: Cli) -> anyhow::Result<()> {
     match cli.command {
         Command::List => {
-            for scenario in scenario::ALL {
+            for scenario in scenario::all() {
                 // A reader that has gone away (`| head`) is no failure.
                 let _ = writeln!(std::io::stdout(), "{:<22} {}", scenario.name, scenario.about);
             }
@@ -112,7 +112,7 @@ fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static Scenario>> {
         return named(names);
     }
     let (possible, not): (Vec<&Scenario>, Vec<&Scenario>) =
-        scenario::ALL.iter().partition(|scenario| scenario.obstacle().is_none());
+        scenario::all().partition(|scenario| scenario.obstacle().is_none());
     for scenario in not {
         eprintln!("not staged: {}: {}", scenario.name, scenario.obstacle().unwrap_or_default());
     }

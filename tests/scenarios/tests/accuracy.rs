@@ -65,7 +65,7 @@ pub fn pairs() -> anyhow::Result<()> {
 pub fn all(path: &str) -> anyhow::Result<()> {
     let minutes = number("ACCURACY_MINUTES")?.map_or(Duration::MAX, |minutes| Duration::from_secs(60 * minutes));
     let seed = number("ACCURACY_SEED")?.unwrap_or_else(today);
-    let possible = || scenario::ALL.iter().filter(|scenario| scenario.obstacle().is_none());
+    let possible = || scenario::all().filter(|scenario| scenario.obstacle().is_none());
     let (mut alone, mut odd, mut pairs) = (Matrix::default(), Matrix::default(), Matrix::default());
     possible().for_each(|scenario| alone.note(&[scenario]));
     scenario::ODD.iter().for_each(|scenario| odd.note(&[scenario]));

@@ -2,30 +2,16 @@
 
 use std::path::Path;
 
-use super::{Scenario, Staged, frozen::freeze_v1, support};
+use super::{Staged, frozen::freeze_v1, support};
 use crate::{Gate, Launch, Node, PodSpec, cgroup, process};
 
-/// A task that cannot die.
-pub const CGROUP_DSTATE: Scenario = Scenario {
-    name: "cgroup-dstate",
-    about: "a process in the pod's cgroup, in none of its containers, cannot be killed",
-    stage: cgroup_dstate,
-};
-
-/// The same, and its call shows no descriptor: it sees two servers with waiting requests.
-pub const CGROUP_DSTATE_BY_PATH: Scenario = Scenario {
-    name: "cgroup-dstate-by-path",
-    about: "a process in the pod's cgroup looks for a file on one of two FUSE servers that do not answer",
-    stage: cgroup_dstate_by_path,
-};
-
-/// A nested runtime's paused container. An empty child cgroup would be removed; what keeps a child
-/// is a task that does not die.
-pub const NESTED_CGROUP: Scenario = Scenario {
-    name: "nested-cgroup",
-    about: "a nested runtime left a paused container in a child of the pod's cgroup",
-    stage: nested_cgroup,
-};
+scenarios! {
+    "cgroup-dstate", "a process in the pod's cgroup, in none of its containers, cannot be killed", cgroup_dstate;
+    "cgroup-dstate-by-path",
+        "a process in the pod's cgroup looks for a file on one of two FUSE servers that do not answer",
+        cgroup_dstate_by_path;
+    "nested-cgroup", "a nested runtime left a paused container in a child of the pod's cgroup", nested_cgroup;
+}
 
 fn cgroup_dstate(node: &Node) -> anyhow::Result<Staged> {
     stray_reader(node, "cgroup-dstate", "hang")

@@ -5,81 +5,36 @@ use std::{fs, path::PathBuf};
 use anyhow::Context as _;
 use nix::sys::signal::Signal;
 
-use super::{Cure, Repair, Scenario, Staged, leftovers::losetup, support};
+use super::{Cure, Repair, Staged, leftovers::losetup, support};
 use crate::{
     Gate, Launch, Node, PodSpec, Restart, mounts, process,
     standin::csi::Manner,
     volume::{self, CSI_DRIVER, CsiVolume},
 };
 
-/// The kubelet's note about the volume is gone.
-pub const VOL_DATA_MISSING: Scenario = Scenario {
-    name: "vol-data-missing",
-    about: "vol_data.json of a CSI volume is gone",
-    stage: |node| {
+scenarios! {
+    "fuse-dead", "the volume is a FUSE mount whose server died, and its CSI driver fails over that", fuse_dead;
+    "fuse-hung-volume", "the volume is a FUSE mount whose server does not answer a process of the host",
+        fuse_hung_volume;
+    "vol-data-missing", "vol_data.json of a CSI volume is gone", |node| {
         start_driver(node, Manner::Proper)?;
         vol_data_missing(node, "vol-data-missing")
-    },
-};
-
-/// The kubelet's note about the volume is empty.
-pub const VOL_DATA_EMPTY: Scenario = Scenario {
-    name: "vol-data-empty",
-    about: "vol_data.json of a CSI volume is empty, as after a power loss",
-    stage: |node| {
+    };
+    "vol-data-empty", "vol_data.json of a CSI volume is empty, as after a power loss", |node| {
         start_driver(node, Manner::Proper)?;
         bad_vol_data(node, "vol-data-empty", "VolDataUnusable", |volume| fs::write(&volume.data, ""))
-    },
-};
-
-/// The driver is gone.
-pub const CSI_SOCKET_MISSING: Scenario = Scenario {
-    name: "csi-socket-missing",
-    about: "the CSI driver of a volume was uninstalled before the volume was unpublished",
-    stage: csi_socket_missing,
-};
-
-/// The driver of a raw block volume is gone.
-pub const CSI_BLOCK_DRIVER_GONE: Scenario = Scenario {
-    name: "csi-block-driver-gone",
-    about: "the CSI driver of a raw block volume was uninstalled; below the pod's directory nothing of it is left",
-    stage: csi_block_driver_gone,
-};
-
-/// The driver says that it has, and has not.
-pub const CSI_LEFT_MOUNTED: Scenario = Scenario {
-    name: "csi-left-mounted",
-    about: "the CSI driver said OK and left the volume mounted",
-    stage: csi_left_mounted,
-};
-
-/// The driver has just started, so it is unknown whether it was called.
-pub const CSI_DRIVER_BACK: Scenario = Scenario {
-    name: "csi-driver-back",
-    about: "a volume is still mounted, and its CSI driver is there since a moment ago",
-    stage: csi_driver_back,
-};
-
-/// The driver published twice.
-pub const MOUNTED_TWICE: Scenario = Scenario {
-    name: "mounted-twice",
-    about: "the CSI driver mounted the volume a second time when the kubelet was restarted, and unmounts it once",
-    stage: mounted_twice,
-};
-
-/// The FUSE server of a volume is dead.
-pub const FUSE_DEAD: Scenario = Scenario {
-    name: "fuse-dead",
-    about: "the volume is a FUSE mount whose server died, and its CSI driver fails over that",
-    stage: fuse_dead,
-};
-
-/// The FUSE server of a volume does not answer someone who therefore holds the volume.
-pub const FUSE_HUNG_VOLUME: Scenario = Scenario {
-    name: "fuse-hung-volume",
-    about: "the volume is a FUSE mount whose server does not answer a process of the host",
-    stage: fuse_hung_volume,
-};
+    };
+    "csi-socket-missing", "the CSI driver of a volume was uninstalled before the volume was unpublished",
+        csi_socket_missing;
+    "csi-block-driver-gone",
+        "the CSI driver of a raw block volume was uninstalled; below the pod's directory nothing of it is left",
+        csi_block_driver_gone;
+    "csi-left-mounted", "the CSI driver said OK and left the volume mounted", csi_left_mounted;
+    "csi-driver-back", "a volume is still mounted, and its CSI driver is there since a moment ago", csi_driver_back;
+    "mounted-twice",
+        "the CSI driver mounted the volume a second time when the kubelet was restarted, and unmounts it once",
+        mounted_twice;
+}
 
 /// The driver's own socket, and the one where it registers.
 fn sockets(node: &Node) -> [PathBuf; 2] {

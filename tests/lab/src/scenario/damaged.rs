@@ -8,14 +8,11 @@ use std::{
 
 use anyhow::Context as _;
 
-use super::{Repair, Scenario, Staged, csi, leftovers::losetup, support};
+use super::{Repair, Staged, csi, leftovers::losetup, support};
 use crate::{Gate, Launch, Node, PodSpec, mounts, process, standin::csi::Manner, wait_for};
 
-/// ext4 after an error.
-pub const EXT4_ERROR: Scenario = Scenario {
-    name: "ext4-error",
-    about: "the disk of the pods' directories has become read-only after an error of its ext4",
-    stage: |node| {
+scenarios! {
+    "ext4-error", "the disk of the pods' directories has become read-only after an error of its ext4", |node| {
         let device = disk_of_pods(node, "ext4", "errors=remount-ro")?;
         let staged = empty_dir(node, "ext4-error", |_| {
             let name = device.file_name().context("a device has a name")?;
@@ -23,24 +20,12 @@ pub const EXT4_ERROR: Scenario = Scenario {
             fs::write(&trigger, "the lab").with_context(|| format!("write {}", trigger.display()))
         })?;
         Ok(staged)
-    },
-};
-
-/// XFS that has shut itself down.
-pub const XFS_SHUT_DOWN: Scenario = Scenario {
-    name: "xfs-shut-down",
-    about: "the xfs of the pods' directories has shut itself down after an error",
-    stage: |node| {
+    };
+    "xfs-shut-down", "the xfs of the pods' directories has shut itself down after an error", |node| {
         disk_of_pods(node, "xfs", "rw")?;
         empty_dir(node, "xfs-shut-down", |pods| shut_down(pods))
-    },
-};
-
-/// A volume on such an XFS, and something uses it.
-pub const XFS_HELD: Scenario = Scenario {
-    name: "xfs-held",
-    about: "a process of the host has a file open on a volume whose xfs has shut itself down",
-    stage: |node| {
+    };
+    "xfs-held", "a process of the host has a file open on a volume whose xfs has shut itself down", |node| {
         csi::start_driver(node, Manner::Blunt)?;
         let (spec, target) = volume_on_xfs(node, "xfs-held")?;
         let file = target.join("log");
@@ -51,14 +36,8 @@ pub const XFS_HELD: Scenario = Scenario {
         let names = vec![holder.to_string(), target.display().to_string()];
         Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "VolumeHeldByProcess", names)
             .cured_by(format!("kill {holder}")))
-    },
-};
-
-/// A volume on such an XFS, at which its driver looks.
-pub const XFS_LOOKED_AT: Scenario = Scenario {
-    name: "xfs-looked-at",
-    about: "a volume's xfs has shut itself down, and its CSI driver fails over that",
-    stage: |node| {
+    };
+    "xfs-looked-at", "a volume's xfs has shut itself down, and its CSI driver fails over that", |node| {
         csi::start_driver(node, Manner::Proper)?;
         let (spec, target) = volume_on_xfs(node, "xfs-looked-at")?;
         shut_down(&target)?;
@@ -67,14 +46,8 @@ pub const XFS_LOOKED_AT: Scenario = Scenario {
         let path = target.display().to_string();
         Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "VolumeFileSystemFailed", vec![path.clone()])
             .cured_by(format!("umount {path}")))
-    },
-};
-
-/// The runtime cannot write down that a container has ended.
-pub const FULL_DISK: Scenario = Scenario {
-    name: "full-disk",
-    about: "the disk of the runtime is full, so it cannot write down that the container has ended",
-    stage: |node| {
+    };
+    "full-disk", "the disk of the runtime is full, so it cannot write down that the container has ended", |node| {
         let spec = PodSpec::sleeping("full-disk");
         let container = node.run(&spec)?.app()?.clone();
         let dir = node.layout().containerd().join("root/io.containerd.grpc.v1.cri/containers").join(&container.id);
@@ -86,8 +59,8 @@ pub const FULL_DISK: Scenario = Scenario {
         process::wait_end(container.pid)?;
         let names = vec![container.pid.to_string()];
         Ok(Staged::stuck(spec.pod, Gate::ContainersStopped, "RuntimeLostExit", names).by_hand(Repair::Room))
-    },
-};
+    };
+}
 
 /// Makes room on the full disk.
 pub fn make_room(node: &Node) -> anyhow::Result<()> {

@@ -4,22 +4,14 @@ use std::fs;
 
 use anyhow::Context as _;
 
-use super::{Scenario, Staged, support};
+use super::{Staged, support};
 use crate::{Gate, Launch, Node, PodSpec, process};
 
-/// It writes, and the file system is frozen.
-pub const FROZEN_FILE_SYSTEM: Scenario = Scenario {
-    name: "frozen-file-system",
-    about: "the container's process writes to an ext4 that was frozen for a snapshot",
-    stage: frozen_file_system,
-};
-
-/// It makes a file there, and whatever it has open is elsewhere.
-pub const FROZEN_BY_PATH: Scenario = Scenario {
-    name: "frozen-by-path",
-    about: "the container's process makes a file on an ext4 that somebody has frozen",
-    stage: frozen_by_path,
-};
+scenarios! {
+    "frozen-file-system", "the container's process writes to an ext4 that was frozen for a snapshot",
+        frozen_file_system;
+    "frozen-by-path", "the container's process makes a file on an ext4 that somebody has frozen", frozen_by_path;
+}
 
 fn frozen_by_path(node: &Node) -> anyhow::Result<Staged> {
     let (disk, data) = (node.layout().mnt("by-path.img"), node.layout().mnt("by-path"));

@@ -9,23 +9,14 @@ use std::{
 use anyhow::Context as _;
 use nix::sys::signal::Signal;
 
-use super::{Scenario, Staged};
+use super::Staged;
 use crate::{Gate, Node, PodSpec, cgroup, process, wait_for};
 
-/// Frozen by version 1: not even SIGKILL arrives.
-pub const FROZEN_V1: Scenario = Scenario {
-    name: "frozen-v1",
-    about: "the pod's cgroup is frozen (v1): SIGKILL waits for the thaw",
-    stage: |node| frozen_v1(node, "frozen-v1"),
-};
-
-/// Frozen by version 2: SIGKILL arrives, the stop signal does not. So the pod is not stuck for
-/// ever, but its grace period passes unused.
-pub const FROZEN_V2: Scenario = Scenario {
-    name: "frozen-v2",
-    about: "the container's cgroup is frozen (v2): the stop signal waits, so the whole grace period passes",
-    stage: frozen_v2,
-};
+scenarios! {
+    "frozen-v1", "the pod's cgroup is frozen (v1): SIGKILL waits for the thaw", |node| frozen_v1(node, "frozen-v1");
+    "frozen-v2", "the container's cgroup is frozen (v2): the stop signal waits, so the whole grace period passes",
+        frozen_v2;
+}
 
 /// The pod's cgroup, not the container's: runc thaws the container's own before it kills.
 pub(super) fn frozen_v1(node: &Node, name: &str) -> anyhow::Result<Staged> {

@@ -5,102 +5,44 @@ use std::{fs, path::Path, time::Duration};
 use anyhow::Context as _;
 use nix::sys::signal::Signal;
 
-use super::{Scenario, Staged, csi, leftovers::losetup, support};
+use super::{Staged, csi, leftovers::losetup, support};
 use crate::{Gate, Launch, Node, PodSpec, process, standin::csi::Manner, wait_for};
 
-/// The container's init itself waits.
-pub const DSTATE_FUSE: Scenario = Scenario {
-    name: "dstate-fuse",
-    about: "the container's process waits for a FUSE server that never answers, and cannot be killed",
-    stage: |node| dstate_fuse(node, "dstate-fuse"),
-};
-
-/// It waits, and a file of its volume is open for writing.
-pub const DSTATE_WRITER: Scenario = Scenario {
-    name: "dstate-writer",
-    about: "the container's process cannot be killed, and has a file of the pod's CSI volume open for writing",
-    stage: dstate_writer,
-};
-
-/// A child of the container's init waits, and the init waits for it.
-pub const PIDNS_INIT: Scenario = Scenario {
-    name: "pidns-init",
-    about: "the container's init is dead and waits for a child that waits for a FUSE server",
-    stage: pidns_init,
-};
-
-/// A thread waits while its process looks like a zombie.
-pub const ZOMBIE_LEADER: Scenario = Scenario {
-    name: "zombie-leader",
-    about: "the container's process is a zombie whose second thread waits for a FUSE server",
-    stage: zombie_leader,
-};
-
-/// The container's init ends by itself, as it was asked to, and waits while its files are closed.
-pub const EXITING_FLUSH: Scenario = Scenario {
-    name: "exiting-flush",
-    about: "the container's process exits by itself and waits in the flush of a file for a FUSE server",
-    stage: exiting_flush,
-};
-
-/// The container's process runs another program, and waits while the files are closed that this one is not to have.
-pub const EXEC_FLUSH: Scenario = Scenario {
-    name: "exec-flush",
-    about: "the container's process runs another program and waits in the flush of a file for a FUSE server",
-    stage: |node| {
+scenarios! {
+    "dstate-fuse", "the container's process waits for a FUSE server that never answers, and cannot be killed",
+        |node| dstate_fuse(node, "dstate-fuse");
+    "dstate-fuseblk", "the container's process waits for a FUSE server whose file system is on a block device",
+        dstate_fuseblk;
+    "dstate-writer", "the container's process cannot be killed, and has a file of the pod's CSI volume open for writing",
+        dstate_writer;
+    "pidns-init", "the container's init is dead and waits for a child that waits for a FUSE server", pidns_init;
+    "zombie-leader", "the container's process is a zombie whose second thread waits for a FUSE server", zombie_leader;
+    "exiting-flush", "the container's process exits by itself and waits in the flush of a file for a FUSE server",
+        exiting_flush;
+    "exec-flush", "the container's process runs another program and waits in the flush of a file for a FUSE server", |node| {
         let (staged, task) = exec_flush(node, "exec-flush")?;
         // runc does not come to kill it: it asks first when it started.
         process::signal(task, Signal::SIGKILL)?;
         process::wait_state(task, "D")?;
         Ok(staged)
-    },
-};
-
-/// The same, and only the runtime kills it.
-pub const EXEC_UNKILLED: Scenario = Scenario {
-    name: "exec-unkilled",
-    about: "runc cannot kill the container's process, which runs another program and waits for a FUSE server",
-    stage: |node| exec_flush(node, "exec-unkilled").map(|(staged, _)| staged),
-};
-
-/// The server's file system lies on a block device, so its connection has another number.
-pub const DSTATE_FUSEBLK: Scenario = Scenario {
-    name: "dstate-fuseblk",
-    about: "the container's process waits for a FUSE server whose file system is on a block device",
-    stage: dstate_fuseblk,
-};
-
-/// Two tasks look up the same name: the first waits for the server, the second for the first.
-pub const FUSE_LOOKUP: Scenario = Scenario {
-    name: "fuse-lookup",
-    about: "the container's process looks for a file that another process looks for, which waits for a FUSE server",
-    stage: fuse_lookup,
-};
-
-/// fusectl is not mounted, so the kernel's counters of requests cannot be read.
-pub const FUSE_WITHOUT_FUSECTL: Scenario = Scenario {
-    name: "fuse-without-fusectl",
-    about: "the container's process waits for a FUSE server on a node where fusectl is not mounted",
-    stage: |node| {
+    };
+    "exec-unkilled", "runc cannot kill the container's process, which runs another program and waits for a FUSE server",
+        |node| exec_flush(node, "exec-unkilled").map(|(staged, _)| staged);
+    "fuse-lookup",
+        "the container's process looks for a file that another process looks for, which waits for a FUSE server",
+        fuse_lookup;
+    "fuse-without-fusectl", "the container's process waits for a FUSE server on a node where fusectl is not mounted", |node| {
         let staged = dstate_fuse(node, "dstate-fuse")?;
         node.withdraw_fusectl()?;
         Ok(staged)
-    },
-};
-
-/// It looks up a name on a file system that lies on a loop device on a file of the server.
-pub const LOOP_ON_FUSE: Scenario = Scenario {
-    name: "loop-on-fuse",
-    about: "the container's process waits for a loop device, whose file lies on a FUSE server that never answers",
-    stage: loop_on_fuse,
-};
-
-/// It reads a file of an overlay whose lower layer is the server's.
-pub const OVERLAY_ON_FUSE: Scenario = Scenario {
-    name: "overlay-on-fuse",
-    about: "the container's process reads from an overlay, a layer of which lies on a FUSE server that never answers",
-    stage: overlay_on_fuse,
-};
+    };
+    "loop-on-fuse",
+        "the container's process waits for a loop device, whose file lies on a FUSE server that never answers",
+        loop_on_fuse;
+    "overlay-on-fuse",
+        "the container's process reads from an overlay, a layer of which lies on a FUSE server that never answers",
+        overlay_on_fuse;
+}
 
 const CAUSE: &str = "FuseServerNotResponding";
 

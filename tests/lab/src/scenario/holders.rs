@@ -4,35 +4,15 @@ use std::{fs, path::Path};
 
 use anyhow::Context as _;
 
-use super::{Repair, Scenario, Staged, support};
+use super::{Repair, Staged, support};
 use crate::{Gate, Launch, Node, PodSpec, mounts};
 
-/// It stands in the volume.
-pub const CWD: Scenario = Scenario {
-    name: "cwd",
-    about: "a process of the host has its working directory in an emptyDir of the pod",
-    stage: |node| cwd(node, "cwd"),
-};
-
-/// It has a file open.
-pub const OPEN_FD: Scenario = Scenario {
-    name: "open-fd",
-    about: "a process of the host has a file of an emptyDir of the pod open",
-    stage: |node| open_fd(node, "open-fd"),
-};
-
-/// It has a file mapped, and closed.
-pub const MAPPED_FILE: Scenario = Scenario {
-    name: "mapped-file",
-    about: "a process of the host has a file of an emptyDir of the pod mapped, but not open",
-    stage: |node| mapped_file(node, "mapped-file"),
-};
-
-/// It was sent an open file, and has not received it.
-pub const FD_IN_FLIGHT: Scenario = Scenario {
-    name: "fd-in-flight",
-    about: "a file of an emptyDir of the pod is open nowhere but on its way over a unix socket",
-    stage: |node| {
+scenarios! {
+    "cwd", "a process of the host has its working directory in an emptyDir of the pod", |node| cwd(node, "cwd");
+    "open-fd", "a process of the host has a file of an emptyDir of the pod open", |node| open_fd(node, "open-fd");
+    "mapped-file", "a process of the host has a file of an emptyDir of the pod mapped, but not open",
+        |node| mapped_file(node, "mapped-file");
+    "fd-in-flight", "a file of an emptyDir of the pod is open nowhere but on its way over a unix socket", |node| {
         let staged = hold(
             node,
             "fd-in-flight",
@@ -45,39 +25,18 @@ pub const FD_IN_FLIGHT: Scenario = Scenario {
         let holder = staged.expect.first().and_then(|expect| expect.names.first()).context("the holder has a name")?;
         let repair = Repair::Holder(holder.parse()?);
         Ok(staged.by_hand(repair))
-    },
-};
-
-/// It has a file registered with an io_uring, and closed.
-pub const REGISTERED_FILE: Scenario = Scenario {
-    name: "registered-file",
-    about: "a process of the host has a file of an emptyDir of the pod registered with an io_uring, but not open",
-    stage: |node| {
+    };
+    "registered-file",
+        "a process of the host has a file of an emptyDir of the pod registered with an io_uring, but not open", |node| {
         let file = |volume: &Path| volume.join("data");
         hold(node, "registered-file", "VolumeHeldByProcess", "--register", file, support::wait_registered)
-    },
-};
-
-/// A job is done, and a process has its volume as working directory.
-pub const COMPLETED_POD: Scenario = Scenario {
-    name: "completed-pod",
-    about: "a pod has ended by itself, and a process of the host has its working directory in its emptyDir",
-    stage: completed_pod,
-};
-
-/// Several processes hold one volume.
-pub const SEVERAL_HOLDERS: Scenario = Scenario {
-    name: "several-holders",
-    about: "three processes of the host use an emptyDir of the pod: one finding, and all must go",
-    stage: several_holders,
-};
-
-/// It stands in a subPath.
-pub const SUBPATH_BUSY: Scenario = Scenario {
-    name: "subpath-busy",
-    about: "a process of the host has its working directory in a subPath mount of the pod",
-    stage: subpath_busy,
-};
+    };
+    "several-holders", "three processes of the host use an emptyDir of the pod: one finding, and all must go",
+        several_holders;
+    "completed-pod", "a pod has ended by itself, and a process of the host has its working directory in its emptyDir",
+        completed_pod;
+    "subpath-busy", "a process of the host has its working directory in a subPath mount of the pod", subpath_busy;
+}
 
 pub(super) fn cwd(node: &Node, name: &str) -> anyhow::Result<Staged> {
     let stands = |pid, path: &Path| support::wait_link(&format!("/proc/{pid}/cwd"), path);

@@ -8,39 +8,17 @@ use std::{
 
 use anyhow::Context as _;
 
-use super::{Repair, Scenario, Staged, csi, support};
+use super::{Repair, Staged, csi, support};
 use crate::{
     Gate, Node, PodRef, PodSpec, Restart, mounts,
     standin::csi::Manner,
     volume::{self, plugin},
 };
 
-/// The staged mount of a volume that no pod uses.
-pub const GLOBALMOUNT_LEFT: Scenario = Scenario {
-    name: "globalmount-left",
-    about: "a CSI volume is still staged on the node although no pod uses it",
-    stage: globalmount_left,
-};
-
-/// The loop device that locked a raw block volume.
-pub const LOOP_LEFT: Scenario = Scenario {
-    name: "loop-left",
-    about: "the kubelet cannot detach the loop device of a raw block volume",
-    stage: loop_left,
-};
-
-/// The directory of a pod that neither the API nor the runtime knows.
-pub const ORPHAN_DIR: Scenario = Scenario {
-    name: "orphan-dir",
-    about: "the directory of a pod that is long gone stays, because a file is left in it",
-    stage: orphan_dir,
-};
-
-/// The same where only the kubelet sees it: the steps are typed on the host.
-pub const KUBELET_NAMESPACE_GLOBALMOUNT: Scenario = Scenario {
-    name: "kubelet-namespace-globalmount",
-    about: "the kubelet has a mount namespace of its own, and a CSI volume is still staged there for no pod",
-    stage: |node| {
+scenarios! {
+    "globalmount-left", "a CSI volume is still staged on the node although no pod uses it", globalmount_left;
+    "kubelet-namespace-globalmount",
+        "the kubelet has a mount namespace of its own, and a CSI volume is still staged there for no pod", |node| {
         let kubelet = node.restart_kubelet(Restart::in_own_mount_namespace())?;
         let path = global_mount_left(node, |path| {
             fs::create_dir_all(path).context("create the staging directory")?;
@@ -55,8 +33,20 @@ pub const KUBELET_NAMESPACE_GLOBALMOUNT: Scenario = Scenario {
             vec![path.clone(), format!("findmnt -N {kubelet} {path}"), format!("umount -i -n -c -N {kubelet} {path}")];
         let cure = names[2].clone();
         Ok(Staged::node("GlobalMountLeft", names).cured_by(cure))
-    },
-};
+    };
+    "loop-left", "the kubelet cannot detach the loop device of a raw block volume", loop_left;
+    "orphan-dir", "the directory of a pod that is long gone stays, because a file is left in it", orphan_dir;
+    "orphan-remembered",
+        "the kubelet found a volume of a pod that is long gone when it started, and its CSI driver is away", |node| {
+        let (pod, file) = orphan_with(node, "orphan-remembered", &serde_json::to_vec(&volume::vol_data("pvc-data"))?)?;
+        node.restart_kubelet(Restart::default())?;
+        let names = vec![file.display().to_string()];
+        Ok(orphaned(pod, "OrphanedVolumeRemembered", names).by_hand(Repair::CsiDriver))
+    };
+    "orphan-remembered-moved",
+        "the kubelet remembers a volume of a pod that is long gone, and somebody moved its vol_data.json away",
+        orphan_remembered_moved;
+}
 
 fn globalmount_left(node: &Node) -> anyhow::Result<Staged> {
     let path = global_mount_left(node, mounts::tmpfs)?;
@@ -110,25 +100,6 @@ pub(super) fn losetup(file: &Path) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// The volume of a forgotten pod that the kubelet has found again.
-pub const ORPHAN_REMEMBERED: Scenario = Scenario {
-    name: "orphan-remembered",
-    about: "the kubelet found a volume of a pod that is long gone when it started, and its CSI driver is away",
-    stage: |node| {
-        let (pod, file) = orphan_with(node, "orphan-remembered", &serde_json::to_vec(&volume::vol_data("pvc-data"))?)?;
-        node.restart_kubelet(Restart::default())?;
-        let names = vec![file.display().to_string()];
-        Ok(orphaned(pod, "OrphanedVolumeRemembered", names).by_hand(Repair::CsiDriver))
-    },
-};
-
-/// The same after bad advice.
-pub const ORPHAN_REMEMBERED_MOVED: Scenario = Scenario {
-    name: "orphan-remembered-moved",
-    about: "the kubelet remembers a volume of a pod that is long gone, and somebody moved its vol_data.json away",
-    stage: orphan_remembered_moved,
-};
-
 fn orphan_remembered_moved(node: &Node) -> anyhow::Result<Staged> {
     let data = serde_json::to_vec(&volume::vol_data("pvc-data"))?;
     let (pod, file) = orphan_with(node, "orphan-remembered-moved", &data)?;
@@ -143,7 +114,7 @@ fn orphan_remembered_moved(node: &Node) -> anyhow::Result<Staged> {
 
 /// Undoes it, in the order that is printed.
 pub fn put_back(node: &Node) -> anyhow::Result<()> {
-    let pod = PodRef::new(ORPHAN_REMEMBERED_MOVED.name);
+    let pod = PodRef::new("orphan-remembered-moved");
     let dir = volume::dir(&node.layout().pod_dir(&pod.uid), plugin::CSI, "pvc-data");
     fs::create_dir(dir.join("mount")).context("make the empty target")?;
     fs::rename(node.layout().mnt("saved.json"), dir.join("vol_data.json")).context("put vol_data.json back")

@@ -2,33 +2,16 @@
 
 use std::time::Duration;
 
-use super::{Cure, Expect, Repair, Scenario, Staged, support};
+use super::{Cure, Expect, Repair, Staged, support};
 use crate::{Gate, Node, PodSpec, process, wait_for};
 
-/// A running pod, and one that ended as it should.
-pub const HEALTHY: Scenario = Scenario {
-    name: "healthy",
-    about: "one pod runs, another ended in the normal way: nothing to say",
-    stage: healthy,
-};
-
-/// A pod that is asked to end and takes its time.
-pub const GRACE: Scenario =
-    Scenario { name: "grace", about: "the pod was deleted a moment ago and is inside its grace period", stage: grace };
-
-/// A pod that is asked to end and whose preStop hook takes its time.
-pub const PRE_STOP_HOOK: Scenario = Scenario {
-    name: "pre-stop-hook",
-    about: "the pod was deleted a moment ago, and its preStop hook runs beside its container's process",
-    stage: pre_stop_hook,
-};
-
-/// A container whose pod was deleted by force.
-pub const FORCE_DELETED: Scenario = Scenario {
-    name: "force-deleted",
-    about: "the pod was deleted by force: the API does not know it, its container runs on",
-    stage: force_deleted,
-};
+scenarios! {
+    "healthy", "one pod runs, another ended in the normal way: nothing to say", healthy;
+    "grace", "the pod was deleted a moment ago and is inside its grace period", grace;
+    "pre-stop-hook", "the pod was deleted a moment ago, and its preStop hook runs beside its container's process",
+        pre_stop_hook;
+    "force-deleted", "the pod was deleted by force: the API does not know it, its container runs on", force_deleted;
+}
 
 fn healthy(node: &Node) -> anyhow::Result<Staged> {
     let running = PodSpec::sleeping("healthy");

@@ -1,21 +1,16 @@
 //! A file system on a device-mapper device that is suspended.
 
-use super::{Scenario, Staged, csi, machine::Map, remote, support};
+use super::{Staged, csi, machine::Map, remote, support};
 use crate::{Gate, Node, PodSpec, process, standin::csi::Manner};
 
-/// Something writes to a volume, and its device was suspended with its file system.
-pub const SUSPENDED: Scenario = Scenario {
-    name: "vm-dm-suspended",
-    about: "the container's process writes to a volume on a device-mapper device that was suspended and not resumed",
-    stage: suspended,
-};
-
-/// The file system was not frozen with it.
-pub const SUSPENDED_BELOW: Scenario = Scenario {
-    name: "vm-dm-suspended-below",
-    about: "the container's process has a file stored on a device-mapper device that was suspended below its file system",
-    stage: suspended_below,
-};
+scenarios! {
+    "vm-dm-suspended",
+        "the container's process writes to a volume on a device-mapper device that was suspended and not resumed",
+        suspended;
+    "vm-dm-suspended-below",
+        "the container's process has a file stored on a device-mapper device that was suspended below its file system",
+        suspended_below;
+}
 
 const MIB: u64 = 1 << 20;
 const SIZE: u64 = 64 * MIB;
@@ -42,7 +37,7 @@ fn stuck_on(map: &Map, spec: PodSpec, task: i32) -> Staged {
 
 fn suspended(node: &Node) -> anyhow::Result<Staged> {
     let command = "exec 3> /data/log; while true; do echo on >&3; sleep 1; done";
-    let (spec, map, task) = on_map(node, SUSPENDED.name, command)?;
+    let (spec, map, task) = on_map(node, "vm-dm-suspended", command)?;
     support::shell(&format!("dmsetup suspend {}", map.name))?;
     support::wait_stack(task, "percpu_rwsem_wait")?;
     node.delete_until(&spec, Gate::ContainersStopped)?;
@@ -54,7 +49,7 @@ fn suspended(node: &Node) -> anyhow::Result<Staged> {
 fn suspended_below(node: &Node) -> anyhow::Result<Staged> {
     // A file that is made anew each time has the journal written.
     let command = "while true; do dd if=/dev/zero of=/data/log bs=4k count=1 conv=fsync; rm /data/log; done";
-    let (spec, map, init) = on_map(node, SUSPENDED_BELOW.name, command)?;
+    let (spec, map, init) = on_map(node, "vm-dm-suspended-below", command)?;
     support::shell(&format!("dmsetup suspend --nolockfs {}", map.name))?;
     let task = remote::waiting(init)?;
     node.delete_until(&spec, Gate::ContainersStopped)?;

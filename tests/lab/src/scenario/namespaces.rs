@@ -4,45 +4,25 @@ use std::{fs, time::Duration};
 
 use anyhow::Context as _;
 
-use super::{Repair, Scenario, Staged, leftovers::losetup, support};
+use super::{Repair, Staged, leftovers::losetup, support};
 use nix::sys::signal::Signal;
 
 use crate::{Gate, Launch, Node, PodSpec, mounts, node::loop_devices, process, volume, wait_for};
 
-/// A copy that follows the host, and is used.
-pub const PROPAGATED_COPY: Scenario = Scenario {
-    name: "propagated-copy",
-    about: "a process in another mount namespace has a file open in its copy of the volume, which follows the host's",
-    stage: propagated_copy,
-};
-
-/// The volume itself and a copy of it are used: two causes, and neither's end is enough.
-pub const HELD_TWICE: Scenario = Scenario {
-    name: "held-twice",
-    about: "one process uses the volume, another its copy in another mount namespace: both must end",
-    stage: held_twice,
-};
-
-/// A copy that does not follow the host: not a fault.
-pub const PRIVATE_COPY: Scenario = Scenario {
-    name: "private-copy",
-    about: "a private mount namespace has a copy of the volume, also with an open file: holds up nobody",
-    stage: private_copy,
-};
-
-/// A copy in a namespace that no process lives in.
-pub const NAMESPACE_WITHOUT_PROCESS: Scenario = Scenario {
-    name: "namespace-without-process",
-    about: "a file of the volume is open through a mount namespace that only a bind mount keeps: it cannot be searched",
-    stage: namespace_without_process,
-};
-
-/// A copy that keeps a device in use.
-pub const DEVICE_PINNED: Scenario = Scenario {
-    name: "device-pinned",
-    about: "a private mount namespace has a copy of a staged volume that is unmounted here: its device stays in use",
-    stage: device_pinned,
-};
+scenarios! {
+    "propagated-copy",
+        "a process in another mount namespace has a file open in its copy of the volume, which follows the host's",
+        propagated_copy;
+    "held-twice", "one process uses the volume, another its copy in another mount namespace: both must end", held_twice;
+    "private-copy", "a private mount namespace has a copy of the volume, also with an open file: holds up nobody",
+        private_copy;
+    "namespace-without-process",
+        "a file of the volume is open through a mount namespace that only a bind mount keeps: it cannot be searched",
+        namespace_without_process;
+    "device-pinned",
+        "a private mount namespace has a copy of a staged volume that is unmounted here: its device stays in use",
+        device_pinned;
+}
 
 fn propagated_copy(node: &Node) -> anyhow::Result<Staged> {
     let mut spec = PodSpec::sleeping("propagated-copy");

@@ -4,43 +4,17 @@ use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use anyhow::Context as _;
 
-use super::{Scenario, Staged, support};
+use super::{Staged, support};
 use crate::{Gate, Node, PodSpec, Restart, mounts};
 
-/// A mount below an emptyDir.
-pub const NESTED_MOUNT: Scenario = Scenario {
-    name: "nested-mount",
-    about: "something is mounted below an emptyDir of the pod",
-    stage: |node| nested_mount(node, "nested-mount"),
-};
-
-/// A file where a plugin's directory should be.
-pub const STRAY_FILE: Scenario = Scenario {
-    name: "stray-file",
-    about: "a regular file lies directly in the pod's volumes directory",
-    stage: stray_file,
-};
-
-/// A file that may not be removed.
-pub const IMMUTABLE_FILE: Scenario = Scenario {
-    name: "immutable-file",
-    about: "a file of an emptyDir on the node's disk is immutable",
-    stage: immutable_file,
-};
-
-/// A mount below an emptyDir that only the kubelet sees, in a namespace whose own `umount` does harm.
-pub const KUBELET_NAMESPACE: Scenario = Scenario {
-    name: "kubelet-namespace",
-    about: "the kubelet has a mount namespace of its own, and something is mounted there below an emptyDir",
-    stage: kubelet_namespace,
-};
-
-/// What a kubelet's container does that binds the kubelet's directory over itself each time it is started.
-pub const HIDDEN_VOLUME: Scenario = Scenario {
-    name: "hidden-volume",
-    about: "the kubelet's directory was mounted over itself after the pod's tmpfs was mounted",
-    stage: hidden_volume,
-};
+scenarios! {
+    "nested-mount", "something is mounted below an emptyDir of the pod", |node| nested_mount(node, "nested-mount");
+    "stray-file", "a regular file lies directly in the pod's volumes directory", stray_file;
+    "immutable-file", "a file of an emptyDir on the node's disk is immutable", immutable_file;
+    "hidden-volume", "the kubelet's directory was mounted over itself after the pod's tmpfs was mounted", hidden_volume;
+    "kubelet-namespace", "the kubelet has a mount namespace of its own, and something is mounted there below an emptyDir",
+        kubelet_namespace;
+}
 
 pub(super) fn nested_mount(node: &Node, name: &str) -> anyhow::Result<Staged> {
     let mut spec = PodSpec::sleeping(name);

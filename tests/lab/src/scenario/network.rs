@@ -9,19 +9,14 @@ use std::{
 use anyhow::Context as _;
 use serde_json::json;
 
-use super::{Repair, Scenario, Staged};
+use super::{Repair, Staged};
 use crate::{Gate, Node, PodSpec};
 
-/// The CNI plugin fails at DEL.
-pub const CNI_DEL: Scenario =
-    Scenario { name: "cni-del", about: "the CNI plugin fails to release the pod's network", stage: cni_del };
-
-/// The CNI configuration is gone.
-pub const CNI_CONFIG_GONE: Scenario = Scenario {
-    name: "cni-config-gone",
-    about: "the CNI configuration was taken away, so the runtime refuses to release networks",
-    stage: cni_config_gone,
-};
+scenarios! {
+    "cni-del", "the CNI plugin fails to release the pod's network", cni_del;
+    "cni-config-gone", "the CNI configuration was taken away, so the runtime refuses to release networks",
+        cni_config_gone;
+}
 
 /// Where distributions put the CNI plugins.
 const INSTALLED: [&str; 2] = ["/opt/cni/bin/loopback", "/usr/lib/cni/loopback"];

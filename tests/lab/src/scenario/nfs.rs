@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use anyhow::Context as _;
 
 use super::{
-    Cure, Repair, Scenario, Staged,
+    Cure, Repair, Staged,
     machine::{self, NFS},
     support,
 };
@@ -14,75 +14,31 @@ use crate::{Gate, Launch, Node, PodSpec, mounts, process};
 /// What `tests/vm/inside.sh` serves.
 const EXPORT: &str = "10.99.0.1:/srv/export";
 
-/// A file that a dying process closes, over NFS 4.
-pub const NFS4_WRITER: Scenario = Scenario {
-    name: "vm-nfs4-writer",
-    about: "the container's process has written a file on NFS 4, and the server is silent",
-    // `umount -f` does not end its wait.
-    stage: |node| Ok(writer(node, "vm-nfs4-writer", "4.2")?.by_hand(Repair::Server)),
-};
-
-/// A file that a dying process closes, over NFS 3.
-pub const NFS3_WRITER: Scenario = Scenario {
-    name: "vm-nfs3-writer",
-    about: "the container's process has written a file on NFS 3, and the server is silent",
-    stage: |node| writer(node, "vm-nfs3-writer", "3,nolock"),
-};
-
-/// A file that a dying process has only read: NFS 4 sends its close to the server.
-pub const NFS4_READER: Scenario = Scenario {
-    name: "vm-nfs4-reader",
-    about: "the container's process has a file open on NFS 4 and writes nothing, and the server is silent",
-    stage: reader,
-};
-
-/// The server comes back by itself.
-pub const NFS_BACK: Scenario = Scenario {
-    name: "vm-nfs-back",
-    about: "the container's process has written a file on NFS 4, and the server answers again after a minute",
-    stage: |node| {
+scenarios! {
+    "vm-nfs4-writer", "the container's process has written a file on NFS 4, and the server is silent",
+        |node| Ok(writer(node, "vm-nfs4-writer", "4.2")?.by_hand(Repair::Server));
+    "vm-nfs3-writer", "the container's process has written a file on NFS 3, and the server is silent",
+        |node| writer(node, "vm-nfs3-writer", "3,nolock");
+    "vm-nfs4-reader", "the container's process has a file open on NFS 4 and writes nothing, and the server is silent",
+        reader;
+    "vm-nfs-back", "the container's process has written a file on NFS 4, and the server answers again after a minute", |node| {
         let mut staged = writer(node, "vm-nfs-back", "4.2")?;
         support::shell("(sleep 60; iptables -F INPUT) >/dev/null 2>&1 &")?;
         staged.cure = Cure::None;
         staged.expect.iter_mut().for_each(|expect| expect.names.push("continue by themselves".to_owned()));
         Ok(staged)
-    },
-};
-
-/// The container sees a part of the volume.
-pub const NFS_SUB_PATH: Scenario = Scenario {
-    name: "vm-nfs-subpath",
-    about: "the container's process has written a file in a subPath of a volume on NFS 3, and the server is silent",
-    stage: sub_path,
-};
-
-/// A process of the host holds the volume of a silent server.
-pub const NFS_BUSY: Scenario = Scenario {
-    name: "vm-nfs-busy",
-    about: "a process of the host has its working directory in a volume on NFS 3, whose server is silent",
-    stage: busy,
-};
-
-/// Its export is gone.
-pub const NFS_STALE: Scenario = Scenario {
-    name: "vm-nfs-stale",
-    about: "a process of the host has a file open in a volume on NFS, whose server exports it no more",
-    stage: stale,
-};
-
-/// A loop device on a file of a silent server.
-pub const LOOP_ON_NFS: Scenario = Scenario {
-    name: "vm-nfs-loop",
-    about: "the container's process waits for a loop device, whose file lies on NFS, and the server is silent",
-    stage: loop_on_nfs,
-};
-
-/// An overlay whose lower layer lies on a silent server.
-pub const OVERLAY_ON_NFS: Scenario = Scenario {
-    name: "vm-nfs-overlay",
-    about: "the container's process closes a file of an overlay whose lower layer lies on NFS, and the server is silent",
-    stage: overlay_on_nfs,
-};
+    };
+    "vm-nfs-subpath",
+        "the container's process has written a file in a subPath of a volume on NFS 3, and the server is silent",
+        sub_path;
+    "vm-nfs-busy", "a process of the host has its working directory in a volume on NFS 3, whose server is silent", busy;
+    "vm-nfs-stale", "a process of the host has a file open in a volume on NFS, whose server exports it no more", stale;
+    "vm-nfs-loop", "the container's process waits for a loop device, whose file lies on NFS, and the server is silent",
+        loop_on_nfs;
+    "vm-nfs-overlay",
+        "the container's process closes a file of an overlay whose lower layer lies on NFS, and the server is silent",
+        overlay_on_nfs;
+}
 
 const CAUSE: &str = "NfsServerNotResponding";
 const WRITES: [&str; 3] = ["/bin/sh", "-c", "exec 3> /data/log; while true; do echo on >&3; sleep 1; done"];
@@ -114,7 +70,7 @@ fn reader(node: &Node) -> anyhow::Result<Staged> {
     machine::answer()?;
     fs::write("/srv/export/kept", "something\n").context("write on the server's side")?;
     let command = ["/bin/sh", "-c", "exec 3</data/kept; exec sleep 2147483647"];
-    let mut spec = PodSpec::new(NFS4_READER.name).container(&command);
+    let mut spec = PodSpec::new("vm-nfs4-reader").container(&command);
     let volume = node.nfs_volume(&mut spec, "data", EXPORT, "4.2")?;
     let spec = spec.mount(&volume, "/data");
     let task = node.run(&spec)?.app()?.pid;
@@ -128,7 +84,7 @@ fn reader(node: &Node) -> anyhow::Result<Staged> {
 
 fn sub_path(node: &Node) -> anyhow::Result<Staged> {
     machine::answer()?;
-    let mut spec = PodSpec::new(NFS_SUB_PATH.name).container(&WRITES);
+    let mut spec = PodSpec::new("vm-nfs-subpath").container(&WRITES);
     let volume = node.nfs_volume(&mut spec, "data", EXPORT, "3,nolock")?;
     let target = node.layout().pod_dir(&spec.pod.uid).join("volume-subpaths/data/app/0");
     let part = volume.join("part");
@@ -142,7 +98,7 @@ fn sub_path(node: &Node) -> anyhow::Result<Staged> {
 
 fn busy(node: &Node) -> anyhow::Result<Staged> {
     machine::answer()?;
-    let mut spec = PodSpec::sleeping(NFS_BUSY.name);
+    let mut spec = PodSpec::sleeping("vm-nfs-busy");
     let volume = node.nfs_volume(&mut spec, "data", EXPORT, "3,nolock")?;
     node.run(&spec)?;
     let holder = node.launch(Launch::stand_in("backup").args(["stand-in", "hold", "--cwd"]).arg(&volume))?;
@@ -159,7 +115,7 @@ fn held(node: &Node, spec: PodSpec, holder: i32, volume: &Path) -> anyhow::Resul
 
 fn stale(node: &Node) -> anyhow::Result<Staged> {
     machine::answer()?;
-    let mut spec = PodSpec::sleeping(NFS_STALE.name);
+    let mut spec = PodSpec::sleeping("vm-nfs-stale");
     let volume = node.nfs_volume(&mut spec, "data", EXPORT, "3,nolock")?;
     node.run(&spec)?;
     let file = volume.join("kept");
@@ -185,11 +141,11 @@ fn loop_on_nfs(node: &Node) -> anyhow::Result<Staged> {
     let disk = Path::new("/srv/export/loop.img");
     fs::File::create(disk).and_then(|file| file.set_len(16 << 20)).context("create the image of a disk")?;
     support::shell(&format!("mkfs.ext4 -q -O ^has_journal {}", disk.display()))?;
-    let media = export(node, LOOP_ON_NFS.name, "3,nolock")?;
+    let media = export(node, "vm-nfs-loop", "3,nolock")?;
     let data = node.layout().mnt("data-of-loop-on-nfs");
     fs::create_dir_all(&data).context("create a mount point")?;
     support::shell(&format!("mount -o loop,ro {} {}", media.join("loop.img").display(), data.display()))?;
-    let spec = PodSpec::new(LOOP_ON_NFS.name).container(&["/bin/cat", "/data/name"]).mount(&data, "/data");
+    let spec = PodSpec::new("vm-nfs-loop").container(&["/bin/cat", "/data/name"]).mount(&data, "/data");
     support::shell("sync; echo 3 >/proc/sys/vm/drop_caches")?;
     machine::silence(NFS)?;
     let task = node.run(&spec)?.app()?.pid;
@@ -202,7 +158,7 @@ fn loop_on_nfs(node: &Node) -> anyhow::Result<Staged> {
 
 fn overlay_on_nfs(node: &Node) -> anyhow::Result<Staged> {
     fs::write("/srv/export/kept", "something\n").context("write on the server's side")?;
-    let media = export(node, OVERLAY_ON_NFS.name, "4.2")?;
+    let media = export(node, "vm-nfs-overlay", "4.2")?;
     let [upper, data] = ["upper-of-nfs", "data-of-nfs"].map(|name| node.layout().mnt(name));
     for dir in [&data, &upper] {
         fs::create_dir_all(dir).with_context(|| format!("create {}", dir.display()))?;
@@ -210,7 +166,7 @@ fn overlay_on_nfs(node: &Node) -> anyhow::Result<Staged> {
     let layers = format!("lowerdir={}:{}", media.display(), upper.display());
     support::shell(&format!("mount -t overlay -o {layers} overlay {}", data.display()))?;
     let command = ["/bin/sh", "-c", "exec 3</data/kept; exec sleep 2147483647"];
-    let spec = PodSpec::new(OVERLAY_ON_NFS.name).container(&command).mount(&data, "/data");
+    let spec = PodSpec::new("vm-nfs-overlay").container(&command).mount(&data, "/data");
     let task = node.run(&spec)?.app()?.pid;
     support::wait_open(task, Path::new("/data/kept"))?;
     machine::silence(NFS)?;

@@ -6,20 +6,13 @@ use anyhow::Context as _;
 use nix::sys::signal::Signal;
 
 use super::{
-    Scenario, Staged, csi, frozen,
+    Staged, csi, frozen,
     leftovers::losetup,
     support::{self, FuseMount},
 };
 use crate::{Launch, Node, PodSpec, Restart, mounts, process, standin::csi::Manner, volume::plugin, wait_for};
 
-macro_rules! odd {
-    ($($name:literal, $about:literal, $stage:expr;)*) => {
-        /// All of them.
-        pub const ODD: &[Scenario] = &[$(Scenario { name: $name, about: $about, stage: $stage }),*];
-    };
-}
-
-odd! {
+scenarios! {
     "odd-waits-for-fuse", "a running pod's process waits for a FUSE server that never answers", waits_for_fuse;
     "odd-hung-fuse-of-host", "a process of the host waits for a FUSE server that never answers", hung_fuse_of_host;
     "odd-paused", "the cgroup of a running container is frozen, as by a pause", paused;

@@ -1,6 +1,6 @@
 //! Which scenarios can be staged on one node.
 
-use super::{ALL, Scenario};
+use super::{Scenario, all};
 
 /// What is alone on its node, and why.
 const ALONE: &[(&str, &str)] = &[
@@ -81,7 +81,7 @@ pub fn once_wrong() -> impl Iterator<Item = [&'static Scenario; 2]> {
 
 /// Every two that can be staged on one node of this machine, in the order in which they are.
 pub fn pairs() -> Vec<[&'static Scenario; 2]> {
-    let possible: Vec<&Scenario> = ALL.iter().filter(|scenario| scenario.obstacle().is_none()).collect();
+    let possible: Vec<&Scenario> = all().filter(|scenario| scenario.obstacle().is_none()).collect();
     let mut pairs = Vec::new();
     for (at, one) in possible.iter().enumerate() {
         for other in possible.iter().skip(at + 1).filter(|other| conflict(one, other).is_none()) {

@@ -4,29 +4,18 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-use super::{Scenario, Staged, support};
+use super::{Staged, support};
 use crate::{Gate, Launch, Node, PodSpec, process, wait_for};
 
-/// A zombie in the container whose parent is outside.
-pub const ZOMBIE_FOREIGN_PARENT: Scenario = Scenario {
-    name: "zombie-foreign-parent",
-    about: "a dead process in the container is not reaped by its parent, which lives outside",
-    stage: zombie_foreign_parent,
-};
-
-/// The same in the one pid namespace of a whole pod.
-pub const ZOMBIE_SHARED_NAMESPACE: Scenario = Scenario {
-    name: "zombie-shared-namespace",
-    about: "the pause process of a pod with one pid namespace waits for a dead process with a parent outside",
-    stage: zombie_shared_namespace,
-};
-
-/// A zombie that only its debugger can see.
-pub const TRACED_ZOMBIE: Scenario = Scenario {
-    name: "traced-zombie",
-    about: "the container's process has ended, and a debugger of the host that traces it does not let it go",
-    stage: traced_zombie,
-};
+scenarios! {
+    "zombie-foreign-parent", "a dead process in the container is not reaped by its parent, which lives outside",
+        zombie_foreign_parent;
+    "zombie-shared-namespace",
+        "the pause process of a pod with one pid namespace waits for a dead process with a parent outside",
+        zombie_shared_namespace;
+    "traced-zombie", "the container's process has ended, and a debugger of the host that traces it does not let it go",
+        traced_zombie;
+}
 
 fn traced_zombie(node: &Node) -> anyhow::Result<Staged> {
     let spec = PodSpec::sleeping("traced-zombie");

@@ -9,38 +9,25 @@ use std::{
 use anyhow::Context as _;
 
 use super::{
-    Cure, Repair, Scenario, Staged, csi,
+    Cure, Repair, Staged, csi,
     machine::{self, ADDRESS, CIFS, ISCSI, NBD},
     support,
 };
 use crate::{Gate, Node, PodSpec, process, standin::csi::Manner, wait_for};
 
-/// A network block device.
-pub const NBD_SILENT: Scenario = Scenario {
-    name: "vm-nbd",
-    about: "the container's process has a file stored on a network block device, whose server is silent",
-    stage: |node| {
+scenarios! {
+    "vm-nbd", "the container's process has a file stored on a network block device, whose server is silent", |node| {
         let settings = format!("[generic]\nlistenaddr = {ADDRESS}\n[disk]\nexportname = /srv/disk\n");
         fs::write("/srv/nbd.conf", settings).context("write the server's settings")?;
         serve(NBD, "nbd-server -C /srv/nbd.conf")?;
         support::shell(&format!("modprobe nbd && nbd-client -N disk {ADDRESS} /dev/nbd0"))?;
-        on_disk(node, NBD_SILENT.name, NBD, "/dev/nbd0".into(), "nbd0".to_owned())
-    },
-};
-
-/// A disk of an iSCSI target.
-pub const ISCSI_SILENT: Scenario = Scenario {
-    name: "vm-iscsi",
-    about: "the container's process has a file stored on an iSCSI disk, whose target is silent until the session gives up",
-    stage: iscsi,
-};
-
-/// A share of a Samba server.
-pub const CIFS_SILENT: Scenario = Scenario {
-    name: "vm-cifs",
-    about: "the container's process has written a file on a CIFS share, and the server is silent",
-    stage: cifs,
-};
+        on_disk(node, "vm-nbd", NBD, "/dev/nbd0".into(), "nbd0".to_owned())
+    };
+    "vm-iscsi",
+        "the container's process has a file stored on an iSCSI disk, whose target is silent until the session gives up",
+        iscsi;
+    "vm-cifs", "the container's process has written a file on a CIFS share, and the server is silent", cifs;
+}
 
 /// Starts a server, once in the life of the machine.
 fn serve(port: u16, command: &str) -> anyhow::Result<()> {
@@ -77,7 +64,7 @@ fn iscsi(node: &Node) -> anyhow::Result<Staged> {
     let device = link.canonicalize().context("find the disk")?;
     let name = device.file_name().context("a device has a name")?.to_string_lossy().into_owned();
     let state = PathBuf::from(format!("/sys/block/{name}/device/state"));
-    let mut staged = on_disk(node, ISCSI_SILENT.name, ISCSI, device, name)?;
+    let mut staged = on_disk(node, "vm-iscsi", ISCSI, device, name)?;
     wait_for("the session has noticed", Duration::from_secs(10), || {
         Ok((fs::read_to_string(&state)?.trim() == "blocked").then_some(()))
     })?;
@@ -129,7 +116,7 @@ fn cifs(node: &Node) -> anyhow::Result<Staged> {
     serve(CIFS, "smbd -D -s /srv/smb.conf")?;
     csi::start_driver(node, Manner::Proper)?;
     let command = "exec 3> /data/log; while true; do echo on >&3; sleep 1; done";
-    let mut spec = PodSpec::new(CIFS_SILENT.name).container(&["/bin/sh", "-c", command]);
+    let mut spec = PodSpec::new("vm-cifs").container(&["/bin/sh", "-c", command]);
     let volume = node.csi_directory(&mut spec, "pvc-data")?;
     let share = format!("//{ADDRESS}/share");
     support::shell(&format!("mount -t cifs -o guest,hard,cache=loose {share} {}", volume.target.display()))?;

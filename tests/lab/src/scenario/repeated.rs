@@ -15,19 +15,19 @@ pub struct Repeated {
 impl Repeated {
     /// Whether this machine can stage it.
     pub fn is_possible(&self) -> bool {
-        self.like != frozen::FROZEN_V1.name || !cgroup::is_unified()
+        self.like != "frozen-v1" || !cgroup::is_unified()
     }
 }
 
 /// All of them.
 pub const REPEATED: &[Repeated] = &[
-    Repeated { like: holders::CWD.name, stage: holders::cwd },
-    Repeated { like: fuse::DSTATE_FUSE.name, stage: fuse::dstate_fuse },
-    Repeated { like: csi::VOL_DATA_MISSING.name, stage: csi::vol_data_missing },
-    Repeated { like: frozen::FROZEN_V1.name, stage: frozen::frozen_v1 },
-    Repeated { like: holders::OPEN_FD.name, stage: holders::open_fd },
-    Repeated { like: holders::MAPPED_FILE.name, stage: holders::mapped_file },
-    Repeated { like: nested::NESTED_MOUNT.name, stage: nested::nested_mount },
+    Repeated { like: "cwd", stage: holders::cwd },
+    Repeated { like: "dstate-fuse", stage: fuse::dstate_fuse },
+    Repeated { like: "vol-data-missing", stage: csi::vol_data_missing },
+    Repeated { like: "frozen-v1", stage: frozen::frozen_v1 },
+    Repeated { like: "open-fd", stage: holders::open_fd },
+    Repeated { like: "mapped-file", stage: holders::mapped_file },
+    Repeated { like: "nested-mount", stage: nested::nested_mount },
 ];
 
 /// What some of them need on the node, once: the CSI driver.

@@ -2,44 +2,19 @@
 
 use nix::sys::signal::Signal;
 
-use super::{Scenario, Staged, support};
+use super::{Staged, support};
 use crate::{Gate, Launch, Node, PodSpec, process};
 
-/// The shim is stopped.
-pub const SHIM_STOPPED: Scenario = Scenario {
-    name: "shim-stopped",
-    about: "the containerd-shim of the pod is stopped and answers nothing",
-    stage: shim_stopped,
-};
-
-/// The shim is dead and containerd cannot notice. A containerd that runs, or is started again,
-/// cleans up after a lost shim at once and kills the container, so this is the only lasting form.
-pub const SHIM_KILLED: Scenario = Scenario {
-    name: "shim-killed",
-    about: "the containerd-shim of the pod was killed while containerd is stopped, so nobody cleans up after it",
-    stage: shim_killed,
-};
-
-/// The kubelet is stopped.
-pub const KUBELET_STOPPED: Scenario = Scenario {
-    name: "kubelet-stopped",
-    about: "the kubelet is stopped, so nobody stops the container of a pod that was deleted",
-    stage: kubelet_stopped,
-};
-
-/// The container's root file system is in use.
-pub const ROOTFS_BUSY: Scenario = Scenario {
-    name: "rootfs-busy",
-    about: "the container's process is gone, but a process of the host stands in its root file system",
-    stage: rootfs_busy,
-};
-
-/// containerd is stopped.
-pub const CONTAINERD_STOPPED: Scenario = Scenario {
-    name: "containerd-stopped",
-    about: "containerd is stopped: it accepts connections and answers nothing",
-    stage: containerd_stopped,
-};
+scenarios! {
+    "shim-stopped", "the containerd-shim of the pod is stopped and answers nothing", shim_stopped;
+    "shim-killed", "the containerd-shim of the pod was killed while containerd is stopped, so nobody cleans up after it",
+        shim_killed;
+    "containerd-stopped", "containerd is stopped: it accepts connections and answers nothing", containerd_stopped;
+    "kubelet-stopped", "the kubelet is stopped, so nobody stops the container of a pod that was deleted",
+        kubelet_stopped;
+    "rootfs-busy", "the container's process is gone, but a process of the host stands in its root file system",
+        rootfs_busy;
+}
 
 fn shim_stopped(node: &Node) -> anyhow::Result<Staged> {
     let spec = PodSpec::sleeping("shim-stopped");

@@ -4,57 +4,39 @@ use std::{os::unix::fs::symlink, path::Path};
 
 use anyhow::Context as _;
 
-use super::{Repair, Scenario, Staged, support};
+use super::{Repair, Staged, support};
 use crate::{Gate, Launch, Node, PodSpec, mounts};
 
-/// Its name is relative.
-pub const SOCKET_RELATIVE: Scenario = Scenario {
-    name: "socket-relative",
-    about: "a process of the host listens on a socket that it has bound in an emptyDir of the pod by a relative name",
-    stage: |node| {
+scenarios! {
+    "socket-relative",
+        "a process of the host listens on a socket that it has bound in an emptyDir of the pod by a relative name", |node| {
         let launch = |launch: Launch, volume: &Path| Ok(launch.args(["--bind", NAME, "--bind-in"]).arg(volume));
         bound(node, "socket-relative", launch, "its name is relative")
-    },
-};
-
-/// Its name leads through a link.
-pub const SOCKET_LINKED: Scenario = Scenario {
-    name: "socket-linked",
-    about: "a process of the host listens on a socket that it has bound in an emptyDir of the pod through a link",
-    stage: |node| {
+    };
+    "socket-linked",
+        "a process of the host listens on a socket that it has bound in an emptyDir of the pod through a link", |node| {
         let link = node.layout().mnt("agentd");
         let launch = |launch: Launch, volume: &Path| {
             symlink(volume, &link).with_context(|| format!("link {}", link.display()))?;
             Ok(launch.arg("--bind").arg(link.join(NAME)))
         };
         bound(node, "socket-linked", launch, "a link leads to")
-    },
-};
-
-/// The same from other namespaces than the kubelet's.
-pub const SOCKET_ELSEWHERE: Scenario = Scenario {
-    name: "socket-elsewhere",
-    about: "as socket-relative, and the process has a mount namespace and a network namespace of its own",
-    stage: |node| {
+    };
+    "socket-elsewhere", "as socket-relative, and the process has a mount namespace and a network namespace of its own", |node| {
         let launch =
             |launch: Launch, volume: &Path| Ok(launch.args(ELSEWHERE).args(["--bind", NAME, "--bind-in"]).arg(volume));
         bound(node, "socket-elsewhere", launch, "its name is relative")
-    },
-};
-
-/// Its name leads through a link there.
-pub const SOCKET_LINKED_ELSEWHERE: Scenario = Scenario {
-    name: "socket-linked-elsewhere",
-    about: "as socket-linked, and the process has a mount namespace and a network namespace of its own",
-    stage: |node| {
+    };
+    "socket-linked-elsewhere",
+        "as socket-linked, and the process has a mount namespace and a network namespace of its own", |node| {
         let link = node.layout().mnt("agentd");
         let launch = |launch: Launch, volume: &Path| {
             symlink(volume, &link).with_context(|| format!("link {}", link.display()))?;
             Ok(launch.args(ELSEWHERE).arg("--bind").arg(link.join(NAME)))
         };
         bound(node, "socket-linked-elsewhere", launch, "a link leads to")
-    },
-};
+    };
+}
 
 const ELSEWHERE: [&str; 3] = ["--namespace", "slave", "--own-network"];
 const NAME: &str = "agentd.sock";

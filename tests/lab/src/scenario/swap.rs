@@ -4,15 +4,12 @@ use std::fs;
 
 use anyhow::Context as _;
 
-use super::{Scenario, Staged, csi, support};
+use super::{Staged, csi, support};
 use crate::{Gate, Node, PodSpec, standin::csi::Manner};
 
-/// No process has it open.
-pub const SWAP_ON_VOLUME: Scenario = Scenario {
-    name: "swap-on-volume",
-    about: "a file of a CSI volume of the pod is in use as swap",
-    stage: swap_on_volume,
-};
+scenarios! {
+    "swap-on-volume", "a file of a CSI volume of the pod is in use as swap", swap_on_volume;
+}
 
 fn swap_on_volume(node: &Node) -> anyhow::Result<Staged> {
     csi::start_driver(node, Manner::Proper)?;

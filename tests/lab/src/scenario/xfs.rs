@@ -4,20 +4,17 @@ use std::fs;
 
 use anyhow::Context as _;
 
-use super::{Scenario, Staged, support};
+use super::{Staged, support};
 use crate::{Gate, Node, PodSpec, process};
 
-/// Something writes to it, and it is frozen.
-pub const FROZEN: Scenario = Scenario {
-    name: "vm-xfs-frozen",
-    about: "the container's process writes to an xfs that was frozen for a snapshot",
-    stage: frozen,
-};
+scenarios! {
+    "vm-xfs-frozen", "the container's process writes to an xfs that was frozen for a snapshot", frozen;
+}
 
 const COMMAND: &str = "exec 3> /data/log; while true; do echo on >&3; sleep 1; done";
 
 fn frozen(node: &Node) -> anyhow::Result<Staged> {
-    let name = FROZEN.name;
+    let name = "vm-xfs-frozen";
     let (disk, data) = (node.layout().mnt(&format!("{name}.img")), node.layout().mnt(&format!("data-of-{name}")));
     fs::create_dir_all(&data).context("create a mount point")?;
     // mkfs.xfs refuses less than 300 MiB.
