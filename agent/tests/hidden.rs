@@ -4,10 +4,8 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use agent::report;
 use agent_core::{gates, observation::Observation};
-use findings::{
-    is_visible,
-    render::{self, Detail, Style},
-};
+use findings::is_visible;
+use findings::render::{self, Detail, Style};
 use serde_json::Value;
 
 /// A direction, an escape sequence, nothing, a tag, a line.

@@ -3,10 +3,8 @@
 
 use std::fs;
 
-use agent::host::{
-    HostRoot,
-    api::{CHECK, Credentials},
-};
+use agent::host::HostRoot;
+use agent::host::api::{CHECK, Credentials};
 use agent_core::observation::HostPath;
 use proptest::{collection::vec, prelude::*, sample::Index, sample::select};
 

@@ -5,11 +5,8 @@
 
 use std::borrow::Cow;
 
-use crate::{
-    Placeholder, Shape, Values,
-    placeholder::{fill, holes},
-    quote_for_shell,
-};
+use crate::placeholder::{fill, holes};
+use crate::{Placeholder, Shape, Values, quote_for_shell};
 
 /// The process that a command of the registry signals; it is the only thing that `kill` is followed by, beside the
 /// signal.
@@ -48,10 +45,8 @@ fn only_if_started_at(start: &str, pid: &str, kill: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        os::unix::process::ExitStatusExt,
-        process::{Child, Command, Stdio},
-    };
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{Child, Command, Stdio};
 
     use super::*;
     use crate::{Advice, ProcessId, cause};

@@ -25,11 +25,9 @@ pub(crate) fn entered(template: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        Advice, Placeholder, Shape, Values, cause,
-        cause::{checks, step},
-        placeholder::holes,
-    };
+    use crate::cause::{checks, step};
+    use crate::placeholder::holes;
+    use crate::{Advice, Placeholder, Shape, Values, cause};
 
     /// A directory or a file that no mount lies on is the same wherever the command is typed, as far as both have the same
     /// file system there. A command that changes files is not led through another process's root, which a tenant may own by

@@ -8,14 +8,13 @@ use std::collections::BTreeSet;
 
 use findings::{Confidence, Entity, Finding, Gate, Link, PodReport, Verdict};
 
-use crate::{
-    causes::{blocked_task::BlockedTask, socket_candidate, uninterruptible},
-    facts::Facts,
-    observation::{
-        ApiFacts, ContainerState, Freezer, HolderSearch, HostPath, MountTable, Observation, Process, RuntimeFacts, Seen,
-    },
-    view::{Candidate, KubeletMinor, PodView},
+use crate::causes::blocked_task::BlockedTask;
+use crate::causes::{socket_candidate, uninterruptible};
+use crate::facts::Facts;
+use crate::observation::{
+    ApiFacts, ContainerState, Freezer, HolderSearch, HostPath, MountTable, Observation, Process, RuntimeFacts, Seen,
 };
+use crate::view::{Candidate, KubeletMinor, PodView};
 
 /// Of so many pods of a node it is judged.
 const MAX_PODS: usize = 16;

@@ -4,11 +4,9 @@ use std::collections::BTreeSet;
 
 use findings::{ForceCost, ForcedVolume, OtherPod, Writer, clean};
 
-use crate::{
-    causes::{container, csi, describe},
-    observation::{ApiPod, Mount, Process, VolumeDir, WritableFile},
-    view::{DeletionReason, PodView, RETRY_WINDOW_MS},
-};
+use crate::causes::{container, csi, describe};
+use crate::observation::{ApiPod, Mount, Process, VolumeDir, WritableFile};
+use crate::view::{DeletionReason, PodView, RETRY_WINDOW_MS};
 
 /// More of them are reported by their number.
 const MAX_NAMED: usize = 5;

@@ -2,11 +2,7 @@
 
 pub(crate) use findings::{Confidence, Verdict};
 
-pub(crate) use crate::{
-    gates::judge,
-    observation::{
-        sample::{self, *},
-        *,
-    },
-    view::candidates,
-};
+pub(crate) use crate::gates::judge;
+pub(crate) use crate::observation::sample::{self, *};
+pub(crate) use crate::observation::*;
+pub(crate) use crate::view::candidates;

@@ -1,10 +1,8 @@
 //! Parts of answers that would have no bound: what pods' authors write, and what a false runtime sends.
 
-use prost::{
-    DecodeError, Message,
-    bytes::{Buf, BufMut},
-    encoding::{DecodeContext, WireType, check_wire_type, decode_varint, message, skip_field, string},
-};
+use prost::bytes::{Buf, BufMut};
+use prost::encoding::{DecodeContext, WireType, check_wire_type, decode_varint, message, skip_field, string};
+use prost::{DecodeError, Message};
 
 /// The keys of `staging/src/k8s.io/kubelet/pkg/types/labels.go` and `kuberuntime/labels.go` that are used, and where a
 /// runtime puts the pid.

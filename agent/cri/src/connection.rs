@@ -1,19 +1,15 @@
 //! One gRPC connection over a unix socket, with deadlines.
 
-use std::{
-    path::{Path, PathBuf},
-    pin::Pin,
-    sync::Arc,
-    time::Duration,
-};
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
-use tonic::{
-    Code, Request,
-    client::Grpc,
-    transport::{Channel, Endpoint},
-};
+use tonic::client::Grpc;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Request};
 
 use crate::method;
 

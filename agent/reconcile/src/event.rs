@@ -1,9 +1,7 @@
 //! A finding as an `events.k8s.io/v1` Event, ready for server-side apply.
 
-use findings::{
-    PodRef,
-    event::{ACTION, ANNOTATION, CONTROLLER, EventName, FindingAnnotation, NAMESPACE},
-};
+use findings::PodRef;
+use findings::event::{ACTION, ANNOTATION, CONTROLLER, EventName, FindingAnnotation, NAMESPACE};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

@@ -5,10 +5,8 @@ use std::{collections::BTreeMap, time::Duration};
 use findings::{NodeReport, PodUid};
 
 use super::Instant;
-use agent_core::{
-    causes::csi,
-    observation::{ApiFacts, ApiPod, Deletion, Fault, FaultKind, Heard, Seen, Source},
-};
+use agent_core::causes::csi;
+use agent_core::observation::{ApiFacts, ApiPod, Deletion, Fault, FaultKind, Heard, Seen, Source};
 
 /// A watch that is broken for so long is no word of now.
 const FRESH: Duration = Duration::from_secs(20);

@@ -3,25 +3,19 @@
 use std::{sync::mpsc, time::Duration};
 
 use anyhow::{Context, anyhow, bail};
-use findings::{
-    NodeReport, Verdict,
-    render::{self, Detail, Style},
-};
+use findings::render::{self, Detail, Style};
+use findings::{NodeReport, Verdict};
 use tokio::runtime::Runtime;
 
-use super::{
-    ApiMode, Command, Output,
-    args::{CheckArgs, JudgeArgs},
-    run::credentials,
-};
-use crate::{
-    gates,
-    host::PodFilter,
-    host::{kubelet::KubeletChoice, prober::Prober, scan},
-    observation::{Disbelief, Observation},
-    reader::{self, ToTalker, Wanted},
-    report,
-};
+use super::args::{CheckArgs, JudgeArgs};
+use super::run::credentials;
+use super::{ApiMode, Command, Output};
+use crate::host::kubelet::KubeletChoice;
+use crate::host::prober::Prober;
+use crate::host::{PodFilter, scan};
+use crate::observation::{Disbelief, Observation};
+use crate::reader::{self, ToTalker, Wanted};
+use crate::{gates, report};
 
 /// After this long the terminal shows what the program is waiting for.
 const NOTICE_DELAY: Duration = Duration::from_secs(1);

@@ -4,16 +4,13 @@ use std::{path::PathBuf, time::Duration};
 
 use anyhow::bail;
 
-use super::{
-    ApiMode,
-    args::{Listen, ReaderArgs, RunArgs},
-};
-use crate::{
-    host::{api::Credentials, scan},
-    reader,
-    run::{self, Scanner, logs},
-    sys::sandbox,
-};
+use super::ApiMode;
+use super::args::{Listen, ReaderArgs, RunArgs};
+use crate::host::api::Credentials;
+use crate::host::scan;
+use crate::reader;
+use crate::run::{self, Scanner, logs};
+use crate::sys::sandbox;
 use reconcile::{Settings, schedule::Intervals, tracker::Rules};
 
 /// A reader that starts anew is there again by then; a scan in vain is a fault, and comes again.

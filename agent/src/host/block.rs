@@ -4,10 +4,8 @@
 use std::{io, path::Path};
 
 use super::{HostRoot, seen_at};
-use crate::{
-    observation::{Dev, HostPath, LoopDevice, Seen},
-    sys,
-};
+use crate::observation::{Dev, HostPath, LoopDevice, Seen};
+use crate::sys;
 
 /// Loop devices with a backing file at or below the kubelet's directory.
 pub fn loops(host: &HostRoot, kubelet_root: &HostPath) -> Seen<Vec<LoopDevice>> {

@@ -3,10 +3,8 @@
 use std::path::Path;
 
 use super::{HostRoot, block::backing_file, multipath::line};
-use crate::{
-    observation::{BlockDevice, BlockKind, BlockStack, Dev},
-    sys,
-};
+use crate::observation::{BlockDevice, BlockKind, BlockStack, Dev};
+use crate::sys;
 
 /// A file system on a partition of a logical volume on a RAID of multipath maps is still below this.
 const MAX_DEVICES: usize = 64;

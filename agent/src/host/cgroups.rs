@@ -7,20 +7,16 @@
 //! from 0.4 on it speaks D-Bus to systemd, and brings an async runtime for it, thirty crates, without
 //! a feature that leaves them out.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::{Path, PathBuf},
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use cgroups_rs::freezer::{FreezerController, FreezerState};
 use findings::PodUid;
 
 use super::{HostRoot, fault_at};
-use crate::{
-    observation::{CgroupDir, CgroupMount, CgroupNode, Fault, FaultKind, Freezer, HostPath, PodCgroup, Seen},
-    parse,
-    sys::{self, EntryKind},
-};
+use crate::observation::{CgroupDir, CgroupMount, CgroupNode, Fault, FaultKind, Freezer, HostPath, PodCgroup, Seen};
+use crate::parse;
+use crate::sys::{self, EntryKind};
 
 /// `memory.stat` has some sixty short lines.
 const MAX_MEMORY_STAT_BYTES: usize = 16 << 10;

@@ -3,11 +3,10 @@
 use std::time::{Duration, Instant};
 
 use super::{descriptors, mounts::living, process_index::ProcessIndex, processes::owner};
-use crate::{
-    observation::InFlight,
-    parse,
-    sys::{ProcDir, limits::MAX_LINE_BYTES},
-};
+use crate::observation::InFlight;
+use crate::parse;
+use crate::sys::ProcDir;
+use crate::sys::limits::MAX_LINE_BYTES;
 
 /// More owners are not named.
 const MAX_OWNERS: usize = 32;
@@ -62,10 +61,9 @@ fn owner_of(pid: u32, dir: &ProcDir, fd: u32, count: u32) -> Option<InFlight> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{
-        io::IoSlice,
-        os::{fd::AsRawFd, unix::net::UnixStream},
-    };
+    use std::io::IoSlice;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::net::UnixStream;
 
     use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 

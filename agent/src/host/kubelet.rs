@@ -10,14 +10,12 @@ use std::{collections::BTreeSet, io, path::PathBuf};
 pub use listener::{KubeletListener, listener};
 
 use super::{HostRoot, Sockets, healthz, prober::Prober, processes};
-use crate::{
-    kubernetes_distribution::{self, DEFAULT_RUNTIME, Distribution, Runtime},
-    observation::{
-        CgroupDriver, CgroupMount, Disbelief, FalseKubelet, Fault, FaultKind, HostPath, KubeletFacts, Reason, Seen,
-    },
-    parse::{self, KubeletConfig, KubeletFlags},
-    sys::{self, ProcDir},
+use crate::kubernetes_distribution::{self, DEFAULT_RUNTIME, Distribution, Runtime};
+use crate::observation::{
+    CgroupDriver, CgroupMount, Disbelief, FalseKubelet, Fault, FaultKind, HostPath, KubeletFacts, Reason, Seen,
 };
+use crate::parse::{self, KubeletConfig, KubeletFlags};
+use crate::sys::{self, ProcDir};
 
 const MAX_CONFIG_BYTES: usize = 1 << 20;
 /// More files of `--config-dir` are not listed.

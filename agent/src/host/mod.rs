@@ -42,10 +42,8 @@ pub use sockets::Sockets;
 
 use std::io;
 
-use crate::{
-    observation::{Fault, Seen, Source},
-    sys,
-};
+use crate::observation::{Fault, Seen, Source};
+use crate::sys;
 
 /// The answer of a read. What is not there, or not any more, is `Missing`; a fault is that of the path.
 fn seen<T>(result: io::Result<T>) -> Seen<T> {

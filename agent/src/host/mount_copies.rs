@@ -3,11 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{
-    mounts::MountReader,
-    process_index::ProcessIndex,
-    processes::{self, Depth},
-};
+use super::mounts::MountReader;
+use super::process_index::ProcessIndex;
+use super::processes::{self, Depth};
 use crate::{observation::MountCopy, sys};
 
 /// So many copies are kept.

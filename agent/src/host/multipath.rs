@@ -3,10 +3,8 @@
 use std::path::Path;
 
 use super::HostRoot;
-use crate::{
-    observation::{Dev, MultipathMap, MultipathPath},
-    sys,
-};
+use crate::observation::{Dev, MultipathMap, MultipathPath};
+use crate::sys;
 
 /// A partition or a logical volume on a map, and one more in between.
 const MAX_DEPTH: usize = 4;

@@ -3,10 +3,8 @@
 use std::{io, path::PathBuf, sync::Arc};
 
 use super::{HostRoot, mounts::Table};
-use crate::{
-    observation::{Fault, HostPath, NetworkNamespace, Seen},
-    sys,
-};
+use crate::observation::{Fault, HostPath, NetworkNamespace, Seen};
+use crate::sys;
 
 /// Reads a pinned network namespace. Kernels before 5.8 do not show of a path whether it is a mount; then `table`, the mount
 /// table of the host, does.

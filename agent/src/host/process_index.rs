@@ -1,20 +1,17 @@
 //! Which process lives in which namespaces: each kind asked of all processes at most once per
 //! look, and only when it is needed.
 
-use std::{
-    borrow::Cow,
-    cell::OnceCell,
-    collections::{BTreeMap, BTreeSet},
-    io,
-    time::{Duration, Instant},
-};
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::time::{Duration, Instant};
 
 use super::mounts::living;
-use crate::{
-    observation::Fault,
-    parse,
-    sys::{self, Visit, limits::MAX_LINE_BYTES},
-};
+use crate::observation::Fault;
+use crate::parse;
+use crate::sys::limits::MAX_LINE_BYTES;
+use crate::sys::{self, Visit};
 
 /// A file or a link of each process is read for so long: of a million.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);

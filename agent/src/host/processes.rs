@@ -2,11 +2,9 @@
 
 mod threads;
 
-use std::{
-    collections::BTreeSet,
-    io,
-    time::{Duration, Instant},
-};
+use std::collections::BTreeSet;
+use std::io;
+use std::time::{Duration, Instant};
 
 pub use agent_core::observation::Depth;
 pub use threads::read_again;
@@ -15,14 +13,10 @@ use threads::{Standing, other_threads};
 
 use super::seen_at;
 
-use crate::{
-    observation::{Owner, Process, Seen, Source, Thread},
-    parse,
-    sys::{
-        self, ProcDir,
-        limits::{MAX_LINE_BYTES, MAX_LINES_BYTES},
-    },
-};
+use crate::observation::{Owner, Process, Seen, Source, Thread};
+use crate::parse;
+use crate::sys::limits::{MAX_LINE_BYTES, MAX_LINES_BYTES};
+use crate::sys::{self, ProcDir};
 
 /// From here on a look at every process of the node is cheaper than a walk.
 const MAX_DESCENDANTS: usize = 500;
@@ -144,10 +138,8 @@ mod tests {
     use super::*;
     use std::{process::Command, time::Duration};
 
-    use nix::{
-        sys::signal::{Signal, kill},
-        unistd::Pid,
-    };
+    use nix::sys::signal::{Signal, kill};
+    use nix::unistd::Pid;
 
     #[test]
     fn sees_a_sleeping_child() {

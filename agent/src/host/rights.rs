@@ -2,11 +2,10 @@
 
 use std::io::ErrorKind;
 
-use crate::{
-    observation::{Rights, Seen},
-    parse,
-    sys::{ProcDir, limits::MAX_LINES_BYTES},
-};
+use crate::observation::{Rights, Seen};
+use crate::parse;
+use crate::sys::ProcDir;
+use crate::sys::limits::MAX_LINES_BYTES;
 
 /// Bits of the effective set (`linux/capability.h`).
 const DAC_OVERRIDE: u32 = 1;

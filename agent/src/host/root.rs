@@ -1,14 +1,10 @@
 //! Where the host's root directory is found.
 
-use std::{
-    convert::Infallible,
-    path::{Component, PathBuf},
-};
+use std::convert::Infallible;
+use std::path::{Component, PathBuf};
 
-use crate::{
-    observation::{HostPath, is_path_within},
-    sys,
-};
+use crate::observation::{HostPath, is_path_within};
+use crate::sys;
 
 /// A path behind more links than this is not followed.
 const MAX_LINKS: usize = 8;

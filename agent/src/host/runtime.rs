@@ -2,11 +2,9 @@
 
 mod info;
 
-use std::{
-    collections::HashMap,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use agent_core::observation::CALL;
 use cri::{RpcError, RuntimeReader, key};

@@ -1,14 +1,10 @@
 //! The shims of given sandboxes. A command line would name the sandbox, and is never read: it may block for ever. The
 //! working directory shows the same.
 
-use super::{
-    process_index::ProcessIndex,
-    processes::{self, Depth},
-};
-use crate::{
-    observation::{HostPath, Seen, Shim},
-    sys::{self, ProcDir},
-};
+use super::process_index::ProcessIndex;
+use super::processes::{self, Depth};
+use crate::observation::{HostPath, Seen, Shim};
+use crate::sys::{self, ProcDir};
 
 /// Looks for the shims of `sandboxes`: one link per process of the node.
 pub fn sandbox_shims(sandboxes: &[String], process_index: &ProcessIndex) -> Vec<Shim> {

@@ -50,11 +50,9 @@ fn parse(line: &[u8]) -> Option<(u64, Option<HostPath>)> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::{
-        fd::AsRawFd,
-        linux::net::SocketAddrExt,
-        unix::net::{SocketAddr, UnixListener},
-    };
+    use std::os::fd::AsRawFd;
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::net::{SocketAddr, UnixListener};
 
     use super::*;
     use proptest::prelude::*;

@@ -5,10 +5,8 @@ use std::{io, path::Path, sync::Arc, time::Duration};
 use cri::{Connection, RpcError};
 
 use super::{broker::Broker, healthz, rpc_fault::unreachable};
-use crate::{
-    observation::{Healthz, HostPath, Seen},
-    sys::{self, SocketPath},
-};
+use crate::observation::{Healthz, HostPath, Seen};
+use crate::sys::{self, SocketPath};
 
 /// Who connects.
 #[derive(Clone, Debug, Default)]

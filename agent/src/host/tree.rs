@@ -4,10 +4,8 @@
 use std::{io, path::Path};
 
 use super::{HostRoot, mounts::touchable};
-use crate::{
-    observation::{Fault, FaultKind, HostPath, Mount, Seen},
-    sys::{self, Beneath, Entry, FileFacts, Socket},
-};
+use crate::observation::{Fault, FaultKind, HostPath, Mount, Seen};
+use crate::sys::{self, Beneath, Entry, FileFacts, Socket};
 
 /// Such a directory, held open for a look. What lies below it is reached by no link and on no other mount, and only
 /// where the mount table has none on the way that needs a server.

@@ -1,21 +1,16 @@
 //! Which files on pods' volumes a process can write to: its descriptors that were opened for writing, and where it has
 //! none of those, its shared mappings.
 
-use std::{
-    collections::BTreeSet,
-    time::{Duration, Instant},
-};
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
-use super::{
-    descriptors::{self, Walk},
-    mounts::{MountReader, living},
-    prober::{Mapping, Prober},
-};
-use crate::{
-    observation::{Dev, Fault, FaultKind, HostPath, Mount, WritableFile, WritableFiles, covering},
-    parse,
-    sys::{ProcDir, limits::MAX_LINE_BYTES},
-};
+use super::descriptors::{self, Walk};
+use super::mounts::{MountReader, living};
+use super::prober::{Mapping, Prober};
+use crate::observation::{Dev, Fault, FaultKind, HostPath, Mount, WritableFile, WritableFiles, covering};
+use crate::parse;
+use crate::sys::ProcDir;
+use crate::sys::limits::MAX_LINE_BYTES;
 
 /// More of one process are not named.
 const MAX_FILES: usize = 16;
@@ -113,11 +108,9 @@ fn file(mount: &Mount, path: HostPath, fd: Option<u32>) -> WritableFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{
-        fs::{self, File},
-        os::fd::AsRawFd,
-        process::{Child, Command},
-    };
+    use std::fs::{self, File};
+    use std::os::fd::AsRawFd;
+    use std::process::{Child, Command};
 
     /// Every file system: the test does not know on which it is.
     fn devices(pid: u32) -> (BTreeSet<Dev>, MountReader) {

@@ -5,14 +5,10 @@ use std::{cell::OnceCell, path::PathBuf, time::Duration};
 use tokio::{net::UnixStream, time::Instant};
 
 use super::message::{MAX_TO_READER_BYTES, ToReader, ToTalker, Wanted};
-use crate::{
-    frame,
-    host::{
-        api::{ApiAnswer, ApiQuestion, Conversation, CounterHistory, Credentials},
-        scan::ScanOptions,
-    },
-    observation::{Fault, FaultKind, HostPath, Reason, Source},
-};
+use crate::frame;
+use crate::host::api::{ApiAnswer, ApiQuestion, Conversation, CounterHistory, Credentials};
+use crate::host::scan::ScanOptions;
+use crate::observation::{Fault, FaultKind, HostPath, Reason, Source};
 
 /// Between two tries to connect.
 const CONNECT_INTERVAL: Duration = Duration::from_millis(500);

@@ -6,12 +6,10 @@ use findings::{NodeReport, PodUid, Verdict};
 use reconcile::tracker::Snapshot;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    clock, gates,
-    host::{prober::Prober, scan},
-    observation::{Fault, Observation, PersistentVolume, Seen},
-    sys,
-};
+use crate::host::prober::Prober;
+use crate::host::scan;
+use crate::observation::{Fault, Observation, PersistentVolume, Seen};
+use crate::{clock, gates, sys};
 
 /// Sources that may not answer; a fixed set, because it becomes a label.
 pub const SOURCES: [&str; 9] =

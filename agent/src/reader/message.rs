@@ -3,13 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::Judged;
-use crate::{
-    host::{
-        api::{ApiAnswer, ApiQuestion},
-        scan::ScanOptions,
-    },
-    observation::{Fault, Observation},
-};
+use crate::host::api::{ApiAnswer, ApiQuestion};
+use crate::host::scan::ScanOptions;
+use crate::observation::{Fault, Observation};
 
 /// What the talker says, in bytes: the API server's word of a node of several thousand pods.
 pub(super) const MAX_TO_READER_BYTES: usize = 4 << 20;

@@ -3,30 +3,21 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use tokio::{
-    net::{UnixListener, UnixStream},
-    sync::{mpsc::Receiver, oneshot},
-};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::mpsc::Receiver;
+use tokio::sync::oneshot;
 
-use super::{
-    Judged,
-    message::{MAX_TO_READER_BYTES, MAX_TO_TALKER_BYTES, ToReader, ToTalker, Wanted},
-};
-use crate::{
-    frame::{self, FrameError},
-    host::{
-        Sockets,
-        api::{Relay, Relayed},
-        broker::{self, Broker},
-        prober::Prober,
-        scan::{self, ScanOptions},
-    },
-    observation::Fault,
-    sys::{
-        self,
-        sandbox::{self, Role},
-    },
-};
+use super::Judged;
+use super::message::{MAX_TO_READER_BYTES, MAX_TO_TALKER_BYTES, ToReader, ToTalker, Wanted};
+use crate::frame::{self, FrameError};
+use crate::host::Sockets;
+use crate::host::api::{Relay, Relayed};
+use crate::host::broker::{self, Broker};
+use crate::host::prober::Prober;
+use crate::host::scan::{self, ScanOptions};
+use crate::observation::Fault;
+use crate::sys;
+use crate::sys::sandbox::{self, Role};
 
 /// The talker has another uid, and only these two can enter the directory they share.
 const SOCKET_MODE: u32 = 0o666;
@@ -139,10 +130,8 @@ mod tests {
     use tokio::io::AsyncWriteExt;
 
     use super::*;
-    use crate::{
-        host::api::{ApiAnswer, ApiQuestion},
-        observation::{FaultKind, Seen},
-    };
+    use crate::host::api::{ApiAnswer, ApiQuestion};
+    use crate::observation::{FaultKind, Seen};
 
     async fn refused(bytes: &[u8]) -> Fault {
         let (mut talker, reader) = UnixStream::pair().unwrap();

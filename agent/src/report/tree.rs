@@ -1,10 +1,8 @@
 //! The answer for a person at a terminal: 100 columns, the chain down to the root cause, then what
 //! to type.
 
-use findings::{
-    GateState, NodeReport, PodReport, Unknown, Verdict, duration,
-    render::{self, Detail, Page, Style},
-};
+use findings::render::{self, Detail, Page, Style};
+use findings::{GateState, NodeReport, PodReport, Unknown, Verdict, duration};
 
 const WIDTH: usize = 100;
 /// How the reader calls this program.

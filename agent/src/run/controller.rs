@@ -1,35 +1,26 @@
 //! Does what the reconciler decides: one loop that never blocks.
 
-use std::{
-    hash::{BuildHasher, RandomState},
-    net::SocketAddr,
-    sync::{Arc, atomic::Ordering},
-    time::{Duration, Instant},
-};
+use std::hash::{BuildHasher, RandomState};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use reconcile::{
-    Settings,
-    index::WatchEvent,
-    reconciler::{Command, Input, Reconciler, WriteOutcome},
-};
-use tokio::{
-    signal::unix::{SignalKind, signal},
-    sync::{mpsc, watch},
-};
+use reconcile::Settings;
+use reconcile::index::WatchEvent;
+use reconcile::reconciler::{Command, Input, Reconciler, WriteOutcome};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{mpsc, watch};
 
-use super::{
-    api::{self, Cluster},
-    logs,
-    metrics::Metrics,
-    metrics_server::{self, Health},
-    scanner::{self, Scanner},
-};
-use crate::{
-    clock,
-    host::api::Credentials,
-    observation::{Fault, FaultKind, Source},
-};
+use super::api::{self, Cluster};
+use super::logs;
+use super::metrics::Metrics;
+use super::metrics_server::{self, Health};
+use super::scanner::{self, Scanner};
+use crate::clock;
+use crate::host::api::Credentials;
+use crate::observation::{Fault, FaultKind, Source};
 
 /// Inputs that wait to be handled. The list of a full node is longer; its sender waits then.
 const MAX_QUEUED_INPUTS: usize = 64;

@@ -1,31 +1,24 @@
 //! What Prometheus may know: counts by gate and cause. No name and no uid of a pod.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use findings::Verdict;
-use prometheus_client::{
-    collector::Collector,
-    encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, text::encode},
-    metrics::{
-        MetricType,
-        counter::{ConstCounter, Counter},
-        family::Family,
-        gauge::ConstGauge,
-        histogram::{Histogram, exponential_buckets},
-    },
-    registry::{Registry, Unit},
-};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::{Registry, Unit};
 use reconcile::{Instant, Reconciler, tracker::Kind};
 
 use super::{api::Requests, process_metrics::ProcessMetrics};
-use crate::{
-    clock,
-    reader::{Judged, SOURCES},
-};
+use crate::clock;
+use crate::reader::{Judged, SOURCES};
 
 pub struct Metrics {
     registry: Registry,
@@ -200,10 +193,8 @@ impl Collector for Now {
 mod tests {
     use super::*;
     use crate::{gates::judge, observation::sample};
-    use reconcile::{
-        Settings,
-        reconciler::{Input, Scan},
-    };
+    use reconcile::Settings;
+    use reconcile::reconciler::{Input, Scan};
 
     #[test]
     fn it_counts_by_gate_and_cause_and_names_no_pod() {

@@ -1,26 +1,18 @@
 //! The scan of the node, in a thread of its own: what hangs there does not hang the agent.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use reconcile::reconciler::{Input, Scan};
 use tokio::sync::mpsc::Sender;
 
 use super::metrics::Metrics;
-use crate::{
-    clock,
-    host::{
-        prober::Prober,
-        scan::{self, ApiSource, ScanOptions},
-    },
-    observation::{ApiFacts, Fault, FaultKind, Seen},
-    reader::{self, Judged, ToTalker, Wanted},
-};
+use crate::clock;
+use crate::host::prober::Prober;
+use crate::host::scan::{self, ApiSource, ScanOptions};
+use crate::observation::{ApiFacts, Fault, FaultKind, Seen};
+use crate::reader::{self, Judged, ToTalker, Wanted};
 
 /// One scan that is asked for, with the API server's word.
 pub type Request = Option<Seen<ApiFacts>>;

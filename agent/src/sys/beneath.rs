@@ -2,24 +2,18 @@
 //! directory, through no link and onto no other mount, so that the thread that looks cannot be led to a file system
 //! whose server may never answer.
 
-use std::{
-    io,
-    os::fd::{AsRawFd, OwnedFd},
-    path::{Component, Path, PathBuf},
-};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
 
-use nix::{
-    errno::Errno,
-    fcntl::{OFlag, OpenHow, ResolveFlag, open, openat, openat2},
-    sys::stat::{Mode, SFlag, fstat},
-};
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, OpenHow, ResolveFlag, open, openat, openat2};
+use nix::sys::stat::{Mode, SFlag, fstat};
 
-use super::{
-    dir::{Entry, entries},
-    linux::{AtFlags, StatxAttributes, StatxFlags, link, statx},
-    read::{named, read_all, read_text},
-    statx::FileFacts,
-};
+use super::dir::{Entry, entries};
+use super::linux::{AtFlags, StatxAttributes, StatxFlags, link, statx};
+use super::read::{named, read_all, read_text};
+use super::statx::FileFacts;
 
 /// Another process renames while we walk: then the kernel asks to try again.
 const MAX_TRIES: usize = 8;

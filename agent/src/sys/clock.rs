@@ -1,9 +1,7 @@
 //! The clocks that facts are dated with.
 
-use nix::{
-    time::{ClockId, clock_gettime},
-    unistd::{SysconfVar, sysconf},
-};
+use nix::time::{ClockId, clock_gettime};
+use nix::unistd::{SysconfVar, sysconf};
 
 /// Milliseconds since the epoch.
 pub fn now_ms() -> u64 {

@@ -1,20 +1,14 @@
 //! A copy of this process that does one thing and ends, and waiting for it without ever blocking in `wait`.
 
-use std::{
-    io,
-    os::fd::{AsFd, AsRawFd},
-    time::{Duration, Instant},
-};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::time::{Duration, Instant};
 
-use nix::{
-    errno::Errno,
-    sys::{
-        prctl::set_pdeathsig,
-        signal::{Signal, kill, killpg},
-        wait::{WaitPidFlag, WaitStatus, waitpid},
-    },
-    unistd::{ForkResult, Pid, fork, setpgid},
-};
+use nix::errno::Errno;
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{ForkResult, Pid, fork, setpgid};
 
 use super::close_range;
 

@@ -1,22 +1,17 @@
 //! Listing a directory without touching what it lists.
 
-use std::{
-    ffi::{OsStr, OsString},
-    io,
-    mem::MaybeUninit,
-    os::{fd::OwnedFd, unix::ffi::OsStrExt},
-    path::Path,
-};
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
-use nix::{
-    fcntl::{OFlag, open},
-    sys::stat::Mode,
-};
+use nix::fcntl::{OFlag, open};
+use nix::sys::stat::Mode;
 
-use super::{
-    linux::{FileType, RawDir},
-    read::named,
-};
+use super::linux::{FileType, RawDir};
+use super::read::named;
 
 /// One entry, as the directory itself describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]

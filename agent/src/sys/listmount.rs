@@ -5,10 +5,8 @@
 
 use std::{io, os::fd::AsFd, path::Path};
 
-use super::{
-    linux::{AtFlags, StatxFlags, statx},
-    mount_namespace::namespace_id,
-};
+use super::linux::{AtFlags, StatxFlags, statx};
+use super::mount_namespace::namespace_id;
 
 /// `struct mnt_id_req` of `include/uapi/linux/mount.h`, version 1.
 #[repr(C)]

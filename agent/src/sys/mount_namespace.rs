@@ -1,9 +1,7 @@
 //! The number by which `listmount` knows a mount namespace (Linux ≥ 6.11); nix and rustix do not ask for it.
 
-use std::{
-    io,
-    os::fd::{AsRawFd, BorrowedFd},
-};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// `NS_GET_MNTNS_ID`, `_IOR(0xb7, 0x5, __u64)`.
 pub(crate) const NS_GET_MNTNS_ID: u32 = 0x8008_b705;

@@ -1,28 +1,22 @@
 //! One process's directory in `/proc`, held open: a pid that is reused in between cannot mix two
 //! processes into one fact.
 
-use std::{
-    io,
-    ops::ControlFlow,
-    os::fd::{AsFd, BorrowedFd, OwnedFd},
-    path::{Path, PathBuf},
-    time::{Duration, Instant},
-};
+use std::io;
+use std::ops::ControlFlow;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use nix::{
-    fcntl::{OFlag, open, openat},
-    sys::stat::Mode,
-    unistd::read,
-};
+use nix::fcntl::{OFlag, open, openat};
+use nix::sys::stat::Mode;
+use nix::unistd::read;
 
-use super::{
-    dir::{Entry, entries},
-    limits::MAX_FDINFO_BYTES,
-    linux::IO_URING,
-    proc_list::ProcList,
-    proc_worker::{self, Kind, Question, Visit, silence},
-    read::{named, read_all, read_lines, read_pieces},
-};
+use super::dir::{Entry, entries};
+use super::limits::MAX_FDINFO_BYTES;
+use super::linux::IO_URING;
+use super::proc_list::ProcList;
+use super::proc_worker::{self, Kind, Question, Visit, silence};
+use super::read::{named, read_all, read_lines, read_pieces};
 
 /// An open `/proc/<pid>` or `/proc/<pid>/task/<tid>`.
 pub struct ProcDir {
@@ -264,10 +258,8 @@ pub fn pids() -> io::Result<Vec<u32>> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::{
-        fd::{AsFd as _, AsRawFd},
-        unix::net::UnixStream,
-    };
+    use std::os::fd::{AsFd as _, AsRawFd};
+    use std::os::unix::net::UnixStream;
 
     use nix::sys::inotify::{InitFlags, Inotify};
 

@@ -2,10 +2,8 @@
 
 use std::{io, ops::ControlFlow, os::fd::OwnedFd};
 
-use super::{
-    numbered_links,
-    proc_worker::{self, Kind, Question},
-};
+use super::numbered_links;
+use super::proc_worker::{self, Kind, Question};
 
 /// An open directory of links, `fd`.
 pub struct ProcList {

@@ -1,21 +1,15 @@
 //! Reads with a bound: tenants decide how long a mount table or a file gets.
 
-use std::{
-    io,
-    ops::ControlFlow,
-    os::{
-        fd::{AsRawFd, OwnedFd},
-        unix::ffi::{OsStrExt, OsStringExt},
-    },
-    path::{Path, PathBuf},
-};
+use std::io;
+use std::ops::ControlFlow;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
 
-use nix::{
-    errno::Errno,
-    fcntl::{OFlag, open, readlink},
-    sys::stat::{Mode, SFlag, fstat},
-    unistd::read,
-};
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open, readlink};
+use nix::sys::stat::{Mode, SFlag, fstat};
+use nix::unistd::read;
 
 /// Reads at most `cap` bytes of the file at `path`. More than that is an error, not a truncation:
 /// half a mount table would be a wrong fact.

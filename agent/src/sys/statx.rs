@@ -4,10 +4,8 @@ use std::{io, os::fd::OwnedFd, path::Path};
 
 use nix::sys::stat::SFlag;
 
-use super::{
-    linux::{AtFlags, CWD, Statx, StatxAttributes, StatxFlags, statx},
-    read::named,
-};
+use super::linux::{AtFlags, CWD, Statx, StatxAttributes, StatxFlags, statx};
+use super::read::named;
 
 /// Whether the kernel says that `path` is the root of a mount (`STATX_ATTR_MOUNT_ROOT`, Linux ≥ 5.8). `None` when this
 /// kernel does not show it.

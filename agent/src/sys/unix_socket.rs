@@ -1,23 +1,17 @@
 //! A short name for a path that is too long for a socket's address.
 
-use std::{
-    ffi::OsStr,
-    io,
-    os::{
-        fd::{AsRawFd, OwnedFd},
-        unix::{fs::PermissionsExt, net::UnixListener},
-    },
-    path::{Path, PathBuf},
-};
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
 
-use nix::{
-    errno::Errno,
-    fcntl::{OFlag, open},
-    sys::{
-        socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, getsockopt, socket, sockopt::PeerCredentials},
-        stat::Mode,
-    },
-};
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open};
+use nix::sys::socket::sockopt::PeerCredentials;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, getsockopt, socket};
+use nix::sys::stat::Mode;
 
 use super::read::named;
 

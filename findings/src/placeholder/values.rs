@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{
-    Placeholder,
-    shape::{MAX_TEXT, Shape},
-};
+use super::Placeholder;
+use super::shape::{MAX_TEXT, Shape};
 use crate::clean;
 
 /// What takes the place of placeholders: each has one value wherever it stands, and it has its shape.

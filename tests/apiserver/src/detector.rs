@@ -1,17 +1,13 @@
 //! Which files other processes have changed.
 
-use std::{
-    collections::HashMap,
-    fs, io,
-    os::fd::{AsFd as _, OwnedFd},
-    path::{Path, PathBuf},
-};
+use std::collections::HashMap;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use anyhow::Context as _;
-use nix::{
-    errno::Errno,
-    sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor},
-};
+use nix::errno::Errno;
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
 
 /// Directories below the store's root: group, version, resource, namespace.
 const DEEPEST: usize = 4;

@@ -6,11 +6,9 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::{
-    catalog::Resource,
-    names::{qualified_faults, subdomain_faults},
-    status::Status,
-};
+use crate::catalog::Resource;
+use crate::names::{qualified_faults, subdomain_faults};
+use crate::status::Status;
 
 /// Field in events.k8s.io, field in the words of the server.
 const IMMUTABLE: &[(&str, &str)] = &[

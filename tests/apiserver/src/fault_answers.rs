@@ -5,14 +5,12 @@ use std::{io, sync::Arc, time::Duration};
 use axum::body::Bytes;
 use futures::{Stream, StreamExt as _, stream};
 
-use crate::{
-    Fault,
-    list::expired_token,
-    request::Asked,
-    server::{Reply, Server, connection_cut},
-    status::Status,
-    watch::Watch,
-};
+use crate::Fault;
+use crate::list::expired_token;
+use crate::request::Asked;
+use crate::server::{Reply, Server, connection_cut};
+use crate::status::Status;
+use crate::watch::Watch;
 
 /// What happens to a request beside or instead of its answer.
 #[derive(Debug)]

@@ -1,9 +1,7 @@
 //! What changes, for those who watch.
 
-use std::{
-    collections::{HashMap, VecDeque},
-    sync::Arc,
-};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use tokio::sync::mpsc;
 

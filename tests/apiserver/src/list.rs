@@ -2,13 +2,11 @@
 
 use serde_json::json;
 
-use crate::{
-    catalog::{Catalog, Resource},
-    object::{COLUMNS, Form, Key, POD_COLUMNS, render},
-    request::{Asked, Target},
-    status::Status,
-    world::World,
-};
+use crate::catalog::{Catalog, Resource};
+use crate::object::{COLUMNS, Form, Key, POD_COLUMNS, render};
+use crate::request::{Asked, Target};
+use crate::status::Status;
+use crate::world::World;
 
 /// The named object as JSON.
 pub(crate) fn get(world: &World, catalog: &Catalog, asked: &Asked, target: &Target) -> Result<String, Status> {

@@ -1,19 +1,15 @@
 //! Serves a store on its own, so that people can try things against a recording by hand.
 
-use std::{
-    ffi::OsString,
-    fs,
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use anyhow::Context as _;
 use apiserver::Store;
 use clap::Parser;
-use tokio::{
-    process::Command,
-    signal::unix::{SignalKind, signal},
-};
+use tokio::process::Command;
+use tokio::signal::unix::{SignalKind, signal};
 
 /// A fake Kubernetes API server.
 #[derive(Debug, Parser)]

@@ -1,10 +1,8 @@
 //! Pages of a cluster that is served as it was prepared. Making one anew takes this server more time than the client
 //! needs to read it, and a benchmark of the client would measure the server.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
 
 use axum::{body::Bytes, http::header};
 

@@ -4,18 +4,14 @@
 //! component; any other client (kubectl, a test) may do everything. The rights in use go to the file that `RIGHTS_USED`
 //! names, and [`unused`] lists which of the chart's rules were never needed.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
-    fs::OpenOptions,
-    io::Write as _,
-    sync::{LazyLock, Mutex, PoisonError},
-};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
-use axum::{
-    extract::Request,
-    middleware::{self, Next},
-    response::{IntoResponse as _, Response},
-};
+use axum::extract::Request;
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
 
 use crate::{attributes::Attributes, status::Status};

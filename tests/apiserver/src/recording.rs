@@ -1,20 +1,16 @@
 //! What a real API server answered once.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{
-    catalog::Catalog,
-    object::{Object, stored_event},
-};
+use crate::catalog::Catalog;
+use crate::object::{Object, stored_event};
 
 /// The recordings of this repository, by the name of their scenario.
 pub fn recordings() -> anyhow::Result<BTreeMap<String, PathBuf>> {

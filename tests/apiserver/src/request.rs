@@ -2,21 +2,18 @@
 
 use std::collections::HashMap;
 
-use axum::{
-    body::Bytes,
-    extract::Query,
-    http::{HeaderMap, Method, header, request::Parts},
-};
+use axum::body::Bytes;
+use axum::extract::Query;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method, header};
 use percent_encoding::percent_decode_str;
 
-use crate::{
-    attributes::Attributes,
-    catalog::{Catalog, Resource},
-    object::Form,
-    rbac,
-    selector::Selection,
-    status::Status,
-};
+use crate::attributes::Attributes;
+use crate::catalog::{Catalog, Resource};
+use crate::object::Form;
+use crate::rbac;
+use crate::selector::Selection;
+use crate::status::Status;
 
 /// The resource, and which of its objects.
 #[derive(Clone, Debug, PartialEq, Eq)]

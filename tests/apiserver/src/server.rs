@@ -1,41 +1,32 @@
 //! From a request to its answer.
 
-use std::{
-    io,
-    os::fd::OwnedFd,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::Context as _;
-use axum::{
-    Router,
-    body::{Body, Bytes, to_bytes},
-    extract::State,
-    http::{HeaderValue, Method, StatusCode, header, request::Parts},
-    response::Response,
-    serve::ListenerExt as _,
-};
+use axum::Router;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::State;
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::response::Response;
+use axum::serve::ListenerExt as _;
 use serde_json::{Value, json};
-use tokio::{
-    io::{Interest, unix::AsyncFd},
-    net::TcpListener,
-};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::net::TcpListener;
 
-use crate::{
-    Request, Store,
-    catalog::Catalog,
-    fault_answers::{self, Effect},
-    list, pack,
-    page_cache::{Page, PageCache},
-    recording::Recording,
-    request::Asked,
-    requests::{OpenRequest, RequestLog},
-    reviews,
-    status::Status,
-    watch::Watch,
-    world::World,
-    write,
-};
+use crate::catalog::Catalog;
+use crate::fault_answers::{self, Effect};
+use crate::page_cache::{Page, PageCache};
+use crate::recording::Recording;
+use crate::request::Asked;
+use crate::requests::{OpenRequest, RequestLog};
+use crate::status::Status;
+use crate::watch::Watch;
+use crate::world::World;
+use crate::{Request, Store, list, pack, reviews, write};
 
 const JSON: &str = "application/json";
 

@@ -5,22 +5,18 @@ use std::{io, sync::Arc, time::Duration};
 use axum::body::Bytes;
 use futures::{Stream, stream};
 use serde_json::json;
-use tokio::{
-    sync::mpsc,
-    time::{Instant, sleep_until},
-};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
 
-use crate::{
-    catalog::Resource,
-    feed::{Kind, Signal},
-    list,
-    object::{Form, render},
-    request::{Asked, Target},
-    requests::OpenRequest,
-    server::Server,
-    status::Status,
-    world::World,
-};
+use crate::catalog::Resource;
+use crate::feed::{Kind, Signal};
+use crate::list;
+use crate::object::{Form, render};
+use crate::request::{Asked, Target};
+use crate::requests::OpenRequest;
+use crate::server::Server;
+use crate::status::Status;
+use crate::world::World;
 
 /// How often a server says how far it is; else a quiet watch is silent (`nextBookmarkTime` in
 /// k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go).

@@ -1,25 +1,21 @@
 //! The state of the cluster: the files and, below them, the recording, held in memory and kept fresh.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
-use crate::{
-    Store,
-    catalog::Catalog,
-    detector::Detector,
-    faults::Injector,
-    feed::{Change, Feed},
-    object::{Form, Key, Object, render},
-    recording::Recording,
-    selector::Selection,
-    store::{self, FAULTS, Stamp, TOKENS},
-};
+use crate::Store;
+use crate::catalog::Catalog;
+use crate::detector::Detector;
+use crate::faults::Injector;
+use crate::feed::{Change, Feed};
+use crate::object::{Form, Key, Object, render};
+use crate::recording::Recording;
+use crate::selector::Selection;
+use crate::store::{self, FAULTS, Stamp, TOKENS};
 
 type Objects = BTreeMap<Key, Arc<Object>>;
 

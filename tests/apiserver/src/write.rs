@@ -5,16 +5,13 @@ use std::{fs, sync::Arc};
 use axum::http::Method;
 use serde_json::{Value, json};
 
-use crate::{
-    apply,
-    catalog::{Catalog, Resource},
-    event, list,
-    object::{Form, Key, Object, render},
-    request::{Asked, Target},
-    server::Reply,
-    status::Status,
-    world::World,
-};
+use crate::catalog::{Catalog, Resource};
+use crate::object::{Form, Key, Object, render};
+use crate::request::{Asked, Target};
+use crate::server::Reply;
+use crate::status::Status;
+use crate::world::World;
+use crate::{apply, event, list};
 
 /// Does what a POST, PUT, PATCH or DELETE asks for.
 pub(crate) fn write(world: &mut World, catalog: &Catalog, asked: &Asked, target: &Target) -> Result<Reply, Status> {

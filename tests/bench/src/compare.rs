@@ -1,21 +1,16 @@
 //! The run: stages the node step by step and measures in between.
 
-use std::{
-    ffi::OsString,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use lab::Node;
 
-use crate::{
-    floor, machine,
-    measure::{Run, Tool},
-    overlooked,
-    report::{Line, Report, millis},
-    stage::{Crowded, STUCK, Size, StuckPod, stopped_server},
-};
+use crate::measure::{Run, Tool};
+use crate::report::{Line, Report, millis};
+use crate::stage::{Crowded, STUCK, Size, StuckPod, stopped_server};
+use crate::{floor, machine, overlooked};
 
 const FUSE: &str = "`check --pod`, process in D on FUSE, among three";
 const EMPTY: &str = "`check --pod`, unusable `vol_data.json`, among three";

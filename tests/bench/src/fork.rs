@@ -3,10 +3,9 @@
 use std::convert::Infallible;
 
 use anyhow::Context as _;
-use nix::{
-    sys::{prctl, signal::Signal},
-    unistd::{ForkResult, Pid, getpid, getppid},
-};
+use nix::sys::prctl;
+use nix::sys::signal::Signal;
+use nix::unistd::{ForkResult, Pid, getpid, getppid};
 
 /// Runs `life` in a new process, which the kernel kills when this one ends.
 ///

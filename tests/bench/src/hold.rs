@@ -1,10 +1,8 @@
 //! Processes that hold a volume in ways that are easily overlooked.
 
-use std::{
-    fs::File,
-    os::unix::net::UnixListener,
-    path::{Path, PathBuf},
-};
+use std::fs::File;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use nix::sched::{CloneFlags, unshare};

@@ -3,13 +3,11 @@
 //! A small process in between runs the command: the kernel accounts resources of ended children,
 //! so CPU time and memory are those of this one command and of what it waited for itself.
 
-use std::{
-    ffi::OsString,
-    fs::File,
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-    time::{Duration, Instant},
-};
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use nix::sys::resource::{UsageWho, getrusage};

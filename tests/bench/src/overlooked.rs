@@ -1,12 +1,10 @@
 //! Who finds whom: one busy volume for each way to hold one, and three tools asked about each.
 
-use std::{
-    fs,
-    os::unix::ffi::OsStrExt as _,
-    path::{Path, PathBuf},
-    process::Command,
-    time::Duration,
-};
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::ValueEnum as _;

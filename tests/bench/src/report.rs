@@ -1,12 +1,10 @@
 //! The measurements as Markdown.
 
-use crate::{
-    floor::Floor,
-    machine::Census,
-    measure::Run,
-    overlooked::{Answer, Row},
-    stats::Spread,
-};
+use crate::floor::Floor;
+use crate::machine::Census;
+use crate::measure::Run;
+use crate::overlooked::{Answer, Row};
+use crate::stats::Spread;
 
 /// A table under construction.
 #[derive(Default)]

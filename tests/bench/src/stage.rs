@@ -1,11 +1,9 @@
 //! The crowded node and its stuck pods.
 
-use std::{
-    ops::Range,
-    path::{Path, PathBuf},
-    process::Command,
-    time::Duration,
-};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use lab::{Launch, Node, PodRef, PodSpec, scenario::Staged};

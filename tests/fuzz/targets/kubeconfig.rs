@@ -4,10 +4,8 @@
 
 use std::{fs, path::PathBuf, sync::LazyLock};
 
-use agent::host::{
-    HostRoot,
-    api::{CHECK, Credentials},
-};
+use agent::host::HostRoot;
+use agent::host::api::{CHECK, Credentials};
 use agent_core::observation::HostPath;
 use tokio::runtime::Runtime;
 

@@ -5,11 +5,9 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use findings::NodeReport;
-use reconcile::{
-    Instant, Reconciler, Settings,
-    index::NodeInfo,
-    reconciler::{Command, Input, Scan, WriteOutcome},
-};
+use reconcile::{Instant, Reconciler, Settings};
+use reconcile::index::NodeInfo;
+use reconcile::reconciler::{Command, Input, Scan, WriteOutcome};
 
 /// `note` of events.k8s.io/v1, in bytes.
 const LONGEST_NOTE: usize = 1024;

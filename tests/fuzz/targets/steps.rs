@@ -3,11 +3,9 @@
 // Fuzzes: findings/src/event findings/src/placeholder.rs findings/src/kill_guard.rs findings/src/mount_namespace.rs findings/src/render findings/src/text
 #![no_main]
 
-use findings::{
-    event::FindingAnnotation,
-    is_visible,
-    render::{self, Detail, Page, Style},
-};
+use findings::is_visible;
+use findings::event::FindingAnnotation;
+use findings::render::{self, Detail, Page, Style};
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     let Ok(FindingAnnotation { finding, .. }) = FindingAnnotation::parse(text) else { return };

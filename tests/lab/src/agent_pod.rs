@@ -9,14 +9,12 @@ mod deployment;
 mod log;
 mod settings;
 
-use std::{
-    fs,
-    io::{Read as _, Write as _},
-    net::TcpStream,
-    os::unix::fs::PermissionsExt as _,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context as _;
 
@@ -26,12 +24,9 @@ pub(crate) use settings::API_PORT;
 pub use settings::Settings;
 use settings::VolumeKind;
 
-use crate::{
-    Launch, Node, Pod, PodRef, PodSpec, cri_write, network,
-    node::{import, labels, wait_image},
-    pod::Container,
-    process, scenario, wait_for,
-};
+use crate::node::{import, labels, wait_image};
+use crate::pod::Container;
+use crate::{Launch, Node, Pod, PodRef, PodSpec, cri_write, network, process, scenario, wait_for};
 
 /// The port that the deployment's `LISTEN` names.
 const AGENT_PORT: u16 = 9753;

@@ -1,12 +1,10 @@
 //! Cgroups, in every hierarchy at once, as the kubelet's cgroupfs driver treats them.
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    io::{self, ErrorKind, Write as _},
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context as _;
 

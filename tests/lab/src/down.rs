@@ -3,10 +3,8 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use lab::{
-    Layout, Node,
-    scenario::{Note, Scenario},
-};
+use lab::scenario::{Note, Scenario};
+use lab::{Layout, Node};
 
 use crate::prove::{LIMIT, cure};
 

@@ -1,10 +1,8 @@
 //! The one image of the lab, made by hand from busybox, because a lab pulls nothing.
 
-use std::{
-    fs::{self, File},
-    io::Write,
-    path::Path,
-};
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
 
 use anyhow::Context as _;
 use serde_json::json;

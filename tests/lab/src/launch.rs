@@ -1,13 +1,11 @@
 //! Starting processes that outlive the lab's command.
 
-use std::{
-    ffi::{OsStr, OsString},
-    fs::{self, File},
-    io,
-    os::unix::fs::symlink,
-    path::PathBuf,
-    process::{Command, Stdio},
-};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
 use nix::mount::MsFlags;

@@ -8,10 +8,8 @@ use std::{io::Write, path::Path, process::ExitCode};
 
 use anyhow::{Context as _, anyhow};
 use clap::{Parser, Subcommand};
-use lab::{
-    Layout, Node, PodRef,
-    scenario::{self, Note, Scenario, Staged},
-};
+use lab::scenario::{self, Note, Scenario, Staged};
+use lab::{Layout, Node, PodRef};
 
 /// Makes pods really stuck on this machine.
 #[derive(Debug, Parser)]

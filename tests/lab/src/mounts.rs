@@ -1,18 +1,14 @@
 //! The mount table, and taking mounts away.
 
-use std::{
-    ffi::OsString,
-    fs,
-    os::unix::ffi::{OsStrExt as _, OsStringExt as _},
-    path::{Path, PathBuf},
-};
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use nix::{
-    errno::Errno,
-    mount::{MntFlags, MsFlags},
-    sched::{CloneFlags, unshare},
-};
+use nix::errno::Errno;
+use nix::mount::{MntFlags, MsFlags};
+use nix::sched::{CloneFlags, unshare};
 
 /// One line of a mountinfo.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,11 +10,9 @@ mod moved;
 mod pods;
 mod turn;
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context as _;
 pub use api::{kubelet_version, mark_terminal, volume_object};

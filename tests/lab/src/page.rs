@@ -1,14 +1,12 @@
 //! The service's page of what the agent finds on a staged node.
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    io::IsTerminal as _,
-    net::{SocketAddr, TcpListener, TcpStream},
-    os::fd::AsFd as _,
-    path::Path,
-    time::Duration,
-};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::IsTerminal as _;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd as _;
+use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use browser::{Browser, Format};

@@ -3,11 +3,9 @@
 use std::{fs, time::Duration};
 
 use anyhow::Context as _;
-use nix::{
-    errno::Errno,
-    sys::signal::{Signal, kill},
-    unistd::Pid,
-};
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 use crate::wait_for;
 

@@ -4,10 +4,8 @@
 use std::{path::Path, process::Command, time::Duration};
 
 use anyhow::Context as _;
-use lab::{
-    Node,
-    scenario::{Cure, Note, Scenario, Staged},
-};
+use lab::Node;
+use lab::scenario::{Cure, Note, Scenario, Staged};
 
 /// How long the kubelet stand-in may take after the cure.
 pub const LIMIT: Duration = Duration::from_secs(30);

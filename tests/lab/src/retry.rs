@@ -1,10 +1,8 @@
 //! Waiting for the machine to get somewhere.
 
-use std::{
-    sync::atomic::{AtomicU32, Ordering},
-    thread,
-    time::{Duration, Instant},
-};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// How often a condition is looked at.
 const STEP: Duration = Duration::from_millis(50);

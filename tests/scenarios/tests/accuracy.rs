@@ -1,19 +1,15 @@
 //! What is said, beside what is so: every two scenarios that fit on one node, healthy nodes on which something is odd,
 //! and, where it is asked for, every scenario alone; as a matrix.
 
-use std::{
-    collections::BTreeMap,
-    fmt::Write as _,
-    fs,
-    time::{Duration, Instant},
-};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use findings::NodeReport;
-use lab::{
-    Node,
-    scenario::{self, Cure, Expect, Scenario, Staged, pair},
-};
+use lab::Node;
+use lab::scenario::{self, Cure, Expect, Scenario, Staged, pair};
 
 use super::{ask, compare};
 

@@ -1,10 +1,8 @@
 //! Asking the real binary.
 
-use std::{
-    path::PathBuf,
-    process::Command,
-    time::{Duration, Instant},
-};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, ensure};
 use findings::NodeReport;

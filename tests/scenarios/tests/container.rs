@@ -1,20 +1,15 @@
 //! The agent's image, run as the deployment says.
 
-use std::{
-    collections::BTreeSet,
-    path::{Path, PathBuf},
-    process::Command,
-    time::{Duration, Instant},
-};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use findings::NodeReport;
-use lab::{
-    Container, Gate, Launch, Node, PodSpec,
-    agent_pod::{AgentPod, Deployment, Ended, Settings},
-    cgroup,
-    scenario::{self, Staged},
-};
+use lab::agent_pod::{AgentPod, Deployment, Ended, Settings};
+use lab::scenario::{self, Staged};
+use lab::{Container, Gate, Launch, Node, PodSpec, cgroup};
 
 use super::ask;
 

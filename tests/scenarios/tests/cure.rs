@@ -1,16 +1,12 @@
 //! Typing the remedy.
 
-use std::{
-    process::Command,
-    time::{Duration, Instant},
-};
+use std::process::Command;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use findings::{Advice, Finding, Proven};
-use lab::{
-    Node,
-    scenario::{Cure, Scenario, Staged},
-};
+use lab::Node;
+use lab::scenario::{Cure, Scenario, Staged};
 
 use super::ask::{self, Answer};
 

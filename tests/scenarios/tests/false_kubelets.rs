@@ -1,12 +1,10 @@
 //! Processes that only call themselves `kubelet`.
 
-use std::{
-    fs,
-    os::unix::fs::PermissionsExt as _,
-    path::Path,
-    process::{Child, Command, Stdio},
-    time::Duration,
-};
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use findings::NodeReport;

@@ -5,10 +5,8 @@ use std::fs;
 
 use anyhow::{Context, ensure};
 use findings::{Proven, cause};
-use lab::{
-    Node,
-    scenario::{Scenario, Staged},
-};
+use lab::Node;
+use lab::scenario::{Scenario, Staged};
 
 use super::ask;
 

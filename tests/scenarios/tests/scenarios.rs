@@ -21,10 +21,8 @@ mod typed;
 use std::{process::ExitCode, time::Duration};
 
 use anyhow::Context;
-use lab::{
-    Node,
-    scenario::{self, Scenario},
-};
+use lab::Node;
+use lab::scenario::{self, Scenario};
 use libtest_mimic::{Arguments, Conclusion, Trial};
 
 /// How long the kubelet stand-in may take to get a cured pod out.

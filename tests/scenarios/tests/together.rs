@@ -1,10 +1,8 @@
 //! What only shows when several things happen at once.
 
-use std::{
-    process::{Command, Stdio},
-    sync::atomic::{AtomicBool, Ordering},
-    time::Duration,
-};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use lab::{Node, PodSpec, scenario};

@@ -3,11 +3,9 @@
 //! The API server is the fake, which answers from a recording and from one sample of each kind that
 //! the recording lacks. What a command changes needs controllers, so it is not typed here.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, bail, ensure};
 use apiserver::{FakeApiServer, Store, recordings};

@@ -1,21 +1,17 @@
 //! The agent in its two roles, as the `DaemonSet` runs it: killed at random, started again, and looked at meanwhile.
 
-use std::{
-    fs::{self, File},
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    thread,
-    time::{Duration, Instant},
-};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use lab::{Node, cgroup, process, wait_for};
 use nix::sys::signal::Signal;
 
-use crate::{
-    flat::{Course, Sample},
-    state::State,
-};
+use crate::flat::{Course, Sample};
+use crate::state::State;
 
 /// As much memory as the DaemonSet allows.
 pub const LIMIT: u64 = 64 << 20;

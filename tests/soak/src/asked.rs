@@ -1,19 +1,15 @@
 //! `check`, asked while the hostile pod does its worst.
 
-use std::{
-    path::Path,
-    process::Output,
-    time::{Duration, Instant},
-};
+use std::path::Path;
+use std::process::Output;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use findings::NodeReport;
 use lab::{Node, cgroup};
 
-use crate::{
-    agent::{LIMIT, confined},
-    state::{State, lock},
-};
+use crate::agent::{LIMIT, confined};
+use crate::state::{State, lock};
 
 /// However hostile the pod is, the answer comes within this time.
 const LONGEST: Duration = Duration::from_secs(10);

@@ -13,14 +13,12 @@ mod pods;
 mod state;
 mod trouble;
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::PathBuf,
-    process::ExitCode,
-    thread::{self, ScopedJoinHandle},
-    time::{Duration, Instant},
-};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::thread::{self, ScopedJoinHandle};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, ensure};
 use clap::Parser;

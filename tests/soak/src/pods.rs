@@ -3,16 +3,11 @@
 use std::{process::Command, thread, time::Duration};
 
 use anyhow::{Context as _, ensure};
-use lab::{
-    Node, mounts,
-    scenario::{REPEATED, Repeated, Staged},
-    wait_for,
-};
+use lab::scenario::{REPEATED, Repeated, Staged};
+use lab::{Node, mounts, wait_for};
 
-use crate::{
-    incidents::{Incident, Told},
-    state::State,
-};
+use crate::incidents::{Incident, Told};
+use crate::state::State;
 
 /// So many stick at a time.
 pub const AT_ONCE: usize = 4;

@@ -3,11 +3,9 @@
 
 use findings::{CauseRef, Confidence, Entity, Evidence, PodUid, Subject};
 
+use super::NotLookedFor;
+use super::csi::{self, Presence};
 use super::prelude::*;
-use super::{
-    NotLookedFor,
-    csi::{self, Presence},
-};
 
 /// Loop devices on block volumes of pods that are gone.
 pub fn find(seen: &Observation) -> Result<Vec<Finding>, NotLookedFor> {

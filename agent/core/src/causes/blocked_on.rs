@@ -1,12 +1,9 @@
 //! What a task in D waits for, beside FUSE and NFS: from the kernel function and the descriptor of its system call
 //! to the mount, and from the mount to the device below.
 
+use super::blocked_task::{BlockedTask, Sure, distinct, file_system};
 use super::prelude::*;
-use super::{
-    block_device,
-    blocked_task::{BlockedTask, Sure, distinct, file_system},
-    file_server, frozen_file_system, fuse, layers, loop_file, nfs,
-};
+use super::{block_device, file_server, frozen_file_system, fuse, layers, loop_file, nfs};
 use crate::kernel::{self, Subsystem, WaitSite};
 
 /// What a task waits for. None when its function and its descriptor show too little, and for FUSE and NFS, whose clients

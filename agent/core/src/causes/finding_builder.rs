@@ -3,10 +3,8 @@
 use findings::{Cause, FindingBuilder, Gate, Link, Placeholder};
 
 use super::node_names;
-use crate::{
-    observation::{HostPath, Mount, MountTable, Observation},
-    view::PodView,
-};
+use crate::observation::{HostPath, Mount, MountTable, Observation};
+use crate::view::PodView;
 
 /// The gate of everything below a pod's `volumes`.
 pub(super) const VOLUMES: Option<Gate> = Some(Gate::VolumesUnmounted);

@@ -2,12 +2,9 @@
 
 use findings::Values;
 
+use super::blocked_task::{BlockedTask, Sure, file_system, path_to, root_of};
 use super::prelude::*;
-use super::{
-    block_device,
-    blocked_task::{BlockedTask, Sure, file_system, path_to, root_of},
-    layers,
-};
+use super::{block_device, layers};
 use crate::kernel::{self, Subsystem};
 
 /// Of more file systems than these it is not said that one is frozen.

@@ -2,12 +2,9 @@
 
 use findings::Evidence;
 
+use super::blocked_task::{BlockedTask, Sure};
 use super::prelude::*;
-use super::{
-    block_device,
-    blocked_task::{BlockedTask, Sure},
-    file_server, fuse, nfs,
-};
+use super::{block_device, file_server, fuse, nfs};
 use crate::kernel;
 
 /// More loop devices do not lie on each other's files.

@@ -2,12 +2,9 @@
 
 use findings::{Entity, Subject};
 
+use super::kill::{is_conmon, is_shim};
 use super::prelude::*;
-use super::{
-    api_side,
-    kill::{is_conmon, is_shim},
-    netns, network, pid_namespace, shim, uninterruptible,
-};
+use super::{api_side, netns, network, pid_namespace, shim, uninterruptible};
 
 const GATE: Option<Gate> = Some(Gate::SandboxStopped);
 /// So many processes are named.

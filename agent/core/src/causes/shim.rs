@@ -1,11 +1,9 @@
 //! The shim between the runtime and a container: stopped, hung in the kernel, not reaping, gone.
 
+use super::blocked_task::BlockedTask;
+use super::kill::{is_conmon, is_shim};
 use super::prelude::*;
-use super::{
-    blocked_task::BlockedTask,
-    kill::{is_conmon, is_shim},
-    tracer, uninterruptible,
-};
+use super::{tracer, uninterruptible};
 
 /// Judges the parent of a container's (or a sandbox's) init.
 pub fn find(

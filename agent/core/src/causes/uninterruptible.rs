@@ -3,12 +3,9 @@
 
 use findings::{Confidence, Evidence};
 
+use super::blocked_task::{self, BlockedTask};
 use super::prelude::*;
-use super::{
-    blocked_on,
-    blocked_task::{self, BlockedTask},
-    fuse, layers, nfs,
-};
+use super::{blocked_on, fuse, layers, nfs};
 
 /// The causes behind the tasks among `processes` that should end and wait; tasks that wait for the same thing give one
 /// finding, which names the first of them.

@@ -2,12 +2,11 @@
 
 use findings::{Confidence, Entity, Subject};
 
+use super::csi::{self, Presence};
 use super::prelude::*;
 use super::{
-    block_volume,
-    csi::{self, Presence},
-    fuse, holder, immutable_file, in_flight_descriptor, kubelet_operations, mount_copy, mounts, multipath, orphan,
-    socket_candidate, stray_file, unmounting,
+    block_volume, fuse, holder, immutable_file, in_flight_descriptor, kubelet_operations, mount_copy, mounts,
+    multipath, orphan, socket_candidate, stray_file, unmounting,
 };
 
 /// What the kubelet sees of the pod's volumes.

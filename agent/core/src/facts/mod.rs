@@ -5,11 +5,9 @@
 
 mod answered;
 
-use std::{
-    cell::RefCell,
-    collections::{BTreeSet, HashMap},
-    ops::Deref,
-};
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Deref;
 
 use crate::observation::{Observation, Process, Question};
 

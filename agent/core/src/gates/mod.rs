@@ -11,13 +11,11 @@ mod tests;
 use self::missing_rights::Lacking;
 use findings::{NodeFinding, NodeReport, PodReport, Unknown, Verdict};
 
-use crate::{
-    causes::{cgroup, runtime},
-    counterfactual,
-    facts::Facts,
-    observation::{Observation, Seen},
-    view::{DeletionReason, PodView, candidates_by, kubelet_minor},
-};
+use crate::causes::{cgroup, runtime};
+use crate::counterfactual;
+use crate::facts::Facts;
+use crate::observation::{Observation, Seen};
+use crate::view::{DeletionReason, PodView, candidates_by, kubelet_minor};
 
 /// Judges a whole observation.
 pub fn judge(seen: &Observation) -> NodeReport {

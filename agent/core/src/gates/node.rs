@@ -2,12 +2,10 @@
 
 use findings::{CauseRef, Confidence, Finding, Gate, GateState, NodeFinding, PodReport, Verdict};
 
-use crate::{
-    causes::{NotLookedFor, block_volume, device_in_use, global_mount, kubelet, network, runtime, static_pod},
-    facts::Facts,
-    observation::{Observation, Seen},
-    view::{KubeletMinor, RETRY_WINDOW_MS, reported_minor, server_ahead_ms},
-};
+use crate::causes::{NotLookedFor, block_volume, device_in_use, global_mount, kubelet, network, runtime, static_pod};
+use crate::facts::Facts;
+use crate::observation::{Observation, Seen};
+use crate::view::{KubeletMinor, RETRY_WINDOW_MS, reported_minor, server_ahead_ms};
 
 const RETRY_WINDOW: i64 = RETRY_WINDOW_MS as i64;
 /// What is so of the node itself.

@@ -3,15 +3,12 @@
 use findings::{Confidence, Finding, Gate, GateState, GateView, Patience, PodReport, Unknown, Verdict};
 
 use super::missing_rights::Lacking;
-use crate::{
-    causes::{
-        api_side, cgroup, container, csi, describe, dra, mounts, netns, network, orphan, sandbox, uninterruptible,
-        volume,
-    },
-    force,
-    observation::{ContainerState, Fault, FaultKind, Sandbox, Seen, Source},
-    view::{DeletionReason, PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS},
+use crate::causes::{
+    api_side, cgroup, container, csi, describe, dra, mounts, netns, network, orphan, sandbox, uninterruptible, volume,
 };
+use crate::force;
+use crate::observation::{ContainerState, Fault, FaultKind, Sandbox, Seen, Source};
+use crate::view::{DeletionReason, PodView, RETRY_WINDOW_MS, UNMOUNT_RETRY_MS};
 
 /// How one gate stands, before the order of the gates is taken into account.
 struct GateCheck<'a> {

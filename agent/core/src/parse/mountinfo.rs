@@ -5,11 +5,10 @@
 
 use std::borrow::Cow;
 
-use crate::{
-    file_system,
-    observation::{Dev, HostPath, Layers, Mount, OVERLAY},
-    parse::{escape::unescape, overlay},
-};
+use crate::file_system;
+use crate::observation::{Dev, HostPath, Layers, Mount, OVERLAY};
+use crate::parse::escape::unescape;
+use crate::parse::overlay;
 
 /// The mounts that were kept of one table.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]

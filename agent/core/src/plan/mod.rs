@@ -6,11 +6,9 @@
 #[cfg(test)]
 pub(crate) mod tests;
 
-use crate::{
-    facts::Facts,
-    gates,
-    observation::{Observation, Question},
-};
+use crate::facts::Facts;
+use crate::gates;
+use crate::observation::{Observation, Question};
 
 /// More rounds than any chain of causes is deep, for however many pods.
 pub const MAX_ROUNDS: usize = 16;

@@ -3,11 +3,9 @@
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
 use super::{MAX_ROUNDS, plan};
-use crate::{
-    gates::judge,
-    observation::{self, sample, *},
-    view::candidates,
-};
+use crate::gates::judge;
+use crate::observation::{self, sample, *};
+use crate::view::candidates;
 
 /// What the lists alone show of a node.
 fn lists(whole: &Observation) -> Observation {

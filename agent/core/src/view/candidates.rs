@@ -4,11 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use findings::{PodRef, PodUid};
 
-use crate::{
-    facts::Facts,
-    observation::{ApiPod, Container, ContainerState, Deletion, Observation, Owner, Process, Question, Thread},
-    view::RETRY_WINDOW_MS,
-};
+use crate::facts::Facts;
+use crate::observation::{ApiPod, Container, ContainerState, Deletion, Observation, Owner, Process, Question, Thread};
+use crate::view::RETRY_WINDOW_MS;
 
 /// A pod that should be gone, and how that is known.
 #[derive(Clone, Debug, PartialEq, Eq)]

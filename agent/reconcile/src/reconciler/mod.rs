@@ -13,13 +13,11 @@ use findings::{PodUid, TokenBucket, Verdict};
 
 use crate::event::NodeRef;
 
-use super::{
-    Instant, Settings,
-    backoff::Backoff,
-    index::{Change, Index, WatchEvent},
-    schedule::Schedule,
-    tracker::{ExistingEvent, Key, Kind, RestsOn, Snapshot, Tracker, Transition, Write},
-};
+use super::backoff::Backoff;
+use super::index::{Change, Index, WatchEvent};
+use super::schedule::Schedule;
+use super::tracker::{ExistingEvent, Key, Kind, RestsOn, Snapshot, Tracker, Transition, Write};
+use super::{Instant, Settings};
 pub use types::{Command, Input, OwnEvent, Scan, WriteOutcome};
 
 /// The Node object may have been made anew; before something is written it is asked for again when

@@ -1,21 +1,17 @@
 //! The agent through hours of trouble, in virtual time.
 
-use agent_core::{
-    gates::judge,
-    observation::{
-        ApiPod, Counter, CounterRead, Deletion, Fault, FaultKind, FuseConnection, KubeletCounters, Observation,
-        Operation, Question, Seen, Source, sample,
-    },
-    plan,
+use agent_core::gates::judge;
+use agent_core::observation::{
+    ApiPod, Counter, CounterRead, Deletion, Fault, FaultKind, FuseConnection, KubeletCounters, Observation, Operation,
+    Question, Seen, Source, sample,
 };
+use agent_core::plan;
 
 use super::*;
-use crate::{
-    event::{Draft, Identity},
-    index::NodeInfo,
-    instant::tests::moment,
-    tracker::ExistingEvent,
-};
+use crate::event::{Draft, Identity};
+use crate::index::NodeInfo;
+use crate::instant::tests::moment;
+use crate::tracker::ExistingEvent;
 
 mod comes_again;
 mod names;

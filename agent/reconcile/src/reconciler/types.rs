@@ -3,17 +3,13 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use agent_core::observation::{ApiFacts, ApiPod, Fault, Seen};
-use findings::{
-    NodeReport, PodUid,
-    event::{EventName, FindingAnnotation, Phase, Subjects},
-};
+use findings::event::{EventName, FindingAnnotation, Phase, Subjects};
+use findings::{NodeReport, PodUid};
 
-use crate::{
-    Instant,
-    event::{Draft, Identity, NodeRef},
-    index::{NodeInfo, WatchEvent},
-    tracker::{ExistingEvent, Tracker, Written},
-};
+use crate::Instant;
+use crate::event::{Draft, Identity, NodeRef};
+use crate::index::{NodeInfo, WatchEvent};
+use crate::tracker::{ExistingEvent, Tracker, Written};
 
 /// Something has happened.
 #[allow(clippy::large_enum_variant, reason = "one at a time is on its way")]

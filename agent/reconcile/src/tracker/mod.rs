@@ -9,16 +9,12 @@ mod snapshot;
 mod tests;
 mod write;
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    time::Duration,
-};
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 use agent_core::view::UNMOUNT_RETRY_MS;
-use findings::{
-    Confidence, Finding, Gate, PodRef, PodUid,
-    event::{EventName, FindingAnnotation},
-};
+use findings::event::{EventName, FindingAnnotation};
+use findings::{Confidence, Finding, Gate, PodRef, PodUid};
 
 use entry::waiting_tasks;
 pub use entry::{Entry, ExistingEvent, Key, Name, RestsOn, Stage, Written};

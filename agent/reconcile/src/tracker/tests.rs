@@ -4,10 +4,8 @@ use std::collections::BTreeSet;
 
 use findings::{Confidence, Finding, Gate, GateState, NodeReport, PodUid, TokenBucket, Unknown};
 
-use agent_core::{
-    gates::judge,
-    observation::{Fault, Observation, Seen, sample},
-};
+use agent_core::gates::judge;
+use agent_core::observation::{Fault, Observation, Seen, sample};
 
 use super::*;
 use crate::{event::NodeRef, instant::tests::moment};

@@ -1,20 +1,14 @@
 //! What the API server is to be reported next.
 
-use std::{
-    collections::BTreeSet,
-    hash::{DefaultHasher, Hash, Hasher},
-    time::Duration,
-};
+use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
 
 use super::{Ending, Entry, ExistingEvent, Key, Name, Stage, Tracker, Written, single_pod};
-use crate::{
-    Instant,
-    event::{Draft, Identity, NodeRef},
-};
-use findings::{
-    Confidence, PodUid,
-    event::{Affected, EventName, Phase, Subjects},
-};
+use crate::Instant;
+use crate::event::{Draft, Identity, NodeRef};
+use findings::event::{Affected, EventName, Phase, Subjects};
+use findings::{Confidence, PodUid};
 
 /// Of so many names that were taken one Event is given up until its renewal: who takes names that cannot be
 /// guessed may do what it likes with Events.

@@ -2,11 +2,8 @@
 
 use std::path::PathBuf;
 
-use client::{
-    Config, Limits,
-    kubeconfig::{KubeConfigOptions, Kubeconfig},
-    prepare,
-};
+use client::kubeconfig::{KubeConfigOptions, Kubeconfig};
+use client::{Config, Limits, prepare};
 
 use super::kubelet_kubeconfig;
 use crate::{host::HostRoot, observation::HostPath};

@@ -3,23 +3,19 @@
 //! A token is sent only to the kubelet: its server must have the key to the very certificate in the kubelet's directory,
 //! otherwise there is no connection.
 
-use std::{
-    collections::VecDeque,
-    net::{IpAddr, SocketAddr},
-    pin::pin,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use client::{Config, Limits, read_pinned};
 use futures::{AsyncBufReadExt as _, AsyncReadExt as _};
 use serde::Deserialize;
 
 use super::Conversation;
-use crate::{
-    host::kubelet::KubeletListener,
-    observation::{CounterRead, Fault, FaultKind, KubeletCounters, Seen},
-    parse, sys,
-};
+use crate::host::kubelet::KubeletListener;
+use crate::observation::{CounterRead, Fault, FaultKind, KubeletCounters, Seen};
+use crate::{parse, sys};
 
 /// The metrics of a node with hundreds of pods; more is not read.
 const LONGEST: u64 = 16 << 20;
@@ -174,20 +170,14 @@ impl Readings {
 mod tests {
     use base64::{Engine, prelude::BASE64_STANDARD};
     use rcgen::{CertificateParams, KeyPair};
-    use tokio::{
-        io::{AsyncReadExt as _, AsyncWriteExt as _},
-        net::TcpListener,
-    };
-    use tokio_rustls::{
-        TlsAcceptor,
-        rustls::{
-            ServerConfig,
-            crypto::ring,
-            pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer},
-            server::{ClientHello, ResolvesServerCert},
-            sign::CertifiedKey,
-        },
-    };
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+    use tokio_rustls::TlsAcceptor;
+    use tokio_rustls::rustls::ServerConfig;
+    use tokio_rustls::rustls::crypto::ring;
+    use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+    use tokio_rustls::rustls::server::{ClientHello, ResolvesServerCert};
+    use tokio_rustls::rustls::sign::CertifiedKey;
 
     use super::*;
     use crate::host::api::CHECK;

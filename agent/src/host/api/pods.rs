@@ -6,14 +6,10 @@ use client::{ApiClient, Form, Freshness, List, Selector, part};
 use findings::FaultKind;
 use reconcile::index::NodeInfo;
 
-use super::{
-    fault,
-    types::{Node, Pod},
-};
-use crate::{
-    host::pod_filter::PodFilter,
-    observation::{ApiPod, Fault, Source},
-};
+use super::fault;
+use super::types::{Node, Pod};
+use crate::host::pod_filter::PodFilter;
+use crate::observation::{ApiPod, Fault, Source};
 
 /// Even with a selector the server ignores, no more than this is read.
 const MOST: usize = 5000;
@@ -65,15 +61,11 @@ pub(super) fn path_of_node(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        io::{BufRead as _, BufReader, Write as _},
-        net::{TcpListener, TcpStream},
-    };
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::net::{TcpListener, TcpStream};
 
-    use super::{
-        super::{MAX_ANSWER_BYTES, RUN},
-        *,
-    };
+    use super::super::{MAX_ANSWER_BYTES, RUN};
+    use super::*;
 
     const UID: &str = "96fb425e-919e-44f9-8b42-b1254a602ba";
     /// The pod whose object is longer than anything that is read.

@@ -6,10 +6,9 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 
 use super::CHECK;
-use crate::{
-    host::{PodFilter, kubelet::KubeletListener},
-    observation::{ApiFacts, Fault, FaultKind, KubeletCounters, PersistentVolume, Seen, Source},
-};
+use crate::host::PodFilter;
+use crate::host::kubelet::KubeletListener;
+use crate::observation::{ApiFacts, Fault, FaultKind, KubeletCounters, PersistentVolume, Seen, Source};
 
 /// A question to the API server, from the half that scans the node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,26 +1,18 @@
 //! The reader's end.
 
-use std::{
-    collections::HashMap,
-    io,
-    os::unix::net::UnixStream as StdStream,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::collections::HashMap;
+use std::io;
+use std::os::unix::net::UnixStream as StdStream;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cri::{Call, CarriedAnswer, Carrier, RpcError};
-use tokio::{
-    net::{
-        UnixStream,
-        unix::{OwnedReadHalf, OwnedWriteHalf},
-    },
-    sync::{Mutex as AsyncMutex, oneshot, watch},
-};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::{Mutex as AsyncMutex, oneshot, watch};
 
 use super::message::{Answer, Bytes, MAX_ANSWER_BYTES, MAX_QUESTION_BYTES, Question, Request, Response};
-use crate::{
-    frame,
-    observation::{Fault, FaultKind, Healthz, HostPath, Seen},
-};
+use crate::frame;
+use crate::observation::{Fault, FaultKind, Healthz, HostPath, Seen};
 
 /// The broker, for as long as it lives.
 #[derive(Clone, Debug)]

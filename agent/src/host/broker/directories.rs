@@ -6,10 +6,8 @@
 
 use std::{io, path::Path};
 
-use crate::{
-    observation::HostPath,
-    sys::{Beneath, Socket},
-};
+use crate::observation::HostPath;
+use crate::sys::{Beneath, Socket};
 
 /// The directories that were opened, and what lies in them.
 #[derive(Debug)]

@@ -1,29 +1,24 @@
 //! The broker's own life.
 
-use std::{
-    io,
-    os::{fd::AsRawFd, unix::net::UnixStream as StdStream},
-    sync::Arc,
-    time::Duration,
-};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream as StdStream;
+use std::sync::Arc;
+use std::time::Duration;
 
 use cri::*;
-use nix::{
-    sys::{prctl::set_pdeathsig, signal::Signal},
-    unistd::{ForkResult, fork},
-};
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::Signal;
+use nix::unistd::{ForkResult, fork};
 use tokio::{net::UnixStream, sync::Mutex};
 
-use super::{
-    Directories,
-    message::{Answer, Bytes, MAX_ANSWER_BYTES, MAX_QUESTION_BYTES, Question, Request, Response},
-};
-use crate::{
-    frame,
-    host::{csi::registration, healthz, rpc_fault::unreachable},
-    observation::HostPath,
-    sys,
-};
+use super::Directories;
+use super::message::{Answer, Bytes, MAX_ANSWER_BYTES, MAX_QUESTION_BYTES, Question, Request, Response};
+use crate::host::csi::registration;
+use crate::host::healthz;
+use crate::host::rpc_fault::unreachable;
+use crate::observation::HostPath;
+use crate::{frame, sys};
 
 /// No call may take longer, whatever is asked.
 const MAX_CALL_TIMEOUT: Duration = Duration::from_secs(10);
@@ -156,10 +151,9 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    use crate::{
-        host::{Sockets, runtime::Runtime},
-        observation::FaultKind,
-    };
+    use crate::host::Sockets;
+    use crate::host::runtime::Runtime;
+    use crate::observation::FaultKind;
 
     /// As if the kubelet had all its files in `dir`.
     fn directories(dir: &Path) -> Directories {

@@ -16,10 +16,8 @@ use tokio::time::{Instant, timeout_at};
 pub use unstaged::unstaged;
 
 use super::{HostRoot, Sockets, tree::Tree};
-use crate::{
-    observation::{CsiDriver, CsiDriverInfo, Fault, FaultKind, HostPath, Mount, MountTable, Seen},
-    sys::EntryKind,
-};
+use crate::observation::{CsiDriver, CsiDriverInfo, Fault, FaultKind, HostPath, Mount, MountTable, Seen};
+use crate::sys::EntryKind;
 
 /// The most registration sockets that are asked.
 const MAX_SOCKETS: usize = 64;

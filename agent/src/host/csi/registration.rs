@@ -4,11 +4,9 @@ use std::time::Duration;
 
 use cri::RpcError;
 
-use crate::{
-    host::Sockets,
-    observation::{Fault, HostPath, Seen},
-    sys::Socket,
-};
+use crate::host::Sockets;
+use crate::observation::{Fault, HostPath, Seen};
+use crate::sys::Socket;
 
 /// The only call.
 pub(in crate::host) const GET_INFO: &str = "/pluginregistration.Registration/GetInfo";

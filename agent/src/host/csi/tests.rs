@@ -1,10 +1,8 @@
 use std::{fs, os::unix::net::UnixListener};
 
 use super::*;
-use crate::{
-    observation::{Mount, VolData},
-    parse::mountinfo::mounts,
-};
+use crate::observation::{Mount, VolData};
+use crate::parse::mountinfo::mounts;
 
 const DEADLINE: Duration = Duration::from_millis(300);
 

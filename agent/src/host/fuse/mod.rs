@@ -4,21 +4,17 @@ mod servers;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    cell::OnceCell,
-    collections::BTreeSet,
-    io,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::cell::OnceCell;
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use nix::sys::statfs::statfs;
 
 use super::{HostRoot, fault_at, prober::Prober, process_index::ProcessIndex};
-use crate::{
-    observation::{Fault, FaultKind, FuseConnection, HostPath, Mount, Reason, Seen},
-    sys,
-};
+use crate::observation::{Fault, FaultKind, FuseConnection, HostPath, Mount, Reason, Seen};
+use crate::sys;
 
 /// Where a server is likely found, so that it is found soon.
 #[derive(Clone, Debug, Default)]

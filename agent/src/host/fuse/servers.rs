@@ -1,23 +1,17 @@
 //! Which processes serve which connection: those that hold `/dev/fuse` open.
 
-use std::{
-    borrow::Cow,
-    collections::BTreeSet,
-    time::{Duration, Instant},
-};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use super::Hints;
-use crate::{
-    host::{
-        descriptors::{self, Walk},
-        mounts::living,
-        process_index::ProcessIndex,
-        processes::{children, owner, wchan},
-    },
-    observation::FuseServer,
-    parse,
-    sys::{self, ProcDir},
-};
+use crate::host::descriptors::{self, Walk};
+use crate::host::mounts::living;
+use crate::host::process_index::ProcessIndex;
+use crate::host::processes::{children, owner, wchan};
+use crate::observation::FuseServer;
+use crate::parse;
+use crate::sys::{self, ProcDir};
 
 /// The descriptors of all processes are looked at for so long: a million and a half.
 const WALK_TIMEOUT: Duration = Duration::from_secs(5);

@@ -1,14 +1,11 @@
 //! A real FUSE mount whose server answers the kernel's greeting and then nothing, or only `stat`.
 
 use super::*;
-use crate::{
-    host::{
-        Sockets,
-        mounts::{MountReader, test_mounts::Namespace},
-        prober::Prober,
-    },
-    observation::FuseProbe,
-};
+use crate::host::Sockets;
+use crate::host::mounts::MountReader;
+use crate::host::mounts::test_mounts::Namespace;
+use crate::host::prober::Prober;
+use crate::observation::FuseProbe;
 
 const SERVER: &str = r#"
 import os,struct,ctypes,sys,time

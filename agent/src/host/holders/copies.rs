@@ -10,11 +10,9 @@
 use std::collections::BTreeSet;
 
 use super::space::{MountCopy, Namespace, Space};
-use crate::{
-    host::mounts::Table,
-    observation::{CopyKind, Dev, HostPath, Mount, is_path_within},
-    parse::mountinfo::RawMount,
-};
+use crate::host::mounts::Table;
+use crate::observation::{CopyKind, Dev, HostPath, Mount, is_path_within};
+use crate::parse::mountinfo::RawMount;
 
 /// What to look for on behalf of one target.
 struct Wanted {

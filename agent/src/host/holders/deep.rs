@@ -3,22 +3,16 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::{
-    Options,
-    scan::{clear, directories, mount_id, walk},
-    searches::{ProcessVisit, Searches, facts},
-    space::{Namespace, Space},
-};
-use crate::{
-    host::{
-        descriptors::{self, Walk},
-        mounts::living,
-        prober::{Mapping, Prober},
-        process_index::ProcessIndex,
-    },
-    observation::{CopyKind, HeldBy, HostPath, Mount},
-    sys::ProcDir,
-};
+use super::Options;
+use super::scan::{clear, directories, mount_id, walk};
+use super::searches::{ProcessVisit, Searches, facts};
+use super::space::{Namespace, Space};
+use crate::host::descriptors::{self, Walk};
+use crate::host::mounts::living;
+use crate::host::prober::{Mapping, Prober};
+use crate::host::process_index::ProcessIndex;
+use crate::observation::{CopyKind, HeldBy, HostPath, Mount};
+use crate::sys::ProcDir;
 
 /// The most links that one child is asked about.
 const MAX_PLACES: usize = 2000;

@@ -4,12 +4,11 @@
 use std::path::Path;
 
 use super::{searches::Searches, space::Space};
-use crate::{
-    host::block::loop_files,
-    observation::HeldBy,
-    parse,
-    sys::{self, limits::MAX_LINE_BYTES},
-};
+use crate::host::block::loop_files;
+use crate::observation::HeldBy;
+use crate::parse;
+use crate::sys;
+use crate::sys::limits::MAX_LINE_BYTES;
 
 /// Notes the loop devices and the swap. The kernel shows the path of the backing file in the namespace it was opened in, but
 /// not which one that is; the kubelet's is assumed.

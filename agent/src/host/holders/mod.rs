@@ -22,10 +22,8 @@ mod space;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    collections::BTreeSet,
-    time::{Duration, Instant},
-};
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use places::Places;
 use searches::Searches;

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::space::Space;
-use crate::{
-    host::{HostRoot, mounts::Table, root::real, tree::Tree},
-    observation::{HostPath, MountTable, is_path_within},
-};
+use crate::host::HostRoot;
+use crate::host::mounts::Table;
+use crate::host::root::real;
+use crate::host::tree::Tree;
+use crate::observation::{HostPath, MountTable, is_path_within};
 
 /// That namespace, and where its links were seen to point.
 pub(super) struct Places<'a> {

@@ -3,22 +3,16 @@
 
 use std::{collections::BTreeSet, io, ops::ControlFlow};
 
-use super::{
-    bound_sockets::Sockets,
-    searches::{ProcessVisit, Searches},
-    sockets,
-    space::{MountCopy, Space},
-};
-use crate::{
-    host::{
-        descriptors::{self, Walk},
-        mounts::living,
-        socket_list,
-    },
-    observation::{HeldBy, HostPath},
-    parse,
-    sys::{self, ProcDir, Visit},
-};
+use super::bound_sockets::Sockets;
+use super::searches::{ProcessVisit, Searches};
+use super::sockets;
+use super::space::{MountCopy, Space};
+use crate::host::descriptors::{self, Walk};
+use crate::host::mounts::living;
+use crate::host::socket_list;
+use crate::observation::{HeldBy, HostPath};
+use crate::parse;
+use crate::sys::{self, ProcDir, Visit};
 
 /// How the link of a descriptor of a mount namespace begins, and the root of one that is mounted.
 const NAMESPACE: &[u8] = b"mnt:[";
@@ -169,11 +163,9 @@ pub(super) fn copies_with_id(spaces: &[Space], id: u32) -> impl Iterator<Item = 
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        os::unix::ffi::OsStrExt,
-        process::{Child, Command},
-        time::{Duration, Instant},
-    };
+    use std::os::unix::ffi::OsStrExt;
+    use std::process::{Child, Command};
+    use std::time::{Duration, Instant};
 
     use super::*;
 

@@ -3,12 +3,12 @@
 use std::{collections::BTreeSet, time::Instant};
 
 use super::{blocks, bound_sockets::Sockets, empty};
-use crate::{
-    host::{descriptors::Walk, processes::owner},
-    observation::{CopyKind, Dev, Fault, HeldBy, Holder, HolderSearch, Mount, Owner, Seen, SocketCandidate},
-    parse::{self, Stat},
-    sys::{ProcDir, limits::MAX_LINE_BYTES},
-};
+use crate::host::descriptors::Walk;
+use crate::host::processes::owner;
+use crate::observation::{CopyKind, Dev, Fault, HeldBy, Holder, HolderSearch, Mount, Owner, Seen, SocketCandidate};
+use crate::parse::{self, Stat};
+use crate::sys::ProcDir;
+use crate::sys::limits::MAX_LINE_BYTES;
 
 /// The most descriptors that are noted of one process for one mount.
 const MAX_DESCRIPTORS: usize = 4;

@@ -3,18 +3,15 @@
 
 use std::{collections::BTreeSet, path::Component};
 
-use super::{
-    Options, blocks,
-    bound_sockets::{Bound, Place, Seen, Sockets},
-    places::Places,
-    searches::{ProcessVisit, Searches, facts},
-    space::Space,
-};
-use crate::{
-    host::{mounts::living, socket_list},
-    observation::{HeldBy, HostPath, SocketCandidate},
-    sys,
-};
+use super::bound_sockets::{Bound, Place, Seen, Sockets};
+use super::places::Places;
+use super::searches::{ProcessVisit, Searches, facts};
+use super::space::Space;
+use super::{Options, blocks};
+use crate::host::mounts::living;
+use crate::host::socket_list;
+use crate::observation::{HeldBy, HostPath, SocketCandidate};
+use crate::sys;
 
 /// Reads which sockets may hold a target that is in `space`. One list is read per network namespace. `sock_diag` reports
 /// which file a socket is bound to (`UDIAG_SHOW_VFS`), but only in the caller's own network namespace, and the agent may not

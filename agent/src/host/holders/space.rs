@@ -1,20 +1,14 @@
 //! One mount namespace, as far as it matters for the search.
 
-use std::{
-    collections::BTreeMap,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use crate::{
-    host::{
-        HostRoot,
-        mounts::{MountReader, Table},
-        tree::Tree,
-    },
-    observation::{CopyKind, HostPath, Mount, MountTable, covering, is_path_within},
-    sys::{self, ProcDir},
-};
+use crate::host::HostRoot;
+use crate::host::mounts::{MountReader, Table};
+use crate::host::tree::Tree;
+use crate::observation::{CopyKind, HostPath, Mount, MountTable, covering, is_path_within};
+use crate::sys::{self, ProcDir};
 
 /// A namespace in which at least one target has a copy.
 pub(super) struct Space {

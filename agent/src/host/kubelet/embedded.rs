@@ -1,12 +1,10 @@
 //! The settings that a kubelet has from the program it runs in, whose command line has none of its flags.
 
-use crate::{
-    host::HostRoot,
-    kubernetes_distribution::Distribution,
-    observation::{Fault, FaultKind, HostPath, Reason},
-    parse::{self, KubeletFlags},
-    sys,
-};
+use crate::host::HostRoot;
+use crate::kubernetes_distribution::Distribution;
+use crate::observation::{Fault, FaultKind, HostPath, Reason};
+use crate::parse::{self, KubeletFlags};
+use crate::sys;
 
 use super::{MAX_CONFIG_BYTES, read_own};
 

@@ -3,23 +3,19 @@
 //! Another process may take its port while it is down. So the port must be one that the kubelet itself listens on, and the
 //! server there must have the key to the certificate in the kubelet's own directory.
 
-use std::{
-    collections::BTreeSet,
-    ops::ControlFlow,
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use findings::ProcessId;
 use serde::{Deserialize, Serialize};
 
 use super::{KubeletProcess, Settings};
-use crate::{
-    host::{HostRoot, descriptors, socket_list},
-    observation::{Fault, FaultKind, HostPath},
-    sys::{self, ProcDir},
-};
+use crate::host::{HostRoot, descriptors, socket_list};
+use crate::observation::{Fault, FaultKind, HostPath};
+use crate::sys::{self, ProcDir};
 
 const DEFAULT_PORT: u16 = 10250;
 /// A certificate with its chain and its key.

@@ -1,10 +1,8 @@
 //! The processes outside of pods, by their cgroups: on a full node a small part of all, and cheaper to list.
 
-use crate::{
-    host::HostRoot,
-    observation::CgroupMount,
-    sys::{self, EntryKind},
-};
+use crate::host::HostRoot;
+use crate::observation::CgroupMount;
+use crate::sys::{self, EntryKind};
 
 /// More cgroups than these are not looked at; a node has a hundred or two without those of its pods.
 const MAX_CGROUPS: usize = 2000;

@@ -3,16 +3,11 @@
 
 use std::io;
 
-use crate::{
-    file_system,
-    host::prober::{Executable, Prober},
-    observation::{Disbelief, Fault, Owner, Seen},
-    parse,
-    sys::{
-        self, ProcDir,
-        limits::{MAX_LINE_BYTES, MAX_LINES_BYTES},
-    },
-};
+use crate::host::prober::{Executable, Prober};
+use crate::observation::{Disbelief, Fault, Owner, Seen};
+use crate::sys::limits::{MAX_LINE_BYTES, MAX_LINES_BYTES};
+use crate::sys::{self, ProcDir};
+use crate::{file_system, parse};
 
 /// Why the process at `dir` is not believed, `Missing` when it has gone meanwhile.
 pub(super) fn disbelief(pid: u32, dir: &ProcDir, prober: &Prober) -> Seen<Option<Disbelief>> {
@@ -62,11 +57,10 @@ fn executable_disbelief(executable: Executable) -> Option<Disbelief> {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
-        path::Path,
-        process::{Child, Command},
-    };
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::process::CommandExt as _;
+    use std::path::Path;
+    use std::process::{Child, Command};
 
     use nix::sched::{CloneFlags, unshare};
 

@@ -3,11 +3,9 @@
 use std::{io, ops::ControlFlow, path::Path};
 
 use super::budget::MAX_FIRST_BYTES;
-use crate::{
-    host::HostRoot,
-    observation::HostPath,
-    sys::{self, ProcDir},
-};
+use crate::host::HostRoot;
+use crate::observation::HostPath;
+use crate::sys::{self, ProcDir};
 
 /// The host's mount table, read for its cgroup hierarchies. The kubelet nearly always lives in the
 /// same namespace, and on a crowded node each reading costs milliseconds.

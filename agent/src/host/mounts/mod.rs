@@ -14,11 +14,9 @@ pub(crate) mod test_mounts;
 mod tests;
 mod touchable;
 
-use std::{
-    collections::{BTreeMap, HashSet},
-    io,
-    sync::Arc,
-};
+use std::collections::{BTreeMap, HashSet};
+use std::io;
+use std::sync::Arc;
 
 use budget::Budget;
 pub use first::FirstTable;
@@ -27,13 +25,11 @@ pub(super) use table::Table;
 use table::{Source as Anew, Text, is_too_long};
 pub use touchable::touchable;
 
-use crate::{
-    observation::{
-        Dev, Fault, FaultKind, HostPath, Mount, MountTable, OVERLAY, Seen, Source, covering, is_path_within,
-    },
-    parse::mountinfo::{Parsed, RawMount},
-    sys::ProcDir,
+use crate::observation::{
+    Dev, Fault, FaultKind, HostPath, Mount, MountTable, OVERLAY, Seen, Source, covering, is_path_within,
 };
+use crate::parse::mountinfo::{Parsed, RawMount};
+use crate::sys::ProcDir;
 
 /// Reads mount tables, each namespace once. Lives for one look at the node.
 pub struct MountReader {

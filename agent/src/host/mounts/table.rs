@@ -1,20 +1,14 @@
 //! The text of one mount table. A tenant decides how long its own gets, so only a short one is kept; a longer one is
 //! read anew for each question, line by line, and costs no more room than what the question keeps of it.
 
-use std::{
-    io,
-    ops::ControlFlow,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
-};
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::{
-    observation::{Fault, FaultKind, HostPath, Mount},
-    parse::mountinfo::{self, Parsed, RawMount},
-    sys::ProcDir,
-};
+use crate::observation::{Fault, FaultKind, HostPath, Mount};
+use crate::parse::mountinfo::{self, Parsed, RawMount};
+use crate::sys::ProcDir;
 
 /// What one question may keep of a table that is read anew, in bytes: a tenant may have bound one thing to many
 /// places.

@@ -1,9 +1,7 @@
 //! For tests: real mounts in a mount namespace of their own, which vanish with it.
 
-use std::{
-    io::{BufRead, BufReader, Write},
-    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
-};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// A shell in a private mount namespace, which runs a test's commands.
 pub(crate) struct Namespace {

@@ -2,15 +2,11 @@
 
 use std::{ffi::CStr, os::fd::OwnedFd};
 
-use nix::{
-    errno::Errno,
-    fcntl::{OFlag, open},
-    sys::{
-        stat::{Mode, fstat},
-        statfs::fstatfs,
-    },
-    unistd::{read, write},
-};
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open};
+use nix::sys::stat::{Mode, fstat};
+use nix::sys::statfs::fstatfs;
+use nix::unistd::{read, write};
 
 use crate::sys::linux::{AtFlags, StatxFlags, statx};
 
@@ -73,20 +69,16 @@ impl Executable {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        ffi::CString,
-        io,
-        os::fd::AsRawFd,
-        path::PathBuf,
-        time::{Duration, Instant},
-    };
+    use std::ffi::CString;
+    use std::io;
+    use std::os::fd::AsRawFd;
+    use std::path::PathBuf;
+    use std::time::{Duration, Instant};
 
     use nix::unistd::pipe2;
 
-    use super::{
-        super::run::{Outcome, run},
-        *,
-    };
+    use super::super::run::{Outcome, run};
+    use super::*;
     use crate::sys::Running;
 
     const CAP: usize = 1 << 20;

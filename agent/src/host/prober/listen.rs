@@ -1,16 +1,12 @@
 //! Listening to a child until a deadline.
 
-use std::{
-    io,
-    os::fd::AsFd,
-    time::{Duration, Instant},
-};
+use std::io;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
 
-use nix::{
-    errno::Errno,
-    poll::{PollFd, PollFlags, PollTimeout, poll},
-    unistd::read,
-};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::unistd::read;
 
 /// More than this no child has to say, in bytes.
 const MAX_OUTPUT_BYTES: usize = 4 << 20;

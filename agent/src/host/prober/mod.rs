@@ -17,15 +17,13 @@ mod run;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::{
-    collections::BTreeSet,
-    ffi::{CStr, CString},
-    io,
-    os::fd::OwnedFd,
-    path::Path,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::collections::BTreeSet;
+use std::ffi::{CStr, CString};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use nix::errno::Errno;
 
@@ -35,10 +33,8 @@ pub use line::{Mapping, Place, RealPath};
 use probe::probe;
 use run::{Outcome, run};
 
-use crate::{
-    observation::{Dev, Fault, FaultKind, FuseProbe, HostPath, Reason, Seen},
-    sys::{self, Running},
-};
+use crate::observation::{Dev, Fault, FaultKind, FuseProbe, HostPath, Reason, Seen};
+use crate::sys::{self, Running};
 
 /// How many children may run or hang at a time.
 pub const MAX_ABANDONED_CHILDREN: usize = 4;

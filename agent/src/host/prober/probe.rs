@@ -4,20 +4,15 @@ use std::{io, os::fd::OwnedFd};
 
 use nix::{errno::Errno, unistd::write};
 
-use super::{
-    line::{Line, Mapping, Place, RealPath},
-    maps,
-};
-use crate::{
-    host::{HostRoot, root::real},
-    observation::{Dev, Fault, FaultKind, FuseProbe, HostPath},
-    parse,
-    sys::{
-        self, ProcDir,
-        limits::MAX_LINE_BYTES,
-        linux::{AtFlags, CWD, StatxFlags, statx},
-    },
-};
+use super::line::{Line, Mapping, Place, RealPath};
+use super::maps;
+use crate::host::HostRoot;
+use crate::host::root::real;
+use crate::observation::{Dev, Fault, FaultKind, FuseProbe, HostPath};
+use crate::parse;
+use crate::sys::limits::MAX_LINE_BYTES;
+use crate::sys::linux::{AtFlags, CWD, StatxFlags, statx};
+use crate::sys::{self, ProcDir};
 
 /// The largest table of mappings that is read: 65,530 mappings is the kernel's default limit.
 const MAX_MAPS_BYTES: usize = 16 << 20;

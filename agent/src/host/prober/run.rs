@@ -1,11 +1,9 @@
 //! A child that is a copy of this process and runs no program of its own. Starting a program costs eight times
 //! as much, and is what the reader may not do.
 
-use std::{
-    io,
-    os::fd::OwnedFd,
-    time::{Duration, Instant},
-};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
 
 use nix::{errno::Errno, fcntl::OFlag, sys::wait::WaitStatus, unistd::pipe2};
 

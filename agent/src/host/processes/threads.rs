@@ -3,15 +3,11 @@
 use std::io;
 
 use super::Depth;
-use crate::{
-    host::seen,
-    observation::{HostPath, OpenFile, Process, Seen, Syscall, Thread},
-    parse::{self, Stat, Status},
-    sys::{
-        ProcDir,
-        limits::{MAX_LINE_BYTES, MAX_LINES_BYTES},
-    },
-};
+use crate::host::seen;
+use crate::observation::{HostPath, OpenFile, Process, Seen, Syscall, Thread};
+use crate::parse::{self, Stat, Status};
+use crate::sys::ProcDir;
+use crate::sys::limits::{MAX_LINE_BYTES, MAX_LINES_BYTES};
 
 /// A process of a pod may have many threads; more than this are not looked at.
 const MAX_THREADS: usize = 4096;
@@ -169,21 +165,13 @@ fn open_file(dir: &ProcDir, fd: u32) -> Option<OpenFile> {
 mod tests {
     use super::*;
     use crate::host::processes::process;
-    use std::{
-        sync::{
-            atomic::{AtomicI32, Ordering},
-            mpsc,
-        },
-        time::Duration,
-    };
+    use std::sync::atomic::{AtomicI32, Ordering};
+    use std::sync::mpsc;
+    use std::time::Duration;
 
-    use nix::{
-        sys::{
-            signal::{Signal, kill},
-            wait::waitpid,
-        },
-        unistd::{Pid, gettid},
-    };
+    use nix::sys::signal::{Signal, kill};
+    use nix::sys::wait::waitpid;
+    use nix::unistd::{Pid, gettid};
 
     /// A thread that has made a copy with CLONE_VFORK waits in D until the copy runs a program or ends.
     #[test]

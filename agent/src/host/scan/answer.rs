@@ -8,14 +8,13 @@ use findings::PodUid;
 use tokio::time::Instant;
 
 use super::Scan;
-use crate::{
-    host::{
-        block_stack, cgroups, csi, fuse, holders, in_flight, kubelet, mount_copies, multipath, netns,
-        process_index::ProcessIndex, processes, runtime, shims, superblocks, volumes, writable,
-    },
-    observation::*,
-    parse, sys, view,
+use crate::host::process_index::ProcessIndex;
+use crate::host::{
+    block_stack, cgroups, csi, fuse, holders, in_flight, kubelet, mount_copies, multipath, netns, processes, runtime,
+    shims, superblocks, volumes, writable,
 };
+use crate::observation::*;
+use crate::{parse, sys, view};
 
 /// More file systems than this are not asked in one scan.
 const MAX_FUSE_ANSWERS: usize = 3;

@@ -5,11 +5,10 @@ use std::collections::BTreeSet;
 use findings::PodUid;
 
 use super::{ApiSource, Scan, locations};
-use crate::{
-    host::{HostRoot, PodFilter, block, cgroups, csi, kubelet, runtime::Runtime, volumes},
-    observation::*,
-    sys::{self, ProcDir},
-};
+use crate::host::runtime::Runtime;
+use crate::host::{HostRoot, PodFilter, block, cgroups, csi, kubelet, volumes};
+use crate::observation::*;
+use crate::sys::{self, ProcDir};
 
 impl<'a> Scan<'a> {
     /// Reads the lists. The node's come before the API server's: a pod that appears in between is known to

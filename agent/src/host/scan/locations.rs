@@ -2,12 +2,10 @@
 
 use std::io::ErrorKind;
 
-use crate::{
-    host::{HostRoot, kubelet},
-    kubernetes_distribution::{DEFAULT_ROOT, DISTRIBUTIONS, RUNTIMES},
-    observation::{ApiFacts, Fault, FaultKind, HostPath, RuntimeFacts, Sandbox, Seen, Source},
-    sys::{self, ProcDir},
-};
+use crate::host::{HostRoot, kubelet};
+use crate::kubernetes_distribution::{DEFAULT_ROOT, DISTRIBUTIONS, RUNTIMES};
+use crate::observation::{ApiFacts, Fault, FaultKind, HostPath, RuntimeFacts, Sandbox, Seen, Source};
+use crate::sys::{self, ProcDir};
 
 use super::Options;
 

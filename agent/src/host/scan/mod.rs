@@ -13,24 +13,18 @@ use std::cell::OnceCell;
 
 use tokio::time::Instant;
 
-use crate::{
-    observation::*,
-    sys::{self, ProcDir},
-};
+use crate::observation::*;
+use crate::sys::{self, ProcDir};
 
 pub use observation_file::{load, save};
 pub use options::{ApiSource, Options, ScanOptions};
 
-use super::{
-    HostRoot, api,
-    broker::Directories,
-    cgroups, kubelet, mount_copies,
-    mounts::{FirstTable, MountReader, touchable},
-    prober::Prober,
-    process_index::ProcessIndex,
-    rights,
-    runtime::Runtime,
-};
+use super::broker::Directories;
+use super::mounts::{FirstTable, MountReader, touchable};
+use super::prober::Prober;
+use super::process_index::ProcessIndex;
+use super::runtime::Runtime;
+use super::{HostRoot, api, cgroups, kubelet, mount_copies, rights};
 
 /// What the answers share.
 struct Scan<'a> {

@@ -4,14 +4,10 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    host::{
-        PodFilter, Sockets,
-        api::{CounterHistory, Relay},
-        kubelet::KubeletChoice,
-    },
-    observation::{ApiFacts, Seen},
-};
+use crate::host::api::{CounterHistory, Relay};
+use crate::host::kubelet::KubeletChoice;
+use crate::host::{PodFilter, Sockets};
+use crate::observation::{ApiFacts, Seen};
 
 /// What the user said; everything else is found.
 #[derive(Clone, Debug, Default)]

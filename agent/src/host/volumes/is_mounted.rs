@@ -2,10 +2,8 @@
 //! `mount_linux.go`).
 
 use super::PodDirReader;
-use crate::{
-    host::mounts::touchable,
-    observation::{HostPath, Seen, covering},
-};
+use crate::host::mounts::touchable;
+use crate::observation::{HostPath, Seen, covering};
 
 /// The first kubelet that asks `statx` for `STATX_ATTR_MOUNT_ROOT`. Older ones compare the
 /// devices of the path and of its parent, and so do not see a bind mount within one file system.

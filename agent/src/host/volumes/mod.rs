@@ -17,10 +17,8 @@ use std::collections::BTreeSet;
 use findings::PodUid;
 
 use super::{HostRoot, tree::Tree};
-use crate::{
-    observation::{Fault, HostPath, Mount, MountTable, PodDir, Seen, is_path_within},
-    sys::{Entry, EntryKind},
-};
+use crate::observation::{Fault, HostPath, Mount, MountTable, PodDir, Seen, is_path_within};
+use crate::sys::{Entry, EntryKind};
 
 pub use protected::search as protected_files;
 pub(super) use vol_data::read_vol_data;

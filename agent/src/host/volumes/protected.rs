@@ -2,11 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use crate::{
-    host::{HostRoot, tree::Tree},
-    observation::{HostPath, MountTable, ProtectedFile, ProtectedFiles, Seen},
-    sys::{EntryKind, FileFacts},
-};
+use crate::host::HostRoot;
+use crate::host::tree::Tree;
+use crate::observation::{HostPath, MountTable, ProtectedFile, ProtectedFiles, Seen};
+use crate::sys::{EntryKind, FileFacts};
 
 /// A tenant decides how many files there are.
 const MAX_FILES: usize = 50_000;

@@ -2,10 +2,8 @@
 //! directory (`pkg/volume/csi/csi_block.go`).
 
 use super::{PodDirReader, read_vol_data};
-use crate::{
-    observation::{HostPath, PodDir, Seen, VolumeDir},
-    sys::EntryKind,
-};
+use crate::observation::{HostPath, PodDir, Seen, VolumeDir};
+use crate::sys::EntryKind;
 
 /// Fills `published`; `devices` is `plugins/kubernetes.io/csi/volumeDevices`.
 pub(super) fn fill(dir: &mut PodDir, reader: &PodDirReader<'_>, devices: &HostPath) {

@@ -1,10 +1,8 @@
 //! `volume-subpaths/<volume>/<container>/<index>`: targets of bind mounts, directories or files.
 
 use super::PodDirReader;
-use crate::{
-    observation::{HostPath, PodDir, Seen, SubPath},
-    sys::EntryKind,
-};
+use crate::observation::{HostPath, PodDir, Seen, SubPath};
+use crate::sys::EntryKind;
 
 /// Fills `sub_paths`.
 pub(super) fn fill(dir: &mut PodDir, reader: &PodDirReader<'_>, above: &HostPath) {

@@ -1,11 +1,10 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use super::*;
-use crate::{
-    host::mounts::{MountReader, test_mounts::Namespace},
-    observation::VolData,
-    parse::mountinfo::mounts,
-};
+use crate::host::mounts::MountReader;
+use crate::host::mounts::test_mounts::Namespace;
+use crate::observation::VolData;
+use crate::parse::mountinfo::mounts;
 
 const UID: &str = "96fb425e-919e-44f9-8b42-b1254a602ba1";
 

@@ -1,10 +1,8 @@
 //! Reading a `vol_data.json`.
 
-use crate::{
-    host::tree::Tree,
-    observation::{HostPath, Seen, VolData},
-    parse,
-};
+use crate::host::tree::Tree;
+use crate::observation::{HostPath, Seen, VolData};
+use crate::parse;
 
 /// The longest file that is read. The kubelet writes some hundred bytes.
 const MAX_VOL_DATA_BYTES: usize = 64 << 10;

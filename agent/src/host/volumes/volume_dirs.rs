@@ -1,10 +1,8 @@
 //! `volumes/<plugin>/<name>`, as `podVolumesExist` goes through it.
 
 use super::PodDirReader;
-use crate::{
-    observation::{Fault, FaultKind, HostPath, Mount, PodDir, Seen, VolData, VolumeDir},
-    sys::{Entry, EntryKind},
-};
+use crate::observation::{Fault, FaultKind, HostPath, Mount, PodDir, Seen, VolData, VolumeDir};
+use crate::sys::{Entry, EntryKind};
 
 /// The plugin whose volumes are mounted one directory deeper.
 pub(super) const CSI: &str = "kubernetes.io/csi";

@@ -4,16 +4,12 @@
 use std::ops::ControlFlow;
 
 use client::{List, Selector, part};
-use findings::{
-    FaultKind,
-    event::{CONTROLLER, EventName, FindingAnnotation, MAX_ANNOTATION_BYTES, NAMESPACE},
-};
+use findings::FaultKind;
+use findings::event::{CONTROLLER, EventName, FindingAnnotation, MAX_ANNOTATION_BYTES, NAMESPACE};
 use jiff::Timestamp;
-use reconcile::{
-    event::{Identity, Reference},
-    reconciler::OwnEvent,
-    tracker::ExistingEvent,
-};
+use reconcile::event::{Identity, Reference};
+use reconcile::reconciler::OwnEvent;
+use reconcile::tracker::ExistingEvent;
 use serde::Deserialize;
 
 use super::Cluster;

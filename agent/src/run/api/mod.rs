@@ -9,18 +9,15 @@ mod write;
 use std::sync::Arc;
 
 use client::{ApiClient, Client, Freshness, counted};
-use prometheus_client::{
-    encoding::EncodeLabelSet,
-    metrics::{counter::Counter, family::Family},
-};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
 use reconcile::index::NodeInfo;
 
 pub use watch::watch;
 
-use crate::{
-    host::api::{self, Credentials, RUN},
-    observation::{ApiPod, Fault},
-};
+use crate::host::api::{self, Credentials, RUN};
+use crate::observation::{ApiPod, Fault};
 
 /// Requests by verb and answer.
 pub type Requests = Family<Labels, Counter>;

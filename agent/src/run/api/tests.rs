@@ -4,16 +4,12 @@ use std::{io::Write, time::Duration};
 
 use agent_core::{gates::judge, observation::sample};
 use apiserver::{FakeApiServer, Fault, Faults, Rule, Store};
-use findings::{
-    FaultKind,
-    event::{CONTROLLER, EventName, FindingAnnotation, NAMESPACE, Phase, Subjects},
-};
-use reconcile::{
-    Instant, Reconciler, Settings,
-    event::{Draft, NodeRef},
-    index::WatchEvent,
-    reconciler::{Command, Input, Scan, WriteOutcome},
-};
+use findings::FaultKind;
+use findings::event::{CONTROLLER, EventName, FindingAnnotation, NAMESPACE, Phase, Subjects};
+use reconcile::event::{Draft, NodeRef};
+use reconcile::index::WatchEvent;
+use reconcile::reconciler::{Command, Input, Scan, WriteOutcome};
+use reconcile::{Instant, Reconciler, Settings};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 

@@ -6,17 +6,13 @@ use std::time::Duration;
 
 use client::{Change, Changes, Freshness, Selector};
 use reconcile::{Backoff, index::WatchEvent, reconciler::Input};
-use tokio::{
-    sync::mpsc::Sender,
-    time::{Instant, sleep, sleep_until},
-};
+use tokio::sync::mpsc::Sender;
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::Cluster;
-use crate::{
-    clock,
-    host::api::{PODS, Pod, fault, of_node, pods},
-    observation::Fault,
-};
+use crate::clock;
+use crate::host::api::{PODS, Pod, fault, of_node, pods};
+use crate::observation::Fault;
 
 /// Between the beginnings of two watches: one may be answered and ended at once, as by a proxy without a
 /// server behind it.

@@ -1,10 +1,8 @@
 //! Who is connected.
 
-use std::{
-    collections::HashMap,
-    net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// At the same time, from everywhere.
 pub const MAX_CONNECTIONS: usize = 64;

@@ -1,10 +1,8 @@
 use std::{io, time::Instant};
 
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpSocket, TcpStream},
-    sync::watch,
-};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::sync::watch;
 
 use super::{places::MAX_CONNECTIONS, *};
 

@@ -4,37 +4,28 @@
 //! nothing is asked and answered in between, and there is no pipe to fill up. This process watches: where no call returns
 //! for [`FILE_TIMEOUT`](super::FILE_TIMEOUT) that process is silent, and another copy goes on behind it.
 
-use std::{
-    collections::BTreeSet,
-    io,
-    mem::MaybeUninit,
-    ops::ControlFlow,
-    os::fd::{AsFd, OwnedFd},
-    time::{Duration, Instant},
-};
+use std::collections::BTreeSet;
+use std::io;
+use std::mem::MaybeUninit;
+use std::ops::ControlFlow;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
 
-use nix::{
-    errno::Errno,
-    fcntl::{OFlag, openat},
-    poll::{PollFd, PollFlags, PollTimeout, poll},
-    sys::{stat::Mode, wait::WaitStatus},
-    unistd::pipe2,
-};
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, openat};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::stat::Mode;
+use nix::sys::wait::WaitStatus;
+use nix::unistd::pipe2;
 
-use super::{
-    super::{
-        copy,
-        limits::MAX_FDINFO_BYTES,
-        linux::{DecInt, MAX_LINK_BYTES, link_into},
-        listmount::has_mount_after,
-        numbered_links,
-        proc_dir::has_safe_fdinfo,
-        read::read_all,
-    },
-    ProcWorker, is_late, proc,
-    shared::Shared,
-    silence, worker,
-};
+use super::super::limits::MAX_FDINFO_BYTES;
+use super::super::linux::{DecInt, MAX_LINK_BYTES, link_into};
+use super::super::listmount::has_mount_after;
+use super::super::proc_dir::has_safe_fdinfo;
+use super::super::read::read_all;
+use super::super::{copy, numbered_links};
+use super::shared::Shared;
+use super::{ProcWorker, is_late, proc, silence, worker};
 
 /// So often in the time that a call may take this process looks whether it has returned.
 const LOOKS: u32 = 4;

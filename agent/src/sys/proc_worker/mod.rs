@@ -12,22 +12,16 @@ mod question;
 mod shared;
 mod wire;
 
-use std::{
-    collections::BTreeMap,
-    io,
-    os::{
-        fd::{AsFd, OwnedFd},
-        unix::net::UnixStream,
-    },
-    path::Path,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
-};
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use nix::{
-    fcntl::{OFlag, open},
-    sys::stat::Mode,
-};
+use nix::fcntl::{OFlag, open};
+use nix::sys::stat::Mode;
 
 use super::{Running, copy};
 pub(super) use each::read_each;

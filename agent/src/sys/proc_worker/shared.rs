@@ -1,11 +1,8 @@
 //! Memory that a copy of this process writes and this process reads: where the copy is, and a number of each process.
 
-use std::{
-    io,
-    ptr::{NonNull, null_mut},
-    slice,
-    sync::atomic::{AtomicU64, Ordering},
-};
+use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::{io, slice};
 
 /// Above the 32 bits of a number, and of an error's.
 const IS_READ: u64 = 1 << 32;

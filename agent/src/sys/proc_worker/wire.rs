@@ -1,28 +1,19 @@
 //! Questions and answers between this process and its copy.
 
-use std::{
-    io::{self, BufReader, IoSlice, IoSliceMut, Read, Write},
-    os::{
-        fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd},
-        unix::net::UnixStream,
-    },
-    time::Duration,
-};
+use std::io::{self, BufReader, IoSlice, IoSliceMut, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
-use nix::{
-    errno::Errno,
-    fcntl::{OFlag, openat},
-    sys::{
-        socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg},
-        stat::Mode,
-    },
-};
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, openat};
+use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
+use nix::sys::stat::Mode;
 
-use super::{
-    super::{linux::link, read::read_all},
-    numbers::{length, put, take},
-    question::{Answer, Kind, Question},
-};
+use super::super::linux::link;
+use super::super::read::read_all;
+use super::numbers::{length, put, take};
+use super::question::{Answer, Kind, Question};
 
 /// A file that is longer than was asked for has no number of an error.
 const TOO_LONG: i32 = -1;

@@ -37,10 +37,8 @@ fn files_of_its_own(files: &[&str]) -> anyhow::Result<impl std::fmt::Debug + use
 
 #[cfg(test)]
 mod tests {
-    use nix::{
-        sys::wait::{WaitStatus, waitpid},
-        unistd::{ForkResult, fork},
-    };
+    use nix::sys::wait::{WaitStatus, waitpid};
+    use nix::unistd::{ForkResult, fork};
 
     use super::*;
     use crate::sys::linux;

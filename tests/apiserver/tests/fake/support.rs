@@ -1,9 +1,7 @@
 //! A running fake and a plain HTTP client, to see what is really on the wire.
 
-use std::{
-    io::{BufRead as _, BufReader, Read as _},
-    time::Duration,
-};
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::time::Duration;
 
 use apiserver::{FakeApiServer, Store};
 use serde_json::{Value, json};

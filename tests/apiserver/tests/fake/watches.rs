@@ -128,12 +128,10 @@ fn a_version_that_is_too_old_or_too_new_is_an_error_in_the_stream() {
 mod through_kube {
     use futures::{StreamExt as _, TryStreamExt as _};
     use k8s_openapi::{api::core::v1::Pod, apimachinery::pkg::apis::meta::v1::ObjectMeta};
-    use kube::{
-        Api, Client, Config, Resource,
-        config::{KubeConfigOptions, Kubeconfig},
-        core::PartialObjectMeta,
-        runtime::watcher::{self, Event},
-    };
+    use kube::config::{KubeConfigOptions, Kubeconfig};
+    use kube::core::PartialObjectMeta;
+    use kube::runtime::watcher::{self, Event};
+    use kube::{Api, Client, Config, Resource};
     use serde::Deserialize;
 
     use super::{Server, json};

@@ -1,11 +1,9 @@
 //! What an answer cost: for the one who asks, and for the API server.
 
 use super::fake::Cluster;
-use crate::{
-    measure::{Run, Tool},
-    report::{Report, mebi, millis, yes},
-    stats::Spread,
-};
+use crate::measure::{Run, Tool};
+use crate::report::{Report, mebi, millis, yes};
+use crate::stats::Spread;
 
 /// Runs of one command, and what they asked.
 #[derive(Default)]

@@ -4,10 +4,8 @@ use apiserver::Prepared;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
-use super::{
-    Size,
-    text::{Template, object, uid},
-};
+use super::Size;
+use super::text::{Template, object, uid};
 
 /// Pods of one namespace: a Deployment's, and in every other namespace the last three of a StatefulSet.
 pub const PODS_PER_NAMESPACE: usize = 15;

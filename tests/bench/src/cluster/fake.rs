@@ -1,12 +1,10 @@
 //! The cluster: the fake API server in a process of its own, with everything in memory.
 
-use std::{
-    fs,
-    io::{BufRead as _, BufReader, Read as _},
-    os::unix::process::CommandExt as _,
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-};
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
 use anyhow::Context as _;
 use apiserver::{FakeApiServer, Prepared, Request, Store};

@@ -9,10 +9,8 @@ use findings::{
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::{
-    crowd::{Crowd, node_name},
-    text::{object, uid},
-};
+use super::crowd::{Crowd, node_name};
+use super::text::{object, uid};
 
 /// Pods that one server holds: one Event reports no more.
 const PODS: usize = 50;

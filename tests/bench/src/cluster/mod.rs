@@ -13,11 +13,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 
-use crate::{
-    machine,
-    measure::Tool,
-    report::{Report, yes},
-};
+use crate::machine;
+use crate::measure::Tool;
+use crate::report::{Report, yes};
 pub use asked::tell_all;
 use asked::{Asked, Targets};
 pub use fake::{Cluster as Running, Serve};

@@ -1,11 +1,9 @@
 //! The process that the crowd descends from.
 
-use std::{
-    convert::Infallible,
-    fs,
-    io::{Read as _, Write as _},
-    os::fd::{AsRawFd as _, OwnedFd, RawFd},
-};
+use std::convert::Infallible;
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
 
 use anyhow::Context as _;
 use nix::unistd::{getpid, getppid, pause, pipe};

@@ -1,20 +1,14 @@
 //! One process of the crowd and what it has open.
 
-use std::{
-    convert::Infallible,
-    fs::File,
-    os::fd::{AsFd, OwnedFd},
-};
+use std::convert::Infallible;
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
 
 use anyhow::Context as _;
-use nix::{
-    sys::{
-        epoll::{Epoll, EpollCreateFlags},
-        eventfd::EventFd,
-        socket::{AddressFamily, SockFlag, SockType, socketpair},
-    },
-    unistd::{dup2_stderr, dup2_stdin, dup2_stdout, pause, pipe, write},
-};
+use nix::sys::epoll::{Epoll, EpollCreateFlags};
+use nix::sys::eventfd::EventFd;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
+use nix::unistd::{dup2_stderr, dup2_stdin, dup2_stdout, pause, pipe, write};
 
 use super::namespace::Files;
 

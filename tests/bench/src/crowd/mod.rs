@@ -5,11 +5,9 @@ mod master;
 mod member;
 mod namespace;
 
-use std::{
-    fs::{self, File},
-    io::{BufRead as _, BufReader, Write as _},
-    process::{Child, Command, Stdio},
-};
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, Command, Stdio};
 
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};

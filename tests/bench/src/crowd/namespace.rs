@@ -1,17 +1,13 @@
 //! A container's mount namespace: a root of its own and many mounts in it.
 
-use std::{
-    fs::{self, File},
-    path::{Path, PathBuf},
-};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use nix::{
-    mount::{MntFlags, MsFlags, mount, umount2},
-    sched::{CloneFlags, unshare},
-    sys::stat::{Mode, SFlag, makedev, mknod},
-    unistd::{chdir, pivot_root},
-};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::stat::{Mode, SFlag, makedev, mknod};
+use nix::unistd::{chdir, pivot_root};
 
 /// Directories with one file in each.
 pub struct Files(Vec<PathBuf>);

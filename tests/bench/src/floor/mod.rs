@@ -10,10 +10,8 @@ use std::process::Stdio;
 
 use anyhow::Context as _;
 use call::{Call, recorded};
-use nix::sys::{
-    resource::{UsageWho, getrusage},
-    time::TimeValLike as _,
-};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike as _;
 
 use crate::measure::Tool;
 

@@ -4,20 +4,16 @@ mod pair;
 mod scrape;
 mod service;
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-    time::{Duration, Instant},
-};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use lab::Node;
 
-use crate::{
-    compare, machine,
-    report::{Report, yes},
-    stage::{Crowded, Size},
-};
+use crate::report::{Report, yes};
+use crate::stage::{Crowded, Size};
+use crate::{compare, machine};
 use service::{Cost, Service};
 
 /// How often Prometheus asks.

@@ -1,10 +1,8 @@
 //! Asking for metrics, as Prometheus does.
 
-use std::{
-    io::{Read as _, Write as _},
-    net::{Ipv4Addr, SocketAddr, TcpStream},
-    time::Duration,
-};
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::time::Duration;
 
 use anyhow::Context as _;
 

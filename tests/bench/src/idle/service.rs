@@ -1,10 +1,8 @@
 //! A program that runs on as a service of the node, and what it has cost so far.
 
-use std::{
-    net::TcpListener,
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::net::TcpListener;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use lab::{Launch, Node};

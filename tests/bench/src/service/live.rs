@@ -1,23 +1,17 @@
 //! What goes on in a large cluster all the time.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
-    thread::JoinHandle,
-    time::{Duration, Instant},
-};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use apiserver::Store;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::cluster::{
-    LOST, Size,
-    crowd::{Crowd, node_name},
-    text::uid,
-};
+use crate::cluster::crowd::{Crowd, node_name};
+use crate::cluster::text::uid;
+use crate::cluster::{LOST, Size};
 
 /// How much changes in each second.
 #[derive(Clone, Copy, Debug)]

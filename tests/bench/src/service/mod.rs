@@ -3,20 +3,16 @@
 mod live;
 mod process;
 
-use std::{
-    path::PathBuf,
-    time::{Duration, Instant},
-};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
 
-use crate::{
-    cluster::{self, Running, Size, finding},
-    machine,
-    report::{Report, yes},
-    stats::Spread,
-};
+use crate::cluster::{self, Running, Size, finding};
+use crate::machine;
+use crate::report::{Report, yes};
+use crate::stats::Spread;
 use live::{Live, Rates};
 use process::Service;
 

@@ -74,12 +74,10 @@ pub(crate) fn event_policy() -> anyhow::Result<Vec<Value>> {
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::api::{
-        admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding},
-        core::v1::{Namespace, ResourceQuota, ServiceAccount},
-        networking::v1::NetworkPolicy,
-        rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding},
-    };
+    use k8s_openapi::api::admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding};
+    use k8s_openapi::api::core::v1::{Namespace, ResourceQuota, ServiceAccount};
+    use k8s_openapi::api::networking::v1::NetworkPolicy;
+    use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
     use serde::{Serialize, de::DeserializeOwned};
     use serde_json::json;
 

@@ -3,10 +3,8 @@
 use anyhow::Context as _;
 use k8s_openapi::api::core::v1::{Container, EnvVar, PodSpec, SecurityContext, VolumeMount};
 
-use crate::{
-    cri_write::{self, NamespaceMode, ProfileType},
-    node::NODE_NAME,
-};
+use crate::cri_write::{self, NamespaceMode, ProfileType};
+use crate::node::NODE_NAME;
 
 /// The paths a kubelet has the runtime hide from a container (`pkg/securitycontext`).
 const MASKED: [&str; 10] = [

@@ -1,17 +1,13 @@
 //! How the kubelet takes away a raw block volume.
 
-use std::{
-    fs, io,
-    path::Path,
-    process::{Command, Stdio},
-};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::{fs, io};
 
 use anyhow::Context as _;
 
-use super::{
-    csi,
-    volumes::{is_mount, unmount},
-};
+use super::csi;
+use super::volumes::{is_mount, unmount};
 use crate::{node::loop_devices, volume};
 
 /// Detaches the loop device that locks the volume, removes the bound device and the link, and then has the driver

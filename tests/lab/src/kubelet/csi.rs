@@ -1,10 +1,8 @@
 //! How the kubelet has a CSI volume unpublished.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use cri::Connection;

@@ -1,11 +1,9 @@
 //! What the stand-in says, in the kubelet's log format and words.
 
-use std::{
-    fs::{self, File},
-    io::Write as _,
-    path::PathBuf,
-    sync::Mutex,
-};
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::Mutex;
 
 use anyhow::Context as _;
 

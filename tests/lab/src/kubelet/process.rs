@@ -1,13 +1,10 @@
 //! The stand-in's process: its command line, and one worker per pod.
 
-use std::{
-    collections::HashSet,
-    fs,
-    path::PathBuf,
-    sync::{Arc, Mutex},
-    thread,
-    time::Duration,
-};
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use std::{fs, thread};
 
 use anyhow::Context as _;
 

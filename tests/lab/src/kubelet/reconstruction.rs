@@ -3,14 +3,11 @@
 //! Of each CSI volume whose `vol_data.json` it can read it assumes that it is mounted, until its driver has unpublished it.
 //! That holds for deleted pods, too.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-    sync::Mutex,
-    thread,
-    time::{Duration, Instant},
-};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use super::{csi, log::Log};
 use crate::{Layout, PodRef, volume::plugin};

@@ -1,20 +1,16 @@
 //! Gate VolumesUnmounted: tear down what the kubelet remembers, then wait until nothing on disk is
 //! a mount.
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use anyhow::Context as _;
 use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
 
 use super::{block, csi};
-use crate::{
-    Layout, mounts,
-    pod::{Record, VolumeRef},
-    volume::plugin,
-};
+use crate::pod::{Record, VolumeRef};
+use crate::volume::plugin;
+use crate::{Layout, mounts};
 
 /// The volumes of one pod, as far as the kubelet remembers them.
 pub struct Volumes {

@@ -3,23 +3,18 @@
 //! Nothing here trusts the memory of the process that made the node: processes are found by their
 //! cgroups, mounts by the mount table, loop devices by their backing files.
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-    time::Duration,
-};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use nix::sys::signal::Signal;
 
 use super::{Layout, fusectl};
-use crate::{
-    cgroup, mounts, process,
-    scenario::{self, machine},
-    wait_for,
-};
+use crate::scenario::{self, machine};
+use crate::{cgroup, mounts, process, wait_for};
 
 /// Removes everything; goes on after a failure, so that one leftover does not cause more.
 pub fn remove(layout: &Layout) -> anyhow::Result<()> {

@@ -1,11 +1,9 @@
 //! The node's container runtime: the installed containerd with everything in the node's directory.
 
-use std::{
-    fs,
-    path::Path,
-    process::{Command, Stdio},
-    time::Duration,
-};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::Context as _;
 

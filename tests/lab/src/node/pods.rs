@@ -6,13 +6,10 @@ use anyhow::Context as _;
 use nix::sys::signal::Signal;
 
 use super::{Node, api};
-use crate::{
-    cgroup,
-    cri_write::{self, NamespaceMode, NamespaceOption},
-    kubelet::Gate,
-    pod::{Container, ContainerSpec, Pod, PodRef, PodSpec, Record},
-    process, wait_for,
-};
+use crate::cri_write::{self, NamespaceMode, NamespaceOption};
+use crate::kubelet::Gate;
+use crate::pod::{Container, ContainerSpec, Pod, PodRef, PodSpec, Record};
+use crate::{cgroup, process, wait_for};
 
 /// How long ago the deadline of a pod passed that is to be found stuck: long enough for any
 /// tool that is patient with the kubelet's retries.

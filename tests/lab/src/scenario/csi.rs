@@ -6,11 +6,9 @@ use anyhow::Context as _;
 use nix::sys::signal::Signal;
 
 use super::{Cure, Repair, Staged, leftovers::losetup, support};
-use crate::{
-    Gate, Launch, Node, PodSpec, Restart, mounts, process,
-    standin::csi::Manner,
-    volume::{self, CSI_DRIVER, CsiVolume},
-};
+use crate::standin::csi::Manner;
+use crate::volume::{self, CSI_DRIVER, CsiVolume};
+use crate::{Gate, Launch, Node, PodSpec, Restart, mounts, process};
 
 scenarios! {
     "fuse-dead", "the volume is a FUSE mount whose server died, and its CSI driver fails over that", fuse_dead;

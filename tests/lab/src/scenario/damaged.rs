@@ -1,10 +1,8 @@
 //! A file system that takes no writes any more: after an error, or because it is full.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context as _;
 

@@ -1,10 +1,8 @@
 //! The cgroup freezer holds the pod's tasks.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    time::{Duration, Instant},
-};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use nix::sys::signal::Signal;

@@ -1,19 +1,15 @@
 //! What is left on the node when its pod is gone, or nearly.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
 
 use super::{Repair, Staged, csi, support};
-use crate::{
-    Gate, Node, PodRef, PodSpec, Restart, mounts,
-    standin::csi::Manner,
-    volume::{self, plugin},
-};
+use crate::standin::csi::Manner;
+use crate::volume::{self, plugin};
+use crate::{Gate, Node, PodRef, PodSpec, Restart, mounts};
 
 scenarios! {
     "globalmount-left", "a CSI volume is still staged on the node although no pod uses it", globalmount_left;

@@ -1,9 +1,7 @@
 //! What scenarios of the virtual machine break outside of the lab's directory: its network, and device-mapper devices.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 

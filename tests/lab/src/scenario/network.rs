@@ -1,10 +1,8 @@
 //! Gate SandboxStopped: the pod's network is not taken down.
 
-use std::{
-    fs,
-    os::unix::fs::{PermissionsExt as _, symlink},
-    path::PathBuf,
-};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::PathBuf;
 
 use anyhow::Context as _;
 use serde_json::json;

@@ -4,11 +4,8 @@ use std::{fs, path::Path};
 
 use anyhow::Context as _;
 
-use super::{
-    Cure, Repair, Staged,
-    machine::{self, NFS},
-    support,
-};
+use super::machine::{self, NFS};
+use super::{Cure, Repair, Staged, support};
 use crate::{Gate, Launch, Node, PodSpec, mounts, process};
 
 /// What `tests/vm/inside.sh` serves.

@@ -5,11 +5,9 @@ use std::{fs, path::PathBuf, time::Duration};
 use anyhow::Context as _;
 use nix::sys::signal::Signal;
 
-use super::{
-    Staged, csi, frozen,
-    leftovers::losetup,
-    support::{self, FuseMount},
-};
+use super::leftovers::losetup;
+use super::support::{self, FuseMount};
+use super::{Staged, csi, frozen};
 use crate::{Launch, Node, PodSpec, Restart, mounts, process, standin::csi::Manner, volume::plugin, wait_for};
 
 scenarios! {

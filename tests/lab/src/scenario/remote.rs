@@ -1,18 +1,13 @@
 //! A disk or a share of a server that does not answer.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context as _;
 
-use super::{
-    Cure, Repair, Staged, csi,
-    machine::{self, ADDRESS, CIFS, ISCSI, NBD},
-    support,
-};
+use super::machine::{self, ADDRESS, CIFS, ISCSI, NBD};
+use super::{Cure, Repair, Staged, csi, support};
 use crate::{Gate, Node, PodSpec, process, standin::csi::Manner, wait_for};
 
 scenarios! {

@@ -1,12 +1,10 @@
 //! What several scenarios use.
 
-use std::{
-    fs,
-    os::unix::fs::MetadataExt as _,
-    path::Path,
-    process::{Command, Stdio},
-    time::Duration,
-};
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::Context as _;
 

@@ -5,13 +5,9 @@ use std::{fs, net::TcpListener, path::PathBuf, sync::Arc};
 use anyhow::Context as _;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use tokio::net::TcpStream;
-use tokio_rustls::{
-    TlsAcceptor,
-    rustls::{
-        ServerConfig,
-        pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer},
-    },
-};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use crate::{agent_pod::API_PORT, network};
 

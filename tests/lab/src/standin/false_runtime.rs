@@ -1,21 +1,17 @@
 //! A process at the runtime's socket that tries to exhaust the memory of its caller.
 
-use std::{
-    fs::{File, OpenOptions},
-    future::poll_fn,
-    io::Write as _,
-    path::PathBuf,
-    time::Duration,
-};
+use std::fs::{File, OpenOptions};
+use std::future::poll_fn;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use bytes::Bytes;
 use h2::server::{self, SendResponse};
 use http::{HeaderMap, HeaderValue, Response};
-use tokio::{
-    io::AsyncWriteExt as _,
-    net::{UnixListener, UnixStream},
-};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::{UnixListener, UnixStream};
 
 /// The most that a runtime may answer.
 const MAX_MESSAGE_BYTES: usize = 16 << 20;

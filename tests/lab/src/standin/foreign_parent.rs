@@ -3,12 +3,10 @@
 //! `runc exec`, `nsenter` and debuggers are such parents. When the namespace's init dies, the kernel kills the child and
 //! then waits until its parent reaps it: only this process can.
 
-use std::{
-    fs::File,
-    os::fd::AsFd as _,
-    path::PathBuf,
-    process::{Command, Stdio},
-};
+use std::fs::File;
+use std::os::fd::AsFd as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
 use nix::sched::{CloneFlags, setns};

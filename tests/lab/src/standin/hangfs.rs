@@ -6,23 +6,18 @@
 
 mod protocol;
 
-use std::{
-    fs::{self, File},
-    io::{Read as _, Write as _},
-    os::{
-        fd::AsRawFd as _,
-        unix::{fs::FileExt as _, net::UnixStream},
-    },
-    path::PathBuf,
-    thread,
-    time::Duration,
-};
+use std::fs::{self, File};
+use std::io::{Read as _, Write as _};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::FileExt as _;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
 
 use anyhow::Context as _;
-use nix::{
-    errno::Errno,
-    mount::{MsFlags, mount},
-};
+use nix::errno::Errno;
+use nix::mount::{MsFlags, mount};
 
 use protocol::{Inode, Operation, Request, attributes, entry, init, opened, range, room};
 

@@ -1,23 +1,17 @@
 //! A process of the host that holds something of a pod.
 
-use std::{
-    fs::{self, File},
-    io::{IoSlice, Seek as _, Write as _},
-    os::{
-        fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd},
-        unix::net::{UnixListener, UnixStream},
-    },
-    path::{Path, PathBuf},
-    thread,
-    time::Duration,
-};
+use std::fs::{self, File};
+use std::io::{IoSlice, Seek as _, Write as _};
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::Context as _;
-use nix::{
-    mount::MsFlags,
-    sched::{CloneFlags, setns, unshare},
-    sys::socket::{ControlMessage, MsgFlags, sendmsg},
-};
+use nix::mount::MsFlags;
+use nix::sched::{CloneFlags, setns, unshare};
+use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 
 use crate::mounts;
 

@@ -1,12 +1,9 @@
 //! A process that has a file mapped, ends, and leaves its pid to one that holds nothing, again and again.
 
-use std::{
-    fs,
-    path::PathBuf,
-    process::{Command, Stdio},
-    thread,
-    time::Duration,
-};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use std::{fs, thread};
 
 use anyhow::Context as _;
 

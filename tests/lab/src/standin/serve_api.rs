@@ -4,10 +4,8 @@ use std::fs;
 
 use anyhow::Context as _;
 
-use crate::{
-    Layout,
-    node::{default_dir, kubelet_version},
-};
+use crate::Layout;
+use crate::node::{default_dir, kubelet_version};
 
 /// Serves the node's objects on a free port of 127.0.0.1.
 #[derive(Debug, clap::Args)]

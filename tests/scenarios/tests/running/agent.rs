@@ -1,14 +1,12 @@
 //! The real agent as a process.
 
-use std::{
-    cell::RefCell,
-    fs::{self, File},
-    io::{Read as _, Write as _},
-    net::{SocketAddr, TcpStream},
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    time::{Duration, Instant},
-};
+use std::cell::RefCell;
+use std::fs::{self, File};
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use lab::{Node, cgroup, process, wait_for};

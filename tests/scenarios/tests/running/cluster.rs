@@ -2,11 +2,9 @@
 //!
 //! Several tests then use the same stuck pods at the same time, and each breaks only its own server.
 
-use std::{
-    fs,
-    net::SocketAddr,
-    path::{Path, PathBuf},
-};
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use apiserver::{FakeApiServer, Faults, Request, Store, kubeconfig};

@@ -7,11 +7,9 @@ use apiserver::{Fault, Faults, Rule, kubeconfig};
 use lab::{NODE_NAME, PodRef};
 use serde_json::json;
 
-use super::{
-    agent::Agent,
-    events::series,
-    ground::{CAUSE, Staged},
-};
+use super::agent::Agent;
+use super::events::series;
+use super::ground::{CAUSE, Staged};
 use crate::ask;
 
 /// After SIGTERM.

@@ -2,10 +2,8 @@
 
 use anyhow::{Context, ensure};
 use apiserver::Store;
-use findings::{
-    Gate,
-    event::{ACTION, ANNOTATION, CONTROLLER, FindingAnnotation, Phase},
-};
+use findings::Gate;
+use findings::event::{ACTION, ANNOTATION, CONTROLLER, FindingAnnotation, Phase};
 use lab::NODE_NAME;
 use serde_json::Value;
 

@@ -6,10 +6,8 @@ use std::fs;
 use anyhow::{Context, ensure};
 use lab::{Launch, Node, cgroup};
 
-use super::{
-    hostile::{LIMIT, on},
-    memory::{limited, most_resident},
-};
+use super::hostile::{LIMIT, on};
+use super::memory::{limited, most_resident};
 use crate::ask;
 
 const DRIVERS: usize = 60;

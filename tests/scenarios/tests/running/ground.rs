@@ -1,9 +1,7 @@
 //! One staged node for all tests that only break their own API server.
 
-use std::{
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
 use lab::{Node, PodRef, scenario};

@@ -1,22 +1,18 @@
 //! Tenants and other writers of what the agent reads try to exhaust its memory. It has half of what the DaemonSet allows, is
 //! not killed, and reports what it has to report.
 
-use std::{
-    fs,
-    io::{BufRead as _, BufReader},
-    process::{Child, Command, Stdio},
-    time::{Duration, Instant},
-};
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use findings::event::{ANNOTATION, CONTROLLER};
 use lab::{Launch, NODE_NAME, Node, cgroup, scenario};
 use serde_json::json;
 
-use super::{
-    cluster::Cluster,
-    memory::{limited, most_resident},
-};
+use super::cluster::Cluster;
+use super::memory::{limited, most_resident};
 use crate::ask;
 
 pub const LIMIT: u64 = 32 << 20;

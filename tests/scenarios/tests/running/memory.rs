@@ -1,10 +1,8 @@
 //! Ten thousand mounts, and no more memory than the DaemonSet allows.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, ensure};
 use lab::{NODE_NAME, Node, PodRef, PodSpec, cgroup, mounts, scenario};

@@ -7,10 +7,8 @@ use apiserver::{Fault, Faults, Rule};
 use findings::event::ANNOTATION;
 use jiff::Timestamp;
 
-use super::{
-    events::{carried, series},
-    ground::Staged,
-};
+use super::events::{carried, series};
+use super::ground::Staged;
 
 /// 429 with `Retry-After`, then a conflict, then a fault of its own.
 pub fn busy(staged: &Staged) -> anyhow::Result<()> {

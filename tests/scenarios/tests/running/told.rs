@@ -7,10 +7,8 @@ use jiff::Timestamp;
 use lab::{NODE_NAME, Node, scenario, scenario::Staged};
 use serde_json::Value;
 
-use super::{
-    agent::Agent,
-    events::{Events, series},
-};
+use super::agent::Agent;
+use super::events::{Events, series};
 
 /// A cause that does not pass by itself, a holder, and a task in D.
 const SCENARIOS: &[&str] = &["vol-data-missing", "cwd", "dstate-fuse"];

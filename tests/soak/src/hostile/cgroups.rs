@@ -1,9 +1,7 @@
 //! Cgroups a thousand deep below that of a pod.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use lab::{Launch, Node, PodRef, cgroup};

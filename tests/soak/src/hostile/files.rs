@@ -1,27 +1,19 @@
 //! A pod that is to go, and whose files and volumes are links, FIFOs, devices and gigabytes.
 
-use std::{
-    fs::{self, File},
-    os::unix::fs::symlink,
-    path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread::{self, JoinHandle},
-    time::Duration,
-};
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use lab::{Launch, NODE_NAME, Node, PodRef, mounts};
-use nix::{
-    sys::{
-        inotify::{AddWatchFlags, InitFlags, Inotify},
-        signal::Signal,
-        stat::{Mode, SFlag, makedev, mknod},
-    },
-    unistd::mkfifo,
-};
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
+use nix::sys::signal::Signal;
+use nix::sys::stat::{Mode, SFlag, makedev, mknod};
+use nix::unistd::mkfifo;
 use serde_json::json;
 
 /// Stands in a file that links lead to.

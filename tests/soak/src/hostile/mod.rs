@@ -4,12 +4,9 @@ mod cgroups;
 mod files;
 mod process;
 
-use std::{
-    fs,
-    path::Path,
-    thread,
-    time::{Duration, Instant},
-};
+use std::path::Path;
+use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use anyhow::{Context as _, ensure};
 use lab::{Node, PodRef, PodSpec, cgroup, process::wait_end, wait_for};

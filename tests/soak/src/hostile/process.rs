@@ -1,22 +1,18 @@
 //! What runs in the hostile container: an ordinary one, without a right that a pod has not by default. In a user
 //! namespace it may mount.
 
-use std::{
-    fs::{self, File},
-    io::{BufRead as _, BufReader},
-    path::Path,
-    process::{Child, Command, Stdio},
-    thread,
-    time::Duration,
-};
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::Context as _;
-use nix::{
-    errno::Errno,
-    mount::{MntFlags, MsFlags, mount, umount2},
-    sched::{CloneFlags, unshare},
-    sys::resource::{Resource, getrlimit, setrlimit},
-};
+use nix::errno::Errno;
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 /// Appears in its volume when all is staged.
 pub const READY: &str = "ready";

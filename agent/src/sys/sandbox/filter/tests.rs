@@ -2,10 +2,8 @@
 
 use std::{ffi::CString, io::Read as _, os::fd::FromRawFd as _};
 
-use nix::{
-    sys::wait::{WaitStatus, waitpid},
-    unistd::{ForkResult, fork},
-};
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, fork};
 
 use libc::c_long;
 

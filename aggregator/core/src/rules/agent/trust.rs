@@ -2,10 +2,8 @@
 //! root changes, writes and queries only where only the kubelet and root make any. Where no policy keeps others from writing
 //! Events they choose all of it: then commands read, and nothing else.
 
-use findings::{
-    Entity, Link, Placeholder, PodUid, Shape, Values,
-    kubernetes_distribution::{DISTRIBUTIONS, RUNTIMES, is_unit, kubelets},
-};
+use findings::kubernetes_distribution::{DISTRIBUTIONS, RUNTIMES, is_unit, kubelets};
+use findings::{Entity, Link, Placeholder, PodUid, Shape, Values};
 
 /// The values for commands that look or unmount, and for all others.
 pub(super) struct Trusted {

@@ -4,10 +4,8 @@ use apiserver::Prepared;
 use serde_json::{Value, json};
 
 use super::{Conditions, LOST, Stage};
-use crate::cluster::{
-    crowd::Crowd,
-    text::{object, uid},
-};
+use crate::cluster::crowd::Crowd;
+use crate::cluster::text::{object, uid};
 
 /// A node on which the driver of a volume has gone; it is Ready.
 const WITHOUT_DRIVER: &str = "node-0011";

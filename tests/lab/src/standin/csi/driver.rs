@@ -1,20 +1,16 @@
 //! The driver as a process.
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{fs, io};
 
 use anyhow::Context as _;
 use tokio::net::UnixListener;
 use tokio_stream::wrappers::UnixListenerStream;
 use tonic::{Status, transport::Server};
 
-use super::{
-    Empty, NodePublishVolumeRequest, NodeUnpublishVolumeRequest, PluginInfo,
-    serve::{Answers, NodeService, Registration},
-};
+use super::serve::{Answers, NodeService, Registration};
+use super::{Empty, NodePublishVolumeRequest, NodeUnpublishVolumeRequest, PluginInfo};
 use crate::mounts;
 
 /// The node part of a CSI driver.

@@ -1,19 +1,15 @@
 //! Answering unary gRPC calls without generated code.
 
-use std::{
-    convert::Infallible,
-    future::{Future, ready},
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-};
+use std::convert::Infallible;
+use std::future::{Future, ready};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
-use tonic::{
-    Request, Response, Status,
-    body::Body,
-    codegen::{Service, http},
-    server::{Grpc, NamedService, UnaryService},
-};
+use tonic::body::Body;
+use tonic::codegen::{Service, http};
+use tonic::server::{Grpc, NamedService, UnaryService};
+use tonic::{Request, Response, Status};
 use tonic_prost::ProstCodec;
 
 use super::{
