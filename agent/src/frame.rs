@@ -23,7 +23,6 @@ pub enum FrameError {
     /// It is no such value.
     #[error("it is malformed: {0}")]
     Malformed(#[from] serde_json::Error),
-    /// The stream failed.
     #[error(transparent)]
     Stream(std::io::Error),
 }

@@ -167,7 +167,6 @@ impl Entity {
         Entity::Cgroup { path: clean(path, MAX_TEXT_CHARS) }
     }
 
-    /// A file or directory.
     pub fn path(path: &str) -> Self {
         Entity::Path { path: clean(path, MAX_TEXT_CHARS) }
     }

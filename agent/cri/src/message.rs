@@ -39,7 +39,6 @@ pub struct StatusResponse {
     pub status: Option<RuntimeStatus>,
 }
 
-/// A list of conditions.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct RuntimeStatus {
     /// Usually `RuntimeReady` and `NetworkReady`.

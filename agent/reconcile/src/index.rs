@@ -18,7 +18,6 @@ pub enum WatchEvent {
     Init,
     /// A pod, as part of a list.
     InitApply(ApiPod),
-    /// The list is complete.
     InitDone,
     /// A pod was made or has changed.
     Apply(ApiPod),

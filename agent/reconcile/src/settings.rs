@@ -7,9 +7,7 @@ use super::{schedule::Intervals, tracker::Rules};
 /// Everything the agent's timing and its writes depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// When it scans.
     pub intervals: Intervals,
-    /// What it reports.
     pub rules: Rules,
     /// Number of Events that can be written at once.
     pub burst: u32,

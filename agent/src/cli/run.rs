@@ -90,7 +90,6 @@ pub(super) fn credentials(api: ApiMode, kubeconfig: Option<&PathBuf>) -> anyhow:
     }
 }
 
-/// What the flags say.
 pub(super) fn settings(args: &RunArgs) -> Settings {
     Settings {
         intervals: Intervals {

@@ -188,7 +188,6 @@ pub fn read_tree(host: &HostRoot, pod: &mut PodCgroup) {
     }
 }
 
-/// One directory's tree.
 pub fn tree(host: &HostRoot, dir: &CgroupDir) -> Seen<Vec<CgroupNode>> {
     tree_at(&host.at(&dir.path), &dir.hierarchy)
 }

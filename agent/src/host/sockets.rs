@@ -8,10 +8,8 @@ use super::{broker::Broker, healthz, rpc_fault::unreachable};
 use crate::observation::{Healthz, HostPath, Seen};
 use crate::sys::{self, SocketPath};
 
-/// Who connects.
 #[derive(Clone, Debug, Default)]
 pub enum Sockets {
-    /// This process.
     #[default]
     Own,
     /// Its broker: this process may not.

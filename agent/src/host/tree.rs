@@ -54,7 +54,6 @@ impl<'a> Tree<'a> {
         self.root.unique_mount_id(path.as_path().strip_prefix(self.at.as_path()).ok()?).ok()
     }
 
-    /// A unix socket.
     pub(super) fn socket(&self, path: &HostPath) -> Seen<Socket> {
         self.ask(path, Beneath::socket)
     }

@@ -19,7 +19,6 @@ const READER: &str = "reader";
 /// What follows from one scan.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Judged {
-    /// What holds what.
     pub report: NodeReport,
     /// See [`Snapshot::complete`].
     pub complete: bool,
@@ -29,9 +28,7 @@ pub struct Judged {
     pub failed: Vec<String>,
     /// The PersistentVolumes that were requested, to be sent with the next scan.
     pub volumes: Vec<PersistentVolume>,
-    /// Processor time it took.
     pub cpu_ms: u64,
-    /// Disposable children that hang.
     pub helpers_hung: usize,
 }
 

@@ -11,13 +11,11 @@ use crate::observation::{Fault, Observation};
 pub(super) const MAX_TO_READER_BYTES: usize = 4 << 20;
 /// What the reader sends: the findings of some thousand pods. Only `check` gets more.
 pub(super) const MAX_TO_TALKER_BYTES: usize = 4 << 20;
-/// A whole observation.
 const MAX_OBSERVATION_BYTES: usize = 64 << 20;
 
 /// What the talker says.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToReader {
-    /// Scan the node.
     Scan(Box<ScanOptions>, Wanted),
     /// The answer to [`ToTalker::Ask`].
     Answer(ApiAnswer),
@@ -28,7 +26,6 @@ pub enum ToReader {
 pub enum Wanted {
     /// What follows from it.
     Judged,
-    /// All that was seen.
     Observation,
 }
 
@@ -49,7 +46,6 @@ pub enum ToTalker {
     Ask(ApiQuestion),
     /// What follows from the scan.
     Judged(Box<Judged>),
-    /// All that was seen.
     Observation(Box<Observation>),
     /// Why there is no answer.
     Failed(Fault),

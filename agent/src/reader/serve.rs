@@ -25,7 +25,6 @@ const SOCKET_MODE: u32 = 0o666;
 /// What the reader needs to know.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where it listens.
     pub socket: PathBuf,
     /// How the node is looked at, as far as no talker says so.
     pub look: scan::Options,

@@ -8,7 +8,6 @@ const WIDTH: usize = 100;
 /// How the reader calls this program.
 const PROGRAM: &str = "why-terminating-agent";
 
-/// Writes the whole report.
 pub fn tree(report: &NodeReport, detail: Detail, style: Style) -> String {
     let mut page = Page::new(WIDTH, style);
     summary(&mut page, report);

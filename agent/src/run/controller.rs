@@ -36,9 +36,7 @@ pub struct Options {
     pub credentials: Option<Credentials>,
     /// Where metrics are served; none for nowhere.
     pub listen: Option<SocketAddr>,
-    /// Timing.
     pub settings: Settings,
-    /// Who scans the node.
     pub scanner: Scanner,
 }
 

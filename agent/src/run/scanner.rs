@@ -19,7 +19,6 @@ pub type Request = Option<Seen<ApiFacts>>;
 
 /// Who looks at the node.
 pub enum Scanner {
-    /// This process.
     Own(Box<scan::Options>),
     Reader(Box<reader::Client>),
 }

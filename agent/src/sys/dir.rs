@@ -24,7 +24,6 @@ pub struct Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
     Directory,
-    /// A symbolic link.
     Link,
     Other,
     /// The file system does not show it.

@@ -47,7 +47,6 @@ impl ProcDir {
         self.pid
     }
 
-    /// Its path, for messages.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -250,7 +249,6 @@ fn waits_for_exec(file: &str) -> bool {
     ["stat", "wchan", "stack", "syscall", "io"].contains(&file.rsplit('/').next().unwrap_or(file))
 }
 
-/// All process ids.
 pub fn pids() -> io::Result<Vec<u32>> {
     let entries = super::list(Path::new("/proc"))?;
     Ok(entries.iter().filter_map(|entry| entry.name.to_str()?.parse().ok()).collect())

@@ -30,11 +30,9 @@ impl Limits {
     }
 }
 
-/// What a request carries.
 #[derive(Clone, Copy, Debug)]
 pub enum Content<'a> {
     Nothing,
-    /// An object.
     Json(&'a Value),
     MergePatch(&'a Value),
     /// Server-side apply.

@@ -19,9 +19,7 @@ pub(crate) const METADATA_LIST: &str =
 /// An answer, whatever its status.
 #[derive(Debug)]
 pub struct Response {
-    /// How it was answered.
     pub status: StatusCode,
-    /// Its head.
     pub headers: HeaderMap,
     pub body: Vec<u8>,
 }

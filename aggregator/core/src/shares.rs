@@ -104,7 +104,6 @@ impl<K: Ord + Clone> Places<K> {
         self.taken.values().flat_map(|taken| taken.sizes.keys())
     }
 
-    /// How much is taken.
     pub fn used(&self) -> usize {
         self.used
     }

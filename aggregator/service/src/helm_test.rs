@@ -34,7 +34,6 @@ pub struct HelmTest {
     pub namespace: String,
     /// The pod that is deleted and held.
     pub pod: String,
-    /// Where the service listens.
     pub service: SocketAddr,
     /// The token with which it is asked. Its certificate is not checked: without a Secret each replica makes its own.
     pub token_file: PathBuf,

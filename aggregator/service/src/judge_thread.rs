@@ -46,9 +46,7 @@ pub struct JudgeThread {
     pub inputs: Receiver<Input>,
     /// Questions for the API server.
     pub questions: mpsc::Sender<Vec<Question>>,
-    /// What is served.
     pub published: watch::Sender<Published>,
-    /// The API server's time.
     pub clock: Arc<crate::server_clock::ServerClock>,
     /// What an earlier run has kept.
     pub recorder: Recorder,

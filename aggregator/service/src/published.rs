@@ -8,12 +8,10 @@ use aggregator_core::report::ClusterReport;
 use aggregator_core::state::Resource;
 use jiff::Timestamp;
 
-/// One judgement.
 #[derive(Clone, Debug, Default)]
 pub struct Published {
     /// What was judged; none before the first time.
     pub report: Option<Arc<ClusterReport>>,
-    /// What was stuck.
     pub incidents: Arc<Vec<Arc<Incident>>>,
     /// Findings of agents that are younger than an hour, and those that should have been renewed.
     pub findings: Findings,
@@ -29,7 +27,6 @@ pub struct Published {
     pub version: u64,
 }
 
-/// How many there are.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Findings {
     /// Said in time.

@@ -20,7 +20,6 @@ pub use page::Page;
 pub use style::Style;
 pub use table::{Table, cut};
 
-/// How much to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
     /// What holds it and what to do.

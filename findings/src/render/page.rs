@@ -8,7 +8,6 @@ use super::{Style, cut};
 pub struct Page {
     text: String,
     width: usize,
-    /// How it emphasises.
     pub style: Style,
 }
 
@@ -18,7 +17,6 @@ impl Page {
         Page { text: String::new(), width: width.max(40), style }
     }
 
-    /// The columns.
     pub fn width(&self) -> usize {
         self.width
     }
@@ -58,7 +56,6 @@ impl Page {
         }
     }
 
-    /// What was written.
     pub fn finish(self) -> String {
         self.text
     }

@@ -41,7 +41,6 @@ pub struct Reason {
     pub kind: FaultKind,
     /// The system call's error number.
     pub errno: Option<i32>,
-    /// For people.
     pub says: String,
 }
 

@@ -81,7 +81,6 @@ pub struct Observation {
     pub runtime: Seen<RuntimeFacts>,
     /// `<root-dir>/pods/*`.
     pub pod_dirs: Seen<Vec<PodDir>>,
-    /// The pods' cgroups.
     pub cgroups: Seen<Vec<PodCgroup>>,
     /// The mount tables that were read, cut down to what matters.
     pub mounts: MountTables,

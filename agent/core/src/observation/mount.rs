@@ -13,7 +13,6 @@ pub const OVERLAY: &str = "overlay";
 pub struct Dev {
     /// Major number; 0 for file systems without a block device.
     pub major: u32,
-    /// Minor number.
     pub minor: u32,
 }
 
@@ -38,7 +37,6 @@ pub struct Mount {
     pub id: u32,
     /// The mount it is mounted on.
     pub parent: u32,
-    /// The file system.
     pub dev: Dev,
     /// Which directory of the file system is mounted.
     pub root: HostPath,
@@ -139,7 +137,6 @@ pub struct MountTable {
     pub through_pid: u32,
     /// How many mounts it had in all.
     pub total: usize,
-    /// Those that were kept.
     pub mounts: Vec<Mount>,
 }
 

@@ -65,7 +65,6 @@ pub struct DraClaim {
     pub drivers: Vec<String>,
 }
 
-/// The running kubelet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KubeletFacts {
     pub pid: u32,
@@ -169,7 +168,6 @@ pub enum CgroupDriver {
     Cgroupfs,
 }
 
-/// A mounted cgroup hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CgroupMount {
     pub mount_point: HostPath,

@@ -16,7 +16,6 @@ pub struct Process {
     pub age_ms: u64,
     /// Its name, at most 15 bytes, chosen by itself.
     pub comm: String,
-    /// The leader's state letter.
     pub state: char,
     pub parent: u32,
     /// How many threads it has, the leader included.

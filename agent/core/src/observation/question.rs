@@ -29,7 +29,6 @@ pub enum Question {
     PodVolumes(PodUid),
     /// For which pods the kubelet holds devices (DRA).
     DraState,
-    /// This process.
     Process {
         pid: u32,
         /// Which of its threads.

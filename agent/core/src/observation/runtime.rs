@@ -29,7 +29,6 @@ impl RuntimeFacts {
     }
 }
 
-/// One pod sandbox.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sandbox {
     pub id: String,

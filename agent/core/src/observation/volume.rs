@@ -122,7 +122,6 @@ pub struct CsiVolume {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProtectedFiles {
     pub dir: HostPath,
-    /// The first of them.
     pub found: Vec<ProtectedFile>,
     /// Whether all of it was looked at.
     pub is_whole: bool,

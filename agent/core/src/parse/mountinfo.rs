@@ -28,7 +28,6 @@ pub struct RawMount<'a> {
     pub id: u32,
     /// The mount it is mounted on.
     pub parent: u32,
-    /// The file system.
     pub dev: Dev,
     /// Peer group, when it is shared.
     pub shared: Option<u32>,

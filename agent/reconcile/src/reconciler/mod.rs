@@ -34,7 +34,6 @@ const POSTPONED: Duration = Duration::from_secs(900);
 /// A scan that takes longer hangs: a local disk or /proc does not answer.
 const SCAN_HANGS: Duration = Duration::from_secs(30);
 
-/// The agent's state.
 pub struct Reconciler {
     node: String,
     asks_api: bool,
@@ -168,7 +167,6 @@ impl Reconciler {
         std::mem::take(&mut self.transitions)
     }
 
-    /// All findings.
     pub fn tracker(&self) -> &Tracker {
         &self.tracker
     }

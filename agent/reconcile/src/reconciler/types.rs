@@ -11,7 +11,6 @@ use crate::event::{Draft, Identity, NodeRef};
 use crate::index::{NodeInfo, WatchEvent};
 use crate::tracker::{ExistingEvent, Tracker, Written};
 
-/// Something has happened.
 #[allow(clippy::large_enum_variant, reason = "one at a time is on its way")]
 #[derive(Debug)]
 pub enum Input {
@@ -46,7 +45,6 @@ pub enum Command {
     GetNode,
     /// Read the Events of this agent.
     ReadOwn,
-    /// Write an Event.
     Write(Box<Draft>),
     /// Read what stands where an Event could not be written.
     ReadExisting(EventName),

@@ -38,7 +38,6 @@ pub struct Entry {
     pub since: Instant,
     /// When it was last seen.
     pub seen: Instant,
-    /// How sure it is.
     pub stage: Stage,
     /// It is not written before, because the API server did not take it.
     pub not_before: Option<Instant>,
@@ -58,12 +57,7 @@ pub struct Name {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Stage {
     /// Seen, and not yet often enough.
-    Suspected {
-        scans: u32,
-        /// The last of them.
-        counted: Instant,
-    },
-    /// It is reported.
+    Suspected { scans: u32, counted: Instant },
     Holds {
         /// The Event, once it is written.
         written: Option<Written>,

@@ -8,7 +8,6 @@ use findings::{Confidence, Finding, Gate, GateState, NodeReport, PodRef, PodRepo
 use super::{Key, entry::Entry};
 use crate::Instant;
 
-/// One scan.
 pub struct Snapshot<'a> {
     pub at: Instant,
     pub report: &'a NodeReport,

@@ -22,13 +22,11 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 pub enum Kind {
     /// A finding is reported for the first time.
     Open,
-    /// It has ended.
     Over,
     /// It is reported by the node's Event.
     Merge,
     /// It holds other pods now.
     Update,
-    /// It still holds.
     Renew,
 }
 
@@ -60,7 +58,6 @@ pub struct Unanswered {
 pub struct Write {
     pub kind: Kind,
     pub key: Key,
-    /// What is sent.
     pub draft: Draft,
     /// What has to be read before: an end is not written without its beginning.
     pub unanswered: Option<Unanswered>,

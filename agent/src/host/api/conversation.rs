@@ -11,13 +11,11 @@ use crate::observation::{Fault, FaultKind, Seen, Source};
 /// The API server, over one connection.
 #[derive(Clone)]
 pub(super) struct Server {
-    /// Its address, for messages.
     pub url: String,
     /// With which credentials, and how, it is asked.
     pub config: Config,
     /// Asks again when the server says that it is busy.
     pub patient: ApiClient,
-    /// Asks once.
     pub once: ApiClient,
 }
 

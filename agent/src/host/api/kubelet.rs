@@ -50,7 +50,6 @@ impl NodeAddresses {
     }
 }
 
-/// Reads them once.
 pub(super) async fn counters(
     config: &Config,
     address: IpAddr,

@@ -13,7 +13,6 @@ pub(super) const MAX_QUESTION_BYTES: usize = 64 << 10;
 /// The longest answer: what is kept of a list of the runtime (4 MiB), encoded.
 pub(super) const MAX_ANSWER_BYTES: usize = 8 << 20;
 
-/// One question.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Request {
     /// Which one: several may be under way.
@@ -25,13 +24,20 @@ pub(super) struct Request {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Question {
     /// A reading call.
-    Call { socket: HostPath, method: String, question: Bytes, deadline: Duration },
-    /// Who listens there.
+    Call {
+        socket: HostPath,
+        method: String,
+        question: Bytes,
+        deadline: Duration,
+    },
     Listener(HostPath),
     /// The kubelet's health, on this port.
     Healthz(u16),
     /// Where the runtime listens, and the kubelet's directory: where these are others than at the start, the broker ends.
-    Places { runtime: Option<HostPath>, kubelet: HostPath },
+    Places {
+        runtime: Option<HostPath>,
+        kubelet: HostPath,
+    },
 }
 
 /// The answer to one question.
@@ -48,7 +54,6 @@ pub(super) enum Answer {
     Call(Result<Bytes, RpcError>),
     /// The pid, 0 where the kernel does not report it, none without a listener.
     Listener(Result<Option<u32>, IoError>),
-    /// What the kubelet said.
     Healthz(Seen<Healthz>),
     /// The places are those.
     Places,

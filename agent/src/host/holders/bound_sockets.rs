@@ -19,13 +19,11 @@ pub(super) struct Bound {
     pub(super) place: Place,
 }
 
-/// Where its file is.
 pub(super) enum Place {
     /// In a target, as the name says.
     Named,
     /// In a target, by a link on the way.
     Linked(HostPath),
-    /// Anywhere.
     Unknown,
     /// In a namespace whose links are read only for the name of a socket that a process in it has open.
     Unread,

@@ -31,7 +31,6 @@ use searches::Searches;
 use super::{mounts::MountReader, prober::Prober, process_index::ProcessIndex};
 use crate::observation::{CopyKind, HolderSearch, Mount, MountTable, Seen};
 
-/// How to search.
 #[derive(Clone, Copy)]
 pub struct Options<'a> {
     /// Who may look for mapped files and detached mounts when nothing else holds the mount;

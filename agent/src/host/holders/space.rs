@@ -14,7 +14,6 @@ use crate::sys::{self, ProcDir};
 pub(super) struct Space {
     /// Inode of the namespace.
     pub ns: u64,
-    /// The processes in it.
     pub pids: Vec<u32>,
     /// The copies of targets in it.
     pub copies: Vec<MountCopy>,

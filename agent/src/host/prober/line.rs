@@ -29,7 +29,6 @@ pub struct Mapping {
     pub pid: u32,
     /// When it started: by now another process may have its pid.
     pub start_ticks: u64,
-    /// The file system.
     pub dev: Dev,
     pub path: HostPath,
 }
@@ -41,7 +40,6 @@ pub struct Place {
     pub start_ticks: u64,
     /// Its link: `cwd`, `root`, `fd/3`.
     pub link: String,
-    /// The file system.
     pub dev: Dev,
     /// The mount, on Linux ≥ 5.8.
     pub mount_id: Option<u32>,

@@ -63,7 +63,6 @@ pub struct Mappings {
     pub found: Vec<Mapping>,
     /// Who was looked at to the end.
     pub looked_at: Vec<u32>,
-    /// Why not all were.
     pub fault: Option<Fault>,
 }
 
@@ -103,7 +102,6 @@ impl Default for Prober {
 }
 
 impl Prober {
-    /// No child runs yet.
     pub fn new() -> Self {
         Prober::with_work(probe)
     }
@@ -239,7 +237,6 @@ impl Prober {
         }
     }
 
-    /// Runs one child.
     fn run(
         &self,
         key: &str,

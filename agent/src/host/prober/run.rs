@@ -12,7 +12,6 @@ use crate::sys::{self, Running};
 
 /// What came of a child.
 pub(super) struct Outcome {
-    /// What it wrote.
     pub output: Vec<u8>,
     /// Whether that is all, by its own end of the pipe.
     pub finished: bool,

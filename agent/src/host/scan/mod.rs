@@ -26,7 +26,6 @@ use super::process_index::ProcessIndex;
 use super::runtime::Runtime;
 use super::{HostRoot, api, cgroups, kubelet, mount_copies, rights};
 
-/// What the answers share.
 struct Scan<'a> {
     options: &'a Options,
     prober: &'a Prober,
@@ -51,7 +50,6 @@ struct Scan<'a> {
     fuse_answers: usize,
 }
 
-/// Scans the node once.
 pub async fn scan(options: &Options, prober: &Prober) -> Observation {
     let (mut scan, mut seen) = Scan::begin(options, prober);
     if scan.kubelet.get().is_some() {

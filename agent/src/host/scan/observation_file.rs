@@ -6,7 +6,6 @@ use anyhow::Context;
 
 use crate::{observation::Observation, sys};
 
-/// Reads a saved observation.
 pub fn load(path: &Path) -> anyhow::Result<Observation> {
     const MAX_OBSERVATION_BYTES: usize = 256 << 20;
     let bytes = sys::read_capped(path, MAX_OBSERVATION_BYTES).context("reading the observation")?;

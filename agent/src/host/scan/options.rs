@@ -14,7 +14,6 @@ use crate::observation::{ApiFacts, Seen};
 pub struct Options {
     /// What is asked of each scan anew.
     pub scan: ScanOptions,
-    /// Which of several kubelets.
     pub kubelet: KubeletChoice,
     pub kubelet_root: Option<PathBuf>,
     pub cri_socket: Option<PathBuf>,
@@ -57,6 +56,5 @@ pub enum ApiSource {
     Off,
     /// From the API server, asked during the scan; by the talker for the reader.
     Ask,
-    /// From the agent's watch.
     Known(Seen<ApiFacts>),
 }

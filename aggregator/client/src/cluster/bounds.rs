@@ -10,7 +10,6 @@ use aggregator_core::bounded_list::Room;
 pub struct Bounds {
     /// How long one request may take.
     pub request_timeout: Duration,
-    /// Requests at a time.
     pub in_flight: usize,
     /// Rounds of questions: each may bring up new ones.
     pub rounds: usize,

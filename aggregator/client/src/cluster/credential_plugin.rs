@@ -22,12 +22,10 @@ pub enum ExecError {
     /// It is not there.
     #[error("the credential plugin {plugin} of the kubeconfig is not installed, or not in PATH{hint}")]
     Missing {
-        /// The program.
         plugin: String,
         /// What the kubeconfig says of how to install it.
         hint: String,
     },
-    /// It cannot be run.
     #[error("the credential plugin {0} of the kubeconfig cannot be run")]
     Run(String, #[source] io::Error),
     #[error("the credential plugin {0} failed ({1}): log in again, as it says above, then try `kubectl auth whoami`")]

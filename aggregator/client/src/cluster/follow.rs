@@ -105,7 +105,6 @@ pub async fn changed(
     let _ = tokio::time::timeout(most, first).await;
 }
 
-/// A watch has failed.
 struct Failed;
 
 async fn one(

@@ -71,7 +71,6 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// Reads the next page.
     pub async fn next_page(&mut self) {
         let Question::Objects { select, detail, .. } = &self.question else { return self.is_done = true };
         let answer = self.pages.ask((*detail).into()).await.and_then(|body| page(&self.question, &body));

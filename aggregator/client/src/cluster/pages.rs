@@ -74,7 +74,6 @@ pub struct Pages<'a> {
     path: String,
     /// Objects of the next page.
     pub limit: usize,
-    /// Where it begins.
     pub next: String,
     max_bytes: usize,
     /// How many bytes the pages had that came by [`Pages::ask`].

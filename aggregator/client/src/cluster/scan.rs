@@ -16,10 +16,8 @@ pub struct Name {
     pub name: String,
 }
 
-/// What a page says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scanned {
-    /// What is being deleted.
     pub terminating: Vec<Name>,
     /// What leads to the next page; empty at the last.
     pub next: String,

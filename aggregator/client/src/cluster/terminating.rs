@@ -33,7 +33,6 @@ pub async fn ask(server: &BoundedClient<'_>, question: &Question) -> Answered {
     }
 }
 
-/// How they were found.
 enum Found {
     /// One by one; whether some were left out.
     One(Answer<Facts>, bool),

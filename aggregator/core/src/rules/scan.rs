@@ -15,7 +15,6 @@ pub(super) const CLUSTER_WIDE: &[ApiResource] = &[known::VOLUMES, known::ATTACHM
 /// What was asked about, and where it was looked for.
 #[derive(Default)]
 pub struct Scan {
-    /// What should be gone.
     pub objects: Vec<ObjectRef>,
     /// The kinds that were scanned, as kubectl calls them.
     pub kinds: Vec<String>,

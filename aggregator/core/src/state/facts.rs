@@ -15,7 +15,6 @@ use crate::resource::{Resource, known};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     pub first: usize,
-    /// Some seconds later.
     pub last: usize,
     /// Milliseconds from the first to the last.
     pub millis: u64,
@@ -38,7 +37,6 @@ pub trait Kind: Sized + Clone + Serialize + DeserializeOwned {
 /// Declares which kind of object the resources are read as.
 macro_rules! kinds {
     ($($variant:ident($kind:ty): $($resource:ident)*;)*) => {
-        /// What an answer holds.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         pub enum Facts {
             Version(Version),
@@ -329,7 +327,6 @@ impl Page {
     }
 }
 
-/// What is read.
 #[derive(Clone, Copy)]
 enum Shape {
     List,

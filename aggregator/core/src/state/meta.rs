@@ -128,10 +128,8 @@ pub struct Managed {
     /// Its name, mostly that of the program.
     #[serde(deserialize_with = "or_default")]
     pub manager: String,
-    /// When it last wrote.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<Timestamp>,
-    /// Which part it wrote.
     #[serde(skip_serializing_if = "String::is_empty", deserialize_with = "or_default")]
     pub subresource: String,
     /// Which finalizers it set, and whether it set more.
@@ -148,7 +146,6 @@ impl Managed {
 /// The finalizers among the fields of one owner.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fields {
-    /// Their names.
     pub finalizers: Vec<String>,
     /// Whether it owns others beside finalizers: each change of those renews its time.
     pub has_more: bool,

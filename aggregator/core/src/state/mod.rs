@@ -163,7 +163,6 @@ pub struct State {
     /// The check that a pod of this plugin ran on a node for this answer.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub node_check: Option<NodeCheck>,
-    /// Every answer.
     #[serde(with = "as_list")]
     pub answers: BTreeMap<Question, Answered>,
 }

@@ -56,9 +56,7 @@ pub enum Question {
     Discovery,
     /// What a kubelet has written about a pod.
     KubeletLog {
-        /// Whose.
         node: String,
-        /// About which pod.
         uid: String,
     },
     /// What the agent of a node says of a pod when it is asked now.
@@ -73,16 +71,13 @@ pub enum Question {
     },
     /// How many objects of a kind a namespace has, counted twice.
     Counts {
-        /// Of which kind.
         resource: Resource,
         namespace: String,
     },
     Objects {
-        /// Of which kind.
         resource: Resource,
         scope: Scope,
         select: Select,
-        /// How much of each.
         detail: Detail,
     },
 }

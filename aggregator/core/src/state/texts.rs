@@ -24,7 +24,6 @@ impl Texts {
         self.get(name).is_some()
     }
 
-    /// Their names.
     pub fn keys(&self) -> impl Iterator<Item = &String> {
         self.0.iter().map(|(name, _)| name)
     }

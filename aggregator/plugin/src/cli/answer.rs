@@ -13,7 +13,6 @@ use crate::report;
 /// Longer lines are hard to read.
 const MAX_WIDTH_COLUMNS: usize = 120;
 
-/// Writes the answer.
 pub fn respond(report: &ClusterReport, flags: AnswerFlags) -> Result<ExitCode> {
     if let Some(refusal) = &report.refused {
         bail!("{refusal}");
@@ -74,7 +73,6 @@ fn style(colour: Colour) -> Style {
     }
 }
 
-/// Writes to the terminal.
 pub fn print(text: &str, style: Style) -> Result<()> {
     render::print(text, style, std::io::stdout()).context("writing the answer")
 }

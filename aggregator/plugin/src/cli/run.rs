@@ -17,7 +17,6 @@ use aggregator_core::judgement::judge;
 use aggregator_core::state::{NamedObject, State, Subject};
 use client::{Client, Defaults, Unreachable, connect, words};
 
-/// Runs the plugin.
 pub async fn main() -> ExitCode {
     let mut typed = std::env::args_os();
     // On Windows the name ends with `.exe`.

@@ -25,7 +25,6 @@ const MAX_FIX_LINES: usize = 2;
 /// Where the text of a block's lines begins.
 const LABEL_COLUMNS: usize = 8;
 
-/// Writes the first screen.
 pub fn screen(report: &ClusterReport, width: usize, style: Style) -> String {
     let mut page = Page::new(width, style);
     head(&mut page, report, width);

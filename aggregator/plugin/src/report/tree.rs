@@ -16,7 +16,6 @@ const PROGRAM: &str = "kubectl why-terminating";
 /// More names are counted.
 const MAX_NAMES: usize = 12;
 
-/// Writes the whole report.
 pub fn tree(report: &ClusterReport, detail: Detail, width: usize, style: Style) -> String {
     let mut page = Page::new(width, style);
     page.line(&summary(report, style));

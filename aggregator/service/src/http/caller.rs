@@ -33,11 +33,9 @@ impl Token {
 
 /// Why a request is refused.
 pub enum Refused {
-    /// The token is invalid.
     Nobody,
     /// The API server does not say whose it is.
     Unreviewed,
-    /// Too many requests.
     TooMany(Duration),
 }
 

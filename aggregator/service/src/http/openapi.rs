@@ -30,7 +30,6 @@ pub struct Route {
     /// Whether it takes a token.
     pub is_open: bool,
     pub answers: Answers,
-    /// Who answers.
     pub handler: MethodRouter<Shared>,
 }
 

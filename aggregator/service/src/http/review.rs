@@ -30,7 +30,6 @@ pub const MAX_TOKEN_BYTES: usize = 16 << 10;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct User {
-    /// The name.
     pub username: String,
     pub uid: String,
     pub groups: Vec<String>,

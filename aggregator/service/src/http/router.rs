@@ -8,7 +8,6 @@ use axum::routing::get;
 use super::caller::METRICS_PATH;
 use super::{Shared, metrics, openapi, page, routes};
 
-/// All paths.
 pub fn router(shared: Shared) -> Router {
     let api = routes::routes().into_iter().fold(Router::new(), |api, route| api.route(route.path, route.handler));
     Router::new()

@@ -22,11 +22,9 @@ const MAX_STREAMS_OF_ONE: usize = 8;
 /// What the service serves, and what it reports of itself.
 #[derive(Clone)]
 pub struct Served {
-    /// The last judgement.
     pub published: Receiver<Published>,
     /// What was asked of the API server.
     pub requests: Arc<Requests>,
-    /// The API server's time.
     pub clock: Arc<ServerClock>,
     /// Whether this replica writes Events.
     pub leader: Leader,
@@ -38,7 +36,6 @@ pub struct Served {
     pub accepts_api_tokens: bool,
 }
 
-/// What all requests share.
 #[derive(Clone)]
 pub struct Shared {
     pub served: Served,

@@ -22,7 +22,6 @@ const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 /// Between two events.
 const MIN_EVENT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// One who follows.
 struct Follower {
     shared: Shared,
     /// The stream ends when the token is no longer valid.

@@ -39,11 +39,7 @@ pub enum TlsError {
     Read { path: PathBuf, source: std::io::Error },
     /// A file holds no PEM of that kind.
     #[error("{path} holds no {what}")]
-    Pem {
-        path: PathBuf,
-        /// What should be there.
-        what: &'static str,
-    },
+    Pem { path: PathBuf, what: &'static str },
     /// The key is of another certificate, or of a kind that is not known.
     #[error("the certificate and its key cannot be used")]
     Unusable(#[from] rustls::Error),
@@ -64,7 +60,6 @@ impl ResolvesServerCert for Current {
     }
 }
 
-/// A certificate in use.
 pub struct Tls {
     from: Certificate,
     /// What was read last, so that only what differs is looked into.

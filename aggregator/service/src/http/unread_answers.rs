@@ -33,7 +33,6 @@ impl Asker {
 #[derive(Clone, Default)]
 pub struct SendBuffer(Arc<OnceLock<Permit<String>>>);
 
-/// The budget.
 #[derive(Clone)]
 pub struct UnreadAnswers(Arc<ConcurrencyLimit<String>>);
 

@@ -226,7 +226,6 @@ impl<'a> Key<'a> {
     }
 }
 
-/// What holds an object.
 struct Holding<'r> {
     root: &'r Root,
     /// Of the object.

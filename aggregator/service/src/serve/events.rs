@@ -36,7 +36,6 @@ enum NotWritten {
     NotLeading,
 }
 
-/// Who writes.
 pub struct Writer {
     api: ApiClient,
     leader: Leader,

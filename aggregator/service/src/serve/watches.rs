@@ -146,7 +146,6 @@ impl Beginning {
 
 /// Sends changes to the judge, no faster than it receives.
 struct ChangeSender {
-    /// What it hears.
     inputs: Sender<Input>,
     /// Room for what it has not taken in.
     places: Arc<Semaphore>,

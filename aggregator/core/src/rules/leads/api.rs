@@ -7,7 +7,6 @@ use crate::messages::errors;
 use crate::rules::crd::conversion;
 use crate::rules::prelude::*;
 
-/// How an API stands.
 pub enum ApiState {
     /// These do not answer.
     Dead(Vec<ObjectRef>),

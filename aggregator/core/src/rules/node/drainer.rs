@@ -7,7 +7,6 @@ pub const KARPENTERS: &str = "karpenter.sh/termination";
 /// The taint of a node that nothing new is to come to.
 pub const CORDONED: &str = "node.kubernetes.io/unschedulable";
 
-/// Who empties a node.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Drainer {
     /// Its taint or its finalizer says so.

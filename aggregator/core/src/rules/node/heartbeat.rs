@@ -22,7 +22,6 @@ pub struct Heartbeat {
 
 /// An Event of the agent.
 pub struct AgentHeartbeat {
-    /// When it was written.
     pub at: Timestamp,
     /// Why another account may have written it.
     pub doubt: Option<String>,

@@ -40,7 +40,6 @@ pub struct ObjectReport<'a> {
     pub source: String,
     /// One word, or a condition: `FailedDraining`, `Drained=Unknown Draining`.
     head: String,
-    /// The sentence.
     pub message: &'a Message,
     /// The same, for a list of evidence.
     pub says: String,
@@ -58,7 +57,6 @@ impl<'a> ObjectReport<'a> {
         ObjectReport { weight, source, head, message, says }
     }
 
-    /// In a few words.
     pub fn brief(&self) -> String {
         phrase(&self.head, self.message, MAX_BRIEF_CHARS)
     }

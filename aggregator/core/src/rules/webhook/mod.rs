@@ -231,7 +231,6 @@ pub fn called(case: &mut Case, webhook: &str, host: &str) -> Called {
 /// A webhook of a name, and the configuration that it stands in.
 pub enum Found<'a> {
     None,
-    /// This one.
     One(ObjectRef, &'a Webhook),
     /// It may be one or another, or one that cannot be seen.
     NotTold,

@@ -42,7 +42,6 @@ impl<'a> Request<'a> {
 /// Whether a webhook is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Match {
-    /// It is not.
     No,
     /// It is, as far as its rules and selectors show; this may still exclude the request.
     Perhaps(&'static str),

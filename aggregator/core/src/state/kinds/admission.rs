@@ -90,7 +90,6 @@ lite! {
         namespace_selector: Selector,
         /// About which objects.
         object_selector: Selector,
-        /// About what.
         resource_rules: Vec<WebhookRule>,
         /// But not about this.
         exclude_resource_rules: Vec<WebhookRule>,

@@ -155,7 +155,6 @@ pub struct ObjectSpec {
     /// The machine that a Machine has become, as its cloud calls it.
     #[serde(rename = "providerID")]
     pub provider_id: String,
-    /// Which objects it names.
     #[serde(skip_serializing_if = "References::is_empty")]
     pub references: References,
 }

@@ -46,7 +46,6 @@ lite! {
         time_added: Option<Timestamp>,
     }
 
-    /// What a pod tolerates.
     Toleration {
         /// The key of the taint; empty for all.
         key: String,
@@ -106,11 +105,9 @@ lite! {
     /// A Lease: the heartbeat of a kubelet or a controller.
     Lease {
         metadata: Meta,
-        /// The heartbeat.
         spec: LeaseSpec,
     }
 
-    /// A heartbeat.
     LeaseSpec {
         holder_identity: String,
         /// How long it is good for.

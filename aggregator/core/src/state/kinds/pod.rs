@@ -28,7 +28,6 @@ lite! {
     Volume {
         /// Its name in the pod.
         name: String,
-        /// The claim it takes.
         persistent_volume_claim: Option<ClaimSource>,
         /// A claim made for this pod, named after it.
         ephemeral: Option<Nothing>,
@@ -66,14 +65,11 @@ lite! {
 
     /// One of three states.
     ContainerState {
-        /// It runs.
         running: Option<Nothing>,
-        /// It has not started.
         waiting: Option<Waiting>,
         terminated: Option<Ended>,
     }
 
-    /// How a container ended.
     Ended {
         finished_at: Option<Timestamp>,
     }

@@ -74,7 +74,6 @@ impl Field {
 }
 
 lite! {
-    /// What a field names.
     Named {
         /// The kind, if the field says it.
         kind: String,
@@ -94,7 +93,6 @@ impl Named {
             && is_or_unsaid(&self.namespace, object.namespace.as_deref().unwrap_or_default())
     }
 
-    /// Whether it names nothing.
     pub fn is_empty(&self) -> bool {
         self.name.is_empty()
     }

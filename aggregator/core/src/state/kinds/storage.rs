@@ -133,7 +133,6 @@ lite! {
         source: AttachmentSource,
     }
 
-    /// What is attached.
     AttachmentSource {
         persistent_volume_name: String,
     }
@@ -146,9 +145,7 @@ lite! {
         detach_error: Option<Box<VolumeError>>,
     }
 
-    /// What a driver answered.
     VolumeError {
-        /// In its words.
         message: Message,
         time: Option<Timestamp>,
     }
@@ -157,7 +154,6 @@ lite! {
     CsiNode {
         /// Its metadata; the name is the node's.
         metadata: Meta,
-        /// The drivers.
         spec: CsiNodeSpec,
     }
 

@@ -67,7 +67,6 @@ lite! {
     TemplateSpec {
         /// As whom the pods speak to the API.
         service_account_name: String,
-        /// What runs in them.
         containers: Vec<ContainerSpec>,
     }
 
@@ -157,7 +156,6 @@ pub struct Event {
     pub reason: String,
     #[serde(deserialize_with = "or_default")]
     pub message: Message,
-    /// About what.
     #[serde(deserialize_with = "or_default")]
     pub involved_object: Involved,
     /// When it was last seen, by old clients.

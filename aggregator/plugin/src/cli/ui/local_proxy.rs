@@ -29,7 +29,6 @@ const PASSED: [HeaderName; 4] = [header::ACCEPT, header::ACCEPT_ENCODING, header
 /// A request's head must be there by then.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Passes requests on.
 pub struct LocalProxy {
     upstream: Upstream,
     token: AccountToken,

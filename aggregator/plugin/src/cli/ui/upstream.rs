@@ -24,7 +24,6 @@ pub struct Upstream {
 }
 
 impl Upstream {
-    /// A new connection.
     pub async fn connect(&self) -> Result<SendRequest<Empty<Bytes>>> {
         let (pod, port) = self.pod().await?;
         let stream = forwarded_tls(&self.client, &self.namespace, &pod, port).await;

@@ -25,12 +25,10 @@ pub enum Shape {
     More,
 }
 
-/// One box.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
     pub label: String,
     pub state: String,
-    /// What kind of thing.
     pub shape: Shape,
     /// Whether it is the root cause.
     pub is_root: bool,
@@ -47,7 +45,6 @@ pub struct Arrow {
     pub lane: Option<usize>,
 }
 
-/// A picture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagram {
     /// From the top.

@@ -21,7 +21,6 @@ enum Field {
 pub struct Filter(Vec<(Field, String)>);
 
 impl Filter {
-    /// Reads what was typed.
     pub fn new(typed: &str) -> Filter {
         let typed: String = typed.to_lowercase().chars().take(MAX_FILTER_CHARS).collect();
         let field = |word: &str| {
@@ -33,7 +32,6 @@ impl Filter {
         Filter(typed.split_whitespace().map(field).filter(|(_, word)| !word.is_empty()).collect())
     }
 
-    /// Whether everything matches.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

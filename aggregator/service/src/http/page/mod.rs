@@ -31,7 +31,6 @@ use root_list::List;
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// The routes.
 pub fn router() -> Router<Shared> {
     let asset = |kind: &'static str, text: &'static str| {
         get(move |headers: HeaderMap| async move { guarded(answer(&headers, kind, text.as_bytes().to_vec())) })

@@ -25,7 +25,6 @@ pub struct List<'r> {
     pub incidents: &'r [Incident],
     /// Only what these words find.
     pub filter: Filter,
-    /// The time.
     pub now: Timestamp,
 }
 
@@ -36,7 +35,6 @@ pub fn name(root: &Root) -> String {
 }
 
 impl List<'_> {
-    /// The list.
     pub fn markup(&self) -> Markup {
         let List { report, filter, .. } = self;
         let roots: Vec<&Root> = report.roots.iter().filter(|root| filter.finds_root(root)).collect();

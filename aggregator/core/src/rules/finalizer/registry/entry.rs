@@ -168,7 +168,6 @@ impl UsedBy {
 /// Names of finalizers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// This one.
     Is(&'static str),
     /// All that begin so.
     StartsWith(&'static str),
