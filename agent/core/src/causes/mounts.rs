@@ -33,6 +33,12 @@ fn nested_mount(view: &PodView, mount: &Mount, head: &[Link], state: &str) -> Fi
         .evidence("mountinfo of the kubelet", format!("{} on {}", mount.mount_point.show(), mount.dev))
         .mounted(view.seen, Placeholder::Path, &mount.mount_point)
         .root(mount.mount_point.show());
+    // Who waits for the daemon goes through the directory, and so does each umount, also the lazy one.
+    let draft = draft.probable_unless(
+        mount.fs_type != "autofs",
+        "whether its automounter answers: where it does not, umount waits until the automounter and all that wait for it \
+            (wchan autofs_wait) have ended",
+    );
     if is_only_in_kubelets(view, mount) {
         draft.evidence("/proc/1/mountinfo", "does not have it: it is in the kubelet's own mount namespace only")
     } else {
@@ -275,6 +281,18 @@ pub fn stale_sub_path(view: &PodView, sub_path: &SubPath) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use crate::test_prelude::*;
+
+    #[test]
+    fn what_an_automounter_has_below_the_volume_may_not_let_go() {
+        let mut seen = sample::mounted("ext4");
+        let path = table(&mut seen)[0].mount_point.join("inner");
+        for (fs_type, confidence) in [("tmpfs", Confidence::Proven), ("autofs", Confidence::Probable)] {
+            table(&mut seen).push(mount(51, "0:60", path.as_str().unwrap(), fs_type));
+            assert_eq!(causes(&seen), ["NestedMount"]);
+            assert_eq!(judge(&seen).pods[0].findings[0].confidence, confidence, "{fs_type}");
+            table(&mut seen).pop();
+        }
+    }
 
     #[test]
     fn a_file_system_that_has_failed_is_named_below_the_volume_and_as_the_volume() {

@@ -7,7 +7,9 @@ use crate::observation::{Fault, FaultKind, HostPath, Mount, way};
 /// # Errors
 /// The reason, when a file system on the way needs a server.
 pub fn touchable(mounts: &[Mount], path: &HostPath) -> Result<(), Fault> {
-    match way(mounts, path).into_iter().find(|mount| mount.needs_server()) {
+    // At an autofs each walk waits, with O_PATH too, while its daemon is asked for a mount (autofs_d_manage).
+    let may_wait = |mount: &&Mount| mount.needs_server() || mount.fs_type == "autofs";
+    match way(mounts, path).into_iter().find(may_wait) {
         None => Ok(()),
         Some(mount) => {
             let (fs_type, point) = (findings::clean(&mount.fs_type, 40), mount.mount_point.show());

@@ -1,14 +1,15 @@
 //! Something in the volume's place that the kubelet cannot take away.
 
-use std::{fs, os::unix::fs::PermissionsExt as _};
+use std::{fs, os::unix::fs::PermissionsExt as _, time::Duration};
 
 use anyhow::Context as _;
 
-use super::{Staged, support};
-use crate::{Gate, Node, PodSpec, Restart, mounts};
+use super::{Cure, Staged, support};
+use crate::{Gate, Launch, Node, PodSpec, Restart, mounts, process, wait_for};
 
 scenarios! {
     "nested-mount", "something is mounted below an emptyDir of the pod", |node| nested_mount(node, "nested-mount");
+    "autofs", "an automounter waits below an emptyDir of the pod, and does not answer", autofs;
     "stray-file", "a regular file lies directly in the pod's volumes directory", stray_file;
     "immutable-file", "a file of an emptyDir on the node's disk is immutable", immutable_file;
     "hidden-volume", "the kubelet's directory was mounted over itself after the pod's tmpfs was mounted", hidden_volume;
@@ -26,6 +27,35 @@ pub(super) fn nested_mount(node: &Node, name: &str) -> anyhow::Result<Staged> {
     let path = nested.display().to_string();
     let cure = format!("umount {path}");
     Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "NestedMount", vec![path]).cured_by(cure))
+}
+
+fn autofs(node: &Node) -> anyhow::Result<Staged> {
+    let mut spec = PodSpec::sleeping("autofs");
+    let volume = node.empty_dir(&mut spec, "scratch", false)?;
+    let nested = volume.join("inner");
+    fs::create_dir(&nested).context("create the nested directory")?;
+    node.run(&spec)?;
+    node.launch(Launch::stand_in("automount").args(["stand-in", "hold", "--autofs"]).arg(&nested))?;
+    wait_for(
+        "the automounter has mounted",
+        Duration::from_secs(10),
+        || Ok(mounts::is_mounted(&nested)?.then_some(())),
+    )?;
+    node.delete(&spec)?;
+    // Nothing is said of a kubelet that waits there itself.
+    let kubelet = node.kubelet_pid()?;
+    wait_for("the kubelet waits for the automounter", Duration::from_secs(10), || {
+        let waits = |tid: &i32| {
+            fs::read_to_string(format!("/proc/{kubelet}/task/{tid}/wchan")).is_ok_and(|at| at == "autofs_wait")
+        };
+        Ok(process::threads(kubelet).iter().any(waits).then_some(()))
+    })?;
+    let path = nested.display().to_string();
+    let names = vec![path, "whether its automounter answers".to_owned()];
+    let mut staged = Staged::stuck(spec.pod, Gate::VolumesUnmounted, "NestedMount", names);
+    // The umount would wait for the automounter as well.
+    (staged.cure, staged.ends) = (Cure::None, false);
+    Ok(staged)
 }
 
 fn immutable_file(node: &Node) -> anyhow::Result<Staged> {

@@ -48,6 +48,9 @@ pub struct Hold {
     /// Register this file with an io_uring and close it.
     #[arg(long)]
     register: Option<PathBuf>,
+    /// Be the daemon of an autofs on this directory, and mount nothing there.
+    #[arg(long)]
+    autofs: Option<PathBuf>,
     /// Read this file.
     #[arg(long)]
     read: Option<PathBuf>,
@@ -100,6 +103,10 @@ impl Hold {
             Some(path) => Some(register(path)?),
             None => None,
         };
+        let _requests = match &self.autofs {
+            Some(dir) => Some(autofs(dir)?),
+            None => None,
+        };
         if let Some(path) = &self.keep_at {
             leave_namespace(&home, path)?;
         }
@@ -121,6 +128,16 @@ fn leave_namespace(home: &File, keep_at: &Path) -> anyhow::Result<()> {
     let left = File::open(OWN_NAMESPACE).context("open the new mount namespace")?;
     setns(home, CloneFlags::CLONE_NEWNS).context("go back to the first mount namespace")?;
     mounts::bind(Path::new(&format!("/proc/self/fd/{}", left.as_raw_fd())), keep_at)
+}
+
+/// Requests of the kernel are written to the pipe, and nobody reads it.
+fn autofs(dir: &Path) -> anyhow::Result<(OwnedFd, OwnedFd)> {
+    let (requests, kernels) = nix::unistd::pipe().context("make a pipe")?;
+    let group = nix::unistd::getpgrp();
+    let options = format!("fd={},pgrp={group},minproto=5,maxproto=5,direct", kernels.as_raw_fd());
+    nix::mount::mount(Some("lab"), dir, Some("autofs"), MsFlags::empty(), Some(options.as_str()))
+        .with_context(|| format!("mount an autofs at {}", dir.display()))?;
+    Ok((requests, kernels))
 }
 
 fn listen(path: &Path, bind_in: Option<&Path>) -> anyhow::Result<UnixListener> {
