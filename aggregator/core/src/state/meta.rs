@@ -9,6 +9,7 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
+use super::kinds::lite;
 use super::{ENDPOINTS_CHANGED, Finalizers, MIRROR, TERMINATES_AT, Texts, release};
 
 /// The API writes `null` for empty lists and unset fields alike.
@@ -95,23 +96,17 @@ impl Meta {
     }
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Owner {
-    #[serde(deserialize_with = "or_default")]
-    pub api_version: String,
-    #[serde(deserialize_with = "or_default")]
-    pub kind: String,
-    #[serde(deserialize_with = "or_default")]
-    pub name: String,
-    #[serde(deserialize_with = "or_default")]
-    pub uid: String,
-    /// Whether it is the one that made this object.
-    #[serde(deserialize_with = "or_default")]
-    pub controller: bool,
-    /// Whether it waits for this object in a foreground deletion.
-    #[serde(deserialize_with = "or_default")]
-    pub block_owner_deletion: bool,
+lite! {
+    Owner {
+        api_version: String,
+        kind: String,
+        name: String,
+        uid: String,
+        /// Whether it is the one that made this object.
+        controller: bool,
+        /// Whether it waits for this object in a foreground deletion.
+        block_owner_deletion: bool,
+    }
 }
 
 impl Owner {

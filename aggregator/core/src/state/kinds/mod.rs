@@ -31,7 +31,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use super::{Meta, or_default};
+use super::Meta;
 use crate::messages::Message;
 use crate::resource::ObjectRef;
 
@@ -48,7 +48,7 @@ macro_rules! lite {
         )*
     };
 }
-use lite;
+pub(in crate::state) use lite;
 
 lite! {
     Namespace {
@@ -71,29 +71,26 @@ lite! {
     }
 }
 
-/// A condition of any kind of object.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Condition {
-    /// Its type.
-    #[serde(rename = "type", deserialize_with = "or_default")]
-    pub kind: String,
-    /// `True`, `False` or `Unknown`.
-    #[serde(deserialize_with = "or_default")]
-    pub status: String,
-    #[serde(deserialize_with = "or_default")]
-    pub reason: String,
-    #[serde(deserialize_with = "or_default")]
-    pub message: Message,
-    /// When the status last changed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_transition_time: Option<Timestamp>,
-    /// When it was last confirmed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_heartbeat_time: Option<Timestamp>,
-    /// Of which generation of the object it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub observed_generation: Option<i64>,
+lite! {
+    /// A condition of any kind of object.
+    Condition {
+        /// Its type.
+        #[serde(rename = "type")]
+        kind: String,
+        /// `True`, `False` or `Unknown`.
+        status: String,
+        reason: String,
+        message: Message,
+        /// When the status last changed.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        last_transition_time: Option<Timestamp>,
+        /// When it was last confirmed.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        last_heartbeat_time: Option<Timestamp>,
+        /// Of which generation of the object it is.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        observed_generation: Option<i64>,
+    }
 }
 
 impl Condition {

@@ -1,9 +1,8 @@
 //! Workloads, and what is said about things: Events.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 
-use super::{Condition, Conditions, Meta, Selector, Series, lite, or_default};
+use super::{Condition, Conditions, Meta, Selector, Series, lite};
 use crate::messages::Message;
 use crate::state::{ApiResource, Texts, known};
 
@@ -143,30 +142,26 @@ impl Workload {
     }
 }
 
-/// An Event, as `v1` has it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Event {
-    #[serde(deserialize_with = "or_default")]
-    pub metadata: Meta,
-    /// `Normal` or `Warning`.
-    #[serde(rename = "type", deserialize_with = "or_default")]
-    pub kind: String,
-    #[serde(deserialize_with = "or_default")]
-    pub reason: String,
-    #[serde(deserialize_with = "or_default")]
-    pub message: Message,
-    #[serde(deserialize_with = "or_default")]
-    pub involved_object: Involved,
-    /// When it was last seen, by old clients.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_timestamp: Option<Timestamp>,
-    /// When it was first seen, by new clients.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub event_time: Option<Timestamp>,
-    /// When new clients saw it again.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub series: Option<Series>,
+lite! {
+    /// An Event, as `v1` has it.
+    Event {
+        metadata: Meta,
+        /// `Normal` or `Warning`.
+        #[serde(rename = "type")]
+        kind: String,
+        reason: String,
+        message: Message,
+        involved_object: Involved,
+        /// When it was last seen, by old clients.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        last_timestamp: Option<Timestamp>,
+        /// When it was first seen, by new clients.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        event_time: Option<Timestamp>,
+        /// When new clients saw it again.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        series: Option<Series>,
+    }
 }
 
 impl Event {
