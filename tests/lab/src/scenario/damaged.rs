@@ -21,7 +21,7 @@ scenarios! {
     };
     "xfs-shut-down", "the xfs of the pods' directories has shut itself down after an error", |node| {
         disk_of_pods(node, "xfs", "rw")?;
-        empty_dir(node, "xfs-shut-down", |pods| shut_down(pods))
+        empty_dir(node, "xfs-shut-down", shut_down)
     };
     "xfs-held", "a process of the host has a file open on a volume whose xfs has shut itself down", |node| {
         csi::start_driver(node, Manner::Blunt)?;
@@ -62,8 +62,8 @@ scenarios! {
 
 /// Makes room on the full disk.
 pub fn make_room(node: &Node) -> anyhow::Result<()> {
-    let fillers = mounts::below(&node.layout().containerd())?.into_iter().map(|mount| mount.target.join("filler"));
-    let filler = fillers.filter(|filler| filler.exists()).last().context("the disk is full")?;
+    let mut fillers = mounts::below(&node.layout().containerd())?.into_iter().map(|mount| mount.target.join("filler"));
+    let filler = fillers.rfind(|filler| filler.exists()).context("the disk is full")?;
     fs::remove_file(&filler).with_context(|| format!("remove {}", filler.display()))
 }
 
