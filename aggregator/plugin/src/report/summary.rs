@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 
 use aggregator_core::messages::Refusal;
 use aggregator_core::report::{ClusterReport, Counts, Root};
-use aggregator_core::state::{Subject, known};
+use aggregator_core::state::{Release, Subject, known};
 use findings::render::Style;
-use findings::{FaultKind, Unknown, Verdict, duration};
+use findings::{FaultKind, Unknown, Verdict, cause, duration};
 
 /// One line: how many objects are stuck, of how many causes, and for how long.
 pub fn summary(report: &ClusterReport, style: Style) -> String {
     let Counts { stuck, unknown, .. } = report.counts;
     if matches!(report.subject, Subject::Before { .. }) {
         return match report.verdict {
-            Verdict::Stuck => style.bad(&format!("{}{}", stuck_before(&report.subject), causes(report))),
+            Verdict::Stuck => style.bad(&format!("{}{}", stuck_before(report), causes(report))),
             Verdict::CannotTell => {
                 style.doubtful("Nothing was seen that would hold it, but not everything could be looked at")
             }
@@ -41,10 +41,22 @@ pub fn summary(report: &ClusterReport, style: Style) -> String {
     }
 }
 
-/// A node is drained, and a drain can be taken back.
-fn stuck_before(subject: &Subject) -> &'static str {
-    let is_node = matches!(subject, Subject::Before { word, .. } if known::named(word) == Some(known::NODES));
-    if is_node { "The drain would get stuck" } else { "The delete would be accepted, get stuck, and cannot be undone" }
+/// A node is drained, and a drain can be taken back. A webhook is asked before an object's deletion begins; those below a
+/// namespace or a release are asked later, about what is in it.
+fn stuck_before(report: &ClusterReport) -> &'static str {
+    let kind = match &report.subject {
+        Subject::Before { word, .. } => known::named(word),
+        _ => None,
+    };
+    let is_of_many = kind == Some(known::NAMESPACES) || Release::new(&report.subject).is_some();
+    let is_asked_first =
+        |root: &Root| root.finding.chain.get(1).is_some_and(|link| link.subject.contains("WebhookConfiguration "));
+    let is_refused = |root: &Root| root.finding.cause.id == cause::WEBHOOK_UNAVAILABLE.id && is_asked_first(root);
+    match () {
+        () if kind == Some(known::NODES) => "The drain would get stuck",
+        () if !is_of_many && report.roots.iter().any(is_refused) => "The delete would be refused",
+        () => "The delete would be accepted, get stuck, and cannot be undone",
+    }
 }
 
 /// `, 3 root causes`; what only a node knows is not counted as known.

@@ -115,6 +115,13 @@ fn what_would_hold_a_namespace_is_what_holds_one() {
     }
 }
 
+#[test]
+fn what_a_webhook_refuses_at_once_is_not_accepted() {
+    let looked = before(shop().webhook("DELETE", "", "configmaps"), "configmap", "c");
+    let text = tree(&looked.report, Detail::Short, 100, Style::Plain);
+    assert!(text.starts_with("The delete would be refused, 1 root cause"), "{text}");
+}
+
 /// Its load balancer controller and its Karpenter run outside the cluster.
 #[test]
 fn what_eks_auto_mode_takes_off_holds_nothing() {
