@@ -16,7 +16,8 @@ Commands in an answer are POSIX sh";
 ///
 /// Without an argument: everything that is stuck in the cluster. With one: that object, as in
 /// `ns/shop`, `pod/db-0 -n shop`, `pvc/data`, `pv/…`, `crd/…`, `node/…`, or TYPE/NAME of any resource
-/// the server knows; several of them; or all of one type, as in `pods`. It only reads; it never deletes, patches or evicts.
+/// the server knows; several of them; or all of one type, as in `pods`. It only reads; it never deletes,
+/// patches or evicts anything but the pod that --on-node makes after it has asked.
 #[derive(Debug, Parser)]
 #[command(
     name = "kubectl-why_terminating",

@@ -53,7 +53,7 @@ impl List<'_> {
                 h2 { (self.headline(roots.len())) }
             }
             p.checked { "Last checked " time data-checked datetime=(report.at) { (report.at) } }
-            ol.roots { @for root in roots.iter().take(MAX_ROOTS) { (item(root)) } }
+            ol.roots data-total=(report.roots.len()) { @for root in roots.iter().take(MAX_ROOTS) { (item(root)) } }
             @if roots.len() > MAX_ROOTS {
                 p { (counted(roots.len() - MAX_ROOTS, "more root cause")) ": filter, or use the API or " code { "kubectl why-terminating" } "." }
             }

@@ -51,6 +51,9 @@ const go = (change, isNewEntry) => {
   isNewEntry ? history.pushState(null, "", address) : history.replaceState(null, "", address);
 };
 
+// Whatever the filter leaves out.
+const live = () => `Live: ${counted(Number(document.querySelector("[data-total]").dataset.total), "root cause")}.`;
+
 const links = () => [...document.querySelectorAll("[data-root]")];
 
 const showList = async () => {
@@ -155,7 +158,7 @@ const heard = async (event) => {
   if (code !== 200) return say(failed(code));
   behind = false;
   await showOne(false);
-  say(`Live: ${counted(links().length, "root cause")}.`);
+  say(live());
 };
 
 const choose = (block) => {
@@ -191,7 +194,7 @@ const begin = async (who) => {
   find("sign-in").hidden = true;
   find("view").hidden = find("session").hidden = false;
   const code = await showList().catch(() => 0);
-  say(code === 200 ? `Live: ${counted(links().length, "root cause")}.` : failed(code));
+  say(code === 200 ? live() : failed(code));
   find("filter").focus();
   await showOne(false);
   follow(session);
