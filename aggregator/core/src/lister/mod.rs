@@ -422,6 +422,13 @@ impl<'a> Lister<'a> {
         lease.expired_for(its.map_or(self.state.at, |(_, at)| *at))
     }
 
+    /// The same, asked for by its name: a list may be older.
+    pub fn object_by_name(&self, resource: &Resource, namespace: Option<&str>, name: &str) -> Answer<&'a Object> {
+        let scope = Scope::Named(namespace.map(str::to_owned), name.to_owned());
+        let named = Question::objects(resource.clone(), scope, Select::Every, Detail::Metadata);
+        self.facts(named).and_then(slice_of).and_then(|objects| objects.first().map_or(Answer::Missing, Answer::Seen))
+    }
+
     /// One object of any kind, with its status conditions.
     pub fn with_status(&self, resource: &Resource, namespace: Option<&str>, name: &str) -> Answer<&'a Object> {
         self.one(resource, Detail::Full, namespace, name)

@@ -15,13 +15,7 @@ pub fn explain(case: &mut Case, target: &ObjectRef) {
     if meta.deletion_timestamp.is_none() {
         case.diagnosis.words = "is not being deleted".to_owned();
         invalid_owner::explain_live(case, target, meta);
-        let namespace = target.namespace.as_deref().filter(|name| case.lister.is_namespace_terminating(name));
-        if let Some(namespace) = namespace.filter(|_| case.lister.is_named(target)) {
-            case.diagnosis.words =
-                format!("is not being deleted, and its namespace {}", case.lister.namespace_deletion(namespace));
-            case.diagnosis.wait_for(ObjectRef::cluster_wide(known::NAMESPACES, namespace));
-        }
-        return;
+        return lead_to_namespace(case, target);
     }
     if case.lister.is_named(target) {
         invalid_owner::explain_terminating(case, target, meta);
@@ -29,12 +23,21 @@ pub fn explain(case: &mut Case, target: &ObjectRef) {
     case.diagnosis.terminating = true;
     case.diagnosis.overdue = overdue(case.lister, meta);
     case.diagnosis.words = held_by(case.lister, meta);
-    if let Some(found) = without_namespace(case, target) {
-        case.diagnosis.causes.push(found);
+    if is_without_namespace(case, target) {
         return;
     }
     if !drains(case, target) {
         finalizer::explain(case, target, meta);
+    }
+}
+
+/// Who names an object that is not being deleted mostly asks about its namespace, which is.
+pub fn lead_to_namespace(case: &mut Case, target: &ObjectRef) {
+    let namespace = target.namespace.as_deref().filter(|name| case.lister.is_namespace_terminating(name));
+    if let Some(namespace) = namespace.filter(|_| case.lister.is_named(target)) {
+        case.diagnosis.words =
+            format!("is not being deleted, and its namespace {}", case.lister.namespace_deletion(namespace));
+        case.diagnosis.wait_for(ObjectRef::cluster_wide(known::NAMESPACES, namespace));
     }
 }
 
@@ -75,17 +78,24 @@ fn is_node_of(machine: &Object, node: &Node) -> bool {
     is_same(&machine.status.node_uid, &node.metadata.uid) || is_same(&machine.spec.provider_id, &node.spec.provider_id)
 }
 
-/// An object whose namespace does not exist cannot be changed.
-pub fn without_namespace(case: &Case, target: &ObjectRef) -> Option<RootCause> {
-    let name = target.namespace.as_deref().filter(|name| !name.is_empty())?;
+/// Whether its namespace does not exist, so that it cannot be changed; then that has been said. The list that has the object
+/// may be older than the end of its namespace.
+pub fn is_without_namespace(case: &mut Case, target: &ObjectRef) -> bool {
+    let Some(name) = target.namespace.as_deref().filter(|name| !name.is_empty()) else { return false };
     if !case.lister.namespace(name).is_missing() {
-        return None;
+        return false;
     }
+    let answer = case.lister.object_by_name(&target.resource, Some(name), &target.name);
+    if answer.is_missing() {
+        case.diagnosis = Diagnosis::missing();
+        return true;
+    }
+    case.diagnosis.silently(answer);
     let words = format!("{}; its namespace {name} does not exist", case.diagnosis.words);
-    Some(
-        RootCause::here(&cause::CONTENT_WITHOUT_NAMESPACE, target, words)
-            .same_as(name)
-            .name(Placeholder::Namespace, name)
-            .evidence(format!("Namespace {name}"), "not found"),
-    )
+    let found = RootCause::here(&cause::CONTENT_WITHOUT_NAMESPACE, target, words)
+        .same_as(name)
+        .name(Placeholder::Namespace, name)
+        .evidence(format!("Namespace {name}"), "not found");
+    case.diagnosis.causes.push(found);
+    true
 }

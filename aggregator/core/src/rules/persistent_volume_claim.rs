@@ -26,8 +26,7 @@ pub fn explain(case: &mut Case, target: &ObjectRef) {
     case.diagnosis.terminating = true;
     case.diagnosis.overdue = overdue(case.lister, &claim.metadata);
     case.diagnosis.words = held_by(case.lister, &claim.metadata);
-    if let Some(found) = object::without_namespace(case, target) {
-        case.diagnosis.causes.push(found);
+    if object::is_without_namespace(case, target) {
         return;
     }
     super::finalizer::count_left_out(target, &claim.metadata, &mut case.diagnosis);

@@ -116,9 +116,8 @@ fn judge(case: &mut Case, terminating: &TerminatingPod) {
         } else {
             case.diagnosis.words.push_str(&format!("; the kubelet has finished, held by {finalizers}"));
         }
-        match object::without_namespace(case, target) {
-            Some(found) => case.diagnosis.causes.push(found),
-            None => finalizer::explain(case, target, &pod.metadata),
+        if !object::is_without_namespace(case, target) {
+            finalizer::explain(case, target, &pod.metadata);
         }
         return;
     }
@@ -141,14 +140,6 @@ fn is_on_lost_node(case: &mut Case, pod: &Pod) -> bool {
     let answer = (!name.is_empty()).then(|| case.lister.get::<Node>(known::NODES, None, name));
     let on = answer.and_then(|answer| case.diagnosis.silently(answer));
     on.is_some_and(|on| node::is_lost(case.lister, on))
-}
-
-/// Whether its namespace does not exist; then that has been said.
-fn is_without_namespace(case: &mut Case, terminating: &TerminatingPod) -> bool {
-    let found = object::without_namespace(case, terminating.target);
-    let is_lost = found.is_some();
-    case.diagnosis.causes.extend(found);
-    is_lost
 }
 
 /// The collector marked it, and it is still there.
@@ -243,7 +234,7 @@ fn without_node(case: &mut Case, terminating: &TerminatingPod) {
         return;
     }
     // The collector reports why it deletes a pod before it does, and that is an update.
-    if is_without_namespace(case, terminating) || report_refused(case, terminating) {
+    if object::is_without_namespace(case, terminating.target) || report_refused(case, terminating) {
         return;
     }
     let about = Select::Fields(format!("involvedObject.kind=Node,involvedObject.name={name}"));
@@ -344,7 +335,7 @@ fn at_healthy_node(case: &mut Case, terminating: &TerminatingPod, on: &Node) {
     let TerminatingPod { target, pod } = *terminating;
     let name = pod.spec.node_name.as_str();
     // The kubelet reports the end of a pod by an update, which is refused then.
-    if !case.diagnosis.pending && is_without_namespace(case, terminating) {
+    if !case.diagnosis.pending && object::is_without_namespace(case, target) {
         return;
     }
     let is_status_refused = status_refused(case, terminating);

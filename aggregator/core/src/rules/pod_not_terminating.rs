@@ -4,7 +4,7 @@
 use findings::clean;
 
 use super::phrases::{age, within};
-use super::{completed_pod, invalid_owner, node};
+use super::{completed_pod, invalid_owner, node, object};
 use crate::messages::errors;
 use crate::rules::prelude::*;
 
@@ -31,6 +31,9 @@ pub fn explain(case: &mut Case, target: &ObjectRef, pod: &Pod) {
     }
     if !on_silent_node(case, target, pod) {
         replaced(case, target, pod);
+    }
+    if !case.diagnosis.is_explained() && !case.diagnosis.pending {
+        object::lead_to_namespace(case, target);
     }
 }
 

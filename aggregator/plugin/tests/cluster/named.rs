@@ -95,6 +95,11 @@ fn an_object_left_in_a_namespace_that_is_being_deleted_leads_to_what_holds_that(
         look(healthy().going("dev-anna", content_failure(error)).with(left()), object("cm", "dev-anna", "gone"));
     assert_eq!(stuck.causes(), ["EtcdNotResponding"], "{:#?}", stuck.report);
     assert!(stuck.chain(0)[0].contains("is not being deleted, and its namespace"), "{:?}", stuck.chain(0));
+    let pod =
+        json!({"kind": "Pod", "metadata": {"name": "p", "namespace": "dev-anna"}, "status": {"phase": "Running"}});
+    let guarded = healthy().going("dev-anna", all_false()).with(pod).webhook("DELETE", "", "pods");
+    let looked = look(guarded, object("pod", "dev-anna", "p"));
+    assert_eq!(looked.causes(), ["WebhookUnavailable"], "{:#?}", looked.report);
     let namespace = json!({"kind": "Namespace", "metadata": {"name": "dev-anna"}, "status": {"phase": "Active"}});
     let well = look(healthy().with(namespace).with(left()), object("cm", "dev-anna", "gone"));
     assert!(well.causes().is_empty(), "{:#?}", well.report);

@@ -220,6 +220,41 @@ fn what_is_judged_by_an_answer_from_before_its_deletion_is_known_to_be_until_it_
     assert!(!is_older(&mut judge, deleted, later(deleted, MIN_COSTLY_INTERVAL)), "and soon");
 }
 
+/// As on a real cluster: an object was let go and its namespace went, and the list that had it was a minute old.
+#[test]
+fn what_went_with_its_namespace_is_not_left_without_one() {
+    let claims = &watched()[2];
+    let claim = br#"{"metadata":{"name":"c","namespace":"a","uid":"c","finalizers":["example.com/hold"],
+        "creationTimestamp":"1970-01-01T00:00:00Z","deletionTimestamp":"1970-01-01T00:00:00Z"}}"#;
+    let held = || Facts::object(claims, claim).unwrap();
+    let roots = |by_name: Answer<Facts>| {
+        let mut judge = Judge::new(seconds(90));
+        watched().iter().for_each(|question| judge.changed(listed(question, false), seconds(90)));
+        judge.changed(Change::Applied(claims.clone(), held()), seconds(90));
+        for _ in 0..20 {
+            for question in look(&mut judge, seconds(90)) {
+                let answer = match &question {
+                    Question::Objects { resource, scope: Scope::Named(..), .. } => match resource.plural.as_ref() {
+                        "persistentvolumeclaims" => by_name.clone(),
+                        _ => Answer::Missing,
+                    },
+                    _ => nothing(question.clone()).answer,
+                };
+                judge.answered(Answered::whole(question, answer), seconds(90));
+            }
+        }
+        judge.judge(seconds(90)).roots.iter().map(|root| root.finding.cause.id).collect::<Vec<_>>()
+    };
+    let by_name = Question::objects(
+        known::CLAIMS,
+        Scope::Named(Some("a".to_owned()), "c".to_owned()),
+        Select::Every,
+        Detail::Metadata,
+    );
+    assert_eq!(roots(Answer::Seen(Facts::object(&by_name, claim).unwrap())), ["ContentWithoutNamespace"]);
+    assert_eq!(roots(Answer::Missing), [""; 0]);
+}
+
 #[test]
 fn changes_without_end_put_nothing_off_and_cost_no_more() {
     let mut judge = settled();
