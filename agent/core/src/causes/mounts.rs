@@ -201,7 +201,7 @@ fn stacked<'a>(view: &PodView<'a>, path: &HostPath) -> Vec<&'a Mount> {
     stack
 }
 
-/// The volume's own file system takes no more calls, and nothing holds it: whoever looks at it before the unmount fails.
+/// The volume's own file system takes no more calls, and nothing holds it: each look at it before the unmount fails.
 pub fn failed(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[Link]) -> Option<Finding> {
     let fault = volume.failed.as_ref()?;
     let draft = pod_finding(view, &cause::VOLUME_FILE_SYSTEM_FAILED, VOLUMES, head)

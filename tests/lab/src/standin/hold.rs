@@ -130,7 +130,7 @@ fn leave_namespace(home: &File, keep_at: &Path) -> anyhow::Result<()> {
     mounts::bind(Path::new(&format!("/proc/self/fd/{}", left.as_raw_fd())), keep_at)
 }
 
-/// Requests of the kernel are written to the pipe, and nobody reads it.
+/// Requests of the kernel are written to the pipe, which is never read.
 fn autofs(dir: &Path) -> anyhow::Result<(OwnedFd, OwnedFd)> {
     let (requests, kernels) = nix::unistd::pipe().context("make a pipe")?;
     let group = nix::unistd::getpgrp();

@@ -39,7 +39,7 @@ pub fn all() -> Vec<Situation> {
             "control-plane",
             control_plane,
             [
-                // Nothing tells what it is refused.
+                // No condition says what it is refused.
                 ask("ns/{ns}", "NamespaceControllerForbidden", "ServiceAccount kube-system/namespace-controller")
                     .then_doing(&[BIND], &[]),
                 ask("ns/{ns}", "NamespaceControllerForbidden", "The namespace controller")
