@@ -6,7 +6,7 @@ use aggregator_core::messages::Refusal;
 use aggregator_core::report::{ClusterReport, Counts, Root};
 use aggregator_core::state::{Release, Subject, known};
 use findings::render::Style;
-use findings::{FaultKind, Unknown, Verdict, cause, duration};
+use findings::{FaultKind, Unknown, Verdict, duration};
 
 /// One line: how many objects are stuck, of how many causes, and for how long.
 pub fn summary(report: &ClusterReport, style: Style) -> String {
@@ -51,7 +51,7 @@ fn stuck_before(report: &ClusterReport) -> &'static str {
     let is_of_many = kind == Some(known::NAMESPACES) || Release::new(&report.subject).is_some();
     let is_asked_first =
         |root: &Root| root.finding.chain.get(1).is_some_and(|link| link.subject.contains("WebhookConfiguration "));
-    let is_refused = |root: &Root| root.finding.cause.id == cause::WEBHOOK_UNAVAILABLE.id && is_asked_first(root);
+    let is_refused = |root: &Root| root.finding.cause.refuses_deletion && is_asked_first(root);
     match () {
         () if kind == Some(known::NODES) => "The drain would get stuck",
         () if !is_of_many && report.roots.iter().any(is_refused) => "The delete would be refused",
