@@ -422,11 +422,11 @@ impl<'a> Lister<'a> {
         lease.expired_for(its.map_or(self.state.at, |(_, at)| *at))
     }
 
-    /// The same, asked for by its name: a list may be older.
-    pub fn object_by_name(&self, resource: &Resource, namespace: Option<&str>, name: &str) -> Answer<&'a Object> {
-        let scope = Scope::Named(namespace.map(str::to_owned), name.to_owned());
-        let named = Question::objects(resource.clone(), scope, Select::Every, Detail::Metadata);
-        self.facts(named).and_then(slice_of).and_then(|objects| objects.first().map_or(Answer::Missing, Answer::Seen))
+    /// The same from a list of its namespace alone: that of all namespaces may be older.
+    pub fn object_in(&self, resource: &Resource, namespace: &str, name: &str) -> Answer<&'a Object> {
+        let own = Question::terminating_metadata(resource.clone(), Scope::Namespace(namespace.to_owned()));
+        let found = |objects: &'a [Object]| objects.iter().find(|object| object.metadata.name == name);
+        self.facts(own).and_then(slice_of).and_then(|objects| found(objects).map_or(Answer::Missing, Answer::Seen))
     }
 
     /// One object of any kind, with its status conditions.

@@ -24,6 +24,13 @@ pub fn explain(case: &mut Case, target: &ObjectRef) {
     case.diagnosis.overdue = overdue(case.lister, meta);
     case.diagnosis.words = held_by(case.lister, meta);
     if is_without_namespace(case, target) {
+        // The list that has it may be older than the end of its namespace.
+        let namespace = target.namespace.as_deref().unwrap_or_default();
+        let listed = case.lister.object_in(&target.resource, namespace, &target.name);
+        if listed.is_missing() {
+            case.diagnosis = Diagnosis::missing();
+        }
+        case.diagnosis.silently(listed);
         return;
     }
     if !drains(case, target) {
@@ -78,19 +85,12 @@ fn is_node_of(machine: &Object, node: &Node) -> bool {
     is_same(&machine.status.node_uid, &node.metadata.uid) || is_same(&machine.spec.provider_id, &node.spec.provider_id)
 }
 
-/// Whether its namespace does not exist, so that it cannot be changed; then that has been said. The list that has the object
-/// may be older than the end of its namespace.
+/// Whether its namespace does not exist, so that it cannot be changed; then that has been said.
 pub fn is_without_namespace(case: &mut Case, target: &ObjectRef) -> bool {
     let Some(name) = target.namespace.as_deref().filter(|name| !name.is_empty()) else { return false };
     if !case.lister.namespace(name).is_missing() {
         return false;
     }
-    let answer = case.lister.object_by_name(&target.resource, Some(name), &target.name);
-    if answer.is_missing() {
-        case.diagnosis = Diagnosis::missing();
-        return true;
-    }
-    case.diagnosis.silently(answer);
     let words = format!("{}; its namespace {name} does not exist", case.diagnosis.words);
     let found = RootCause::here(&cause::CONTENT_WITHOUT_NAMESPACE, target, words)
         .same_as(name)

@@ -1,4 +1,5 @@
-use aggregator_core::state::Page;
+use aggregator_core::state::{Discovery, Page};
+use serde_json::json;
 
 use super::*;
 use crate::query_schedule::{MIN_COSTLY_INTERVAL, is_costly};
@@ -220,24 +221,34 @@ fn what_is_judged_by_an_answer_from_before_its_deletion_is_known_to_be_until_it_
     assert!(!is_older(&mut judge, deleted, later(deleted, MIN_COSTLY_INTERVAL)), "and soon");
 }
 
-/// As on a real cluster: an object was let go and its namespace went, and the list that had it was a minute old.
+/// As on a real cluster: an object was let go and its namespace went, and the scan of its kind was a minute old.
 #[test]
 fn what_went_with_its_namespace_is_not_left_without_one() {
-    let claims = &watched()[2];
-    let claim = br#"{"metadata":{"name":"c","namespace":"a","uid":"c","finalizers":["example.com/hold"],
-        "creationTimestamp":"1970-01-01T00:00:00Z","deletionTimestamp":"1970-01-01T00:00:00Z"}}"#;
-    let held = || Facts::object(claims, claim).unwrap();
-    let roots = |by_name: Answer<Facts>| {
+    let mut discovery = Discovery::default();
+    discovery.add_legacy(
+        "",
+        "v1",
+        Some(&json!({"resources": [
+            {"name": "widgets", "kind": "Widget", "namespaced": true, "verbs": ["delete", "get", "list", "update", "watch"]}
+        ]})),
+    );
+    let object = json!({"metadata": {
+        "name": "w", "namespace": "a", "uid": "w", "finalizers": ["example.com/hold"],
+        "creationTimestamp": "1970-01-01T00:00:00Z", "deletionTimestamp": "1970-01-01T00:00:00Z"
+    }});
+    let list = json!({"metadata": {}, "items": [object]}).to_string();
+    let roots = |is_there: bool| {
         let mut judge = Judge::new(seconds(90));
         watched().iter().for_each(|question| judge.changed(listed(question, false), seconds(90)));
-        judge.changed(Change::Applied(claims.clone(), held()), seconds(90));
         for _ in 0..20 {
             for question in look(&mut judge, seconds(90)) {
                 let answer = match &question {
-                    Question::Objects { resource, scope: Scope::Named(..), .. } => match resource.plural.as_ref() {
-                        "persistentvolumeclaims" => by_name.clone(),
-                        _ => Answer::Missing,
+                    Question::Discovery => Answer::Seen(Facts::Discovery(discovery.clone())),
+                    Question::Objects { resource, scope, .. } if resource.plural == "widgets" => match scope {
+                        Scope::Namespace(_) if !is_there => nothing(question.clone()).answer,
+                        _ => Answer::Seen(Page::read(&question, list.as_bytes()).unwrap().facts),
                     },
+                    Question::Objects { scope: Scope::Named(..), .. } => Answer::Missing,
                     _ => nothing(question.clone()).answer,
                 };
                 judge.answered(Answered::whole(question, answer), seconds(90));
@@ -245,14 +256,8 @@ fn what_went_with_its_namespace_is_not_left_without_one() {
         }
         judge.judge(seconds(90)).roots.iter().map(|root| root.finding.cause.id).collect::<Vec<_>>()
     };
-    let by_name = Question::objects(
-        known::CLAIMS,
-        Scope::Named(Some("a".to_owned()), "c".to_owned()),
-        Select::Every,
-        Detail::Metadata,
-    );
-    assert_eq!(roots(Answer::Seen(Facts::object(&by_name, claim).unwrap())), ["ContentWithoutNamespace"]);
-    assert_eq!(roots(Answer::Missing), [""; 0]);
+    assert_eq!(roots(true), ["ContentWithoutNamespace"]);
+    assert_eq!(roots(false), [""; 0]);
 }
 
 #[test]
