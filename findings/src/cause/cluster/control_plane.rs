@@ -83,7 +83,7 @@ causes! {
         .safe(&[
             check("Read the role and its binding; the role must grant delete, deletecollection, get, list and watch on \
                 everything")
-                .run("kubectl get clusterrole,clusterrolebinding system:controller:namespace-controller -o yaml").typed(),
+                .run("kubectl get clusterrole,clusterrolebinding --field-selector metadata.name=system:controller:namespace-controller -o yaml").typed(),
             step("Restore them: restarting kube-apiserver writes the default roles and bindings again"),
         ])
         .danger(CONTENT_BY_HAND)
