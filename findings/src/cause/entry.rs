@@ -125,8 +125,6 @@ pub struct Cause {
     pub only_the_node_knows: bool,
     /// Whether it says that a node is out of reach: then what its agent said last is not said again.
     pub node_is_lost: bool,
-    /// Whether it refuses the request to delete the object right above it: then the deletion does not begin.
-    pub refuses_deletion: bool,
     /// Whether it holds a deletion from its first moment, and can be foreseen before one. All others are about something
     /// that has not happened in time.
     pub holds_from_the_start: bool,
@@ -178,7 +176,6 @@ impl Cause {
             keeps_attached: false,
             only_the_node_knows: false,
             node_is_lost: false,
-            refuses_deletion: false,
             holds_from_the_start: false,
             stays: false,
             followed: false,
@@ -251,7 +248,7 @@ fields! {
     diagnosis: Proven,
     patience: Patience,
     outranked_by: &'static [&'static Cause];
-    keeps_attached, only_the_node_knows, node_is_lost, refuses_deletion, holds_from_the_start, stays, followed
+    keeps_attached, only_the_node_knows, node_is_lost, holds_from_the_start, stays, followed
 }
 fields! { Advice: when: &'static [Circumstance]; if_known, on_the_node }
 fields! { Danger: right_when: &'static str; }

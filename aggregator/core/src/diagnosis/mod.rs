@@ -51,6 +51,8 @@ pub struct Diagnosis {
     pub is_only_named: bool,
     /// Whether the server says that there is no such object.
     pub missing: bool,
+    /// Whether the request to delete it would be refused, so that its deletion would not begin.
+    pub is_delete_refused: bool,
     /// Seconds since it should have been gone; negative before.
     pub overdue: Option<i64>,
     /// The kind of what cannot go on before it is gone: the StatefulSet or the claim of a pod.

@@ -422,11 +422,12 @@ impl<'a> Lister<'a> {
         lease.expired_for(its.map_or(self.state.at, |(_, at)| *at))
     }
 
-    /// The same from a list of its namespace alone: that of all namespaces may be older.
-    pub fn object_in(&self, resource: &Resource, namespace: &str, name: &str) -> Answer<&'a Object> {
+    /// Whether a list of its namespace alone lacks an object: that of all namespaces may be older.
+    pub fn lacks(&self, resource: &Resource, namespace: &str, name: &str) -> Answer<bool> {
         let own = Question::terminating_metadata(resource.clone(), Scope::Namespace(namespace.to_owned()));
-        let found = |objects: &'a [Object]| objects.iter().find(|object| object.metadata.name == name);
-        self.facts(own).and_then(slice_of).and_then(|objects| found(objects).map_or(Answer::Missing, Answer::Seen))
+        let is_whole = complete::<Object>(self.state, &own).is_some();
+        let is_it = |object: &Object| object.metadata.name == name;
+        self.facts(own).and_then(slice_of).map(|objects| is_whole && !objects.iter().any(is_it))
     }
 
     /// One object of any kind, with its status conditions.

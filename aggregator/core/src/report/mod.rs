@@ -38,6 +38,9 @@ pub struct ClusterReport {
     /// Whether that is because nothing of what was named exists.
     #[serde(skip)]
     pub is_missing: bool,
+    /// Before a deletion: whether the request for it would be refused.
+    #[serde(skip)]
+    pub is_delete_refused: bool,
     /// The worst verdict in it.
     pub verdict: Verdict,
     /// How many objects there are of each; every output shows these numbers.

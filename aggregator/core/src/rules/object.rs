@@ -26,11 +26,9 @@ pub fn explain(case: &mut Case, target: &ObjectRef) {
     if is_without_namespace(case, target) {
         // The list that has it may be older than the end of its namespace.
         let namespace = target.namespace.as_deref().unwrap_or_default();
-        let listed = case.lister.object_in(&target.resource, namespace, &target.name);
-        if listed.is_missing() {
+        if case.diagnosis.silently(case.lister.lacks(&target.resource, namespace, &target.name)) == Some(true) {
             case.diagnosis = Diagnosis::missing();
         }
-        case.diagnosis.silently(listed);
         return;
     }
     if !drains(case, target) {

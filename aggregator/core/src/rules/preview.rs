@@ -35,7 +35,8 @@ pub fn explain(case: &mut Case, target: &ObjectRef, look: fn(&mut Case, &ObjectR
     if case.lister.is_named(target) {
         let answer = case.lister.object(&target.resource, target.namespace.as_deref(), &target.name);
         if let Some(object) = case.diagnosis.silently(answer).filter(|_| !target.is(known::NODES)) {
-            webhook::refuses(case, &[Request::about(target, &object.metadata, "DELETE")]);
+            case.diagnosis.is_delete_refused =
+                webhook::refuses(case, &[Request::about(target, &object.metadata, "DELETE")]);
             if case.lister.is_going(&object.metadata) {
                 case.diagnosis.note(format!("{target} is being deleted already: ask without --before what holds it."));
             }

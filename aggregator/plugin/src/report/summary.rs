@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use aggregator_core::messages::Refusal;
 use aggregator_core::report::{ClusterReport, Counts, Root};
-use aggregator_core::state::{Release, Subject, known};
+use aggregator_core::state::{Subject, known};
 use findings::render::Style;
-use findings::{FaultKind, Unknown, Verdict, duration};
+use findings::{Confidence, FaultKind, Unknown, Verdict, duration};
 
 /// One line: how many objects are stuck, of how many causes, and for how long.
 pub fn summary(report: &ClusterReport, style: Style) -> String {
@@ -41,21 +41,14 @@ pub fn summary(report: &ClusterReport, style: Style) -> String {
     }
 }
 
-/// A node is drained, and a drain can be taken back. A webhook is asked before an object's deletion begins; those below a
-/// namespace or a release are asked later, about what is in it.
+/// A node is drained, and a drain can be taken back.
 fn stuck_before(report: &ClusterReport) -> &'static str {
-    let kind = match &report.subject {
-        Subject::Before { word, .. } => known::named(word),
-        _ => None,
-    };
-    let is_of_many = kind == Some(known::NAMESPACES) || Release::new(&report.subject).is_some();
-    let is_asked_first =
-        |root: &Root| root.finding.chain.get(1).is_some_and(|link| link.subject.contains("WebhookConfiguration "));
-    let is_refused = |root: &Root| root.finding.cause.refuses_deletion && is_asked_first(root);
-    match () {
-        () if kind == Some(known::NODES) => "The drain would get stuck",
-        () if !is_of_many && report.roots.iter().any(is_refused) => "The delete would be refused",
-        () => "The delete would be accepted, get stuck, and cannot be undone",
+    let is_proven = |root: &Root| root.finding.confidence == Confidence::Proven;
+    match &report.subject {
+        Subject::Before { word, .. } if known::named(word) == Some(known::NODES) => "The drain would get stuck",
+        _ if report.is_delete_refused && report.roots.iter().all(is_proven) => "The delete would be refused",
+        _ if report.is_delete_refused => "The delete would probably be refused",
+        _ => "The delete would be accepted, get stuck, and cannot be undone",
     }
 }
 

@@ -13,7 +13,6 @@ const IGNORE: Danger =
 causes! {
     WEBHOOK_UNAVAILABLE = Cause::cluster(ClusterArea::Admission, "WebhookUnavailable")
         .holds_from_the_start()
-        .refuses_deletion()
         .title("A webhook with failurePolicy Fail cannot be called")
         .meaning("The API server calls a webhook with failurePolicy Fail before the deletion, and its backend does not \
             answer. So every such request is refused, also those of the namespace controller.")
