@@ -1,7 +1,10 @@
 //! Unix sockets that are bound to a file in a target: the socket holds the mount, and its descriptor's link shows only a
 //! number.
 
-use std::{collections::BTreeSet, path::Component};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Component,
+};
 
 use super::bound_sockets::{Bound, Place, Seen, Sockets};
 use super::places::Places;
@@ -121,10 +124,12 @@ fn follow_elsewhere(spaces: &[Space], options: &Options<'_>, sockets: &mut Socke
         return;
     }
     let asked: Vec<(u32, &str)> = unread.iter().map(|(_, _, pid, name)| (*pid, name.as_str())).collect();
-    let followed = prober.real_paths(&asked, options.deadline);
+    let followed = prober.real_paths(&asked, options.deadline).into_iter();
+    // A tenant may have thousands.
+    let followed: BTreeMap<(u32, HostPath), Option<HostPath>> =
+        followed.map(|one| ((one.pid, one.path), one.real)).collect();
     for (ns, inode, pid, name) in &unread {
-        let real = followed.iter().find(|one| one.pid == *pid && one.path.as_str() == Some(name));
-        let real = real.and_then(|one| one.real.clone());
+        let real = followed.get(&(*pid, HostPath::from(name.as_str()))).cloned().flatten();
         let is_elsewhere =
             |real: &HostPath| spaces.iter().all(|space| space.ns != *ns || !space.could_hold(real.as_bytes()));
         let Some(names) = bound.get_mut(ns) else { continue };
