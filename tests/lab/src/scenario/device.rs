@@ -10,7 +10,7 @@ use crate::{Gate, Launch, Node, PodSpec, process};
 scenarios! {
     "frozen-file-system", "the container's process writes to an ext4 that was frozen for a snapshot",
         frozen_file_system;
-    "frozen-by-path", "the container's process makes a file on an ext4 that somebody has frozen", frozen_by_path;
+    "frozen-by-path", "the container's process makes a file on an ext4 that is frozen", frozen_by_path;
 }
 
 fn frozen_by_path(node: &Node) -> anyhow::Result<Staged> {

@@ -40,7 +40,7 @@ scenarios! {
         Ok(orphaned(pod, "OrphanedVolumeRemembered", names).by_hand(Repair::CsiDriver))
     };
     "orphan-remembered-moved",
-        "the kubelet remembers a volume of a pod that is long gone, and somebody moved its vol_data.json away",
+        "the kubelet remembers a volume of a pod that is long gone, and its vol_data.json was moved away",
         orphan_remembered_moved;
 }
 

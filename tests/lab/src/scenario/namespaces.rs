@@ -14,7 +14,7 @@ scenarios! {
         "a process in another mount namespace has a file open in its copy of the volume, which follows the host's",
         propagated_copy;
     "held-twice", "one process uses the volume, another its copy in another mount namespace: both must end", held_twice;
-    "private-copy", "a private mount namespace has a copy of the volume, also with an open file: holds up nobody",
+    "private-copy", "a private mount namespace has a copy of the volume, also with an open file: holds nothing up",
         private_copy;
     "namespace-without-process",
         "a file of the volume is open through a mount namespace that only a bind mount keeps: it cannot be searched",

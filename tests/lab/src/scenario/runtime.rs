@@ -7,10 +7,10 @@ use crate::{Gate, Launch, Node, PodSpec, process};
 
 scenarios! {
     "shim-stopped", "the containerd-shim of the pod is stopped and answers nothing", shim_stopped;
-    "shim-killed", "the containerd-shim of the pod was killed while containerd is stopped, so nobody cleans up after it",
+    "shim-killed", "the containerd-shim of the pod was killed while containerd is stopped, so nothing cleans up after it",
         shim_killed;
     "containerd-stopped", "containerd is stopped: it accepts connections and answers nothing", containerd_stopped;
-    "kubelet-stopped", "the kubelet is stopped, so nobody stops the container of a pod that was deleted",
+    "kubelet-stopped", "the kubelet is stopped, so nothing stops the container of a pod that was deleted",
         kubelet_stopped;
     "rootfs-busy", "the container's process is gone, but a process of the host stands in its root file system",
         rootfs_busy;
