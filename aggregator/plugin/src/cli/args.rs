@@ -75,6 +75,12 @@ pub enum Command {
         #[command(flatten)]
         flags: Box<Connection>,
     },
+    /// Answer an AI agent that speaks the Model Context Protocol, over standard input and output; it only reads
+    Mcp {
+        /// How to reach the cluster
+        #[command(flatten)]
+        flags: Box<Connection>,
+    },
     /// Open the service's page in a browser, with the permissions of a ServiceAccount
     Ui(Box<UiFlags>),
     /// Explain a saved state, without a cluster
@@ -141,6 +147,13 @@ pub struct Flags {
     /// How to answer
     #[command(flatten)]
     pub answer: AnswerFlags,
+}
+
+impl Flags {
+    /// The default flags, for this cluster.
+    pub fn of(connection: Connection) -> Flags {
+        Flags { connection, ..Args::parse_from([""]).flags }
+    }
 }
 
 /// How to answer.

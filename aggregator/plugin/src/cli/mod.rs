@@ -3,6 +3,7 @@
 mod answer;
 mod args;
 mod complete;
+mod mcp;
 mod on_node;
 mod query;
 mod run;

@@ -20,6 +20,26 @@ pub async fn query(client: &Client, subject: &Subject, flags: &Flags) -> Result<
     Ok(state)
 }
 
+/// The same, about the caller's own namespace where that is all that may be seen.
+pub async fn query_visible(
+    client: &Client,
+    subject: &mut Subject,
+    own: &str,
+    flags: &Flags,
+) -> Result<State, Unreachable> {
+    let state = query(client, subject, flags).await?;
+    match subject {
+        Subject::Everything { namespace: namespace @ None, .. }
+            if !flags.all_namespaces && state.refuses_all_namespaces() =>
+        {
+            eprintln!("note: you may not list the pods of all namespaces; this is about namespace {own} (as -n {own})");
+            *namespace = Some(own.to_owned());
+            query(client, subject, flags).await
+        }
+        _ => Ok(state),
+    }
+}
+
 fn bounds(subject: &Subject, flags: &Flags) -> Bounds {
     let is_whole = flags.all_kinds || matches!(subject, Subject::Kind { .. });
     let scan = Bounds::default().scan.filter(|_| !is_whole);

@@ -10,9 +10,9 @@ use findings::render::{self, Style};
 
 use super::answer::{print, respond};
 use super::args::{self, Args, Command, Flags};
-use super::query::{complete_state, query};
+use super::query::{complete_state, query_visible};
 use super::version::version;
-use super::{complete, on_node, ui, watch};
+use super::{complete, mcp, on_node, ui, watch};
 use aggregator_core::judgement::judge;
 use aggregator_core::state::{NamedObject, State, Subject};
 use client::{Client, Defaults, Unreachable, connect, words};
@@ -51,6 +51,7 @@ async fn run(args: Args) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Some(Command::Version { client, output, flags }) => version(&flags, client, output).await,
+        Some(Command::Mcp { flags }) => mcp::serve(&flags).await.map(|()| ExitCode::SUCCESS),
         Some(Command::Ui(flags)) => ui::ui(&flags).await,
         Some(Command::Judge { file, answer }) => {
             let text = std::fs::read(&file).with_context(|| format!("reading {}", file.display()))?;
@@ -85,11 +86,7 @@ fn with_server(error: anyhow::Error, server: String) -> anyhow::Error {
 }
 
 async fn once(client: &Client, mut subject: Subject, own: &str, flags: &Flags) -> Result<ExitCode> {
-    let mut state = query(client, &subject, flags).await?;
-    if !flags.all_namespaces && narrow(&state, &mut subject, own) {
-        eprintln!("note: you may not list the pods of all namespaces; this is about namespace {own} (as -n {own})");
-        state = query(client, &subject, flags).await?;
-    }
+    let mut state = query_visible(client, &mut subject, own, flags).await?;
     if flags.on_node {
         on_node::check(client, &mut state, flags).await?;
         complete_state(client, &mut state, flags).await;
@@ -105,7 +102,7 @@ const OBJECTS: &str =
 const ONE: &str = "give what would be deleted: one TYPE/NAME, for example ns/shop";
 const SELECTED: &str = "give the TYPE of what the labels select, for example: pods -l app=db";
 
-fn subject(object: &[String], namespace: String, flags: &Flags) -> Result<Subject> {
+pub fn subject(object: &[String], namespace: String, flags: &Flags) -> Result<Subject> {
     let selector = flags.selector.clone();
     match object {
         [] if selector.is_some() => bail!("{SELECTED}"),
@@ -152,16 +149,6 @@ fn named(words: &[String]) -> Result<Vec<NamedObject>> {
         }
     }
     Ok(objects)
-}
-
-/// Turns to the caller's own namespace when that is all that may be seen; whether it did.
-fn narrow(state: &State, subject: &mut Subject, own: &str) -> bool {
-    let Subject::Everything { namespace: namespace @ None, .. } = subject else { return false };
-    let is_refused = state.refuses_all_namespaces();
-    if is_refused {
-        *namespace = Some(own.to_owned());
-    }
-    is_refused
 }
 
 /// Readable by its owner only: it holds names and messages that others have no permission to see.

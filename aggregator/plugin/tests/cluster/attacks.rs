@@ -42,7 +42,7 @@ fn survives(attack: impl FnOnce(&Store)) {
 }
 
 /// A pod that should be gone since the year began.
-fn put_pod(store: &Store, namespace: &str, name: &str, finalizers: Value, more: Value) {
+pub fn put_pod(store: &Store, namespace: &str, name: &str, finalizers: Value, more: Value) {
     let mut metadata = json!({
         "name": name, "namespace": namespace, "uid": format!("uid-of-{namespace}-{name}"), "finalizers": finalizers,
         "creationTimestamp": "2026-01-01T00:00:00Z", "deletionTimestamp": "2026-01-01T00:00:00Z",

@@ -27,6 +27,7 @@ mod kinds;
 mod known_finalizers;
 mod leads;
 mod live;
+mod mcp;
 mod minimum_age;
 mod named;
 mod not_stuck;
