@@ -51,13 +51,9 @@ fn reason_checks(reason: &str) -> &'static [Check] {
     match reason {
         "PodProcessUninterruptible" => TASK,
         "PodZombieUnreaped" => ZOMBIE,
-        "PodShimGone"
-        | "PodShimLeaked"
-        | "PodShimNotResponding"
-        | "PodSandboxedGuestGone"
-        | "PodSandboxedGuestNotStopped" => SHIM,
+        "PodShimGone" | "PodShimNotResponding" | "PodSandboxedGuestNotStopped" => SHIM,
         "PodCgroupFrozen" | "PodCgroupBusy" | "PodCgroupLeft" => CGROUP,
-        "PodVolumeBusy" | "PodRootfsBusy" | "PodDeviceInUse" => HOLDER,
+        "PodVolumeBusy" | "PodRootfsBusy" | "PodDeviceInUse" | "PodMountCopied" => HOLDER,
         "PodVolumeDriverFails"
         | "PodVolumeDriverIsBack"
         | "PodVolumeDriverMissing"

@@ -32,7 +32,7 @@ pub fn sees_what_root_sees() -> anyhow::Result<()> {
     ensure!(ended.code == outside.code, "the exit code is {}:\n{text}", ended.code);
     ensure!(inside.unknown.is_empty(), "in the container something could not be looked at:\n{text}");
     let causes: BTreeSet<&str> = found(&inside).iter().map(|(_, cause, _)| *cause).collect();
-    let meant = BTreeSet::from(["FuseServerNotResponding", "VolumeHeldByProcess", "VolDataUnusable"]);
+    let meant = BTreeSet::from(["FuseServerNotResponding", "VolumeHeldByProcess", "VolDataMissing"]);
     ensure!(causes == meant, "these causes were staged: {meant:?}; found were:\n{text}");
     node.down().context("take the node down")
 }
@@ -272,7 +272,7 @@ fn cases(deployed: &Settings) -> Vec<Case> {
         finds: finds.to_vec(),
         lacks: lacks.to_vec(),
     };
-    let of_root = ["FuseServerNotResponding", "VolumeHeldByMapping", "VolDataUnusable"];
+    let of_root = ["FuseServerNotResponding", "VolumeHeldByProcess", "VolDataMissing"];
     let all = [of_root.as_slice(), &["VolumeHeldByProcess"]].concat();
     let nobody_found = [of_root.as_slice(), &["VolumeMountedNoHolder"]].concat();
     let (ptrace, search) = ("CAP_SYS_PTRACE", "CAP_DAC_READ_SEARCH");

@@ -31,7 +31,7 @@ pub fn find(view: &PodView) -> Vec<Finding> {
     if findings.is_empty() && all_seen {
         // A kubelet that has not come to the cgroup yet has not tried to remove what is in it either.
         let is_tried = view.has_lowered_cpu() != Some(true);
-        findings.extend(children(view).filter(|_| is_tried).or_else(|| empty(view)));
+        findings.extend(empty(view, is_tried));
     }
     findings
 }
@@ -114,40 +114,22 @@ fn process_finding(view: &PodView, process: &Process, path: &HostPath) -> Option
     // In S, what exits is not woken any more.
     let waits = |thread: &&Thread| thread.state == 'D' || (process.exits(thread) && thread.waits());
     if let Some(thread) = process.threads.iter().filter(waits).find(|thread| view.is_steady(process, thread)) {
-        let why = uninterruptible::explain(view, &BlockedTask { process, thread, head: &head, gate: GATE });
-        if why.cause.id != cause::UNINTERRUPTIBLE_TASK.id {
-            return Some(why);
-        }
-        let leader_is_zombie = process.state == 'Z';
-        let cause = if leader_is_zombie { &cause::CGROUP_HELD_BY_THREAD } else { &cause::CGROUP_HELD_BY_TASK };
-        let draft = held(view, cause, process, path, &head, &describe::task_state(process, thread));
-        return Some(draft.name(Placeholder::Tid, thread.tid).finish());
+        return Some(uninterruptible::explain(view, &BlockedTask { process, thread, head: &head, gate: GATE }));
     }
     let is_over = process.threads.iter().all(|thread| matches!(thread.state, 'Z' | 'X'));
-    let is_alive = !process.has_been_told_to_end() && !is_over;
-    is_alive.then(|| {
-        held(view, &cause::CGROUP_PROCESS_ALIVE, process, path, &head, describe::state_name(process.state)).finish()
-    })
-}
-
-fn held(
-    view: &PodView,
-    cause: &'static findings::Cause,
-    process: &Process,
-    path: &HostPath,
-    head: &[Link],
-    state: &str,
-) -> FindingBuilder {
-    pod_finding(view, cause, GATE, head)
+    if process.has_been_told_to_end() || is_over {
+        return None;
+    }
+    let state = describe::state_name(process.state);
+    let draft = pod_finding(view, &cause::CGROUP_PROCESS_ALIVE, GATE, &head)
         .blame(describe::process(process), state)
         .evidence(format!("{}/cgroup.procs", path.show()), format!("pid {}", process.pid))
         .evidence(format!("/proc/{}/task/*/stat", process.pid), state)
         .name_if(Placeholder::Pid, kill::may_be_killed(view, process.id(), &process.comm))
         .name(Placeholder::Comm, &process.comm)
         .name_if(Placeholder::Owner, describe::stoppable_owner(&process.owner))
-        .name_if(Placeholder::Cgroup, path.as_str())
-        .name_if(Placeholder::Path, path.as_str())
-        .root(format!("{}:{}", process.pid, process.start_ticks))
+        .root(format!("{}:{}", process.pid, process.start_ticks));
+    Some(draft.finish())
 }
 
 /// Left only in hierarchies that runc does not know: no runtime will ever remove it, and the pod does not wait for it.
@@ -164,50 +146,42 @@ pub fn unknown_hierarchy(view: &PodView) -> Option<Finding> {
     Some(draft.finish())
 }
 
-/// No process, but child cgroups. runc removes empty ones with their parent (libcontainer's `RemovePath`), so a program
-/// makes them again; CRI-O's own of a sandbox stays until that is removed, and holds nothing.
-fn children(view: &PodView) -> Option<Finding> {
-    let is_child = |node: &CgroupNode| !node.below.as_bytes().is_empty() && !is_of_crio(&node.below);
-    let (dir, node) =
-        view.cgroup_nodes().filter(|(_, node)| is_child(node)).max_by_key(|(_, node)| node.below.as_bytes().len())?;
-    let path = path(dir, node);
-    let draft = pod_finding(view, &cause::CGROUP_HELD_BY_CHILD, GATE, &[])
-        .link(describe::cgroup(&dir.path), "cannot be removed: it has children")
-        .blame(describe::cgroup(&path), "empty, and left")
-        .evidence(path.show(), "exists, no process in it")
-        .probable("who made the child cgroups")
-        .name_if(Placeholder::Cgroup, path.as_str())
-        .name_if(Placeholder::Path, path.as_str())
-        .root(path.show());
-    Some(draft.finish())
-}
-
 /// `crio-<sandbox id>`, which CRI-O makes for a sandbox without a pause process (`CreateSandboxCgroup`).
 fn is_of_crio(below: &HostPath) -> bool {
     let id = below.as_str().and_then(|name| name.strip_prefix("crio-"));
     id.is_some_and(|id| id.len() == 64 && id.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// Empty, without children, and still there: systemd has not removed it, or the kubelet is not that far because it still
-/// tracks a volume that no file shows.
-fn empty(view: &PodView) -> Option<Finding> {
-    let dir = view.cgroup?.dirs.iter().find(|dir| dir.known_to_runtime)?;
+/// Without a process, and still there: systemd has not removed it, a program makes child cgroups again, which runc removes
+/// with it (libcontainer's `RemovePath`), or the kubelet is not that far because it still tracks a volume that no file shows.
+/// CRI-O's own of a sandbox stays until that is removed, and holds nothing.
+fn empty(view: &PodView, is_tried: bool) -> Option<Finding> {
+    let is_child = |node: &CgroupNode| is_tried && !node.below.as_bytes().is_empty() && !is_of_crio(&node.below);
+    let child =
+        view.cgroup_nodes().filter(|(_, node)| is_child(node)).max_by_key(|(_, node)| node.below.as_bytes().len());
+    let dir = child.map(|(dir, _)| dir).or_else(|| view.cgroup?.dirs.iter().find(|dir| dir.known_to_runtime))?;
+    let child = child.map(|(dir, node)| path(dir, node));
     let unit = dir.path.as_path().file_name().and_then(|name| name.to_str()).filter(|name| name.ends_with(".slice"));
-    let (cause, says) = match unit {
-        _ if view.has_lowered_cpu() == Some(true) => (
+    let (cause, says) = match (&child, unit) {
+        (Some(_), _) => {
+            (&cause::CGROUP_NOT_REMOVED, "it has child cgroups, which go with it unless a program makes them again")
+        }
+        _ if !is_tried => (
             &cause::KUBELET_REMEMBERS_VOLUME,
             "its CPU is at the minimum: the kubelet waits for volumes that are not on disk",
         ),
-        Some(_) => (&cause::CGROUP_SYSTEMD_TIMEOUT, "systemd has not removed it"),
-        None => return None,
+        (None, Some(_)) => (&cause::CGROUP_NOT_REMOVED, "systemd has not removed it"),
+        (None, None) => return None,
     };
     let draft = pod_finding(view, cause, GATE, &[])
         .probable("the kubelet's memory and systemd's job, which nothing shows from outside")
         .blame(describe::cgroup(&dir.path), format!("empty; {says}"))
         .evidence(dir.path.show(), says)
         .name_if(Placeholder::Unit, unit)
-        .name_if(Placeholder::Cgroup, dir.path.as_str())
+        .name_if(Placeholder::Cgroup, dir.path.as_str().filter(|_| child.is_some()))
+        .name_if(Placeholder::Path, child.as_ref().and_then(HostPath::as_str))
         .root(dir.path.show());
+    let draft = child.iter().fold(draft, |draft, child| draft.evidence(child.show(), "exists, no process in it"));
     Some(draft.finish())
 }
 
@@ -302,13 +276,13 @@ mod tests {
         );
         for seen in [&mut seen, &mut with_crio] {
             seen.api.get_mut().unwrap().pods[0].asks_for_cpu = false;
-            assert_eq!(causes(seen), ["CgroupSystemdTimeout"], "it never has more");
+            assert_eq!(causes(seen), ["CgroupNotRemoved"], "it never has more");
         }
         with_crio.cgroups.get_mut().unwrap()[0].dirs[0].tree.get_mut().unwrap()[1].below = HostPath::from("nested");
-        assert_eq!(causes(&with_crio), ["CgroupHeldByChild"]);
+        assert_eq!(causes(&with_crio), ["CgroupNotRemoved"]);
         seen.api.get_mut().unwrap().pods[0].asks_for_cpu = true;
         seen.cgroups.get_mut().unwrap()[0].dirs[0].cpu_at_minimum = Some(false);
-        assert_eq!(causes(&seen), ["CgroupSystemdTimeout"]);
+        assert_eq!(causes(&seen), ["CgroupNotRemoved"]);
         seen.cgroups = cgroup(format!("/sys/fs/cgroup/kubepods/pod{UID}"));
         assert_eq!(causes(&seen), ["KubeletRemembersVolume"]);
     }
@@ -321,9 +295,14 @@ mod tests {
         task.threads[0].wchan = Seen::Seen("io_schedule".into());
         seen.processes.push(task);
         seen.cgroups = sample::cgroup(&[900]);
-        assert_eq!(causes(&seen), ["CgroupHeldByTask"]);
-        seen.processes[0].state = 'Z';
-        assert_eq!(causes(&seen), ["CgroupHeldByThread"]);
+        assert_eq!(causes(&seen), ["UninterruptibleTask"]);
+        (seen.processes[0].state, seen.processes[0].threads[0].tid) = ('Z', 905);
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!((finding.cause.id, finding.gate), ("UninterruptibleTask", super::GATE));
+        assert_eq!(finding.confidence, findings::Confidence::Proven);
+        let chain = finding.chain.iter().map(|link| format!("{}: {}", link.subject, link.state)).collect::<Vec<_>>();
+        assert!(chain[0].ends_with("cannot be removed: not empty"), "{chain:?}");
+        assert!(chain[1].ends_with("pid 900 sync: Z (zombie), but 1 of its threads lives"), "{chain:?}");
     }
 
     #[test]
@@ -392,7 +371,7 @@ mod tests {
         seen.cgroups = sample::cgroup(&[]);
         let child = CgroupNode { below: HostPath::from("c"), procs: Vec::new(), freezer: Freezer::Thawed };
         seen.cgroups.get_mut().unwrap()[0].dirs[0].tree.get_mut().unwrap().push(child);
-        assert_eq!(causes(&seen), ["CgroupHeldByChild"]);
+        assert_eq!(causes(&seen), ["CgroupNotRemoved"]);
         seen.cgroups.get_mut().unwrap()[0].dirs[0].tree.get_mut().unwrap()[1].procs.push(999);
         assert_eq!(causes(&seen), Vec::<&str>::new());
     }

@@ -90,14 +90,16 @@ fn lost_exit(
     }
     // In CRI-O it is conmon that records the exit.
     let conmon = view.conmon_of(container);
-    let cause = if is_crio(view) && conmon.is_none() { &cause::CONMON_GONE } else { &cause::RUNTIME_LOST_EXIT };
-    let draft = pod_finding(view, cause, GATE, head);
+    let draft = pod_finding(view, &cause::RUNTIME_LOST_EXIT, GATE, head);
     let draft = match conmon {
         Some(conmon) => draft.link(
             describe::process(conmon),
             format!("{}, it has not recorded the exit", describe::state_name(conmon.state)),
         ),
-        None => draft,
+        None => {
+            let scope = is_crio(view).then(|| format!("crio-conmon-{}.scope", container.id));
+            draft.name_if(Placeholder::Unit, scope)
+        }
     };
     let draft = draft
         .blame(format!("pid {pid}, init of the container"), "it does not exist any more")
@@ -109,14 +111,16 @@ fn lost_exit(
     if let Some(unseen) = unseen_of(view, container) {
         return Some(draft.probable(unseen).finish());
     }
-    let draft = match cause.id == cause::CONMON_GONE.id {
+    let draft = match conmon {
         // CRI-O's own setting has it in a scope of `system.slice`.
-        true => draft.probable("whether its conmon has ended: it was searched in the pod's cgroup only"),
+        None if is_crio(view) => {
+            draft.probable("whether its conmon has ended: it was searched in the pod's cgroup only")
+        }
         // containerd may take ten seconds to see an exit.
-        false if is_crio(view) || !view.is_overdue_by(UNMOUNT_RETRY_MS) => {
+        _ if conmon.is_some() || !view.is_overdue_by(UNMOUNT_RETRY_MS) => {
             draft.probable("whether the runtime still sees the exit")
         }
-        false => draft,
+        _ => draft,
     };
     Some(draft.finish())
 }
@@ -490,10 +494,14 @@ mod tests {
         assert_eq!(causes(&seen), ["KillNotAttempted"], "an image of another container may be pulled");
         sample::set_phase(&mut seen, "Running");
         seen.processes.clear();
-        assert_eq!(causes(&seen), ["ConmonGone"]);
+        assert_eq!(causes(&seen), ["RuntimeLostExit"]);
         let finding = judge(&seen).pods[0].findings[0].clone();
         assert_eq!(finding.confidence, findings::Confidence::Probable);
-        assert!(serde_json::to_string(&finding).unwrap().contains("it was searched in the pod's cgroup only"));
+        let text = serde_json::to_string(&finding).unwrap();
+        assert!(
+            text.contains("it was searched in the pod's cgroup only") && text.contains("is-active crio-conmon-"),
+            "{text}"
+        );
         // OpenShift has conmon in the pod's cgroup.
         let owner = sample::running().processes[0].owner.clone();
         seen.processes = vec![Process { owner, ..process(400, "conmon", 'S', 1) }];

@@ -27,13 +27,13 @@ fn is_called(driver: &CsiDriver, name: &str) -> bool {
 /// `vol_data.json` is missing or of no use: the kubelet cannot even build the operation and fails
 /// ten times a second without an event.
 pub fn unusable(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<Finding> {
-    let (cause, says) = match &volume.vol_data {
-        VolData::Missing => (&cause::VOL_DATA_MISSING, "does not exist".to_owned()),
-        VolData::Unusable(why) => (&cause::VOL_DATA_UNUSABLE, why.clone()),
+    let says = match &volume.vol_data {
+        VolData::Missing => "does not exist".to_owned(),
+        VolData::Unusable(why) => why.clone(),
         VolData::NotCsi | VolData::Read(_) | VolData::Failed(_) => return None,
     };
     let file = volume.path.join("vol_data.json");
-    let draft = pod_finding(view, cause, VOLUMES, head)
+    let draft = pod_finding(view, &cause::VOL_DATA_MISSING, VOLUMES, head)
         .blame(describe::file(&file), &says)
         .evidence(file.show(), &says)
         .name_if(Placeholder::VolData, file.as_str())

@@ -129,7 +129,6 @@ fn cause_of(view: &PodView, holder: &Holder) -> &'static Cause {
         (HeldBy::Swap(_), _, _) => &cause::VOLUME_HELD_BY_SWAP,
         (_, _, Some(completed)) => completed,
         (_, CopyKind::Propagated, None) => &cause::VOLUME_HELD_IN_OTHER_NAMESPACE,
-        (HeldBy::Mapping(_), _, None) => &cause::VOLUME_HELD_BY_MAPPING,
         _ => &cause::VOLUME_HELD_BY_PROCESS,
     }
 }
@@ -307,12 +306,14 @@ mod tests {
 
     /// Mapped and closed: no list of descriptors shows it.
     #[test]
-    fn a_mapped_file_has_a_cause_of_its_own() {
+    fn a_mapped_file_is_named() {
         let mut seen = sample::mounted("ext4");
         let mut search = held(&seen.holders[0].mount_point);
         search.holders[0].how = HeldBy::Mapping(HostPath::from("/x/data"));
         seen.holders[0] = search;
-        assert_eq!(causes(&seen), ["VolumeHeldByMapping"]);
+        assert_eq!(causes(&seen), ["VolumeHeldByProcess"]);
+        let root = judge(&seen).pods[0].findings[0].roots().next().unwrap().clone();
+        assert!(root.state.starts_with("has /x/data mapped"), "{root:?}");
     }
 
     #[test]

@@ -55,12 +55,7 @@ fn is_only_in_kubelets(view: &PodView, mount: &Mount) -> bool {
 /// A mount lies below a subPath.
 pub fn nested_in_sub_path(view: &PodView, sub_path: &SubPath, head: &[Link]) -> Option<Finding> {
     let mount = view.mounts_below(&sub_path.path).into_iter().next()?;
-    let draft = pod_finding(view, &cause::NESTED_MOUNT_UNDER_SUB_PATH, VOLUMES, head)
-        .blame(describe::mount(mount), "mounted below the subPath")
-        .evidence("mountinfo of the kubelet", format!("{} on {}", mount.mount_point.show(), mount.dev))
-        .mounted(view.seen, Placeholder::Path, &mount.mount_point)
-        .root(mount.mount_point.show());
-    Some(draft.finish())
+    Some(nested_mount(view, mount, head, "mounted below the subPath").finish())
 }
 
 /// The volume's directory is no mount point and is still there.
@@ -68,8 +63,7 @@ pub fn directory_left(view: &PodView, volume: &VolumeDir, target: &HostPath, hea
     let tries = kubelet_operations::unmount(view, volume).filter(|_| view.is_overdue_by(UNMOUNT_RETRY_MS));
     let full = volume.entries.is_some_and(|entries| entries > 0);
     let cause = match (full, volume.is_made_for_the_pod()) {
-        (false, _) => &cause::MOUNT_DIRECTORY_LEFT,
-        (true, false) => &cause::VOLUME_DIRECTORY_NOT_EMPTY,
+        (false, _) | (_, false) => &cause::MOUNT_DIRECTORY_LEFT,
         // Its files are the volume: of many the removal takes long, and one of them may refuse it.
         (true, true) if tries.as_ref().is_some_and(Tries::proves_failure) => &cause::FILE_SYSTEM_READ_ONLY,
         (true, true) => &cause::VOLUME_FILES_NOT_REMOVED,
@@ -270,10 +264,10 @@ pub fn deleted_sub_paths(view: &PodView) -> Vec<Finding> {
 /// A subPath on NFS whose file handle the server has forgotten (`ESTALE`).
 pub fn stale_sub_path(view: &PodView, sub_path: &SubPath) -> Option<Finding> {
     let fault = sub_path.mounted.fault().filter(|fault| fault.kind == FaultKind::Stale)?;
-    let draft = pod_finding(view, &cause::SUB_PATH_STALE_HANDLE, VOLUMES, &[])
+    let draft = pod_finding(view, &cause::SUB_PATH_TARGET_MISSING, VOLUMES, &[])
         .blame(describe::file(&sub_path.path), "its file handle is stale")
         .evidence(fault.source.to_string(), &fault.says)
-        .mounted(view.seen, Placeholder::Path, &sub_path.path)
+        .mounted(view.seen, Placeholder::Mount, &sub_path.path)
         .root(sub_path.path.show());
     Some(draft.finish())
 }
@@ -365,9 +359,9 @@ mod tests {
         volume(&mut seen).vol_data = VolData::NotCsi;
         volume(&mut seen).plugin = "kubernetes.io/nfs".into();
         volume(&mut seen).entries = Some(3);
-        assert_eq!(causes(&seen), ["VolumeDirectoryNotEmpty"]);
+        assert_eq!(causes(&seen), ["MountDirectoryLeft"]);
         table(&mut seen).push(mount(1, "8:1", "/var/lib/kubelet", "ext4"));
-        assert_eq!(causes(&seen), ["VolumeDirectoryNotEmpty"]);
+        assert_eq!(causes(&seen), ["MountDirectoryLeft"]);
         table(&mut seen)[0].super_read_only = true;
         assert_eq!(causes(&seen), ["FileSystemReadOnly"]);
     }
@@ -526,7 +520,7 @@ mod tests {
         let path = sub_path(Seen::Missing, false).path;
         table(&mut seen).push(mount(50, "0:41", path.as_str().unwrap(), "ext4"));
         table(&mut seen).push(mount(51, "0:60", path.join("inner").as_str().unwrap(), "tmpfs"));
-        assert!(causes(&seen).contains(&"NestedMountUnderSubPath"));
+        assert!(causes(&seen).contains(&"NestedMount"));
     }
 
     #[test]
@@ -534,7 +528,7 @@ mod tests {
         let mut seen = sample::mounted("ext4");
         let fault = Fault::new("statx", (FaultKind::Stale, "/x: Stale file handle (os error 116)"));
         pod_dir(&mut seen).sub_paths.push(sub_path(Seen::Failed(fault), false));
-        assert!(causes(&seen).contains(&"SubPathStaleHandle"));
+        assert!(causes(&seen).contains(&"SubPathTargetMissing"));
     }
 
     #[test]

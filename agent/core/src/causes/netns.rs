@@ -52,7 +52,7 @@ fn ready_without<'a>(view: &PodView, sandbox: &'a Sandbox) -> Option<(&'a Networ
 }
 
 fn missing(view: &PodView, sandbox: &Sandbox, network: &NetworkNamespace, why: &str, head: &[Link]) -> Finding {
-    pod_finding(view, &cause::NETNS_PATH_MISSING, GATE, head)
+    pod_finding(view, &cause::CNI_TEARDOWN_FAILING, GATE, head)
         .probable("the answer of the CNI plugin to a path that does not exist")
         .blame(describe::file(&network.path).called("network namespace "), format!("does not exist; {why}"))
         .evidence(network.path.show(), "no such file")
@@ -76,7 +76,7 @@ fn busy<'a>(view: &PodView<'a>, sandbox: &'a Sandbox) -> Option<(&'a NetworkName
 }
 
 fn is_busy(view: &PodView, sandbox: &Sandbox, network: &NetworkNamespace, copy: &MountCopy, head: &[Link]) -> Finding {
-    let cause = &cause::NETNS_BUSY;
+    let cause = &cause::MOUNT_COPIED_ON_OLD_KERNEL;
     describe::name_copy_holder(pod_finding(view, cause, GATE, head), copy)
         .link(describe::file(&network.path).called("network namespace "), "cannot be removed: mounted elsewhere")
         .blame(describe::pid(copy.pid, &copy.comm, copy.state), describe::copy_state(copy))
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn a_namespace_that_a_boot_has_taken() {
         let seen = rebooted();
-        assert_eq!(causes(&seen), ["NetnsPathMissing"]);
+        assert_eq!(causes(&seen), ["CniTeardownFailing"]);
         assert_eq!(verdict(&seen), findings::Verdict::Stuck);
     }
 
@@ -175,14 +175,14 @@ mod tests {
         for version in ["1.30.6", "1.31.13", "1.32.7-1.rhaos4.19", "1.33.3"] {
             sample::runtime(&mut seen).version = version.into();
             sandbox(&mut seen).network = network(false, true);
-            assert_eq!(causes(&seen), ["NetnsPathMissing"], "{version}");
+            assert_eq!(causes(&seen), ["CniTeardownFailing"], "{version}");
             sandbox(&mut seen).network = network(true, false);
             assert_eq!(causes(&seen), ["CniTeardownFailing"], "{version}");
         }
         assert_eq!(judge(&seen).pods[0].findings[0].confidence, findings::Confidence::Probable);
         let unready = ("NetworkReady".into(), "No CNI configuration file in /etc/cni/net.d/.".into());
         sample::runtime(&mut seen).unready.push(unready);
-        assert_eq!(causes(&seen), ["CniNotInitialized"]);
+        assert_eq!(causes(&seen), ["CniTeardownFailing"]);
         sample::set_phase(&mut seen, "Pending");
         assert_eq!(causes(&seen), ["PodStartNotFinished"], "it has its network while it starts");
     }
@@ -192,19 +192,19 @@ mod tests {
         let mut seen = sample::mounted("ext4");
         sandbox(&mut seen).network = network(false, false);
         seen.mount_copies = vec![mount_copy("0:3", "/host/run/netns/cni-1")];
-        assert!(!causes(&seen).contains(&"NetnsBusy"), "today's kernels detach it");
+        assert!(!causes(&seen).contains(&"MountCopiedOnOldKernel"), "today's kernels detach it");
         seen.node.kernel = "3.10.0-1160.el7.x86_64".into();
-        assert_eq!(causes(&seen), ["NetnsBusy"]);
+        assert_eq!(causes(&seen), ["MountCopiedOnOldKernel"]);
         let text = serde_json::to_string(&judge(&seen)).unwrap();
         assert!(text.contains("ntpd.service") && text.contains("may_detach_mounts"), "{text}");
         seen.node.may_detach_mounts = Seen::Seen(true);
-        assert!(!causes(&seen).contains(&"NetnsBusy"));
+        assert!(!causes(&seen).contains(&"MountCopiedOnOldKernel"));
         seen.node.may_detach_mounts = Seen::Seen(false);
         seen.mount_copies = vec![mount_copy("0:3", "/host/run/netns/cni-10")];
-        assert!(!causes(&seen).contains(&"NetnsBusy"), "it is another pod's");
+        assert!(!causes(&seen).contains(&"MountCopiedOnOldKernel"), "it is another pod's");
         seen.mount_copies = vec![mount_copy("0:3", "/host/run/netns/cni-1")];
         sandbox(&mut seen).network = network(false, true);
-        assert!(!causes(&seen).contains(&"NetnsBusy"), "the file is gone");
+        assert!(!causes(&seen).contains(&"MountCopiedOnOldKernel"), "the file is gone");
     }
 
     /// Saved by an agent that did not know of these fields.
@@ -217,6 +217,6 @@ mod tests {
         saved["node"].as_object_mut().unwrap().remove("may_detach_mounts");
         saved.pointer_mut("/runtime/Seen/sandboxes/0/network/Seen").unwrap().as_object_mut().unwrap().remove("missing");
         let loaded: Observation = serde_json::from_value(saved).unwrap();
-        assert!(!causes(&loaded).iter().any(|cause| cause.starts_with("Netns")));
+        assert!(!causes(&loaded).iter().any(|cause| ["CniTeardownFailing", "MountCopiedOnOldKernel"].contains(cause)));
     }
 }

@@ -196,8 +196,7 @@ fn leftover_file(volumes: &[&VolumeDir]) -> Option<HostPath> {
 }
 
 fn sub_path_file(view: &PodView, path: &HostPath) -> Finding {
-    let cause = &cause::ORPHANED_SUB_PATH_FILE;
-    pod_finding(view, cause, Some(Gate::VolumesUnmounted), &[])
+    pod_finding(view, &cause::ORPHANED_POD_DIRECTORY, Some(Gate::VolumesUnmounted), &[])
         .blame(describe::file(path), "a file, and the kubelet tries rmdir")
         .evidence(path.show(), "a regular file, not a mount point")
         .name_if(Placeholder::Path, path.as_str())
@@ -224,7 +223,8 @@ mod tests {
         pod_dir(&mut seen).sub_paths.push(sub_path(Seen::Seen(false), true));
         assert_eq!(causes(&seen), Vec::<&str>::new(), "1.36 removes it");
         seen.api.get_mut().unwrap().kubelet_version = Some("v1.35.1".into());
-        assert_eq!(causes(&seen), ["OrphanedSubPathFile"]);
+        assert_eq!(causes(&seen), ["OrphanedPodDirectory"]);
+        assert!(serde_json::to_string(&judge(&seen)).unwrap().contains("a regular file, not a mount point"));
         assert_eq!(sample::verdict(&seen), findings::Verdict::Stuck);
         pod_dir(&mut seen).sub_paths[0].is_file = false;
         assert_eq!(causes(&seen), Vec::<&str>::new());

@@ -14,7 +14,13 @@ const MAX_NAMED: usize = 3;
 pub fn find(view: &PodView) -> Vec<Finding> {
     let mut findings: Vec<Finding> =
         view.sandboxes.iter().flat_map(|sandbox| sandbox_findings(view, sandbox)).collect();
-    findings.extend(unknown_containers(view));
+    if findings.iter().all(|finding| finding.cause.id != cause::SANDBOX_NOT_STOPPED.id) {
+        findings.extend(unknown(view).map(|container| {
+            let draft = pod_finding(view, &cause::SANDBOX_NOT_STOPPED, GATE, &describe::container(view, container))
+                .blame("container runtime", "it could not load this container's state");
+            unloaded(draft, container).name(Placeholder::Sandbox, &container.sandbox).root(&container.id).finish()
+        }));
+    }
     findings
 }
 
@@ -94,7 +100,7 @@ fn not_stopped(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Finding {
         }
         None => {}
     }
-    draft.finish()
+    unknown(view).filter(|container| container.sandbox == sandbox.id).fold(draft, unloaded).finish()
 }
 
 /// The pod's processes beside its pause process; `None` where a cgroup of it could not be read, or the runtime does not
@@ -113,18 +119,15 @@ fn tear_down(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Option<Finding
     let may_be_first = network::may_be_first(view.seen, sandbox);
     let is_left = may_be_first || (network::is_left(sandbox) && !network::holds(view.seen, sandbox));
     let network = sandbox.network.get().filter(|_| is_left)?;
-    let unconfigured = network::is_unconfigured(view.seen);
-    let cause = if unconfigured { &cause::CNI_NOT_INITIALIZED } else { &cause::CNI_TEARDOWN_FAILING };
     let state = if may_be_first {
         "still there, so CNI DEL may have failed"
     } else {
         "still there, so CNI DEL has not succeeded"
     };
-    let draft = pod_finding(view, cause, GATE, head)
+    let draft = pod_finding(view, &cause::CNI_TEARDOWN_FAILING, GATE, head)
         .blame(format!("network namespace {}", network.path.show()), state)
         .evidence(network.path.show(), "still pinned; the runtime removes it after CNI DEL")
         .name(Placeholder::Sandbox, &sandbox.id)
-        .name_if(Placeholder::Path, network.path.as_str())
         .root(&sandbox.id);
     let message = network::unready(view.seen).into_iter();
     let draft = message
@@ -145,7 +148,10 @@ fn tear_down(view: &PodView, sandbox: &Sandbox, head: &[Link]) -> Option<Finding
             "that the runtime comes to the network: a container of unknown state is stopped first",
         )
         // The runtime may still know from its cache how to release the network, and fail at that.
-        .probable_unless(!unconfigured, "whether the runtime releases it from its cache, or fails at that");
+        .probable_unless(
+            !network::is_unconfigured(view.seen),
+            "whether the runtime releases it from its cache, or fails at that",
+        );
     Some(draft.finish())
 }
 
@@ -156,18 +162,11 @@ pub fn unknown<'a>(view: &PodView<'a>) -> impl Iterator<Item = &'a Container> {
     containers.into_iter().filter(|container| container.state == ContainerState::Unknown)
 }
 
-/// Only stopping the sandbox clears them.
-fn unknown_containers(view: &PodView) -> Vec<Finding> {
-    let finding = |container: &Container| {
-        pod_finding(view, &cause::CONTAINER_STATE_UNKNOWN, GATE, &describe::container(view, container))
-            .blame("container runtime", "it could not load this container's state")
-            .evidence(format!("CRI ListContainers {}", container.id), "UNKNOWN")
-            .name(Placeholder::Container, &container.id)
-            .name(Placeholder::Sandbox, &container.sandbox)
-            .root(&container.id)
-            .finish()
-    };
-    unknown(view).map(finding).collect()
+/// Only stopping the sandbox clears it.
+fn unloaded(draft: FindingBuilder, container: &Container) -> FindingBuilder {
+    draft
+        .evidence(format!("CRI ListContainers {}", container.id), "UNKNOWN: the runtime could not load it")
+        .name(Placeholder::Container, &container.id)
 }
 
 #[cfg(test)]
@@ -202,7 +201,7 @@ mod tests {
         assert_eq!(causes(&seen), ["CniTeardownFailing"]);
         sample::with_crio(&mut seen);
         runtime(&mut seen).unready[0].1 = "No CNI configuration file in /etc/cni/net.d/.".into();
-        assert_eq!(causes(&seen), ["CniNotInitialized"]);
+        assert_eq!(causes(&seen), ["CniTeardownFailing"]);
     }
 
     #[test]
@@ -214,7 +213,7 @@ mod tests {
         facts.sandboxes[0].ready = false;
         let network = NetworkNamespace { path: HostPath::from("/var/run/netns/cni-1"), pinned: true, missing: false };
         facts.sandboxes[0].network = Seen::Seen(network);
-        assert_eq!(causes(&seen), ["CniTeardownFailing", "ContainerStateUnknown"]);
+        assert_eq!(causes(&seen), ["CniTeardownFailing", "SandboxNotStopped"]);
         let confidence = |seen: &Observation| crate::gates::judge(seen).pods[0].findings[0].confidence;
         assert_eq!(confidence(&seen), findings::Confidence::Probable);
         runtime(&mut seen).containers[0].state = ContainerState::Exited;
@@ -246,7 +245,8 @@ mod tests {
         runtime(&mut seen).containers[0].pid = Seen::Seen(INIT);
         assert_eq!(causes(&seen), ["SandboxNotStopped"]);
         runtime(&mut seen).containers[0].state = ContainerState::Unknown;
-        assert_eq!(causes(&seen), ["SandboxNotStopped", "ContainerStateUnknown"]);
+        assert_eq!(causes(&seen), ["SandboxNotStopped"]);
+        assert!(serde_json::to_string(&judge(&seen)).unwrap().contains("UNKNOWN: the runtime could not load it"));
     }
 
     /// The shim is that of a container that the runtime could not load again, too.

@@ -110,7 +110,7 @@ fn not_responding(
 }
 
 fn unreaped(view: &PodView, init: &Process, shim: &Process, head: &[Link], gate: Option<Gate>) -> Finding {
-    pod_finding(view, &cause::CONTAINER_INIT_UNREAPED, gate, head)
+    pod_finding(view, &cause::SHIM_NOT_RESPONDING, gate, head)
         .link(describe::process(init).and(", init of the container"), "Z (zombie): it has ended and was not reaped")
         .blame(describe::process(shim), format!("its parent, {}, does not reap it", describe::state_name(shim.state)))
         .evidence(
@@ -119,8 +119,7 @@ fn unreaped(view: &PodView, init: &Process, shim: &Process, head: &[Link], gate:
         )
         .evidence(format!("/proc/{}/stat", shim.pid), format!("state {}", shim.state))
         .name(Placeholder::ShimPid, shim.id())
-        .name(Placeholder::ParentPid, shim.id())
-        .name(Placeholder::Pid, init.id())
+        .name(Placeholder::Pid, shim.id())
         .root(shim.pid)
         .finish()
 }
@@ -209,7 +208,7 @@ mod tests {
         assert_eq!(causes(&seen), with_conmon);
         seen.processes[1].state = 'S';
         (seen.processes[0].state, seen.processes[0].threads[0].state) = ('Z', 'Z');
-        assert!(!causes(&seen).contains(&"ContainerInitUnreaped"), "{:?}", causes(&seen));
+        assert!(!causes(&seen).contains(&"ShimNotResponding"), "{:?}", causes(&seen));
     }
 
     #[test]
@@ -217,11 +216,11 @@ mod tests {
         let mut seen = sample::running();
         seen.processes[0].state = 'Z';
         seen.processes[0].threads[0].state = 'Z';
-        assert_eq!(causes(&seen), ["ContainerInitUnreaped"]);
+        assert_eq!(causes(&seen), ["ShimNotResponding"]);
         seen.processes[0].threads[0].steady = false;
-        assert!(!causes(&seen).contains(&"ContainerInitUnreaped"), "each process is a zombie for a moment");
+        assert!(!causes(&seen).contains(&"ShimNotResponding"), "each process is a zombie for a moment");
         seen.processes[0].threads[0].steady = true;
         seen.processes[1].comm = "bash".into();
-        assert!(!causes(&seen).contains(&"ContainerInitUnreaped"), "only a shim has to");
+        assert!(!causes(&seen).contains(&"ShimNotResponding"), "only a shim has to");
     }
 }

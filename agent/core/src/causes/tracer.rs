@@ -85,7 +85,7 @@ mod tests {
     fn a_tracer_that_is_gone_is_not_blamed() {
         let mut seen = traced();
         seen.processes.pop();
-        assert_eq!(causes(&seen), ["ContainerInitUnreaped"]);
+        assert_eq!(causes(&seen), ["ShimNotResponding"]);
     }
 
     #[test]

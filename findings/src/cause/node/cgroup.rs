@@ -2,68 +2,9 @@
 
 use super::kubelet::AT_THE_KUBELET;
 use crate::cause::node::holder::{KILL, READ_PROCESS};
-use crate::cause::node::uninterruptible::READ_STACK;
 use crate::cause::page::*;
 
 causes! {
-    CGROUP_HELD_BY_TASK = Cause::gate(Gate::CgroupRemoved, "CgroupHeldByTask")
-        .title("A task in state D holds the pod's cgroup")
-        .meaning("The containers count as ended, but a task in the pod's cgroup waits in the kernel in state D. It \
-            accepts the kubelet's SIGKILL without dying. A cgroup with a task in it cannot be removed: rmdir says \
-            busy, and the kubelet repeats it every 10 to 15 s.")
-        .proof("cgroup.procs of the pod's cgroup or a child names a pid; one of its threads is D and has not run \
-            between two looks at least a quarter of a second apart, and no FUSE or NFS wait is recognised.")
-        .safe(&[
-            READ_STACK.if_known(),
-            step("Repair what the task waits for: bring the file server or the device back"),
-            step("If nothing ends the wait, drain the node and reboot it"),
-        ])
-        .dont("Moving the task to another cgroup to get rid of this one",
-            "The pod is deleted, but the task and whatever it may still write stay, with nothing left that points to \
-                the pod.")
-        .sources(&["kubernetes#123766", "containerd#8102", "kubernetes#84595"])
-        .event_reason("PodCgroupBusy")
-        .followed()
-        .diagnosis(Proven::Observation);
-
-    CGROUP_HELD_BY_THREAD = Cause::gate(Gate::CgroupRemoved, "CgroupHeldByThread")
-        .title("A thread of a process that looks dead holds the pod's cgroup")
-        .meaning("The main thread of a process has ended and shows as a zombie, but another of its threads still \
-            lives, usually in state D. A plain zombie blocks nothing; this one stays in cgroup.procs and the cgroup \
-            cannot be removed.")
-        .proof("cgroup.procs names a pid whose /proc/<pid>/stat says Z, and a further thread of it is D and has not \
-            run between two looks at least a quarter of a second apart.")
-        .safe(&[
-            check("See which kernel function thread {tid} waits in").run("cat /proc/{pid}/task/{tid}/stack").if_known(),
-            step("Repair what the thread waits for: bring the file server or the device back"),
-        ])
-        .dont("Killing the parent because of the zombie",
-            "The thread, not the parent, is the reason: the cgroup stays and a healthy process is lost.")
-        .sources(&["reference: experiment with a zombie leader and a live thread"])
-        .event_reason("PodCgroupBusy")
-        .followed()
-        .diagnosis(Proven::Observation);
-
-    CGROUP_HELD_BY_CHILD = Cause::gate(Gate::CgroupRemoved, "CgroupHeldByChild")
-        .title("Child cgroups keep the pod's cgroup")
-        .meaning("The pod's cgroup has child cgroups that are not removed, made by a privileged container or a nested \
-            runtime (docker in docker, systemd in a container). A cgroup with children cannot be removed, and the \
-            kubelet or systemd does not get all of them.")
-        .proof("A directory below the pod's cgroup exists, and no process is in the pod's cgroup or any child. The \
-            kubelet's next try may remove it, so it is only probable.")
-        .safe(&[
-            check("See the child cgroups").run("systemd-cgls {cgroup}"),
-            step("Remove the empty child cgroups, deepest first (rmdir refuses one that has tasks)")
-                .run("rmdir {path}").lab("nested-cgroup"),
-            check("When no child is left, wait: the kubelet tries again within 15 s"),
-        ])
-        .dont("rm -rf of the cgroup directory",
-            "It cannot work: cgroup files cannot be deleted, only empty cgroups removed with rmdir. With a wrong path \
-                it deletes something else.")
-        .sources(&["kubernetes#123766", "reference: kubelet cgroup Destroy"])
-        .event_reason("PodCgroupBusy")
-        .diagnosis(Proven::Observation);
-
     CGROUP_PROCESS_ALIVE = Cause::gate(Gate::CgroupRemoved, "CgroupProcessAlive")
         .title("A live process is in the pod's cgroup")
         .meaning("A process that could be killed sits in the pod's cgroup after all containers have ended. It was \
@@ -80,7 +21,7 @@ causes! {
         ])
         .dont("echo 1 > cgroup.kill of a parent cgroup",
             "Every process below it dies: with kubepods that is every pod of the node.")
-        .sources(&["reference: kubelet tryKillingCgroupProcesses"])
+        .sources(&["kubernetes#41450", "reference: kubelet tryKillingCgroupProcesses"])
         .event_reason("PodCgroupBusy")
         .followed()
         .diagnosis(Proven::Observation);
@@ -102,21 +43,26 @@ causes! {
         .event_reason("PodCgroupLeft")
         .diagnosis(Proven::Observation);
 
-    CGROUP_SYSTEMD_TIMEOUT = Cause::gate(Gate::CgroupRemoved, "CgroupSystemdTimeout")
-        .title("systemd does not remove the pod's slice in time")
-        .meaning("With the systemd cgroup driver the kubelet asks systemd to stop the pod's slice and waits 30 s. \
-            systemd did not finish: it is overloaded, or its job hangs on a scope in the slice. Often this is \
-            transient and the next try succeeds.")
-        .proof("The slice still exists and its cgroup has no task and no child; the kubelet says Timed out while \
-            waiting for systemd to remove, or systemd shows the unit as stopping or failed.")
+    CGROUP_NOT_REMOVED = Cause::gate(Gate::CgroupRemoved, "CgroupNotRemoved")
+        .title("The pod's cgroup is empty and is not removed")
+        .meaning("No process is in the pod's cgroup, and it stays. With the systemd cgroup driver the kubelet asks systemd \
+            to stop the pod's slice and waits 30 s: systemd is overloaded, or its job hangs on a scope in the slice. Child \
+            cgroups are removed together with it, unless a program makes them again (docker in docker, systemd in a \
+            container). Often this is transient and the next try succeeds.")
+        .proof("The pod's cgroup still exists and no process is in it or any child. The kubelet says Timed out while \
+            waiting for systemd to remove, or systemd shows the unit as stopping or failed. The kubelet's next try may \
+            remove it, so it is only probable.")
         .safe(&[
             check("See what systemd says about the slice").run("systemctl status --no-pager {unit}").if_known(),
+            check("See the child cgroups").run("systemd-cgls {cgroup}").if_known(),
             check("Wait for the kubelet's next try (10 to 15 s) and look again"),
+            step("Remove the empty child cgroups, deepest first (rmdir refuses one that has tasks)")
+                .run("rmdir {path}").if_known(),
             step("Stop the pod's slice").run("systemctl stop {unit}").if_known(),
             step("Then let systemd forget its failed state").run("systemctl reset-failed {unit}").if_known(),
         ])
         .dont("systemctl stop of kubepods.slice", "Every pod of the node is killed.")
-        .sources(&["kubernetes#97497", "kubernetes#108891"])
+        .sources(&["kubernetes#97497", "kubernetes#108891", "kubernetes#112151"])
         .event_reason("PodCgroupBusy")
         .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Observation);

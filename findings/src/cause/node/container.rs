@@ -75,16 +75,21 @@ causes! {
         .title("The runtime says RUNNING but the process is gone")
         .meaning("The container's process has ended, but the runtime still reports RUNNING. It missed the exit, or the \
             clean-up after the exit (runc delete, unmounting the rootfs, writing the new state to a disk that is full) keeps \
-            failing. The kubelet believes the runtime and waits.")
+            failing, or took longer than containerd's 10 s. CRI-O reads the exit from a file that conmon writes, and \
+            conmon may be gone too. The kubelet believes the runtime and waits.")
         .proof("CRI says RUNNING; the init pid of the verbose ContainerStatus no longer exists, or is a process outside of \
             the pod's cgroup that is younger than the container; no task is in the container's cgroup, and no holder of \
-            the rootfs was found. Where one of these could not be looked at, it is only probable, and so it is on CRI-O, \
-            where a conmon that lives has not recorded the exit.")
+            the rootfs was found. A shim in the bundle of the sandbox that has no child is left over. Where one of these \
+            could not be looked at, it is only probable, and so it is on CRI-O.")
         .safe(&[
             check("Search the runtime's log for this container and repair what its clean-up fails at; for \"no space left on \
                 device\" make room on the runtime's disk")
                 .read(log_of!("runtime", "-1h", "{container}")),
+            check("See whether its conmon still runs, where CRI-O's own setting puts it")
+                .run("systemctl is-active {unit}").if_known(),
             check("Wait one back-off (containerd retries after 1 s up to 5 min)"),
+            step("End the left-over shim, pid {shim_pid}, once no process of the pod is left under it")
+                .run("kill {shim_pid}").if_known(),
             step("Restart the runtime: it loads its state again and marks the container as exited; other containers \
                 keep running")
                 .run("systemctl restart {runtime_unit}"),
@@ -92,7 +97,10 @@ causes! {
         .dont("Deleting the runtime's state or bundle directory by hand",
             "A rootfs or volume may still be mounted in it and its content would be deleted; the runtime loses what it \
                 needs to clean up.")
-        .sources(&["containerd#4016", "containerd#5708", "reference: containerd TaskExit handling"])
+        .sources(&[
+            "containerd#4016", "containerd#5708", "containerd#12678", "containerd#7496", "containerd#8931", "containerd#9309",
+            "containerd#8954", "cri-o#9406", "cri-o#7053", "reference: containerd TaskExit handling",
+        ])
         .event_reason("PodRuntimeLostExit")
         .diagnosis(Proven::Lab("full-disk"));
 
@@ -114,24 +122,5 @@ causes! {
         .event_reason("PodRuntimeStopStuck")
         .patience(Patience::Seconds(180))
         .outranked_by(AT_THE_KUBELET)
-        .diagnosis(Proven::Observation);
-
-    CONMON_GONE = Cause::gate(Gate::ContainersStopped, "ConmonGone")
-        .title("conmon is gone and the exit was not recorded")
-        .meaning("CRI-O learns of an exit from a file that conmon writes. Here conmon and the container's process are \
-            both gone and the file was never written. CRI-O keeps reporting a running container.")
-        .proof("The runtime is CRI-O; CRI says RUNNING; the container's pid and its conmon do not exist, and \
-            /var/run/crio/exits/<id> is missing.")
-        .safe(&[
-            check("See whether its conmon still runs, where CRI-O's own setting puts it")
-                .run("systemctl is-active crio-conmon-{container}.scope"),
-            step("Restart CRI-O: it checks its containers again; running ones stay")
-                .run("systemctl restart {runtime_unit}"),
-            check("Find out what killed conmon (memory pressure, a stop of the whole pod slice) and prevent it"),
-        ])
-        .dont("Writing the exit file by hand",
-            "CRI-O takes an invented exit code for the truth and reports it to the kubelet.")
-        .sources(&["cri-o#9406", "cri-o#7053"])
-        .event_reason("PodRuntimeLostExit")
         .diagnosis(Proven::Observation);
 }

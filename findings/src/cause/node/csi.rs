@@ -3,11 +3,6 @@
 use super::kubelet::AT_THE_KUBELET;
 use crate::cause::page::*;
 
-const BUILD_VOL_DATA: Advice = step(
-    "If its content is not known here, build it from the PV and its VolumeAttachment: attachmentID, driverName, \
-        nodeName, specVolID (the PV's name), volumeHandle, volumeLifecycleMode Persistent",
-);
-
 causes! {
     CSI_DRIVER_NOT_REGISTERED = Cause::gate(Gate::VolumesUnmounted, "CsiDriverNotRegistered")
         .title("The CSI driver is not registered on this node")
@@ -106,40 +101,28 @@ causes! {
         .diagnosis(Proven::Lab("csi-left-mounted"));
 
     VOL_DATA_MISSING = Cause::gate(Gate::VolumesUnmounted, "VolDataMissing")
-        .title("The volume's vol_data.json is missing")
+        .title("The volume's vol_data.json is missing or damaged")
         .meaning("The kubelet reads the driver and handle of a CSI volume from vol_data.json beside the mount \
-            directory, and that file is gone. It cannot even build the unmount, so it fails about ten times a second. \
-            While it remembers the volume, unmounting by hand does not help; it keeps asking for the file.")
-        .proof("volumes/kubernetes.io~csi/<volume> exists without vol_data.json; the kubelet says failed to open \
-            volume data file … no such file or directory.")
+            directory. That file is gone, or empty or no valid JSON, typically after a crash or power loss. The kubelet \
+            cannot even build the unmount, so it fails about ten times a second. While it remembers the volume, unmounting \
+            by hand does not help; it keeps asking for the file.")
+        .proof("volumes/kubernetes.io~csi/<volume> exists, and vol_data.json does not, has 0 bytes, cannot be parsed, or \
+            lacks the driver or handle. The kubelet says failed to open volume data file … no such file or directory, or \
+            failed to parse volume data file.")
         .safe(&[
             step("Write the file again from the PV and leave the mount directory in place: at the next try the driver \
                 unpublishes and the pod is deleted")
                 .run("printf '%s' {json} > {vol_data}").lab("vol-data-missing").if_known(),
-            BUILD_VOL_DATA,
+            step("If its content is not known here, build it from the PV and its VolumeAttachment: attachmentID, driverName, \
+                nodeName, specVolID (the PV's name), volumeHandle, volumeLifecycleMode Persistent"),
         ])
-        .dont("Unmounting the target and removing its directory",
+        .dont("Deleting vol_data.json, or unmounting the target and removing its directory",
             "It does not help: a kubelet that remembers the volume repeats the same error. The driver never learns of it, \
                 so the volume stays staged.")
-        .sources(&["kubernetes#116847", "kubernetes#126607", "longhorn#3207", "reference: tested on Kubernetes 1.36"])
+        .sources(&[
+            "kubernetes#116847", "kubernetes#126607", "longhorn#3207", "kubernetes#108217",
+            "reference: tested on Kubernetes 1.36",
+        ])
         .event_reason("PodVolumeDataMissing")
         .diagnosis(Proven::Lab("vol-data-missing"));
-
-    VOL_DATA_UNUSABLE = Cause::gate(Gate::VolumesUnmounted, "VolDataUnusable")
-        .title("The volume's vol_data.json is empty or damaged")
-        .meaning("The kubelet reads the driver and handle of a CSI volume from vol_data.json beside the mount \
-            directory. The file is empty or not valid JSON, typically after a crash or power loss. The kubelet cannot \
-            build the unmount and fails about ten times a second.")
-        .proof("vol_data.json exists with 0 bytes, or cannot be parsed, or lacks the driver or handle; the kubelet \
-            says failed to parse volume data file.")
-        .safe(&[
-            step("Write the file again from the PV: at the next try the driver unpublishes and the pod is deleted")
-                .run("printf '%s' {json} > {vol_data}").lab("vol-data-empty").if_known(),
-            BUILD_VOL_DATA,
-        ])
-        .dont("Deleting vol_data.json, or unmounting by hand",
-            "An empty file becomes a missing one, which fails the same way, and the driver never learns of it.")
-        .sources(&["kubernetes#108217", "reference: tested on Kubernetes 1.36"])
-        .event_reason("PodVolumeDataMissing")
-        .diagnosis(Proven::Lab("vol-data-empty"));
 }

@@ -41,10 +41,12 @@ causes! {
     VOLUME_HELD_BY_PROCESS = Cause::gate(Gate::VolumesUnmounted, "VolumeHeldByProcess")
         .title("A process on the node uses the volume")
         .meaning("The pod's containers have ended, but a process outside the pod has an open file, its working \
-            directory, its root or its program on the volume. The kernel refuses the unmount with \"target is busy\" \
-            and the kubelet tries again, at least every 2 min.")
+            directory, its root or its program on the volume. Or it has mapped a file of the volume (mmap, a shared \
+            library) and closed the descriptor, which lsof of its descriptors does not show. The kernel refuses the unmount \
+            with \"target is busy\" and the kubelet tries again, at least every 2 min.")
         .proof("The mount is in the kubelet's mountinfo, and a link of /proc/<pid>/{fd,cwd,root,exe} or the mnt_id in \
-            /proc/<pid>/fdinfo of a process in the same mount namespace points to that mount.")
+            /proc/<pid>/fdinfo of a process in the same mount namespace points to that mount, or /proc/<pid>/map_files (or \
+            maps), read in the disposable child with a deadline, names a file on the mount's device.")
         .safe(&[
             STOP.lab("open-fd").if_known(),
             STOP_OWNER,
@@ -54,31 +56,12 @@ causes! {
         .dont("umount -l of the volume",
             "The mount vanishes from view while the process keeps writing. The volume is then detached or mounted \
                 elsewhere while it is still writing: data can be damaged.")
-        .sources(&["reference: kubelet umount \"target is busy\"", "kubernetes#89181"])
+        .sources(&[
+            "reference: kubelet umount \"target is busy\"", "kubernetes#89181", "reference: holders in /proc/<pid>/map_files",
+        ])
         .event_reason("PodVolumeBusy")
         .followed()
         .diagnosis(Proven::Lab("open-fd"));
-
-    VOLUME_HELD_BY_MAPPING = Cause::gate(Gate::VolumesUnmounted, "VolumeHeldByMapping")
-        .title("A process has a file of the volume mapped into memory")
-        .meaning("A process outside the pod has mapped a file of the volume (mmap, a shared library) and closed the \
-            descriptor. Its fd list shows nothing, yet the mapping keeps the mount in use and the unmount fails with \
-            \"target is busy\".")
-        .proof("/proc/<pid>/map_files (or maps), read in the disposable child with a deadline, names a file on the \
-            mount's device; no fd, cwd, root or exe of that process does.")
-        .safe(&[
-            step("End or restart {comm} (pid {pid}), which has the file mapped").run("kill {pid}").lab("mapped-file")
-                .if_known(),
-            AFTER_HOLDER,
-            KILL,
-        ])
-        .dont("umount -l of the volume",
-            "The process keeps writing through its mapping to a volume that looks free: data can be damaged once it is \
-                attached elsewhere.")
-        .sources(&["reference: kubelet umount \"target is busy\"", "reference: holders in /proc/<pid>/map_files"])
-        .event_reason("PodVolumeBusy")
-        .followed()
-        .diagnosis(Proven::Lab("mapped-file"));
 
     VOLUME_HELD_BY_LOOP_DEVICE = Cause::gate(Gate::VolumesUnmounted, "VolumeHeldByLoopDevice")
         .title("A loop device is backed by a file on the volume")

@@ -21,7 +21,6 @@ mod leftover_shim;
 mod mount_copy;
 mod mounts;
 mod multipath;
-mod netns;
 mod network;
 mod nfs;
 mod orphan;
@@ -40,7 +39,7 @@ mod volume;
 // In the order of the documents.
 files_of_causes! {
     container, slow_exit, shim, tracer, fuse, nfs, file_server, frozen_file_system, block_device, uninterruptible,
-    pid_namespace, leftover_shim, orphan, static_pod, sandbox, netns, api_side, dra, holder, completed_pod,
+    pid_namespace, leftover_shim, orphan, static_pod, sandbox, api_side, dra, holder, completed_pod,
     immutable_file, socket_candidate, in_flight_descriptor, mount_copy, device_in_use, mounts, volume, csi,
     multipath, block_volume, global_mount, stray_file, cgroup, kubelet, runtime, network,
 }

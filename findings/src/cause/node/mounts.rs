@@ -11,12 +11,13 @@ const FIND_IMMUTABLE: Advice = check(
 
 causes! {
     NESTED_MOUNT = Cause::gate(Gate::VolumesUnmounted, "NestedMount")
-        .title("Another file system is mounted below the volume")
+        .title("Another file system is mounted below the volume or a subPath")
         .meaning("Something is mounted on a directory inside the volume: by a container through Bidirectional \
-            propagation, by a terminationMessagePath in the volume, or by a tool on the host. The kubelet can neither \
-            unmount nor remove the volume while a mount is below it.")
+            propagation, by a terminationMessagePath in the volume, or by a tool on the host. What is mounted below a hostPath \
+            is propagated below its subPath. The kubelet can neither unmount nor remove the volume while a mount is below \
+            it, and it cleans subPaths first.")
         .proof("The kubelet's mountinfo has a mount whose mount point lies below pods/<uid>/volumes/<plugin>/<volume> \
-            and which is not the volume's own mount. One that its parent may have mounted by itself (NFS crossmnt, CIFS \
+            or pods/<uid>/volume-subpaths/<volume>/<container>/<index>, and which is not the volume's own mount. One that its parent may have mounted by itself (NFS crossmnt, CIFS \
             DFS, AFS, tracefs below debugfs) is unmounted with it and is only probable.")
         .safe(&[
             check("Look at all mounts of this pod and find out who made the one below the volume")
@@ -26,27 +27,11 @@ causes! {
         ])
         .dont("rm -rf of the volume's directory",
             "The removal descends into the nested mount and deletes the data of another file system, perhaps of the \
-                host.")
-        .sources(&["kubernetes#115054", "kubernetes#137143"])
+                host. A subPath is a bind mount of the volume's or the host's own files.")
+        .sources(&["kubernetes#115054", "kubernetes#137143", "kubernetes#95310"])
         .event_reason("PodVolumeNestedMount")
         .followed()
         .diagnosis(Proven::Lab("nested-mount"));
-
-    NESTED_MOUNT_UNDER_SUB_PATH = Cause::gate(Gate::VolumesUnmounted, "NestedMountUnderSubPath")
-        .title("Another file system is mounted below a subPath")
-        .meaning("The source of a subPath got a further mount (often the host mounted something below a hostPath), and \
-            it was propagated below volume-subpaths. The kubelet cannot unmount the subPath while it is there, and it \
-            cleans subPaths before it unmounts the volume.")
-        .proof("The kubelet's mountinfo has a mount below pods/<uid>/volume-subpaths/<volume>/<container>/<index>.")
-        .safe(&[
-            step("Unmount the nested mount, deepest first").run("umount {path}"),
-            check("When only the subPath itself is left, wait: the kubelet cleans it up"),
-        ])
-        .dont("rm -rf below volume-subpaths",
-            "A subPath is a bind mount of the volume's or the host's own files: they are deleted for good.")
-        .sources(&["kubernetes#95310"])
-        .event_reason("PodVolumeNestedMount")
-        .diagnosis(Proven::Observation);
 
     VOLUME_MOUNTED_TWICE = Cause::gate(Gate::VolumesUnmounted, "VolumeMountedTwice")
         .title("The volume is mounted twice on one path")
@@ -102,81 +87,57 @@ causes! {
         .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Lab("hidden-volume"));
 
-    SUB_PATH_STALE_HANDLE = Cause::gate(Gate::VolumesUnmounted, "SubPathStaleHandle")
-        .title("A subPath has a stale NFS handle")
-        .meaning("The NFS server was restarted or its export changed, and the file handle behind a subPath is no \
-            longer valid. Every look at the subPath fails with ESTALE, so the kubelet's clean-up stops there, before \
-            the volume is unmounted.")
-        .proof("mountinfo has the subPath mount with type nfs or nfs4, and the kubelet says lstat …: stale NFS file \
-            handle (or a look in the disposable child gives ESTALE).")
-        .safe(&[
-            check("Read where the subPath comes from").run("grep -F {path} /proc/self/mountinfo"),
-            step("Bring the export back as it was, if that is possible; the kubelet then continues"),
-            step("Unmount the subPath only; the server no longer knows this handle").run("umount -f {path}"),
-            step("If that is refused, detach the subPath lazily; unwritten data of this handle is lost")
-                .run("umount -l {path}"),
-        ])
-        .dont("umount -l of the whole volume or of the server's other mounts",
-            "Other pods on the same mount lose unwritten data, and it disappears from view while in use.")
-        .sources(&["kubernetes#71584", "kubernetes#110818"])
-        .event_reason("PodVolumeStaleHandle")
-        .diagnosis(Proven::Observation);
-
     SUB_PATH_TARGET_MISSING = Cause::gate(Gate::VolumesUnmounted, "SubPathTargetMissing")
         .title("A subPath's target is gone but still mounted")
-        .meaning("The file behind a subPath was deleted while it was mounted. A look at the path says \"no such \
-            file\", so the kubelet skips its unmount, and then cannot remove the directory that holds it. It stops \
-            there each time, before the volume is unmounted.")
+        .meaning("The file behind a subPath was deleted while it was mounted, or an NFS server was restarted or its export \
+            changed, and its file handle is no longer valid. A look at the path says \"no such file\", so the kubelet skips \
+            its unmount and cannot remove the directory that holds it, or \"stale file handle\". It stops there each time, \
+            before the volume is unmounted.")
         .proof("mountinfo has a line with the subPath's mount point whose root ends with //deleted; the kubelet says mount \
             cleanup skipped because path does not exist, or directory not empty. Without its log this is only probable: \
-            what is deleted can be unmounted as long as its path can be looked at.")
+            what is deleted can be unmounted as long as its path can be looked at. Or a look in the disposable child gives \
+            ESTALE.")
         .safe(&[
-            step("Unmount the subPath by the path that mountinfo names").run("umount {path}"),
+            step("Unmount the subPath by the path that mountinfo names").run("umount {path}").if_known(),
+            step("Bring the export back as it was, if that is possible; the kubelet then continues"),
+            step("Unmount the subPath only; the server no longer knows this handle").run("umount -f {mount}").if_known(),
+            step("If that is refused, detach the subPath lazily; unwritten data of this handle is lost")
+                .run("umount -l {mount}").if_known(),
             check("When mountinfo has no line for it any more, wait: the kubelet finishes by itself"),
         ])
         .dont("rm -rf below volume-subpaths",
             "Other subPaths there may be mounted properly: they are bind mounts of the volume's own files, which are \
                 deleted for good.")
-        .sources(&["kubernetes#139535"])
+        .dont("umount -l of the whole volume or of the server's other mounts",
+            "Other pods on the same mount lose unwritten data, and it disappears from view while in use.")
+        .sources(&["kubernetes#139535", "kubernetes#71584", "kubernetes#110818"])
         .event_reason("PodVolumeLeftMounted")
         .diagnosis(Proven::Observation);
 
     MOUNT_DIRECTORY_LEFT = Cause::gate(Gate::VolumesUnmounted, "MountDirectoryLeft")
-        .title("An empty volume directory is left over")
-        .meaning("After a power loss or a wrong unmount, a volume's directory is left although nothing is mounted on \
-            it. The clean-up of the plugin trips over it, for example by unmounting what is not mounted, and the \
-            kubelet repeats that.")
-        .proof("pods/<uid>/volumes/<plugin>/<volume> (CSI: its mount directory) exists, is empty, and neither statx \
-            nor any namespace's mountinfo calls it a mount.")
+        .title("The directory of an unmounted volume is left over")
+        .meaning("A volume's directory is left although nothing is mounted on it. After a power loss or a wrong unmount the \
+            plugin's clean-up may trip over it, for example by unmounting what is not mounted. Or it holds files, which \
+            something wrote after the unmount or before the mount: the kubelet removes only an empty directory. They lie \
+            on the node's own disk, and the volume does not have them.")
+        .proof("pods/<uid>/volumes/<plugin>/<volume> (CSI: its mount directory) exists, and neither statx nor any \
+            namespace's mountinfo calls it a mount. If it has content, the kubelet says directory not empty.")
         .safe(&[
             check("Make sure that no mount namespace has a mount on that directory")
                 .run("grep -lsF {path} /proc/[0-9]*/mountinfo"),
+            check("If it holds files, look at them: they may be the only copy").run("ls -la {path}"),
+            step("Move files to a place of your own, outside the kubelet's directory; do not delete them unread"),
             step("Remove the empty directory (rmdir refuses a mount and a directory with content)").run("rmdir {path}"),
             check("Then wait for the kubelet's next try"),
         ])
-        .dont("rm -rf of the volume's directory", "If a mount is there after all, the data of the volume is deleted.")
-        .sources(&["kubernetes#114546"])
+        .dont("rm -rf of the volume's directory",
+            "The files may be data that never reached the volume: they are lost. If a mount is there after all, the data \
+                of the volume is deleted.")
+        .sources(&[
+            "kubernetes#114546", "kubernetes#108041", "kubernetes#108622", "kubernetes#97444", "kubernetes#70382",
+        ])
         .event_reason("PodVolumeDirectoryLeft")
         .outranked_by(AT_THE_KUBELET)
-        .diagnosis(Proven::Observation);
-
-    VOLUME_DIRECTORY_NOT_EMPTY = Cause::gate(Gate::VolumesUnmounted, "VolumeDirectoryNotEmpty")
-        .title("The unmounted volume directory holds files")
-        .meaning("Nothing is mounted on the volume's directory, but it holds files: something wrote to the path after \
-            the unmount, or before the mount. The kubelet removes only an empty directory. The files lie on the node's \
-            own disk, and the volume does not have them.")
-        .proof("The volume's directory is no mount in any namespace and has content; the kubelet says directory not \
-            empty.")
-        .safe(&[
-            check("Look at the files: they may be the only copy").run("ls -la {path}"),
-            step("Move them to a place of your own, outside the kubelet's directory; do not delete them unread"),
-            step("When the directory is empty and the kubelet has not taken it, remove it").run("rmdir {path}"),
-        ])
-        .dont("rm -rf of the volume's directory",
-            "The files may be data that never reached the volume: they are lost. If the volume gets mounted meanwhile, \
-                its data is deleted too.")
-        .sources(&["kubernetes#108041", "kubernetes#108622", "kubernetes#97444", "kubernetes#70382"])
-        .event_reason("PodVolumeDirectoryNotEmpty")
         .diagnosis(Proven::Observation);
 
     VOLUME_FILES_NOT_REMOVED = Cause::gate(Gate::VolumesUnmounted, "VolumeFilesNotRemoved")

@@ -35,9 +35,11 @@ causes! {
         .title("The directory of a pod that no longer exists stays")
         .meaning("Neither the API nor the runtime knows this pod any more, but its directory has content that the \
             kubelet refuses to remove: a leftover file such as vol_data.json, a volume directory with files, or a \
-            mount. The kubelet tries every 2 s and fails on purpose, because there could be data.")
+            mount. The kubelet tries every 2 s and fails on purpose, because there could be data. Kubelets up to 1.35 also \
+            try to remove the file of a subPath like a directory, which always fails.")
         .proof("pods/<uid> exists, the UID is not in the API's pods of this node, not a static pod and not in CRI, and \
-            an entry below volumes is a file, a directory with content, or a mount.")
+            an entry below volumes is a file, a directory with content, or a mount, or one of \
+            volume-subpaths/<volume>/<container> is a regular file and no mount.")
         .safe(&[
             NOTHING_MOUNTED,
             step("If the CSI driver of a volume is not on this node, bring it back first and wait 2 min 2 s: a kubelet \
@@ -49,7 +51,10 @@ causes! {
         ])
         .dont("rm -rf of /var/lib/kubelet/pods/<uid>",
             "If any volume is still mounted below it, the removal wipes that volume; this has happened.")
-        .sources(&["kubernetes#60987", "kubernetes#134075", "longhorn#3207"])
+        .sources(&[
+            "kubernetes#60987", "kubernetes#134075", "longhorn#3207",
+            "reference: kubelet cleanupOrphanedPodDirs (≤ 1.35 rmdir, 1.36 os.Remove)",
+        ])
         .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Lab("orphan-dir"));
 
@@ -79,23 +84,4 @@ causes! {
         .event_reason("OrphanedPodDirectory")
         .outranked_by(AT_THE_KUBELET)
         .diagnosis(Proven::Lab("orphan-remembered"));
-
-    ORPHANED_SUB_PATH_FILE = Cause::gate(Gate::VolumesUnmounted, "OrphanedSubPathFile")
-        .title("A subPath file keeps the directory of a pod that no longer exists")
-        .meaning("A subPath to a single file leaves a file below volume-subpaths. Kubelets up to 1.35 try to remove it \
-            like a directory, which always fails, so the directory of the deleted pod stays for ever. It does not hold \
-            the pod object.")
-        .proof("pods/<uid> belongs to no known pod, and an entry of volume-subpaths/<volume>/<container> is a regular \
-            file and no mount; the kubelet says failed to rmdir() subpath … not a directory.")
-        .safe(&[
-            NOTHING_MOUNTED,
-            step("Move the file out of the way, into a new directory below /var/tmp")
-                .run("test -f {path} && mv {path} \"$(mktemp -d /var/tmp/moved.XXXXXX)\""),
-            step("Upgrade the kubelet to 1.36, which removes such files itself"),
-        ])
-        .dont("rm -rf below volume-subpaths",
-            "A subPath that is still mounted is the volume's own file: it is deleted for good.")
-        .sources(&["reference: kubelet cleanupOrphanedPodDirs (≤ 1.35 rmdir, 1.36 os.Remove)"])
-        .event_reason("OrphanedPodDirectory")
-        .diagnosis(Proven::Observation);
 }

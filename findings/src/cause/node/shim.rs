@@ -6,35 +6,19 @@ const KILL_SHIM: Advice = step(
     "Kill this shim; containerd cleans up after it, and every container of this pod that still runs ends at once, without \
         its grace period",
 )
-.run("kill -9 {shim_pid}");
+.run("kill -9 {shim_pid}")
+.if_known();
 
 causes! {
-    CONTAINER_INIT_UNREAPED = Cause::gate(Gate::ContainersStopped, "ContainerInitUnreaped")
-        .title("The shim does not reap the container's init")
-        .meaning("The container's init has ended and is a zombie. Its parent, the shim, does not collect it, so the \
-            runtime never hears of the exit and keeps the container RUNNING. The shim hangs.")
-        .proof("CRI says RUNNING; /proc/<init>/stat says Z with a single thread in two looks a quarter of a second apart, \
-            and its parent is the shim of the sandbox.")
-        .safe(&[
-            step("Ask shim pid {shim_pid} for a stack dump first: it shows where the shim hangs")
-                .run("kill -USR1 {shim_pid}"),
-            step("If the shim is stopped (state T), let it run again").run("kill -CONT {shim_pid}"),
-            check("Find the pod's shim (the parent of the zombie) and look at the state of its threads"),
-            KILL_SHIM,
-        ])
-        .dont("kubectl delete pod --force",
-            "The API forgets the pod; the hung shim, the sandbox and the mounts stay on the node.")
-        .sources(&["containerd#11133", "containerd#3781", "moby#41323"])
-        .event_reason("PodZombieUnreaped")
-        .diagnosis(Proven::Observation);
-
     SHIM_NOT_RESPONDING = Cause::gate(Gate::ContainersStopped, "ShimNotResponding")
         .title("The containerd shim does not respond")
         .meaning("The runtime reaches every container of a pod through one shim process. This shim lives but does not \
             answer: it is stopped, or its threads are blocked. Stop requests run into their deadline and the \
-            containers stay as they are.")
+            containers stay as they are. An init that has ended stays a zombie, because only the shim can reap it, and \
+            the runtime never hears of the exit.")
         .proof("The shim, the parent of the container's init, is in state T, and CRI still reports RUNNING. A thread of it \
-            that is D in two looks a quarter of a second apart makes it only probable: the others may answer. \
+            that is D in two looks a quarter of a second apart makes it only probable: the others may answer. Or the init \
+            is a zombie with a single thread in two such looks, and its parent is the shim of the sandbox. \
             containerd may log: get state for <id>: context deadline exceeded.")
         .safe(&[
             step("If shim pid {shim_pid} is stopped (state T), let it run again")
@@ -44,12 +28,12 @@ causes! {
                 for: repair that disk or file system")
                 .run("cat /proc/{pid}/task/{tid}/stack").if_known(),
             check("Look at load, memory and disk of the node; a shim that is only slow recovers"),
-            KILL_SHIM.if_known(),
+            KILL_SHIM,
         ])
         .dont("kubectl delete pod --force",
             "The containers keep running behind the hung shim and nothing stops them any more; a replacement can write \
                 the same data.")
-        .sources(&["containerd#2438", "containerd#6080"])
+        .sources(&["containerd#2438", "containerd#6080", "containerd#11133", "containerd#3781", "moby#41323"])
         .event_reason("PodShimNotResponding")
         .diagnosis(Proven::Lab("shim-stopped"));
 
@@ -72,7 +56,10 @@ causes! {
         .dont("kubectl delete pod --force",
             "The container runs on with neither a shim nor an API object to find it by; a replacement can write the \
                 same data.")
-        .sources(&["reference: containerd \"shim disconnected\", \"failed to clean up after shim disconnected\""])
+        .sources(&[
+            "containerd#8285", "containerd#9132",
+            "reference: containerd \"shim disconnected\", \"failed to clean up after shim disconnected\"",
+        ])
         .event_reason("PodShimGone")
         .diagnosis(Proven::Observation);
 }

@@ -11,14 +11,14 @@ causes! {
         .title("A task sleeps uninterruptibly in the kernel")
         .meaning("A task of the pod waits in the kernel in state D: for a local disk, a device driver, or a file \
             system that was not recognised. The kernel acts on SIGKILL only when this wait ends. Until then the \
-            container stays RUNNING and StopContainer runs into its deadline.")
+            container stays RUNNING and StopContainer runs into its deadline, or the pod's cgroup cannot be removed.")
         .proof("A thread is D with SIGKILL pending in SigPnd or ShdPnd, or exiting (PF_EXITING in its flags), in the \
             same kernel function and with the same count of context switches in two looks at least a quarter of a \
             second apart, and no FUSE or NFS wait is recognised. One that waits \
             for the lock of a pipe is reported only where no other wait is: a task that splices keeps it. A busy disk makes a task wait too: until two minutes \
             after the deadline it is only probable.")
         .safe(&[
-            READ_STACK.if_known(),
+            check("See which kernel function thread {tid} waits in").run("cat /proc/{pid}/task/{tid}/stack").if_known(),
             check("Look for disk, driver and hung task messages of the kernel and repair what they name")
                 .run("dmesg -T"),
             step("If the device or driver cannot be made to answer, drain the node and reboot it; what was not written \
@@ -28,7 +28,8 @@ causes! {
             "SIGKILL is already pending and a second one changes nothing. After the forced delete the task stays, and \
                 a replacement can use the same device or data.")
         .sources(&[
-            "cri-o#9256", "cri-o#7736", "concourse#4477", "reference: CRI-O \"blocked in uninterruptible sleep\"",
+            "cri-o#9256", "cri-o#7736", "concourse#4477", "kubernetes#123766", "containerd#8102", "kubernetes#84595",
+            "reference: CRI-O \"blocked in uninterruptible sleep\"",
         ])
         .event_reason("PodProcessUninterruptible")
         .followed()

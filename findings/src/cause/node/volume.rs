@@ -52,8 +52,7 @@ causes! {
         .title("This kubelet no longer has the volume's plugin")
         .meaning("The volume was mounted by an in-tree plugin that this kubelet version no longer has (rbd and cephfs \
             are gone by 1.31). At its start the kubelet makes one try to clean up, finds no plugin and unmounts \
-            nothing. Nothing retries, and the kubelet waits until the mount is gone. This was derived from the source; \
-            no issue is known.")
+            nothing. Nothing retries, and the kubelet waits until the mount is gone.")
         .proof("A directory pods/<uid>/volumes/kubernetes.io~<plugin> with a mount exists for a plugin that this \
             kubelet's version lacks. The log may say: no volume plugin matched name.")
         .safe(&[
@@ -68,7 +67,7 @@ causes! {
         ])
         .dont("rm -rf of the plugin's directory", "The volume is still mounted in it: its data is deleted.")
         .sources(&[
-            "reference: kubelet 1.36 cleanOrphanVolumes (\"no volume plugin matched name\"), podVolumesExist",
+            "kubernetes#71400", "reference: kubelet 1.36 cleanOrphanVolumes (\"no volume plugin matched name\"), podVolumesExist",
             "reference: kubelet 1.29 cephfs TearDownAt, rbd diskTearDown",
         ])
         .event_reason("PodVolumePluginRemoved")

@@ -18,7 +18,7 @@ pub fn all() -> Vec<Situation> {
     let held = |name, cause, stage| Situation::of_node(name, cause, stage, Cure::Typed(&["kill"]));
     vec![
         held("holder", "VolumeHeldByProcess", |cluster, namespace| hold(cluster, namespace, "", &["--cwd"])),
-        held("mapping", "VolumeHeldByMapping", |cluster, namespace| hold(cluster, namespace, "log", &["--map"])),
+        held("mapping", "VolumeHeldByProcess", |cluster, namespace| hold(cluster, namespace, "log", &["--map"])),
         Situation::of_node(
             "in-flight",
             "VolumeHeldInFlight",

@@ -20,7 +20,7 @@ scenarios! {
     };
     "vol-data-empty", "vol_data.json of a CSI volume is empty, as after a power loss", |node| {
         start_driver(node, Manner::Proper)?;
-        bad_vol_data(node, "vol-data-empty", "VolDataUnusable", |volume| fs::write(&volume.data, ""))
+        bad_vol_data(node, "vol-data-empty", "VolDataMissing", |volume| fs::write(&volume.data, ""))
     };
     "csi-socket-missing", "the CSI driver of a volume was uninstalled before the volume was unpublished",
         csi_socket_missing;

@@ -48,7 +48,7 @@ pub(super) fn open_fd(node: &Node, name: &str) -> anyhow::Result<Staged> {
 }
 
 pub(super) fn mapped_file(node: &Node, name: &str) -> anyhow::Result<Staged> {
-    hold(node, name, "VolumeHeldByMapping", "--map", |volume| volume.join("data"), support::wait_mapped)
+    hold(node, name, "VolumeHeldByProcess", "--map", |volume| volume.join("data"), support::wait_mapped)
 }
 
 fn hold(
