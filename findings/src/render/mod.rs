@@ -43,9 +43,14 @@ pub fn screened(text: &str, style: Style) -> String {
     screen::escaped(text, style, |c| c.escape_unicode().collect())
 }
 
-/// Writes an answer, [screened]; a reader that has seen enough (`| head`) is no failure.
-pub fn print(text: &str, style: Style, mut to: impl io::Write) -> io::Result<()> {
-    match to.write_all(screened(text, style).as_bytes()).and_then(|()| to.flush()) {
+/// Writes an answer, [screened].
+pub fn print(text: &str, style: Style, to: impl io::Write) -> io::Result<()> {
+    write(&screened(text, style), to)
+}
+
+/// Writes what has been screened; a reader that has seen enough (`| head`) is no failure.
+pub fn write(screened: &str, mut to: impl io::Write) -> io::Result<()> {
+    match to.write_all(screened.as_bytes()).and_then(|()| to.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written,
     }

@@ -3,38 +3,33 @@
 use super::Style;
 
 /// Rows of as many columns; all but the last are as wide as their longest cell.
-pub struct Table<const COLUMNS: usize> {
-    head: Option<[String; COLUMNS]>,
-    rows: Vec<[String; COLUMNS]>,
+pub struct Table {
+    has_head: bool,
+    rows: Vec<Vec<String>>,
 }
 
-impl<const COLUMNS: usize> Table<COLUMNS> {
+impl Table {
     /// These rows, below a head if there is one.
-    pub fn new(head: Option<[&str; COLUMNS]>, rows: Vec<[String; COLUMNS]>) -> Self {
-        Table { head: head.map(|head| head.map(str::to_owned)), rows }
+    pub fn new(head: Option<Vec<String>>, mut rows: Vec<Vec<String>>) -> Self {
+        let has_head = head.is_some();
+        // Nothing when there are no rows.
+        if let Some(head) = head.filter(|_| !rows.is_empty()) {
+            rows.insert(0, head);
+        }
+        Table { has_head, rows }
     }
 
-    /// Its lines; `width` cuts the last column, and no width leaves it whole. Nothing when there are no rows.
-    pub fn render(self, width: Option<usize>, style: Style) -> String {
-        if self.rows.is_empty() {
-            return String::new();
-        }
-        let Table { head, rows } = self;
-        let has_head = head.is_some();
-        let rows: Vec<[String; COLUMNS]> = head.into_iter().chain(rows).collect();
-        let longest = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-        let widths: [usize; COLUMNS] = std::array::from_fn(longest);
+    /// Its lines, never cut.
+    pub fn render(self, style: Style) -> String {
+        let columns = self.rows.first().map_or(0, Vec::len);
+        let longest = |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max();
+        let widths: Vec<usize> = (0..columns).map(|column| longest(column).unwrap_or(0)).collect();
         let mut text = String::new();
-        for (index, row) in rows.iter().enumerate() {
-            let mut line = String::new();
-            for (cell, width) in row.iter().zip(widths).take(COLUMNS - 1) {
-                line.push_str(&format!("{cell:<width$}   "));
-            }
-            let last = row.last().map_or("", String::as_str);
-            let room = width.map(|width| width.saturating_sub(line.chars().count()).max(20));
-            line.push_str(&room.map_or(last.to_owned(), |room| cut(last, room)));
+        for (index, row) in self.rows.iter().enumerate() {
+            let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}   "));
+            let line = cells.collect::<String>();
             let line = line.trim_end();
-            text.push_str(&if has_head && index == 0 { style.strong(line) } else { line.to_owned() });
+            text.push_str(&if self.has_head && index == 0 { style.strong(line) } else { line.to_owned() });
             text.push('\n');
         }
         text
@@ -54,11 +49,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_as_wide_as_their_longest_cell_and_the_last_is_cut() {
-        let rows = || vec![["shop".to_owned(), "a cause with many words".to_owned()]];
-        let table = Table::new(Some(["NAMESPACE", "CAUSE"]), rows());
-        assert_eq!(table.render(Some(0), Style::Plain), "NAMESPACE   CAUSE\nshop        a cause with many w…\n");
-        assert_eq!(Table::new(None, rows()).render(None, Style::Plain), "shop   a cause with many words\n");
-        assert_eq!(Table::<2>::new(Some(["A", "B"]), Vec::new()).render(None, Style::Plain), "");
+    fn columns_are_as_wide_as_their_longest_cell() {
+        let table = |head: &[&str], rows: &[&[&str]]| {
+            let owned = |row: &[&str]| row.iter().copied().map(str::to_owned).collect::<Vec<_>>();
+            let head = Some(owned(head)).filter(|head| !head.is_empty());
+            Table::new(head, rows.iter().copied().map(owned).collect()).render(Style::Plain)
+        };
+        let row: &[&str] = &["shop", "a cause with many words"];
+        assert_eq!(table(&["NAMESPACE", "CAUSE"], &[row]), "NAMESPACE   CAUSE\nshop        a cause with many words\n");
+        assert_eq!(table(&[], &[row]), "shop   a cause with many words\n");
+        assert_eq!(table(&["A", "B"], &[]), "");
     }
 }

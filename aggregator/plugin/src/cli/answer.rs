@@ -13,18 +13,18 @@ use crate::report;
 /// Longer lines are hard to read.
 const MAX_WIDTH_COLUMNS: usize = 120;
 
-pub fn respond(report: &ClusterReport, flags: AnswerFlags) -> Result<ExitCode> {
+pub fn respond(report: &ClusterReport, flags: &AnswerFlags) -> Result<ExitCode> {
     if let Some(refusal) = &report.refused {
         bail!("{refusal}");
     }
     let style = style(flags.color);
     let terminal = width().unwrap_or(100);
     let width = terminal.min(MAX_WIDTH_COLUMNS);
-    let form = flags.output.unwrap_or(match report.subject {
-        Subject::Object { .. } | Subject::Objects { .. } | Subject::Before { .. } => Output::Tree,
-        Subject::Everything { .. } | Subject::Kind { .. } => Output::Screen,
+    let form = flags.output.as_ref().unwrap_or(match report.subject {
+        Subject::Object { .. } | Subject::Objects { .. } | Subject::Before { .. } => &Output::Tree,
+        Subject::Everything { .. } | Subject::Kind { .. } => &Output::Screen,
     });
-    let detail = if form == Output::Wide { Detail::Wide } else { Detail::Short };
+    let detail = if *form == Output::Wide { Detail::Wide } else { Detail::Short };
     let text = match (flags.explain, form) {
         (Some(id), Output::Screen | Output::Tree | Output::Wide) => report::explain(report, id, detail, width, style)
             .with_context(|| {
@@ -45,8 +45,14 @@ pub fn respond(report: &ClusterReport, flags: AnswerFlags) -> Result<ExitCode> {
         (None, Output::Name) => report::name(report),
         (None, Output::Dot) => report::dot(report),
         (None, Output::Mermaid) => report::mermaid(report),
+        (None, Output::JsonPath(template)) => template.render(&serde_json::to_value(report)?)?,
+        (None, Output::CustomColumns(columns)) => columns.render(report, !flags.no_headers, style)?,
     };
-    print(&text, style)?;
+    match form {
+        // Its tabs are those of the template.
+        Output::JsonPath(_) => render::write(&text, std::io::stdout()).context("writing the answer")?,
+        _ => print(&text, style)?,
+    }
     Ok(exit_code(report))
 }
 

@@ -1,12 +1,17 @@
 //! Flags.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use client::Connection;
 use findings::RootId;
+
+use crate::report::{Columns, Template};
 
 const AFTER_HELP: &str = "Exit codes: 0 nothing is stuck, 1 usage or failure, 2 something is stuck, 3 unknown,
 4 nothing is stuck in what was scanned, and not everything was
@@ -157,10 +162,10 @@ impl Flags {
 }
 
 /// How to answer.
-#[derive(Clone, Copy, Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct AnswerFlags {
     /// Output format [default: a screen of all root causes, or the tree of a named object]
-    #[arg(short, long, value_enum)]
+    #[arg(short, long, value_parser = OutputParser)]
     pub output: Option<Output>,
     /// The whole chain and all steps of one root cause: its eight digits on the first screen, in an alert or on the page
     #[arg(long, value_name = "ID", conflicts_with_all = ["no_headers"])]
@@ -201,7 +206,7 @@ pub enum VersionOutput {
 }
 
 /// The form of the answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Debug, PartialEq, ValueEnum)]
 pub enum Output {
     /// A few lines for each root cause, the oldest first
     Screen,
@@ -221,6 +226,43 @@ pub enum Output {
     Dot,
     /// A graph for Markdown
     Mermaid,
+    /// What a template of kubectl selects
+    #[value(skip)]
+    JsonPath(Template),
+    /// A row for each root cause
+    #[value(skip)]
+    CustomColumns(Columns),
+}
+
+/// Also reads the two forms that take something.
+#[derive(Clone)]
+struct OutputParser;
+
+impl TypedValueParser for OutputParser {
+    type Value = Output;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<Output, clap::Error> {
+        let made = match value.to_str().and_then(|text| text.split_once('=')) {
+            Some(("jsonpath", template)) => template.parse().map(Output::JsonPath),
+            Some(("custom-columns", columns)) => columns.parse().map(Output::CustomColumns),
+            _ => return EnumValueParser::<Output>::new().parse_ref(command, arg, value),
+        };
+        made.map_err(|why: String| command.clone().error(ErrorKind::ValueValidation, why))
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let more = [
+            ("jsonpath=", "What this template selects of the stable schema, as in kubectl"),
+            ("custom-columns=", "HEADER:PATH,…: a row for each root cause, in which the paths begin"),
+        ];
+        let more = more.into_iter().map(|(name, help)| PossibleValue::new(name).help(help));
+        Some(Box::new(Output::value_variants().iter().filter_map(ValueEnum::to_possible_value).chain(more)))
+    }
 }
 
 /// Whether to use colour.

@@ -57,7 +57,7 @@ async fn run(args: Args) -> Result<ExitCode> {
             let text = std::fs::read(&file).with_context(|| format!("reading {}", file.display()))?;
             let state: State =
                 serde_json::from_slice(&text).with_context(|| format!("{} is no saved state", file.display()))?;
-            respond(&judge(&state), answer)
+            respond(&judge(&state), &answer)
         }
         Some(Command::Wait { object, timeout, flags }) => {
             let (client, own) = connect(&args::connection(&flags.connection)).await?;
@@ -94,7 +94,7 @@ async fn once(client: &Client, mut subject: Subject, own: &str, flags: &Flags) -
     if let Some(file) = &flags.save_state {
         save(&state, file)?;
     }
-    respond(&judge(&state), flags.answer)
+    respond(&judge(&state), &flags.answer)
 }
 
 const OBJECTS: &str =

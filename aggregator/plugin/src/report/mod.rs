@@ -2,6 +2,7 @@
 
 mod deleter;
 mod drawing;
+mod jsonpath;
 mod name;
 mod normal;
 mod scanned;
@@ -13,6 +14,7 @@ mod tree;
 mod yaml;
 
 pub use drawing::{dot, mermaid};
+pub use jsonpath::{Columns, Template};
 pub use name::name;
 pub use screen::screen;
 pub use table::table;

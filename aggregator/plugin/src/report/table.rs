@@ -7,13 +7,13 @@ use findings::{Verdict, clean, duration};
 
 /// Writes the table. It is never cut: who wants it narrower has a pager.
 pub fn table(report: &ClusterReport, headers: bool, style: Style) -> String {
-    let mut rows: Vec<[String; 4]> = report.roots.iter().map(row).collect();
+    let mut rows: Vec<Vec<String>> = report.roots.iter().map(row).collect();
     rows.extend(report.unexplained.iter().filter(|held| held.verdict > Verdict::Clear).map(unexplained));
     let head = ["AGE", "CAUSE", "ROOT", "VICTIMS"];
-    Table::new(headers.then_some(head), rows).render(None, style)
+    Table::new(headers.then(|| head.map(str::to_owned).to_vec()), rows).render(style)
 }
 
-fn row(root: &Root) -> [String; 4] {
+fn row(root: &Root) -> Vec<String> {
     let age = match (root.verdict, root.oldest()) {
         (Verdict::Progressing, _) | (_, None) => "-".to_owned(),
         (_, Some(seconds)) => duration(seconds),
@@ -25,11 +25,11 @@ fn row(root: &Root) -> [String; 4] {
     let shown =
         root.look_on.as_ref().map_or(known, |node| format!("unknown to the API: check node {}", clean(node, 253)));
     let victims: Vec<String> = root.victims.iter().map(|victim| name(&victim.held.thing)).collect();
-    [age, root.finding.cause.id.to_owned(), shown, victims.join(",")]
+    vec![age, root.finding.cause.id.to_owned(), shown, victims.join(",")]
 }
 
-fn unexplained(held: &Held) -> [String; 4] {
-    [held.overdue().map_or("-".to_owned(), duration), "unknown".to_owned(), "-".to_owned(), name(&held.thing)]
+fn unexplained(held: &Held) -> Vec<String> {
+    vec![held.overdue().map_or("-".to_owned(), duration), "unknown".to_owned(), "-".to_owned(), name(&held.thing)]
 }
 
 /// `pod/shop/db-0`, `namespace/shop`: one word for each.
