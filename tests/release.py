@@ -80,6 +80,8 @@ def check_manifest(manifest, files):
     spec = manifest["spec"]
     assert spec["version"] == f"v{VERSION}" and re.fullmatch(r"v\d+\.\d+\.\d+", spec["version"])
     assert spec["homepage"] == FORGE and 0 < len(spec["shortDescription"]) <= 50 and spec["description"]
+    # Terminals show both as they are.
+    assert all(len(line) <= 80 for text in (spec["description"], spec["caveats"]) for line in text.splitlines())
     found = []
     for platform in spec["platforms"]:
         labels = platform["selector"]["matchLabels"]
