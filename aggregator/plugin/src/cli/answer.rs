@@ -13,18 +13,21 @@ use crate::report;
 /// Longer lines are hard to read.
 const MAX_WIDTH_COLUMNS: usize = 120;
 
-pub fn respond(report: &ClusterReport, flags: &AnswerFlags) -> Result<ExitCode> {
+pub fn respond(report: &ClusterReport, flags: &AnswerFlags, kubernetes: Option<&str>) -> Result<ExitCode> {
     if let Some(refusal) = &report.refused {
         bail!("{refusal}");
     }
-    let style = style(flags.color);
-    let terminal = width().unwrap_or(100);
+    let style = if flags.share { Style::Plain } else { style(flags.color) };
+    let terminal = width().filter(|_| !flags.share).unwrap_or(100);
     let width = terminal.min(MAX_WIDTH_COLUMNS);
     let form = flags.output.as_ref().unwrap_or(match report.subject {
         Subject::Object { .. } | Subject::Objects { .. } | Subject::Before { .. } => &Output::Tree,
         Subject::Everything { .. } | Subject::Kind { .. } => &Output::Screen,
     });
     let detail = if *form == Output::Wide { Detail::Wide } else { Detail::Short };
+    if flags.share && !matches!(form, Output::Screen | Output::Tree | Output::Wide | Output::Table) {
+        bail!("--share takes the answer as text: leave -o out, or give -o wide or -o table");
+    }
     let text = match (flags.explain, form) {
         (Some(id), Output::Screen | Output::Tree | Output::Wide) => report::explain(report, id, detail, width, style)
             .with_context(|| {
@@ -48,6 +51,7 @@ pub fn respond(report: &ClusterReport, flags: &AnswerFlags) -> Result<ExitCode> 
         (None, Output::JsonPath(template)) => template.render(&serde_json::to_value(report)?)?,
         (None, Output::CustomColumns(columns)) => columns.render(report, !flags.no_headers, style)?,
     };
+    let text = if flags.share { report::share(report, kubernetes, &text) } else { text };
     match form {
         // Its tabs are those of the template.
         Output::JsonPath(_) => render::write(&text, std::io::stdout()).context("writing the answer")?,

@@ -173,6 +173,9 @@ pub struct AnswerFlags {
     /// Leave out the header of the table
     #[arg(long)]
     pub no_headers: bool,
+    /// Print Markdown for a ticket: the answer, with the time and the versions of the plugin and the cluster. Names are kept
+    #[arg(long, conflicts_with = "no_headers")]
+    pub share: bool,
     /// Whether to use colour
     #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
     pub color: Colour,

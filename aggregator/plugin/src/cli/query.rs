@@ -3,11 +3,11 @@
 use std::io::IsTerminal as _;
 use std::time::Instant;
 
-use aggregator_core::state::{State, Subject};
+use aggregator_core::state::{Question, State, Subject};
 use jiff::Timestamp;
 
 use super::args::Flags;
-use client::{Bounds, Client, Unreachable, gather, reach};
+use client::{BoundedClient, Bounds, Client, Unreachable, answer, gather, reach};
 
 /// Asks until the judgement has all it needs.
 pub async fn query(client: &Client, subject: &Subject, flags: &Flags) -> Result<State, Unreachable> {
@@ -38,6 +38,12 @@ pub async fn query_visible(
         }
         _ => Ok(state),
     }
+}
+
+/// Asks which Kubernetes it is, which the judgement seldom needs to know.
+pub async fn add_version(client: &Client, state: &mut State, flags: &Flags) {
+    let server = BoundedClient::new(client, bounds(&state.subject, flags));
+    state.add(answer(&server, Question::Version).await);
 }
 
 fn bounds(subject: &Subject, flags: &Flags) -> Bounds {

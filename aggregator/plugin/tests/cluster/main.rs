@@ -48,6 +48,7 @@ mod schema;
 mod screen;
 mod served;
 mod setters;
+mod share;
 mod side_by_side;
 mod silent;
 mod steps;
