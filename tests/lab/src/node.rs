@@ -182,10 +182,16 @@ impl Node {
         fs::copy(&own, layout.binary()).with_context(|| format!("copy {}", own.display()))?;
         fusectl::provide(layout)?;
         cgroup::create(&format!("{}/kubepods/burstable", layout.cgroup_root()))?;
-        let containerd = containerd::start(layout)?;
-        fs::write(layout.containerd().join("pid"), containerd.to_string())?;
+        self.start_runtime()?;
         api::start(layout)?;
         kubelet::start(layout, Restart::default()).map(|_| ())
+    }
+
+    /// Starts the container runtime, and waits for it, also where an earlier one was connected.
+    pub fn start_runtime(&self) -> anyhow::Result<()> {
+        let containerd = containerd::start(&self.layout)?;
+        fs::write(self.layout.containerd().join("pid"), containerd.to_string()).context("note containerd's pid")?;
+        wait_for("containerd answers", Duration::from_secs(20), || Ok(self.runtime.answers().then_some(())))
     }
 
     /// Ends the kubelet stand-in and starts it again in other circumstances; returns its pid.

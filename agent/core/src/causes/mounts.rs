@@ -366,6 +366,17 @@ mod tests {
         assert_eq!(causes(&seen), ["FileSystemReadOnly"]);
     }
 
+    /// Its driver has unmounted it, or fails at the files as the kubelet does.
+    #[test]
+    fn files_in_the_directory_of_a_csi_volume_are_named_before_what_its_driver_may_have_answered() {
+        let mut seen = sample::mounted("ext4");
+        table(&mut seen).clear();
+        volume(&mut seen).mounted = Seen::Seen(false);
+        assert_eq!(causes(&seen), ["CsiUnpublishFails"]);
+        volume(&mut seen).entries = Some(3);
+        assert_eq!(causes(&seen), ["MountDirectoryLeft"]);
+    }
+
     /// Its files are the volume, and the kubelet removes them itself.
     #[test]
     fn the_files_of_an_empty_dir_are_not_moved_away() {

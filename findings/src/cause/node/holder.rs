@@ -73,13 +73,13 @@ causes! {
             check("Read what is mounted from the loop device").run("lsblk {device}"),
             step("Unmount what is mounted from the loop device first, in the way it was mounted"),
             step("Detach the loop device; if something still uses it, the kernel only marks it for later")
-                .run("losetup -d {device}"),
+                .run("losetup -d {device}").lab("loop-on-volume"),
         ])
         .dont("umount -l of the volume, or deleting the backing file",
             "The loop device keeps writing to a file without a name; its file system is lost.")
         .sources(&["reference: /sys/block/loopN/loop/backing_file"])
         .event_reason("PodVolumeBusy")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Lab("loop-on-volume"));
 
     VOLUME_HELD_BY_SWAP = Cause::gate(Gate::VolumesUnmounted, "VolumeHeldBySwap")
         .title("A file on the volume is used as swap")

@@ -26,7 +26,7 @@ causes! {
             "Their containers may still run here; replacements elsewhere write the same data.")
         .sources(&["reference: API-side look-alikes (kubelet down)"])
         .event_reason("NodeKubeletNotRunning")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Lab("kubelet-killed"));
 
     KUBELET_STOPPED = Cause::node("KubeletStopped")
         .title("The kubelet is stopped")

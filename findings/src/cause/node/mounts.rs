@@ -125,7 +125,7 @@ causes! {
         .safe(&[
             check("Make sure that no mount namespace has a mount on that directory")
                 .run("grep -lsF {path} /proc/[0-9]*/mountinfo"),
-            check("If it holds files, look at them: they may be the only copy").run("ls -la {path}"),
+            check("If it holds files, look at them: they may be the only copy").run("ls -la {path}").lab("files-below-volume"),
             step("Move files to a place of your own, outside the kubelet's directory; do not delete them unread"),
             step("Remove the empty directory (rmdir refuses a mount and a directory with content)").run("rmdir {path}"),
             check("Then wait for the kubelet's next try"),
@@ -138,7 +138,7 @@ causes! {
         ])
         .event_reason("PodVolumeDirectoryLeft")
         .outranked_by(AT_THE_KUBELET)
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Lab("files-below-volume"));
 
     VOLUME_FILES_NOT_REMOVED = Cause::gate(Gate::VolumesUnmounted, "VolumeFilesNotRemoved")
         .title("The kubelet has not removed the volume's files yet")

@@ -39,5 +39,5 @@ causes! {
             "Their containers may still run under their shims; replacements elsewhere write the same data.")
         .sources(&["reference: kubelet CRI endpoints", "reference: containerd shims outlive containerd"])
         .event_reason("NodeRuntimeNotReachable")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Lab("containerd-killed"));
 }

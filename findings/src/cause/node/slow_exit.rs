@@ -24,5 +24,5 @@ causes! {
         .event_reason("PodExitNotFinished")
         .patience(Patience::NextTry)
         .outranked_by(AT_THE_KUBELET)
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Lab("slow-exit"));
 }

@@ -18,7 +18,7 @@ causes! {
             for the lock of a pipe is reported only where no other wait is: a task that splices keeps it. A busy disk makes a task wait too: until two minutes \
             after the deadline it is only probable.")
         .safe(&[
-            check("See which kernel function thread {tid} waits in").run("cat /proc/{pid}/task/{tid}/stack").if_known(),
+            check("See which kernel function thread {tid} waits in").run("cat /proc/{pid}/task/{tid}/stack").lab("pipe-lock").if_known(),
             check("Look for disk, driver and hung task messages of the kernel and repair what they name")
                 .run("dmesg -T"),
             step("If the device or driver cannot be made to answer, drain the node and reboot it; what was not written \
@@ -33,5 +33,5 @@ causes! {
         ])
         .event_reason("PodProcessUninterruptible")
         .followed()
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Lab("pipe-lock"));
 }

@@ -22,7 +22,7 @@ causes! {
         .event_reason("PodVolumeStillMounted")
         .patience(Patience::NextTry)
         .outranked_by(AT_THE_KUBELET)
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Lab("namespace-without-process"));
 
     VOLUME_NOT_RECONSTRUCTED = Cause::gate(Gate::VolumesUnmounted, "VolumeNotReconstructed")
         .title("The kubelet lost the volume when it restarted")

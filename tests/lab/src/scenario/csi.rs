@@ -7,8 +7,8 @@ use nix::sys::signal::Signal;
 
 use super::{Cure, Repair, Staged, leftovers::losetup, support};
 use crate::standin::csi::Manner;
-use crate::volume::{self, CSI_DRIVER, CsiVolume};
-use crate::{Gate, Launch, Node, PodSpec, Restart, mounts, process};
+use crate::volume::{self, CSI_DRIVER, CsiVolume, plugin};
+use crate::{Gate, Launch, Node, PodRef, PodSpec, Restart, mounts, process};
 
 scenarios! {
     "fuse-dead", "the volume is a FUSE mount whose server died, and its CSI driver fails over that", fuse_dead;
@@ -29,6 +29,18 @@ scenarios! {
         csi_block_driver_gone;
     "csi-left-mounted", "the CSI driver said OK and left the volume mounted", csi_left_mounted;
     "csi-driver-back", "a volume is still mounted, and its CSI driver is there since a moment ago", csi_driver_back;
+    "files-below-volume", "the directory on which a CSI volume was mounted holds a file that was written before", |node| {
+        start_driver(node, Manner::Once)?;
+        let mut spec = PodSpec::sleeping("files-below-volume");
+        let volume = node.csi_directory(&mut spec, "pvc-data")?;
+        fs::write(volume.target.join("early"), "written before the mount").context("write below the volume")?;
+        mounts::tmpfs(&volume.target)?;
+        node.run(&spec)?;
+        node.delete_until(&spec, Gate::VolumesUnmounted)?;
+        age_driver(node)?;
+        let path = volume.target.display().to_string();
+        Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "MountDirectoryLeft", vec![path]).by_hand(Repair::FilesBelow))
+    };
     "mounted-twice",
         "the CSI driver mounted the volume a second time when the kubelet was restarted, and unmounts it once",
         mounted_twice;
@@ -151,6 +163,13 @@ fn csi_driver_back(node: &Node) -> anyhow::Result<Staged> {
     // The wait is all, and this driver would disappoint it.
     (staged.cure, staged.ends) = (Cure::None, false);
     Ok(staged)
+}
+
+/// The kubelet then removes the directory.
+pub fn save_files(node: &Node) -> anyhow::Result<()> {
+    let pod = PodRef::new("files-below-volume");
+    let dir = volume::dir(&node.layout().pod_dir(&pod.uid), plugin::CSI, "pvc-data");
+    fs::rename(dir.join("mount/early"), node.layout().mnt("early")).context("move the file")
 }
 
 /// As with a driver that leaves the mount: the kubelet has forgotten the volume, and its note stays.

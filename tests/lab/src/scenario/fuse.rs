@@ -1,11 +1,12 @@
 //! A task of the pod waits for a FUSE server that never answers.
 
-use std::{fs, path::Path, time::Duration};
+use std::path::{Path, PathBuf};
+use std::{fs, time::Duration};
 
 use anyhow::Context as _;
 use nix::sys::signal::Signal;
 
-use super::{Staged, csi, leftovers::losetup, support};
+use super::{Cure, Repair, Staged, csi, leftovers::losetup, support};
 use crate::{Gate, Launch, Node, PodSpec, process, standin::csi::Manner, wait_for};
 
 scenarios! {
@@ -19,6 +20,9 @@ scenarios! {
     "zombie-leader", "the container's process is a zombie whose second thread waits for a FUSE server", zombie_leader;
     "exiting-flush", "the container's process exits by itself and waits in the flush of a file for a FUSE server",
         exiting_flush;
+    "slow-exit", "the container's process has been killed, and closes file after file of a slow FUSE server", slow_exit;
+    "pipe-lock", "the container's process waits for the lock of a pipe, which a task that waits for a FUSE server keeps",
+        pipe_lock;
     "exec-flush", "the container's process runs another program and waits in the flush of a file for a FUSE server", |node| {
         let (staged, task) = exec_flush(node, "exec-flush")?;
         // runc does not come to kill it: it asks first when it started.
@@ -169,6 +173,43 @@ fn exiting_flush(node: &Node) -> anyhow::Result<Staged> {
     support::wait_fuse_wait(task)?;
     let names = vec![task.to_string(), fuse.server.to_string()];
     Ok(Staged::stuck(spec.pod, Gate::ContainersStopped, CAUSE, names).cured_by(fuse.abort_command()))
+}
+
+/// Each descriptor that is closed asks the server once.
+fn slow_exit(node: &Node) -> anyhow::Result<Staged> {
+    let media = node.layout().mnt("media-of-slow-exit");
+    fs::create_dir_all(&media).context("create a mount point")?;
+    let server = Launch::stand_in("s3fs").args(["stand-in", "hangfs", "--source", "s3fs", "--delay", "40"]);
+    node.launch(server.arg(&media))?;
+    support::wait_exists(&media.join("ok"))?;
+    let hold = ["hold", "--open", "/media/ok", "--copies", "300"];
+    let spec = with_lab(node, PodSpec::new("slow-exit"), &hold).mount(&media, "/media");
+    let task = node.run(&spec)?.app()?.pid;
+    let last = PathBuf::from(format!("/proc/{task}/fd/300"));
+    support::wait_exists(&last)?;
+    node.delete_until(&spec, Gate::ContainersStopped)?;
+    wait_for("the process exits", Duration::from_secs(10), || Ok((!last.exists()).then_some(())))?;
+    let mut staged = Staged::stuck(spec.pod, Gate::ContainersStopped, "ExitNotFinished", vec![task.to_string()]);
+    staged.expect.iter_mut().for_each(|expect| expect.verdict = "CannotTell");
+    staged.cure = Cure::None;
+    Ok(staged)
+}
+
+fn pipe_lock(node: &Node) -> anyhow::Result<Staged> {
+    let (media, pipes) = (node.layout().mnt("media-of-pipe-lock"), node.layout().mnt("pipes"));
+    let fuse = support::fuse_mount(node, "s3fs", &media)?;
+    fs::create_dir_all(&pipes).context("create a directory")?;
+    support::shell(&format!("mkfifo {}/log", pipes.display()))?;
+    let spec = PodSpec::new("pipe-lock").container(&["/bin/cat", "/pipes/log"]).mount(&pipes, "/pipes");
+    let task = node.run(&spec)?.app()?.pid;
+    // It splices, and keeps the lock while it waits.
+    let copy = format!("exec busybox cat {}/hang > {}/log", media.display(), pipes.display());
+    support::wait_fuse_wait(node.launch(Launch::program("copier", "/bin/sh").args(["-c", &copy]))?)?;
+    node.delete_until(&spec, Gate::ContainersStopped)?;
+    process::wait_state(task, "D")?;
+    let names = vec![task.to_string(), "does not return".to_owned()];
+    Ok(Staged::stuck(spec.pod, Gate::ContainersStopped, "UninterruptibleTask", names)
+        .by_hand(Repair::Holder(fuse.server)))
 }
 
 /// The lab's binary is not in the image; it is shown to the container with its libraries.

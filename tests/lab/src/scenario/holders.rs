@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use anyhow::Context as _;
 
-use super::{Repair, Staged, support};
+use super::{Repair, Staged, leftovers::losetup, support};
 use crate::{Gate, Launch, Node, PodSpec, mounts};
 
 scenarios! {
@@ -30,6 +30,18 @@ scenarios! {
         "a process of the host has a file of an emptyDir of the pod registered with an io_uring, but not open", |node| {
         let file = |volume: &Path| volume.join("data");
         hold(node, "registered-file", "VolumeHeldByProcess", "--register", file, support::wait_registered)
+    };
+    "loop-on-volume", "a loop device of the host is backed by a file of an emptyDir of the pod", |node| {
+        let mut spec = PodSpec::sleeping("loop-on-volume");
+        let volume = node.empty_dir(&mut spec, "scratch", true)?;
+        node.run(&spec)?;
+        let image = volume.join("disk.img");
+        fs::File::create(&image).and_then(|file| file.set_len(1 << 20)).context("create the image of a disk")?;
+        let device = losetup(&image)?;
+        node.delete_until(&spec, Gate::VolumesUnmounted)?;
+        let cure = format!("losetup -d {device}");
+        let names = vec![device, image.display().to_string()];
+        Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "VolumeHeldByLoopDevice", names).cured_by(cure))
     };
     "several-holders", "three processes of the host use an emptyDir of the pod: one finding, and all must go",
         several_holders;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{csi, damaged, leftovers, lifecycle, machine, namespaces, network};
-use crate::Node;
+use crate::{Node, Restart};
 
 /// Something that an administrator does away from the shell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +26,12 @@ pub enum Repair {
     Room,
     /// The kubelet is started again, and finds what the API does not know.
     Kubelet,
+    /// The kubelet, which has ended, is started.
+    KubeletStart,
+    /// What lies in the directory of an unmounted volume is saved elsewhere.
+    FilesBelow,
+    /// The container runtime, which has ended, is started.
+    RuntimeStart,
 }
 
 impl Repair {
@@ -41,6 +47,9 @@ impl Repair {
             Repair::Disk => damaged::repair(node),
             Repair::Room => damaged::make_room(node),
             Repair::Kubelet => lifecycle::restart_kubelet(node),
+            Repair::KubeletStart => node.restart_kubelet(Restart::default()).map(drop),
+            Repair::FilesBelow => csi::save_files(node),
+            Repair::RuntimeStart => node.start_runtime(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use nix::sys::signal::Signal;
 
-use super::{Staged, support};
+use super::{Repair, Staged, support};
 use crate::{Gate, Launch, Node, PodSpec, process};
 
 scenarios! {
@@ -12,8 +12,32 @@ scenarios! {
     "containerd-stopped", "containerd is stopped: it accepts connections and answers nothing", containerd_stopped;
     "kubelet-stopped", "the kubelet is stopped, so nothing stops the container of a pod that was deleted",
         kubelet_stopped;
+    "kubelet-killed", "no kubelet runs, so nothing stops the container of a pod that was deleted", |node| {
+        let spec = PodSpec::sleeping("kubelet-killed");
+        node.run(&spec)?;
+        end(node.kubelet_pid()?)?;
+        node.delete(&spec)?;
+        let mut staged = Staged::node("KubeletNotRunning", Vec::new()).by_hand(Repair::KubeletStart);
+        staged.pods.push(spec.pod);
+        Ok(staged)
+    };
+    "containerd-killed", "containerd has ended, and the container of a pod that was deleted runs on under its shim", |node| {
+        let spec = PodSpec::sleeping("containerd-killed");
+        node.run(&spec)?;
+        end(node.containerd_pid()?)?;
+        node.delete_until(&spec, Gate::ContainersStopped)?;
+        let socket = node.layout().socket().display().to_string();
+        let mut staged = Staged::node("RuntimeNotReachable", vec![socket]).by_hand(Repair::RuntimeStart);
+        staged.pods.push(spec.pod);
+        Ok(staged)
+    };
     "rootfs-busy", "the container's process is gone, but a process of the host stands in its root file system",
         rootfs_busy;
+}
+
+fn end(pid: i32) -> anyhow::Result<()> {
+    process::signal(pid, Signal::SIGKILL)?;
+    process::wait_end(pid)
 }
 
 fn shim_stopped(node: &Node) -> anyhow::Result<Staged> {

@@ -33,6 +33,9 @@ pub struct Hold {
     /// Keep this file open.
     #[arg(long)]
     open: Option<PathBuf>,
+    /// With so many further descriptors.
+    #[arg(long, requires = "open", default_value_t = 0)]
+    copies: usize,
     /// Map this file and close it.
     #[arg(long)]
     map: Option<PathBuf>,
@@ -84,10 +87,12 @@ impl Hold {
         if let Some(dir) = &self.cwd {
             nix::unistd::chdir(dir).with_context(|| format!("go to {}", dir.display()))?;
         }
-        let _open = match &self.open {
+        let open = match &self.open {
             Some(path) => Some(File::open(path).with_context(|| format!("open {}", path.display()))?),
             None => None,
         };
+        let copies = open.iter().cycle().take(self.copies).map(File::try_clone);
+        let _copies: Vec<File> = copies.collect::<Result<_, _>>().context("copy a descriptor")?;
         if let Some(path) = &self.map {
             map(path)?;
         }

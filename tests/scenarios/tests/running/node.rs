@@ -1,10 +1,8 @@
 //! What the agent asks on the node fails while something is stuck.
 
-use std::{fs, time::Duration};
-
 use anyhow::{Context, ensure};
 use findings::Gate;
-use lab::{Launch, Node, PodRef, Restart, process, scenario, wait_for};
+use lab::{Node, PodRef, Restart, process, scenario};
 use nix::sys::signal::Signal;
 
 use super::{agent::Agent, events::Events, ground::CAUSE};
@@ -30,7 +28,7 @@ pub fn faults() -> anyhow::Result<()> {
     process::signal(containerd, Signal::SIGKILL)?;
     process::wait_end(containerd)?;
     agent.wait_held("RuntimeNotReachable")?;
-    start_containerd(&node, &pod)?;
+    node.start_runtime()?;
     agent.wait_over("RuntimeNotReachable")?;
 
     let kubelet = node.kubelet_pid()?;
@@ -59,13 +57,4 @@ pub fn faults() -> anyhow::Result<()> {
 fn stage(node: &Node, name: &str) -> anyhow::Result<PodRef> {
     let scenario = scenario::find(name).context("the lab has no such scenario")?;
     (scenario.stage)(node)?.pods.pop().context("it stages a pod")
-}
-
-/// As its service manager would.
-fn start_containerd(node: &Node, pod: &PodRef) -> anyhow::Result<()> {
-    let dir = node.layout().containerd();
-    let launch = Launch::program("containerd", "containerd").arg("--config").arg(dir.join("config.toml"));
-    let pid = node.launch(launch)?;
-    fs::write(dir.join("pid"), pid.to_string()).context("note containerd's pid")?;
-    wait_for("containerd answers again", Duration::from_secs(20), || Ok(node.remains(pod).ok().map(drop)))
 }
