@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Advice, Cause, CauseRef, Circumstances, Entity, Gate, Placeholder, Subject, Values, clean, clean_sentence,
-    kill_guard, kubernetes_distribution, placeholder,
+    Advice, Cause, CauseRef, Circumstances, Entity, Gate, Placeholder, Subject, Values, cause::step, clean,
+    clean_sentence, kill_guard, kubernetes_distribution, placeholder,
 };
 
 /// More roots of one chain are reported by their number.
@@ -182,6 +182,10 @@ impl Evidence {
     }
 }
 
+/// Where a step deletes what admission would not let be deleted.
+static REFUSED_DELETION: Advice =
+    step("Repair {refused_by} first: it would refuse the deletion").run("kubectl get {refused_by} -o yaml").typed();
+
 /// What to do and what not to do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Remedy {
@@ -236,10 +240,14 @@ impl Remedy {
         *self == Remedy::default()
     }
 
-    /// The cause's steps that apply, each for all of these.
+    /// The cause's steps that apply, each for all of these. What refuses a deletion comes before all that leads to one.
     fn steps(cause: &'static Cause, all: &[Values], facts: &Circumstances) -> Vec<Step> {
         let mut steps: Vec<Step> = Vec::new();
-        for advice in cause.safe.iter().filter(|advice| facts.meet(advice.when)) {
+        let checks = cause.safe.iter().take_while(|advice| advice.is_check).count();
+        let (checks, changes) = cause.safe.split_at(checks);
+        let refusal = cause.safe.iter().any(Advice::deletes).then_some(&REFUSED_DELETION);
+        let advices = checks.iter().chain(refusal).chain(changes);
+        for advice in advices.filter(|advice| facts.meet(advice.when)) {
             let first = steps.len();
             for step in all.iter().filter_map(|values| advice.fill(values)) {
                 // One command serves all of them.

@@ -343,6 +343,11 @@ impl Advice {
         !self.if_known && self.when.is_empty()
     }
 
+    /// Whether its command deletes an object.
+    pub fn deletes(&self) -> bool {
+        self.commands().any(|command| command.starts_with("kubectl ") && command.contains(" delete "))
+    }
+
     /// The commands of which one is printed.
     pub fn commands(&self) -> impl Iterator<Item = &'static str> {
         [self.command, self.otherwise].into_iter().flatten()

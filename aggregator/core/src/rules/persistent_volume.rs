@@ -6,7 +6,7 @@ use super::admission_policy::{self, Seen};
 use super::csi_controller::{CsiController, Role};
 use super::phrases::held_by;
 use super::phrases::{overdue, within};
-use super::webhook::Request;
+use super::webhook::{self, Request};
 use super::{control_plane, data_at_risk, finalizer, invalid_owner, volume_attachment};
 use crate::messages::quote;
 use crate::rules::prelude::*;
@@ -94,14 +94,14 @@ fn protection(case: &mut Case, target: &ObjectRef, volume: &PersistentVolume) ->
         Some(_) if case.lister.is_namespace_terminating(namespace) => {
             case.diagnosis.wait_for(ObjectRef::cluster_wide(known::NAMESPACES, namespace));
         }
-        Some(_) => {
-            case.diagnosis.causes.push(
-                RootCause::below(&cause::PV_BOUND_TO_CLAIM, target)
-                    .name(Placeholder::Namespace, namespace)
-                    .name(Placeholder::Name, name)
-                    .name(Placeholder::Pv, &target.name)
-                    .step(Step::about(&who, "is bound to it and is not being deleted")),
-            );
+        Some(bound) => {
+            let root = RootCause::below(&cause::PV_BOUND_TO_CLAIM, target)
+                .name(Placeholder::Namespace, namespace)
+                .name(Placeholder::Name, name)
+                .name(Placeholder::Pv, &target.name)
+                .step(Step::about(&who, "is bound to it and is not being deleted"));
+            let root = webhook::name_refusal(case, root, &who, &bound.metadata);
+            case.diagnosis.causes.push(root);
             return Some(who);
         }
         None if is_gone => {

@@ -5,7 +5,7 @@ use findings::Existence;
 use super::admission_policy::{self, Seen};
 use super::phrases::held_by;
 use super::phrases::{overdue, some, within};
-use super::webhook::Request;
+use super::webhook::{self, Request};
 use super::{control_plane, data_at_risk, finalizer, invalid_owner, node, object};
 use crate::rules::prelude::*;
 
@@ -66,9 +66,9 @@ fn protection(case: &mut Case, target: &ObjectRef, claim: &Claim) -> Option<Obje
     // One whose containers crash, or have not all been started, is no pod that has ended.
     let (ended, running): (Vec<&Pod>, Vec<&Pod>) = staying.into_iter().partition(|pod| pod.is_over());
     let ends = "has ended, and holds its volumes until it is deleted";
-    case.diagnosis.causes.extend(used_by(target, &ended, &cause::PVC_USED_BY_COMPLETED_POD, ends));
+    used_by(case, target, &ended, &cause::PVC_USED_BY_COMPLETED_POD, ends);
     let runs = "uses it and is not being deleted";
-    case.diagnosis.causes.extend(used_by(target, &running, &cause::PVC_USED_BY_POD, runs));
+    used_by(case, target, &running, &cause::PVC_USED_BY_POD, runs);
     if users.is_empty() && !case.diagnosis.pending {
         let root = match control_plane::silent(case, target) {
             Some(root) => root,
@@ -90,26 +90,27 @@ fn not_released(case: &mut Case, target: &ObjectRef, claim: &Claim) -> RootCause
 }
 
 /// Pods that are not being deleted and hold the claim, all of them.
-fn used_by(target: &ObjectRef, pods: &[&Pod], cause: &'static Cause, words: &str) -> Option<RootCause> {
-    let first = pods.first()?;
+fn used_by(case: &mut Case, target: &ObjectRef, pods: &[&Pod], cause: &'static Cause, words: &str) {
+    let Some(first) = pods.first() else { return };
     let namespace = target.namespace.as_deref().unwrap_or_default();
+    let who = ObjectRef::pod(namespace, &first.metadata.name);
     let place = |pod: &Pod| format!("{} on {}", pod.status.phase, pod.spec.node_name);
-    let base = RootCause::below(cause, target)
-        .name(Placeholder::Pod, &first.metadata.name)
-        .name(Placeholder::Namespace, namespace);
     // A DaemonSet cannot be scaled.
     let workload = workload_of_pod(&first.metadata).filter(|(known, _)| *known != known::DAEMON_SETS);
     let workload = workload.map(|(known, name)| ObjectRef::namespaced(known, namespace, name).typed_name());
-    let base = base.name_if(Placeholder::Workload, workload);
-    if pods.len() == 1 {
-        let who = ObjectRef::pod(namespace, &first.metadata.name);
-        return Some(base.step(Step::about(&who, format!("{}; {words}", place(first)))));
-    }
-    let names: Vec<String> = pods.iter().map(|pod| format!("{namespace}/{}", pod.metadata.name)).collect();
-    let root =
-        base.step(Step::named(format!("{} pods", pods.len()), format!("{}: each {words}", some(&names, MAX_USERS))));
-    let each = pods.iter().take(MAX_USERS).map(|pod| (format!("Pod {namespace}/{}", pod.metadata.name), place(pod)));
-    Some(root.with_evidence(each))
+    let root = RootCause::below(cause, target)
+        .name(Placeholder::Pod, &first.metadata.name)
+        .name(Placeholder::Namespace, namespace)
+        .name_if(Placeholder::Workload, workload);
+    let root = webhook::name_refusal(case, root, &who, &first.metadata);
+    case.diagnosis.causes.push(if pods.len() == 1 {
+        root.step(Step::about(&who, format!("{}; {words}", place(first))))
+    } else {
+        let names: Vec<String> = pods.iter().map(|pod| format!("{namespace}/{}", pod.metadata.name)).collect();
+        let each = |pod: &&Pod| (format!("Pod {namespace}/{}", pod.metadata.name), place(pod));
+        root.step(Step::named(format!("{} pods", pods.len()), format!("{}: each {words}", some(&names, MAX_USERS))))
+            .with_evidence(pods.iter().take(MAX_USERS).map(each))
+    });
 }
 
 /// Its volume is on the disk of a node that is silent or gone: no other node has the data.

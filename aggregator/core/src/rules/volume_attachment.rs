@@ -3,8 +3,8 @@
 use findings::{Controller, Existence};
 
 use super::csi_controller::{CsiController, Role, Sidecar};
-use super::finalizer;
 use super::phrases::{lasting, overdue};
+use super::{finalizer, webhook};
 use crate::messages::errors;
 use crate::messages::quote;
 use crate::rules::prelude::*;
@@ -50,6 +50,7 @@ fn never_attached(case: &mut Case, target: &ObjectRef, attachment: &Attachment) 
             .evidence(target.to_string(), format!("no deletionTimestamp; status.attached: false{why}"))
             .evidence(format!("PersistentVolume {name}"), format!("being deleted, phase {}", volume.status.phase))
             .at_itself(target, &case.diagnosis.words);
+        let root = webhook::name_refusal(case, root, target, &attachment.metadata);
         case.diagnosis.causes.push(root);
     }
 }

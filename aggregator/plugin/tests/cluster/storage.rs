@@ -74,6 +74,41 @@ fn who_uses_a_claim() {
     assert_eq!(causes_of(claim().without_controller_manager()), ["ControllerManagerSilent"]);
 }
 
+/// The pod's deletion would be refused, so that comes before it.
+#[test]
+fn a_step_that_deletes_names_what_would_refuse_it() {
+    let first = "Repair validatingwebhookconfiguration/guard first: it would refuse the deletion";
+    let of = |world: World, name: &str| {
+        let looked = look(world, everything());
+        let found = looked.report.roots.iter().find(|root| root.finding.cause.id == name).unwrap();
+        let steps = &found.finding.remedy.steps;
+        let refused = steps.iter().position(|step| step.text.starts_with(first));
+        let deletes = |command: &String| command.contains(" delete ");
+        let deletion = steps.iter().position(|step| step.command.as_ref().is_some_and(deletes)).unwrap();
+        refused.map(|refused| deletion - refused)
+    };
+    for (phase, cause) in [("Running", "PvcUsedByPod"), ("Succeeded", "PvcUsedByCompletedPod")] {
+        let used = || claim().with(user(phase, "node-a"));
+        assert_eq!(of(used().webhook("DELETE", "", "pods"), cause), Some(1));
+        assert_eq!(of(used().webhook("DELETE", "", "configmaps"), cause), None);
+        let unseen = used().webhook("DELETE", "", "pods").refuse(
+            "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+            403,
+            "no",
+        );
+        assert_eq!(of(unseen, cause), None);
+    }
+    let bound = volume(
+        &["kubernetes.io/pv-protection"],
+        "Bound",
+        json!({"claimRef": {"namespace": "b", "name": "live", "uid": "c"}}),
+    );
+    let bound = bound
+        .active("b")
+        .with(json!({"kind": "PersistentVolumeClaim", "metadata": {"name": "live", "namespace": "b", "uid": "c"}}));
+    assert_eq!(of(bound.webhook("DELETE", "", "persistentvolumeclaims"), "PvBoundToClaim"), Some(1));
+}
+
 #[test]
 fn a_claim_waits_for_its_pod_and_the_pod_for_its_node() {
     let world = claim().with(user("Running", "node-a"));

@@ -14,7 +14,7 @@ use std::mem::take;
 use findings::Existence;
 
 use super::phrases::{age, condition_text};
-use super::{agent, control_plane, finalizer};
+use super::{agent, control_plane, finalizer, webhook};
 use crate::rules::prelude::*;
 use crate::state::taint::{OUT_OF_SERVICE, SHUT_DOWN, UNREACHABLE};
 use heartbeat::{AgentHeartbeat, Heartbeat};
@@ -210,6 +210,7 @@ fn judge(case: &mut Case, unhealthy: &UnhealthyNode) -> RootCause {
     }
     if unhealthy.never_reported {
         let found = unhealthy.found(&cause::NODE_NEVER_REPORTED, "its kubelet has never reported");
+        let found = webhook::name_refusal(case, found, unhealthy.target, &unhealthy.node.metadata);
         return match unhealthy.ready {
             Some(_) => found,
             None => found.evidence(format!("Lease kube-node-lease/{}", unhealthy.target.name), "does not exist"),

@@ -153,6 +153,23 @@ pub fn refuses(case: &mut Case, requests: &[Request]) -> bool {
     any
 }
 
+/// Names to a cause whose steps delete this object what would refuse that, where it may be seen. That nothing does needs no
+/// right to know.
+pub fn name_refusal(case: &mut Case, root: RootCause, target: &ObjectRef, meta: &Meta) -> RootCause {
+    let lister = case.lister;
+    let refusal = |case: &mut Case| {
+        let mut other = Case::new(lister);
+        refuses(&mut other, &[Request::about(target, meta, "DELETE")]);
+        case.diagnosis.pending |= other.diagnosis.pending;
+        let mut by = other.diagnosis.causes.iter().filter_map(|cause| cause.value(Placeholder::Configuration));
+        by.next().map(str::to_owned).or(other.diagnosis.waits_for.first().map(ObjectRef::typed_name))
+    };
+    match lister.read_apart(|_| refusal(case)) {
+        (None, _) => root,
+        (Some(_), _) => root.name_if(Placeholder::RefusedBy, refusal(case)),
+    }
+}
+
 /// The causes of a webhook that refuses because it cannot be called.
 static REFUSES: [&Cause; 4] = [
     &cause::WEBHOOK_UNAVAILABLE,
