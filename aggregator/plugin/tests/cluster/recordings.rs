@@ -1,5 +1,8 @@
 //! What a real API server answered while things were stuck, judged.
 
+use findings::render::{Detail, Style};
+use plugin::report::tree;
+
 use crate::golden::stuck;
 use crate::support::*;
 
@@ -221,4 +224,11 @@ fn conditions_that_are_wrong_are_contradicted() {
     let world = healthy().going("stuck", all_false()).held("v1", "PersistentVolumeClaim", "stuck", "data", &["x/y"]);
     let looked = look(world, object("ns", "default", "stuck"));
     assert!(looked.chain(0)[0].ends_with("which is wrong: 1 other object remains"), "{:?}", looked.chain(0));
+    // Where another condition leads to the cause, that one is quoted.
+    let refused = content_failure("admission webhook \"guard.example.com\" denied the request: protected");
+    let world = healthy().going("stuck", refused).held("v1", "PersistentVolumeClaim", "stuck", "data", &["x/y"]);
+    let looked = look(world, object("ns", "default", "stuck"));
+    assert_eq!(looked.chain(0)[0], "Namespace stuck: Terminating for 10m; 1 other object remains");
+    let text = tree(&looked.report, Detail::Wide, 200, Style::Plain);
+    assert!(text.contains("denied the request: protected") && !text.contains("All content"), "{text}");
 }

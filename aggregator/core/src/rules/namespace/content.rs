@@ -235,8 +235,8 @@ pub fn sweep<'a>(case: &mut Case<'_, 'a>, terminating: &TerminatingNamespace, le
     left.is_complete = discovery.stale().next().is_none();
 }
 
-/// The conditions, where they are wrong.
-pub fn contradict(terminating: &TerminatingNamespace, diagnosis: &mut Diagnosis, left: &Left) {
+/// What is left, where a condition denies that. It is quoted where no other one leads to the cause.
+pub fn contradict(terminating: &TerminatingNamespace, diagnosis: &mut Diagnosis, left: &Left, another_leads: bool) {
     let pods = left.pods;
     let more = left.terminating + left.not_asked.len() - pods.min(left.terminating + left.not_asked.len());
     if !terminating.says_all_removed() || (pods == 0 && more == 0) {
@@ -254,8 +254,7 @@ pub fn contradict(terminating: &TerminatingNamespace, diagnosis: &mut Diagnosis,
     let names =
         if staying.is_empty() { String::new() } else { format!("; not deleted yet: {}", some(&staying, MAX_NAMES)) };
     let verb = if pods + more == 1 { "remains" } else { "remain" };
-    diagnosis.words.push_str(&format!(
-        "; its conditions say \"All content successfully removed\", which is wrong: {} {verb}{names}",
-        parts.join(" and ")
-    ));
+    let wrong = "its conditions say \"All content successfully removed\", which is wrong: ";
+    let wrong = if another_leads { "" } else { wrong };
+    diagnosis.words.push_str(&format!("; {wrong}{} {verb}{names}", parts.join(" and ")));
 }

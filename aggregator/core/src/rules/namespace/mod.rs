@@ -33,6 +33,7 @@ pub fn explain(case: &mut Case, target: &ObjectRef) {
         case.diagnosis.evidence(format!("status of {target}"), condition_text(failing));
     }
     let repaired = conditions::follow(case, &terminating);
+    let conditions_lead = case.diagnosis.is_explained() || !repaired.is_empty();
     let mut left = content::read(case, &terminating);
     unlisted::explain(&terminating, &left, &mut case.diagnosis);
     // What they point to is looked at first.
@@ -49,6 +50,6 @@ pub fn explain(case: &mut Case, target: &ObjectRef) {
     if is_vague {
         failing_lists::name(&terminating, &left, &mut case.diagnosis);
     }
-    content::contradict(&terminating, &mut case.diagnosis, &left);
+    content::contradict(&terminating, &mut case.diagnosis, &left, conditions_lead);
     finish::judge(case, &terminating, &left, &repaired);
 }
