@@ -56,6 +56,8 @@ impl Schedule {
         let interval_floor = min_interval(&answered.question, &answered.answer);
         let interval = match &answered.question {
             question if is_lease_query(question) => LEASE_INTERVAL,
+            // What is shown as stuck must not be long after its end.
+            question if question.is_scan() && matches!(answered.answer, Answer::Seen(_)) => interval_floor,
             _ if is_same => {
                 before.map_or(interval_floor, |before| (before.interval * 2).min(MAX_INTERVAL).max(interval_floor))
             }

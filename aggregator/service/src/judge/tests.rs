@@ -221,6 +221,22 @@ fn what_is_judged_by_an_answer_from_before_its_deletion_is_known_to_be_until_it_
     assert!(!is_older(&mut judge, deleted, later(deleted, MIN_COSTLY_INTERVAL)), "and soon");
 }
 
+/// The page shows it as stuck until then, and says that it may be so for a minute.
+#[test]
+fn the_end_of_what_a_scan_has_found_is_seen_after_a_minute() {
+    let question = Question::terminating_metadata(known::DEPLOYMENTS, Scope::All);
+    let list =
+        br#"{"items":[{"metadata":{"name":"held","namespace":"a","deletionTimestamp":"1970-01-01T00:00:00Z"}}]}"#;
+    let mut judge = Judge::new(seconds(0));
+    let mut due = |at, list: &[u8]| {
+        let answer = Answer::Seen(Page::read(&question, list).unwrap().facts);
+        judge.answered(Answered::whole(question.clone(), answer), seconds(at));
+        judge.asked[&question].due.as_second() - at as i64
+    };
+    assert_eq!([0, 60, 120, 180].map(|at| due(at, list)), [60; 4]);
+    assert!(due(240, br#"{"items":[]}"#) > 60);
+}
+
 /// As on a real cluster: an object was let go and its namespace went, and the scan of its kind was a minute old.
 #[test]
 fn what_went_with_its_namespace_is_not_left_without_one() {
