@@ -123,6 +123,8 @@ pub struct Cause {
     pub keeps_attached: bool,
     /// Whether it only says that something on the node is not finished, and not why: the node is to be looked at.
     pub only_the_node_knows: bool,
+    /// Whether nothing is broken: something healthy uses the object, and is waited for.
+    pub in_use: bool,
     /// Whether it says that a node is out of reach: then what its agent said last is not said again.
     pub node_is_lost: bool,
     /// Whether it holds a deletion from its first moment, and can be foreseen before one. All others are about something
@@ -175,6 +177,7 @@ impl Cause {
             patience: Patience::Retry,
             keeps_attached: false,
             only_the_node_knows: false,
+            in_use: false,
             node_is_lost: false,
             holds_from_the_start: false,
             stays: false,
@@ -188,9 +191,13 @@ impl Cause {
         self.danger(Danger::new(action, breaks))
     }
 
-    /// How a chain calls it: what only a node knows is no root cause yet.
+    /// How a chain calls it: what only a node knows is no root cause yet, and what is not broken is none.
     pub const fn label(&self) -> &'static str {
-        if self.only_the_node_knows { "SEEN SO FAR" } else { "ROOT CAUSE" }
+        match (self.only_the_node_knows, self.in_use) {
+            (true, _) => "SEEN SO FAR",
+            (false, true) => "WAITING FOR",
+            (false, false) => "ROOT CAUSE",
+        }
     }
 
     /// See [`Cause::outranked_by`].
@@ -248,7 +255,7 @@ fields! {
     diagnosis: Proven,
     patience: Patience,
     outranked_by: &'static [&'static Cause];
-    keeps_attached, only_the_node_knows, node_is_lost, holds_from_the_start, stays, followed
+    keeps_attached, only_the_node_knows, in_use, node_is_lost, holds_from_the_start, stays, followed
 }
 fields! { Advice: when: &'static [Circumstance]; if_known, on_the_node }
 fields! { Danger: right_when: &'static str; }

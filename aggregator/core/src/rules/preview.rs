@@ -64,15 +64,10 @@ pub fn explain(case: &mut Case, target: &ObjectRef, look: fn(&mut Case, &ObjectR
     }
 }
 
-/// The causes of a finalizer that stays while something uses the object. It is there whether something does or not, and the
-/// user may be deleted with the object: that is no cause yet.
-static IN_USE: [&Cause; 3] =
-    [&cause::PROTECTED_WHILE_IN_USE, &cause::RESOURCE_CLAIM_IN_USE, &cause::IN_TREE_PROTECTION_FINALIZER];
-
-/// Says that it is not known whether something uses the object.
+/// Says that it is not known whether something uses the object: a finalizer that stays as long is there whether something
+/// does or not, and the user may be deleted with the object.
 fn in_use(target: &ObjectRef, diagnosis: &mut Diagnosis) {
-    let is_in_use = |found: &&RootCause| IN_USE.iter().any(|cause| cause.id == found.draft.cause.id);
-    let all = diagnosis.causes.iter().filter(|found| !found.holds_from_the_start).filter(is_in_use);
+    let all = diagnosis.causes.iter().filter(|found| !found.holds_from_the_start && found.draft.cause.in_use);
     let words: Vec<String> = all.filter_map(|found| Some(found.steps.first()?.words.clone())).collect();
     for words in words {
         diagnosis.note(format!("Not known: whether anything uses {target}, which would hold it ({words})."));

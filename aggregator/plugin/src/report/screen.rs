@@ -119,8 +119,10 @@ fn age(root: &Root) -> String {
 fn block(page: &mut Page, root: &Root) {
     let style = page.style;
     let cause = root.finding.cause.id;
-    let coloured = if root.verdict == Verdict::Stuck { style.bad(cause) } else { style.doubtful(cause) };
-    let (id, place) = (root.id.to_string(), place(root));
+    let is_broken = root.verdict == Verdict::Stuck && !root.finding.cause.in_use;
+    let coloured = if is_broken { style.bad(cause) } else { style.doubtful(cause) };
+    let waiting = if root.finding.cause.in_use { "waiting for " } else { "" };
+    let (id, place) = (root.id.to_string(), format!("{waiting}{}", place(root)));
     let (what, much) = (format!("{coloured}  {}", style.strong(&place)), format!("{}  {}", counted(root), age(root)));
     let columns = id.len() + cause.len() + place.chars().count() + much.trim_end().chars().count();
     if columns + 6 <= page.width() {

@@ -1,5 +1,8 @@
 //! Claims, volumes, attachments.
 
+use findings::render::{Detail, Style};
+use plugin::report::{screen, tree};
+
 use crate::support::*;
 
 fn claim() -> World {
@@ -107,6 +110,17 @@ fn a_step_that_deletes_names_what_would_refuse_it() {
         .active("b")
         .with(json!({"kind": "PersistentVolumeClaim", "metadata": {"name": "live", "namespace": "b", "uid": "c"}}));
     assert_eq!(of(bound.webhook("DELETE", "", "persistentvolumeclaims"), "PvBoundToClaim"), Some(1));
+}
+
+/// Nothing is broken: a pod uses the claim.
+#[test]
+fn what_is_in_use_is_no_root_cause() {
+    let report = look(claim().with(user("Running", "node-a")), everything()).report;
+    let screen = screen(&report, 120, Style::Plain);
+    assert!(screen.starts_with("1 object stuck, waiting for 1 object in use (oldest 10m)"), "{screen}");
+    assert!(screen.contains("  PvcUsedByPod  waiting for pod/user in a  "), "{screen}");
+    let tree = tree(&report, Detail::Short, 120, Style::Plain);
+    assert!(tree.contains(" WAITING FOR PvcUsedByPod: ") && !tree.contains("ROOT CAUSE"), "{tree}");
 }
 
 #[test]

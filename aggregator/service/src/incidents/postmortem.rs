@@ -87,7 +87,7 @@ fn section(hold: &Hold, now: Timestamp) -> String {
     }
     text.push_str(".\n\n");
     for link in &hold.chain {
-        let root = if link.root { " (root cause)" } else { "" };
+        let root = if link.root { format!(" ({})", hold.cause.label().to_lowercase()) } else { String::new() };
         let _ = writeln!(text, "1. {}: {}{root}", escape(&link.subject), escape(&link.state));
     }
     text

@@ -11,6 +11,7 @@ const DISK_STAYS: Danger = Danger::new(
 causes! {
     PV_BOUND_TO_CLAIM = Cause::cluster(ClusterArea::Storage, "PvBoundToClaim")
         .holds_from_the_start()
+        .in_use()
         .title("The volume is bound to a claim that is not being deleted")
         .meaning("pv-protection keeps a volume while it is Bound. Its claim must be deleted first; the volume then \
             follows.")

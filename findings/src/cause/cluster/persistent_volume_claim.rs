@@ -11,6 +11,7 @@ const PATCH_CLAIM: Danger = Danger::new(
 causes! {
     PVC_USED_BY_POD = Cause::cluster(ClusterArea::Storage, "PvcUsedByPod")
         .holds_from_the_start()
+        .in_use()
         .title("A pod that is not being deleted uses the claim")
         .meaning("pvc-protection keeps a claim while a pod with a node uses it. The pod is not being deleted, so \
             nothing is broken: the pod must be deleted first.")
@@ -31,6 +32,7 @@ causes! {
 
     PVC_USED_BY_COMPLETED_POD = Cause::cluster(ClusterArea::Storage, "PvcUsedByCompletedPod")
         .holds_from_the_start()
+        .in_use()
         .title("A pod that has ended still holds the claim")
         .meaning("A pod that ran holds its claims until it is deleted, also when it has completed, as a Job's pods do.")
         .proof("A pod of the namespace in phase Succeeded or Failed, with spec.nodeName, names the claim.")

@@ -213,6 +213,7 @@ causes! {
         .diagnosis(Proven::Cluster("known-finalizers"));
 
     PROTECTED_WHILE_IN_USE = Cause::cluster(ClusterArea::Finalizer, "ProtectedWhileInUse")
+        .in_use()
         .title("The object is protected as long as others use it")
         .meaning("A finalizer of this name is removed when the last object that refers to this one is gone: a \
             ProviderConfig while managed resources use it, a GatewayClass while it has Gateways. Deleting it first is \
@@ -257,6 +258,7 @@ causes! {
         .diagnosis(Proven::Cluster("snapshot"));
 
     RESOURCE_CLAIM_IN_USE = Cause::cluster(ClusterArea::Finalizer, "ResourceClaimInUse")
+        .in_use()
         .title("A ResourceClaim is still allocated")
         .meaning("A device is allocated to the claim, or a pod has reserved it. The claim is deleted when the pod has \
             ended.")
@@ -272,6 +274,7 @@ causes! {
         .diagnosis(Proven::Cluster("claim-in-use"));
 
     IN_TREE_PROTECTION_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "InTreeProtectionFinalizer")
+        .in_use()
         .title("Kubernetes protects an object that is in use")
         .meaning("A ServiceCIDR with addresses in use, a VolumeAttributesClass with volumes, a PodGroup with pods: the \
             controller manager removes its finalizer when nothing uses it any more.")
