@@ -27,15 +27,16 @@ impl NotScanned {
     }
 }
 
-/// For each reason, in words, the kinds of it with how many of their objects were left out.
-pub fn by_reason(all: &[NotScanned]) -> Vec<(&'static str, Vec<String>)> {
-    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+/// For each reason, in words, the kinds of it with how many of their objects were left out. `complete` is what is typed to
+/// scan all.
+pub fn by_reason(all: &[NotScanned], complete: &str) -> Vec<(String, Vec<String>)> {
+    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
     for one in all {
         let name = match (one.reason, one.objects) {
             (FaultKind::TooLarge, Some(objects)) => format!("{} ({objects} objects left)", one.kind),
             _ => one.kind.clone(),
         };
-        let reason = reason(one.reason);
+        let reason = reason(one.reason, complete);
         match reasons.iter_mut().find(|(known, _)| *known == reason) {
             Some((_, kinds)) => kinds.push(name),
             None => reasons.push((reason, vec![name])),
@@ -44,12 +45,12 @@ pub fn by_reason(all: &[NotScanned]) -> Vec<(&'static str, Vec<String>)> {
     reasons
 }
 
-fn reason(kind: FaultKind) -> &'static str {
+fn reason(kind: FaultKind, complete: &str) -> String {
     match kind {
-        FaultKind::NotAsked => "only with --all-kinds, by metadata",
-        FaultKind::TooLarge => "the time or bytes of a quick scan did not suffice; --all-kinds scans all",
-        FaultKind::Denied => "no permission to list",
-        FaultKind::Stale => "the API server cannot reach its backend",
-        _ => "the list failed",
+        FaultKind::NotAsked => format!("only with {complete}, by metadata"),
+        FaultKind::TooLarge => format!("the time or bytes of a quick scan did not suffice; {complete} scans all"),
+        FaultKind::Denied => "no permission to list".to_owned(),
+        FaultKind::Stale => "the API server cannot reach its backend".to_owned(),
+        _ => "the list failed".to_owned(),
     }
 }

@@ -15,7 +15,7 @@ pub fn lines(page: &mut Page, report: &ClusterReport) {
     }
     page.gap();
     page.filled("Scanned      ", &kinds(&report.looked_at));
-    for (number, (reason, kinds)) in by_reason(&report.not_scanned).into_iter().enumerate() {
+    for (number, (reason, kinds)) in by_reason(&report.not_scanned, "--all-kinds").into_iter().enumerate() {
         let label = if number == 0 { "Not scanned  " } else { "             " };
         page.filled(label, &format!("{}: {reason}", some(&kinds)));
     }

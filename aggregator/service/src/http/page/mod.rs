@@ -113,7 +113,7 @@ fn shell() -> Markup {
                 header {
                     h1 { "What is stuck in Terminating, and why" }
                     p #session hidden {
-                        span { "Cluster " strong #cluster {} " · rights of " strong #user {} }
+                        span { span #named { "Cluster " strong #cluster {} " · " } "rights of " strong #user {} }
                         button #sign-out type="button" { "Sign out" }
                     }
                     p #status role="status" aria-live="polite" { "Not signed in" }

@@ -1,12 +1,12 @@
 //! One root: what it is, what to do and what not, its picture, the evidence, and what has happened.
 
 use aggregator_core::report::{AtRisk, Root};
-use findings::{Finding, duration};
+use findings::{Confidence, Finding, duration};
 use maud::{Markup, html};
 
 use super::chain_diagram::{Diagram, diagram};
 use super::merged::{Merged, merged};
-use super::root_list::{name, verdict};
+use super::root_list::{name, verdict, waiting};
 use super::svg::svg;
 use super::timeline::timeline;
 use crate::incidents::Incident;
@@ -25,15 +25,23 @@ pub fn details(root: &Root, incidents: &[Incident], ask_for: Option<&str>) -> Ma
         }
         p { span.verdict.(root.verdict.as_str()) { (verdict(root.verdict)) }
             @if let Some(seconds) = root.oldest() { " for " (duration(seconds)) }
-            " · " (name(root)) " · ID " code { (root.id) } }
+            " · " (waiting(root)) (name(root)) " · ID " code { (root.id) } }
         @for line in AtRisk::lines(&root.at_risk, root.more_at_risk) { p.danger { strong { (line) "." } } }
+        @if finding.confidence == Confidence::Probable {
+            p.warning { strong { "Probable. " }
+                @match &finding.missing {
+                    Some(missing) => { "Not verified: " (missing) "." }
+                    None => "Not all of the proof was seen."
+                }
+            }
+        }
         p { (finding.cause.meaning) }
         (steps(root, ask_for))
         @if let Some(note) = &finding.remedy.note { p { strong { "Note: " } (note) "." } }
         h3 { "Don't" }
         p.dont { strong { (finding.remedy.dont) "." } " " (finding.remedy.breaks) }
         h3 { "What holds what" }
-        (svg(&picture, &format!("{}, from what is stuck down to the root cause", finding.cause.title)))
+        (svg(&picture, &finding.cause))
         (states(&picture))
         (evidence(root))
         (happened(root, incidents))
@@ -109,7 +117,6 @@ fn evidence(root: &Root) -> Markup {
                 @if let Some(why) = &claim.by.unverified { " Not verified: " (why) "." }
             }
         }
-        @if let Some(missing) = &root.finding.missing { p { "Not verified: " (missing) "." } }
         @if !lines.is_empty() {
             details.evidence {
                 summary { "Evidence (" (all.len()) ")" }
@@ -152,6 +159,16 @@ mod tests {
 
     use super::super::chain_diagram::tests::root;
     use super::*;
+
+    #[test]
+    fn what_is_not_proven_says_so_before_its_steps() {
+        let mut root = root(&[&["a", "b"]]);
+        assert!(!details(&root, &[], None).into_string().contains("Probable"));
+        root.finding.doubt("that no other controller removes it");
+        let page = details(&root, &[], None).into_string();
+        let doubt = page.find("Probable. </strong>Not verified: that no other controller removes it.");
+        assert!(doubt.is_some() && doubt < page.find("<h3>Do</h3>"), "{page}");
+    }
 
     #[test]
     fn what_is_at_risk_stands_above_what_to_do() {

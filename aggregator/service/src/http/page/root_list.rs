@@ -1,7 +1,7 @@
 //! All roots, the worst first, and what was resolved in the last day.
 
 use aggregator_core::report::{ClusterReport, Root, by_reason};
-use findings::{Verdict, duration};
+use findings::{Confidence, Verdict, duration};
 use jiff::{SignedDuration, Timestamp};
 use maud::{Markup, html};
 
@@ -34,6 +34,11 @@ pub fn name(root: &Root) -> String {
     last.into_iter().chain(root.finalizer.as_deref()).collect::<Vec<_>>().join(" · ")
 }
 
+/// What stands before the name of what is not broken, only in use.
+pub fn waiting(root: &Root) -> &'static str {
+    if root.finding.cause.in_use { "Waiting for " } else { "" }
+}
+
 impl List<'_> {
     pub fn markup(&self) -> Markup {
         let List { report, filter, .. } = self;
@@ -52,7 +57,10 @@ impl List<'_> {
             } @else {
                 h2 { (self.headline(roots.len())) }
             }
-            p.checked { "Last checked " time data-checked datetime=(report.at) { (report.at) } }
+            p.checked {
+                "Last checked " time data-checked datetime=(report.at) { (report.at) }
+                ". What is gone can stay listed for a minute."
+            }
             ol.roots data-total=(report.roots.len()) { @for root in roots.iter().take(MAX_ROOTS) { (item(root)) } }
             @if roots.len() > MAX_ROOTS {
                 p { (counted(roots.len() - MAX_ROOTS, "more root cause")) ": filter, or use the API or " code { "kubectl why-terminating" } "." }
@@ -112,10 +120,11 @@ fn item(root: &Root) -> Markup {
         li {
             a href={ "#root=" (id) } data-root=(id) {
                 strong.cause { (root.finding.cause.title) }
-                span.name { (name(root)) }
+                span.name { (waiting(root)) (name(root)) }
                 span.facts {
                     span.verdict.(root.verdict.as_str()) { (verdict(root.verdict)) }
                     @if let Some(seconds) = root.oldest() { " for " (duration(seconds)) }
+                    @if root.finding.confidence == Confidence::Probable { " · probable" }
                     " · holds " (counted(root.objects(), "object"))
                 }
             }
@@ -128,7 +137,7 @@ fn not_scanned(report: &ClusterReport) -> Markup {
         @if !report.not_scanned.is_empty() {
             h2 { "Not scanned" }
             ul {
-                @for (reason, kinds) in by_reason(&report.not_scanned) {
+                @for (reason, kinds) in by_reason(&report.not_scanned, "kubectl why-terminating --all-kinds") {
                     li { (kinds.iter().take(MAX_LISTED).map(String::as_str).collect::<Vec<_>>().join(", "))
                         @if kinds.len() > MAX_LISTED { " and " (kinds.len() - MAX_LISTED) " more" }
                         ": " (reason) }

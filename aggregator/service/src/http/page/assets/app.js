@@ -189,8 +189,9 @@ const named = (user) => user.replace(/^system:serviceaccount:([^:]+):([^:]+)$/, 
 const begin = async (who) => {
   session = new AbortController();
   find("user").textContent = named(who.user);
-  find("cluster").textContent = who.cluster || location.host;
-  document.title = `${find("cluster").textContent}: stuck in Terminating`;
+  find("cluster").textContent = who.cluster;
+  find("named").hidden = !who.cluster;
+  document.title = who.cluster ? `${who.cluster}: stuck in Terminating` : "Stuck in Terminating";
   find("sign-in").hidden = true;
   find("view").hidden = find("session").hidden = false;
   const code = await showList().catch(() => 0);
