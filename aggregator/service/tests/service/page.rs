@@ -244,7 +244,7 @@ fn who_may_see_nothing_is_told_nothing() {
     assert_eq!(running.status("/page/roots", ""), 401);
     let (status, list) = running.get("/page/roots", "bob");
     assert!(status == 200 && list.contains("Nothing is stuck in what was scanned and you can see."), "{list}");
-    assert!(list.contains("<li>secrets: only with --all-kinds, by metadata</li>"), "{list}");
+    assert!(list.contains("<li>secrets: only with kubectl why-terminating --all-kinds, by metadata</li>"), "{list}");
     let (_, list) = running.get("/page/roots", "admin");
     let id = list.split("#root=").nth(1).unwrap().split('"').next().unwrap();
     assert_eq!(running.status(&format!("/page/roots/{id}"), "admin"), 200);

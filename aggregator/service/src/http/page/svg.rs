@@ -14,7 +14,7 @@ const GAP: usize = 18;
 /// Beside the boxes, for arrows that pass some.
 const LANE: usize = 9;
 /// So many characters of a line of a label, which is bold, and of what is below it have room; all of both is in the title.
-const MAX_LINE_CHARS: usize = 40;
+const MAX_LINE_CHARS: usize = 39;
 const MAX_STATE_CHARS: usize = 46;
 const LINE_HEIGHT: usize = 16;
 const MAX_LINES: usize = 3;
