@@ -183,7 +183,7 @@ impl Evidence {
 }
 
 /// Where a step deletes what admission would not let be deleted.
-static REFUSED_DELETION: Advice =
+pub(crate) static REFUSED_DELETION: Advice =
     step("Repair {refused_by} first: it would refuse the deletion").run("kubectl get {refused_by} -o yaml").typed();
 
 /// What to do and what not to do.

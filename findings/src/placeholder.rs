@@ -211,12 +211,11 @@ mod tests {
     use crate::cause;
 
     fn templates() -> impl Iterator<Item = (&'static str, Cow<'static, str>, bool)> {
-        cause::all().flat_map(|cause| {
-            cause.safe.iter().flat_map(|advice| {
-                let commands = advice.commands().map(Cow::from).chain(advice.entered_command().map(Cow::from));
-                let commands = commands.map(|command| (cause.id, command, true));
-                std::iter::once((cause.id, advice.text.into(), false)).chain(commands)
-            })
+        let of_causes = cause::all().flat_map(|cause| cause.safe.iter().map(|advice| (cause.id, advice)));
+        of_causes.chain([("any cause", &crate::finding::REFUSED_DELETION)]).flat_map(|(id, advice)| {
+            let commands = advice.commands().map(Cow::from).chain(advice.entered_command().map(Cow::from));
+            let commands = commands.map(move |command| (id, command, true));
+            std::iter::once((id, advice.text.into(), false)).chain(commands)
         })
     }
 
