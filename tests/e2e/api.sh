@@ -40,6 +40,8 @@ mkdir -p "$pki" "$state/log" "$state/run"
 # What src/api_set/situations/idle.rs waits for does not run.
 idle=-garbage-collector-controller,-namespace-controller,-persistentvolumeclaim-protection-controller
 [ "$NUMBER" != 12 ] || CONTROLLERS="*,$idle"
+# What etcd-full fills.
+[ "$NUMBER" != 14 ] || ETCD_QUOTA=16777216
 control_plane
 # The stand-in for the kubelets speaks to this.
 start proxy kubectl proxy --port=8001

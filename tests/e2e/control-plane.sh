@@ -79,7 +79,7 @@ control_plane() {
 	openssl genrsa -out $pki/accounts.key 2048 2>/dev/null
 	openssl rsa -in $pki/accounts.key -pubout -out $pki/accounts.pub 2>/dev/null
 	for name in admin controllers scheduler; do kubeconfig $name; done
-	start etcd etcd --data-dir $state/etcd --unsafe-no-fsync --listen-peer-urls http://127.0.0.1:2380 \
+	start etcd etcd --data-dir $state/etcd --unsafe-no-fsync --quota-backend-bytes "${ETCD_QUOTA:-0}" --listen-peer-urls http://127.0.0.1:2380 \
 		--listen-client-urls http://127.0.0.1:2379 --advertise-client-urls http://127.0.0.1:2379
 	start apiserver kube-apiserver --etcd-servers=http://127.0.0.1:2379 --bind-address=127.0.0.1 \
 		--advertise-address=127.0.0.1 --endpoint-reconciler-type=none --service-cluster-ip-range=10.96.0.0/16 \

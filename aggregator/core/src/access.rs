@@ -63,7 +63,7 @@ impl Access {
     /// What it takes to ask this; none for what the API server shows to each of its users.
     pub fn of_question(question: &Question) -> Option<Self> {
         match question {
-            Question::Version | Question::Discovery => None,
+            Question::Version | Question::Discovery | Question::Health => None,
             Question::KubeletLog { .. } | Question::Live { .. } => Some(Access::everything()),
             Question::Counts { resource, namespace } => Some(Access::new(Verb::List, resource, Some(namespace))),
             Question::Objects { resource, scope, .. } => Some(Access::list(resource, scope)),

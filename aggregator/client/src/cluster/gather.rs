@@ -46,6 +46,7 @@ pub async fn answer(server: &BoundedClient<'_>, question: Question) -> Answered 
     let answer = match &question {
         Question::Version => version(server).await,
         Question::Discovery => discovery::ask(server).await,
+        Question::Health => failed_checks(server).await,
         Question::KubeletLog { node, uid } => kubelet_log::ask(server, node, uid).await,
         Question::Live { agent, pod, before } => live::ask(server, both(agent), both(pod), *before).await,
         Question::Counts { resource, namespace } => counts::ask(server, &question, resource, namespace).await,
@@ -60,6 +61,19 @@ fn both((namespace, name): &(String, String)) -> (&str, &str) {
 
 async fn version(server: &BoundedClient<'_>) -> Answer<Facts> {
     server.get("/version", "application/json").await.and_then(|body| read_version(&body))
+}
+
+/// A server that fails one answers 500 with the list of all (apiserver: pkg/server/healthz, `handleRootHealth`). Each of its
+/// users may read it: `/livez/etcd` is for administrators.
+async fn failed_checks(server: &BoundedClient<'_>) -> Answer<Facts> {
+    match server.get("/livez?verbose", "text/plain").await {
+        Answer::Failed(Fault { status: Some(500), message, .. }) => {
+            let name =
+                |line: &str| line.strip_prefix("[-]").map(|rest| rest.split(' ').next().unwrap_or(rest).to_owned());
+            Answer::Seen(Facts::FailedChecks(message.to_string().lines().filter_map(name).collect()))
+        }
+        answer => answer.map(|_| Facts::FailedChecks(Vec::new())),
+    }
 }
 
 fn read_version(body: &[u8]) -> Answer<Facts> {

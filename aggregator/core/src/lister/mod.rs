@@ -173,6 +173,14 @@ impl<'a> Lister<'a> {
         })
     }
 
+    /// The checks that the API server fails.
+    pub fn failed_checks(&self) -> Answer<&'a [String]> {
+        self.facts(Question::Health).and_then(|facts| match facts {
+            Facts::FailedChecks(names) => Answer::Seen(names.as_slice()),
+            _ => malformed(),
+        })
+    }
+
     /// How many objects of a kind a namespace has, counted twice.
     pub fn counts(&self, resource: &Resource, namespace: &str) -> Answer<&'a Counts> {
         let (resource, namespace) = (resource.clone(), namespace.to_owned());
@@ -410,8 +418,13 @@ impl<'a> Lister<'a> {
         self.select(known::PODS, Scope::All, Select::Labels(agent_events::LABELS.to_owned()))
     }
 
-    /// Seconds since a Lease of the state was renewed when it was looked at, where it had run out by then.
+    /// Seconds since a Lease of the state was renewed when it was read, where it had run out by then.
     pub fn expired_for(&self, lease: &Lease) -> Option<u64> {
+        lease.expired_for(self.read_at(lease))
+    }
+
+    /// When a Lease of the state was read.
+    pub fn read_at(&self, lease: &Lease) -> Timestamp {
         let known = |(question, at): &'a (Question, Timestamp)| {
             let facts = self.state.answers.get(question)?.answer.as_ref().seen()?;
             Some((Lease::among(facts)?, *at))
@@ -419,7 +432,7 @@ impl<'a> Lister<'a> {
         let all = self.leases.get_or_init(|| self.state.leases_at.iter().filter_map(known).collect());
         // One Lease may stand in two answers.
         let its = all.iter().find(|(leases, _)| leases.as_ptr_range().contains(&std::ptr::from_ref(lease)));
-        lease.expired_for(its.map_or(self.state.at, |(_, at)| *at))
+        its.map_or(self.state.at, |(_, at)| *at)
     }
 
     /// Whether a list of its namespace alone lacks an object: that of all namespaces may be older.

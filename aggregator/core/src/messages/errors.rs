@@ -7,31 +7,9 @@ use findings::{clean, quote_for_shell};
 use super::Message;
 use crate::resource::{ObjectRef, Resource};
 
-/// What etcd refused with, which the API server passes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Etcd {
-    /// Its quota is used up: it takes no more writes.
-    SpaceExceeded,
-    /// Anything else: it does not answer, or has no leader.
-    NotResponding,
-}
-
-impl Etcd {
-    /// What happened, in a few words.
-    pub fn words(self) -> &'static str {
-        match self {
-            Etcd::SpaceExceeded => "takes no more writes",
-            Etcd::NotResponding => "does not answer",
-        }
-    }
-}
-
 /// Whether an error comes from etcd.
-pub fn etcd(message: &Message) -> Option<Etcd> {
-    message.has("etcdserver: ").then(|| match message.has("space exceeded") {
-        true => Etcd::SpaceExceeded,
-        false => Etcd::NotResponding,
-    })
+pub fn is_of_etcd(message: &Message) -> bool {
+    message.has("etcdserver: ")
 }
 
 /// Whether this very object was refused as not valid, a 422: operators call what they make as the object. A finalizer that is
@@ -149,9 +127,9 @@ mod tests {
     /// etcd: api/v3rpc/rpctypes/error.go, `ErrGRPCNoSpace` and `ErrGRPCTimeout`, as the API server prints them.
     #[test]
     fn etcd_says_who_it_is() {
-        assert_eq!(etcd(&"etcdserver: mvcc: database space exceeded".into()), Some(Etcd::SpaceExceeded));
-        assert_eq!(etcd(&"etcdserver: request timed out".into()), Some(Etcd::NotResponding));
-        assert_eq!(etcd(&"context deadline exceeded".into()), None);
+        assert!(is_of_etcd(&"etcdserver: mvcc: database space exceeded".into()));
+        assert!(is_of_etcd(&"etcdserver: request timed out".into()));
+        assert!(!is_of_etcd(&"context deadline exceeded".into()));
     }
 
     /// apimachinery: pkg/api/errors/errors.go, `NewInvalid`.

@@ -8,7 +8,6 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-use super::errors::{self, Etcd};
 use super::{Message, pattern};
 use crate::resource::Resource;
 use crate::state::Scope;
@@ -121,7 +120,7 @@ pub enum Lead {
     /// Objects are stored in a version that is not served.
     StoredVersion { group_version: String },
     /// etcd refuses.
-    Etcd { fault: Etcd, error: String },
+    Etcd { error: String },
     /// RBAC refuses, or the server of an aggregated API does. The scope is that of whole objects: a part of one, which
     /// other rights open, has none.
     Forbidden { user: String, why: String, to: Option<(String, Resource)>, scope: Option<Scope> },
@@ -193,7 +192,7 @@ pub fn scan(text: &str, is_wanted: impl Fn(&Lead) -> bool) -> (Vec<Lead>, usize)
     });
     scan.each(&STORED_VERSION, |it| Lead::StoredVersion { group_version: part(it, "gv") });
     scan.each(&NOT_DECRYPTABLE, |it| Lead::NotDecryptable { key: part(it, "key"), error: part(it, "err") });
-    scan.each(&ETCD, |it| Lead::Etcd { fault: etcd(it), error: part(it, "err") });
+    scan.each(&ETCD, |it| Lead::Etcd { error: part(it, "err") });
     scan.each(&FORBIDDEN, forbidden);
     scan.each(&TOO_MANY, |_| Lead::TooManyRequests);
     scan.each(&STALE_API, |it| Lead::Api { group: part(it, "group"), version: Some(part(it, "version")) });
@@ -258,10 +257,6 @@ impl Scan<'_> {
         }
         found
     }
-}
-
-fn etcd(captures: &Captures) -> Etcd {
-    errors::etcd(&Message::from(&captures[0])).unwrap_or(Etcd::NotResponding)
 }
 
 fn forbidden(captures: &Captures) -> Lead {

@@ -1,9 +1,8 @@
 //! Whether the controllers act at all.
 
-use findings::{Unknown, duration};
+use findings::{FaultKind, Unknown, duration};
 
-use crate::diagnosis::NotSeen;
-use crate::messages::errors::{self, Etcd};
+use crate::messages::errors;
 use crate::rules::phrases::{age, within};
 use crate::rules::prelude::*;
 
@@ -11,6 +10,9 @@ const MANAGER: &str = "kube-controller-manager";
 
 /// A Lease that ran out longer ago may be left from a time with leader election.
 const MAX_EXPIRED_SECONDS: u64 = 24 * 60 * 60;
+
+/// An API server renews its own Lease every ten seconds.
+const MAX_IDENTITY_SECONDS: i64 = 60;
 
 /// Kubelets that are cut off together have renewed their Leases within so many seconds of each other.
 const MAX_SPREAD_SECONDS: i64 = 120;
@@ -29,25 +31,65 @@ fn wrote_since<'l>(lister: &'l Lister, lease: &Lease) -> Option<&'l (jiff::Times
     lister.controllers_wrote().filter(|(at, _)| at.as_second() > ran_out)
 }
 
-/// What an error of etcd means.
-pub fn etcd_cause(fault: Etcd) -> &'static Cause {
-    match fault {
-        Etcd::SpaceExceeded => &cause::ETCD_SPACE_EXCEEDED,
-        Etcd::NotResponding => &cause::ETCD_NOT_RESPONDING,
+/// What shows that etcd fails.
+pub struct StorageFailure {
+    words: String,
+    evidence: (String, String),
+}
+
+/// Whether our own questions failed at etcd, or were not answered in time while the API server's own check of it fails. As
+/// long as it takes no writes, no controller can write down what it ran into.
+pub fn storage_failure(case: &mut Case) -> Option<StorageFailure> {
+    let unknown = &case.diagnosis.unknown;
+    if let Some(met) = unknown.iter().find(|unknown| errors::is_of_etcd(&unknown.fault.message)) {
+        let Unknown { source, why, .. } = met.unknown();
+        let evidence = (format!("our own question for {source}"), why.clone());
+        return Some(StorageFailure { words: format!("answers {why}"), evidence });
+    }
+    if !unknown.iter().any(|unknown| unknown.fault.kind == FaultKind::TimedOut) {
+        return None;
+    }
+    let answer = case.lister.failed_checks();
+    let is_failed = case.diagnosis.silently(answer)?.iter().any(|name| name == "etcd");
+    is_failed.then(|| StorageFailure {
+        words: "does not answer: the API server's own check of it fails".to_owned(),
+        evidence: ("GET /livez?verbose".to_owned(), "[-]etcd failed".to_owned()),
+    })
+}
+
+impl StorageFailure {
+    /// As what holds an object that is being deleted.
+    pub fn root(self, target: &ObjectRef) -> RootCause {
+        let (source, says) = self.evidence;
+        let root = RootCause::below(&cause::ETCD_NOT_WORKING, target).same_as("etcd").evidence(source, says);
+        root.step(Step::named("etcd", self.words))
+    }
+
+    /// Where it is not known whether something is being deleted.
+    pub fn note(&self) -> String {
+        let id = cause::ETCD_NOT_WORKING.id;
+        format!("etcd {}. Run `kubectl why-terminating causes {id}` for the steps.", self.words)
     }
 }
 
-/// etcd, if our own questions failed there. While it takes no writes, no controller can write down
-/// what it ran into.
-pub fn storage_fails(diagnosis: &Diagnosis, target: &ObjectRef) -> Option<RootCause> {
-    let met = |unknown: &NotSeen| errors::etcd(&unknown.fault.message).map(|fault| (fault, unknown.unknown()));
-    let (fault, Unknown { source, why, .. }) = diagnosis.unknown.iter().find_map(met)?;
-    Some(
-        RootCause::below(etcd_cause(fault), target)
+/// No API server has renewed its own Lease, and one of them answers: it cannot write (kubernetes:
+/// pkg/controlplane/apiserver/server.go, `IdentityLeaseRenewIntervalPeriod`).
+fn cannot_write(case: &mut Case, target: &ObjectRef) -> Option<RootCause> {
+    let select = Select::Labels("apiserver.kubernetes.io/identity=kube-apiserver".to_owned());
+    let answer = case.lister.select::<Lease>(known::LEASES, within("kube-system"), select);
+    let leases = case.diagnosis.silently(answer)?;
+    let age = |lease: &Lease| Some(case.lister.read_at(lease).as_second() - lease.spec.renew_time?.as_second());
+    let youngest = leases.iter().filter_map(|lease| age(lease)).min()?;
+    let is_old = leases.iter().all(|lease| age(lease).is_some_and(|age| age > MAX_IDENTITY_SECONDS));
+    let silent_for = duration(u64::try_from(youngest).ok()?);
+    is_old.then(|| {
+        let words =
+            format!("takes no writes: no API server has renewed its own Lease for {silent_for}, and one answers");
+        RootCause::below(&cause::ETCD_NOT_WORKING, target)
             .same_as("etcd")
-            .step(Step::named("etcd", format!("{}: {why}", fault.words())))
-            .evidence(format!("our own question for {source}"), why),
-    )
+            .evidence("Leases of the API servers in kube-system", format!("none was renewed for {silent_for}"))
+            .step(Step::named("etcd", words))
+    })
 }
 
 /// The Leases of all nodes, where there are several and every one has run out: then it is not the nodes. When the last
@@ -66,7 +108,11 @@ pub fn nobody_heard(case: &mut Case) -> Option<(usize, jiff::Timestamp)> {
 }
 
 /// One root for all that follows from it: silent nodes, and controllers that do not act.
-pub fn all_leases_expired(case: &mut Case, target: &ObjectRef) -> Option<RootCause> {
+pub fn nothing_renewed(case: &mut Case, target: &ObjectRef) -> Option<RootCause> {
+    cannot_write(case, target).or_else(|| all_leases_expired(case, target))
+}
+
+fn all_leases_expired(case: &mut Case, target: &ObjectRef) -> Option<RootCause> {
     let (count, last) = nobody_heard(case)?;
     let manager = match is_silent(case) {
         true => format!(", and that of {MANAGER} too"),
@@ -102,7 +148,7 @@ pub fn silent(case: &mut Case, target: &ObjectRef) -> Option<RootCause> {
         ));
         return None;
     }
-    if let Some(root) = all_leases_expired(case, target) {
+    if let Some(root) = nothing_renewed(case, target) {
         return Some(root);
     }
     let words =

@@ -48,6 +48,9 @@ use crate::state::{ObjectRef, known};
 pub fn requested(lister: &Lister) -> (scan::Scan, Diagnosis) {
     let mut case = Case::new(lister);
     let scan = requested_objects::requested(&mut case);
+    if let Some(failure) = control_plane::storage_failure(&mut case) {
+        case.diagnosis.note(failure.note());
+    }
     (scan, case.diagnosis)
 }
 
@@ -57,6 +60,14 @@ pub fn explain(lister: &Lister, target: &ObjectRef) -> Diagnosis {
     match lister.is_before() {
         true => preview::explain(&mut case, target, look),
         false => look(&mut case, target),
+    }
+    if !case.diagnosis.is_explained()
+        && let Some(failure) = control_plane::storage_failure(&mut case)
+    {
+        match case.diagnosis.terminating {
+            true => case.diagnosis.causes.push(failure.root(target)),
+            false => case.diagnosis.note(failure.note()),
+        }
     }
     finalizer::merge(target, &mut case.diagnosis.causes);
     if case.diagnosis.missing && lister.is_named(target) {

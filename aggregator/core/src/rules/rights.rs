@@ -8,6 +8,8 @@ use crate::rules::prelude::*;
 
 const HIDES: &str = "who may remove the finalizer";
 
+const DISCOVERY: &str = "system:discovery";
+
 /// More names of roles are not said.
 const MAX_ROLES: usize = 3;
 
@@ -132,8 +134,7 @@ pub fn may(case: &mut Case, account: &Account, verbs: &[&str], target: &ObjectRe
     let roles = case.diagnosis.optional(known::CLUSTER_ROLES.plural, adds, roles);
     let bindings = case.diagnosis.optional(known::CLUSTER_BINDINGS.plural, adds, bindings);
     let (Some(roles), Some(bindings)) = (roles, bindings) else { return not_told(&case.diagnosis) };
-    // The API server makes these where RBAC decides.
-    if !roles.iter().any(|role| role.metadata.name.starts_with("system:controller:")) {
+    if !decides(&roles) {
         return not_told(&case.diagnosis);
     }
     let mut is_partial = roles.iter().any(is_for_some);
@@ -178,6 +179,32 @@ pub fn may(case: &mut Case, account: &Account, verbs: &[&str], target: &ObjectRe
         [] => "no role but those of administrators grants it".to_owned(),
         some => format!("no binding gives it {}", some.join(" or ")),
     })
+}
+
+/// Whether an account may read what the API server serves. The API server binds all accounts to a role for that.
+pub fn may_discover(case: &mut Case, account: &Account) -> Permission {
+    let adds = "whether the controller may read API discovery";
+    let roles = case.lister.list::<Role>(known::CLUSTER_ROLES, Scope::All);
+    let bindings = case.lister.list::<Binding>(known::CLUSTER_BINDINGS, Scope::All);
+    let roles = case.diagnosis.optional(known::CLUSTER_ROLES.plural, adds, roles);
+    let bindings = case.diagnosis.optional(known::CLUSTER_BINDINGS.plural, adds, bindings);
+    let (Some(roles), Some(bindings)) = (roles, bindings) else { return not_told(&case.diagnosis) };
+    if !decides(&roles) {
+        return not_told(&case.diagnosis);
+    }
+    let all: BTreeSet<&str> =
+        roles.into_iter().filter(|role| role.grants_all()).map(|role| role.metadata.name.as_str()).collect();
+    let is_enough = |role: &str| role == DISCOVERY || all.contains(role);
+    let is_bound = |binding: &Binding| binding.subjects.iter().any(|subject| subject.includes(account));
+    match bindings.into_iter().any(|binding| is_enough(&binding.role_ref.name) && is_bound(binding)) {
+        true => Permission::Granted,
+        false => Permission::Not(format!("no binding gives it ClusterRole {DISCOVERY}")),
+    }
+}
+
+/// Whether RBAC decides: then the API server makes these roles.
+fn decides(roles: &[&Role]) -> bool {
+    roles.iter().any(|role| role.metadata.name.starts_with("system:controller:"))
 }
 
 fn not_told(diagnosis: &Diagnosis) -> Permission {

@@ -41,6 +41,8 @@ macro_rules! kinds {
         pub enum Facts {
             Version(Version),
             Discovery(Discovery),
+            /// Names of the checks that the API server fails.
+            FailedChecks(Vec<String>),
             /// Lines of a kubelet's log.
             KubeletLog(Vec<Message>),
             /// How many objects there are.
@@ -51,14 +53,22 @@ macro_rules! kinds {
         impl Facts {
             fn objects(&self) -> Option<&dyn Objects> {
                 match self {
-                    Facts::Version(_) | Facts::Discovery(_) | Facts::KubeletLog(_) | Facts::Counts(_) => None,
+                    Facts::Version(_)
+                    | Facts::Discovery(_)
+                    | Facts::FailedChecks(_)
+                    | Facts::KubeletLog(_)
+                    | Facts::Counts(_) => None,
                     $(Facts::$variant(objects) => Some(objects),)*
                 }
             }
 
             fn objects_mut(&mut self) -> Option<&mut dyn Objects> {
                 match self {
-                    Facts::Version(_) | Facts::Discovery(_) | Facts::KubeletLog(_) | Facts::Counts(_) => None,
+                    Facts::Version(_)
+                    | Facts::Discovery(_)
+                    | Facts::FailedChecks(_)
+                    | Facts::KubeletLog(_)
+                    | Facts::Counts(_) => None,
                     $(Facts::$variant(objects) => Some(objects),)*
                 }
             }

@@ -54,6 +54,8 @@ pub enum Question {
     Version,
     /// Which groups and resources it serves, and which of them are dead.
     Discovery,
+    /// Which of its own checks the API server fails.
+    Health,
     /// What a kubelet has written about a pod.
     KubeletLog {
         node: String,
@@ -103,6 +105,7 @@ impl fmt::Display for Question {
         let (resource, scope, select) = match self {
             Question::Version => return f.write_str("version"),
             Question::Discovery => return f.write_str("API discovery"),
+            Question::Health => return f.write_str("checks of the API server"),
             Question::KubeletLog { node, uid } => return write!(f, "kubelet log of {node} about {uid}"),
             Question::Live { agent, pod, .. } => {
                 return write!(f, "agent {}/{} about {}/{}", agent.0, agent.1, pod.0, pod.1);

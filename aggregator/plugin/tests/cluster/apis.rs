@@ -1,7 +1,9 @@
 //! Dead APIs and a silent control plane: one root, many namespaces.
 
+use aggregator_core::state::{Answer, Answered, Detail, Question, Scope, Select, known};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use findings::FaultKind;
 
 use crate::support::*;
 
@@ -190,6 +192,14 @@ fn discovery_may_fail_as_a_whole_or_by_a_name() {
     let whole = "Get \"https://10.0.0.1:443/api\": dial tcp 10.0.0.1:443: connect: connection refused";
     let looked = look(healthy().going("stuck", failing("NamespaceDeletionDiscoveryFailure", whole)), everything());
     assert_eq!(looked.causes(), ["ApiDiscoveryFailed"]);
+    // As on a real cluster without the binding.
+    let bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+    let refused = healthy().going("stuck", failing("NamespaceDeletionDiscoveryFailure", "unknown"));
+    let looked = look(refused.without(bindings, "system:discovery"), everything());
+    assert_eq!(looked.causes(), ["NamespaceControllerForbidden"], "{:#?}", looked.report);
+    let chain = looked.chain(0);
+    let says = "may not read API discovery: no binding gives it ClusterRole system:discovery";
+    assert!(chain.last().is_some_and(|link| link.contains(says)), "{chain:?}");
     let parsing = failing("NamespaceDeletionGroupVersionParsingFailure", "unexpected GroupVersion string: a/b/c");
     assert_eq!(look(healthy().going("stuck", parsing), everything()).causes(), ["ApiDiscoveryFailed"]);
 }
@@ -200,8 +210,8 @@ fn a_silent_controller_manager_is_the_cause_and_not_the_namespace() {
     let looked = look(world, everything());
     assert_eq!(looked.causes(), ["ControllerManagerSilent"], "{:#?}", looked.report);
     assert!(looked.chain(0).last().unwrap().contains("10m"), "{:?}", looked.chain(0));
-    // No sweep is needed for that; one list shows whether the nodes are silent as well.
-    assert!(looked.requests.len() < 17, "{:#?}", looked.requests);
+    // No sweep is needed for that; two lists show whether the nodes and the API servers are silent as well.
+    assert!(looked.requests.len() < 18, "{:#?}", looked.requests);
 }
 
 #[test]
@@ -210,8 +220,7 @@ fn the_controllers_own_errors() {
         resource \"pods\" in API group \"\" in the namespace \"stuck\"";
     for (error, expected) in [
         (forbidden, "NamespaceControllerForbidden"),
-        ("etcdserver: mvcc: database space exceeded", "EtcdSpaceExceeded"),
-        ("etcdserver: request timed out", "EtcdNotResponding"),
+        ("etcdserver: request timed out", "EtcdNotWorking"),
         ("the server has received too many requests and has asked us to try again later", "ApiRequestsRejected"),
         ("words of a later version", "NamespaceContentFailure"),
     ] {
@@ -251,16 +260,50 @@ fn finalizers_of_the_namespace_itself() {
 #[test]
 fn etcd_that_fails_for_us_fails_for_the_controllers() {
     // While it takes no writes, no condition can say so.
-    for (error, expected) in [
-        ("etcdserver: request timed out", "EtcdNotResponding"),
-        ("etcdserver: mvcc: database space exceeded", "EtcdSpaceExceeded"),
-    ] {
-        let world =
-            healthy().going("stuck", json!(null)).refuse("/api/v1/namespaces/stuck/persistentvolumeclaims", 500, error);
-        let looked = look(world, everything());
-        assert_eq!(looked.causes(), [expected], "{:#?}", looked.report);
+    for error in ["etcdserver: request timed out", "etcdserver: mvcc: database space exceeded"] {
+        let path = "/api/v1/namespaces/stuck/persistentvolumeclaims";
+        let looked = look(healthy().going("stuck", json!(null)).refuse(path, 500, error), everything());
+        assert_eq!(looked.causes(), ["EtcdNotWorking"], "{:#?}", looked.report);
         assert!(looked.chain(0).last().unwrap().contains(error), "{:?}", looked.chain(0));
     }
+}
+
+/// A stopped etcd answers nothing at all: only the API server's own check shows it.
+#[test]
+fn a_list_that_does_not_end_asks_the_api_server_for_its_own_checks() {
+    let failed = "[+]ping ok\n[+]log ok\n[-]etcd failed: reason withheld\n[+]poststarthook/x ok\nlivez check failed";
+    let terminating = Select::Fields("status.phase=Terminating".to_owned());
+    let list = Question::objects(known::NAMESPACES, Scope::All, terminating, Detail::Full);
+    let named = Scope::Named(None, "stuck".to_owned());
+    let named = Question::objects(known::NAMESPACES, named, Select::Every, Detail::Full);
+    for (subject, question) in [(everything(), list), (object("ns", "default", "stuck"), named)] {
+        let silent = |world: World| {
+            let looked = look_with(world, subject.clone(), |state| {
+                let answer = Answer::failed(FaultKind::TimedOut, "did not answer within 10s");
+                state.add(Answered::whole(question.clone(), answer));
+            });
+            assert!(looked.causes().is_empty(), "whether it is being deleted is not known: {:#?}", looked.report);
+            looked.report.notes.iter().any(|note| note.contains("etcd does not answer: the API server's own check"))
+        };
+        assert!(silent(healthy().refuse("/livez", 500, failed)), "{subject:?}");
+        assert!(!silent(healthy()), "{subject:?}");
+    }
+}
+
+/// etcd without space answers every read. Its API server renews its own Lease every ten seconds, as everything else does.
+#[test]
+fn an_api_server_that_cannot_renew_its_own_lease_cannot_write() {
+    let world = |seconds| {
+        let world = healthy().going("stuck", json!(null)).without_controller_manager();
+        let renewed = world.ago(seconds);
+        world.change("/apis/coordination.k8s.io/v1/leases", "apiserver-wlv32tlttr4jl3gtroqexyxapa", |lease| {
+            lease["spec"]["renewTime"] = renewed.into();
+        })
+    };
+    assert_eq!(look(world(5), everything()).causes(), ["ControllerManagerSilent"]);
+    let looked = look(world(600), everything());
+    assert_eq!(looked.causes(), ["EtcdNotWorking"], "{:#?}", looked.report);
+    assert!(looked.chain(0).last().unwrap().contains("no API server has renewed its own Lease for 10m"));
 }
 
 /// The condition passes on what any API server said, and an aggregated one may have an etcd of its own.
@@ -278,7 +321,7 @@ fn which_etcd_refuses_is_not_known_where_an_aggregated_api_is_emptied_too() {
     for (looked, confidence) in
         [(&sure, Confidence::Proven), (&metrics, Confidence::Proven), (&unsure, Confidence::Probable)]
     {
-        assert_eq!(looked.causes(), ["EtcdSpaceExceeded"], "{:#?}", looked.report);
+        assert_eq!(looked.causes(), ["EtcdNotWorking"], "{:#?}", looked.report);
         assert_eq!(looked.report.roots[0].finding.confidence, confidence, "{:#?}", looked.report);
     }
     let hidden = look(world().refuse("/apis/apiregistration.k8s.io/v1/apiservices", 403, "no"), everything());

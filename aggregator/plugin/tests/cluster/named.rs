@@ -93,7 +93,7 @@ fn an_object_left_in_a_namespace_that_is_being_deleted_leads_to_what_holds_that(
     let left = || json!({"kind": "ConfigMap", "metadata": {"name": "gone", "namespace": "dev-anna", "uid": "c"}});
     let stuck =
         look(healthy().going("dev-anna", content_failure(error)).with(left()), object("cm", "dev-anna", "gone"));
-    assert_eq!(stuck.causes(), ["EtcdNotResponding"], "{:#?}", stuck.report);
+    assert_eq!(stuck.causes(), ["EtcdNotWorking"], "{:#?}", stuck.report);
     assert!(stuck.chain(0)[0].contains("is not being deleted, and its namespace"), "{:?}", stuck.chain(0));
     let pod =
         json!({"kind": "Pod", "metadata": {"name": "p", "namespace": "dev-anna"}, "status": {"phase": "Running"}});

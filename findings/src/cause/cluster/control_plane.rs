@@ -45,33 +45,25 @@ causes! {
         .sources(&["reference: node lifecycle controller, full disruption"])
         .diagnosis(Proven::Cluster("leases-expired"));
 
-    ETCD_SPACE_EXCEEDED = Cause::cluster(ClusterArea::ControlPlane, "EtcdSpaceExceeded")
-        .title("etcd is out of space")
-        .meaning("etcd takes no more writes. Plain deletes still work, but whatever must be updated first fails: \
-            graceful deletion, removing a finalizer, a status. /readyz still says ok.")
-        .proof("A write is answered: etcdserver: mvcc: database space exceeded.")
+    ETCD_NOT_WORKING = Cause::cluster(ClusterArea::ControlPlane, "EtcdNotWorking")
+        .holds_from_the_start()
+        .title("etcd does not answer, or takes no writes")
+        .meaning("The API server cannot write to etcd: it does not answer, has no leader, or has used up its quota. \
+            Lists from the API server's cache may still answer while no controller can remove a finalizer or renew its \
+            Lease. With a used-up quota /readyz says ok, and a plain delete still works.")
+        .proof("An answer or a condition has an error of etcd (etcdserver: …), the API server's own check fails \
+            (/livez?verbose: [-]etcd failed), or no API server has renewed its own Lease (kube-system, label \
+            apiserver.kubernetes.io/identity, every 10 s) for a minute, although one of them answers.")
         .safe(&[
-            step("Compact and defragment etcd, then disarm the alarm; do one member after the other")
-                .run("etcdctl alarm list"),
-            check("Find what filled it (events, a controller that writes without end)"),
-        ])
-        .danger(CONTENT_BY_HAND)
-        .sources(&["reference: etcd with a small quota"])
-        .diagnosis(Proven::Observation);
-
-    ETCD_NOT_RESPONDING = Cause::cluster(ClusterArea::ControlPlane, "EtcdNotResponding")
-        .title("etcd does not answer in time")
-        .meaning("Requests to etcd time out. Lists from the API server's cache may still answer while every write \
-            fails, and controllers lose their Leases.")
-        .proof("An answer or a condition holds etcdserver: request timed out, or context deadline exceeded from etcd.")
-        .safe(&[
-            check("Look at etcd: its leader, the latency of its disk, its members")
+            check("See whether etcd answers: its leader, the latency of its disk, its members")
                 .run("kubectl get --raw '/livez/etcd'"),
-            step("Repair etcd; the deletions then continue automatically"),
+            check("Of a member, see whether its quota is used up (alarm:NOSPACE)").run("etcdctl alarm list"),
+            step("Repair etcd. Without space: compact and defragment one member after the other, then disarm the alarm; \
+                the deletions then continue automatically"),
         ])
         .danger(CONTENT_BY_HAND)
-        .sources(&["reference: etcd stopped with SIGSTOP"])
-        .diagnosis(Proven::Observation);
+        .sources(&["reference: etcd with a small quota", "reference: etcd stopped with SIGSTOP"])
+        .diagnosis(Proven::Cluster("etcd-full"));
 
     NAMESPACE_CONTROLLER_FORBIDDEN = Cause::cluster(ClusterArea::ControlPlane, "NamespaceControllerForbidden")
         .title("The namespace controller lacks a right")
@@ -79,11 +71,14 @@ causes! {
             by the API server at its start and must allow everything to be listed and deleted.")
         .proof("NamespaceDeletionContentFailure holds: is forbidden: User \
             \"system:serviceaccount:kube-system:namespace-controller\" cannot …. Or there is no condition at all, and no \
-            role that is bound to this account grants update on namespaces/status.")
+            role that is bound to this account grants update on namespaces/status. Or discovery fails for it as a whole, \
+            and no binding gives it system:discovery.")
         .safe(&[
             check("Read the role and its binding; the role must grant delete, deletecollection, get, list and watch on \
                 everything")
                 .run("kubectl get clusterrole,clusterrolebinding --field-selector metadata.name=system:controller:namespace-controller -o yaml").typed(),
+            check("Where discovery fails: this role must be bound to the group system:authenticated")
+                .run("kubectl get clusterrole,clusterrolebinding --field-selector metadata.name=system:discovery -o yaml").typed(),
             step("Restore them: restarting kube-apiserver writes the default roles and bindings again"),
         ])
         .danger(CONTENT_BY_HAND)

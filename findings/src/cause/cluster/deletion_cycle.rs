@@ -11,10 +11,12 @@ causes! {
         .proof("Following what each object waits for leads back to the first, and no other cause was found on the way.")
         .safe(&[
             check("Read the owners and finalizers of the first one").run("kubectl get {type} {name} -n {namespace} -o yaml").typed(),
-            step("Find out which of them may be deleted first, and remove what makes it wait: an owner reference, or a \
-                finalizer whose work is done"),
+            step("Where they own each other (blockOwnerDeletion), remove ownerReferences from the first: all of them are \
+                being deleted already")
+                .run("kubectl edit {type} {name} -n {namespace}"),
+            step("Else find out which may be deleted first, and remove the finalizer whose work is done"),
         ])
         .danger(BY_HAND)
         .sources(&["reference: cycles of foreground deletion"])
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Cluster("owners-circle"));
 }

@@ -262,7 +262,8 @@ pub fn etcd(key: &str, value: &[u8]) -> anyhow::Result<()> {
         false => ("put", json!({"key": key, "value": BASE64_STANDARD.encode(value)})),
     };
     let url = format!("http://127.0.0.1:2379/v3/kv/{action}");
-    let output = Command::new("curl").args(["--silent", "--fail", &url, "--data", &body.to_string()]).output()?;
-    anyhow::ensure!(output.status.success(), "etcd {action}");
+    let curl = ["--silent", "--fail-with-body", &url, "--data", &body.to_string()];
+    let output = Command::new("curl").args(curl).output()?;
+    anyhow::ensure!(output.status.success(), "etcd {action}: {}", String::from_utf8_lossy(&output.stdout));
     Ok(())
 }

@@ -10,7 +10,6 @@ use findings::Unread;
 use jiff::Timestamp;
 
 pub use self::api::{ApiState, api_state};
-use super::control_plane;
 use crate::messages::leads::Lead;
 use crate::rules::prelude::*;
 
@@ -92,8 +91,9 @@ impl Sentence<'_> {
                 let root = self.claim(&cause::OBJECT_NOT_DECODABLE, "A stored object", step);
                 Followed::Claimed(Box::new(root.given(Circumstance::Unread(Unread::Unknown))))
             }
-            Lead::Etcd { fault, error } => self
-                .claimed(control_plane::etcd_cause(*fault), Step::named("etcd", format!("{}: {error}", fault.words()))),
+            Lead::Etcd { error } => {
+                self.claimed(&cause::ETCD_NOT_WORKING, Step::named("etcd", format!("answers {error}")))
+            }
             Lead::Forbidden { user, why, to, scope } => {
                 // A right elsewhere, or to a part of an object, is another one than that which roles are read for.
                 let is_readable = scope.as_ref() == Some(&self.own_scope());

@@ -1,5 +1,6 @@
 //! What the conditions point to.
 
+use super::controller_rights;
 use super::terminating_namespace::TerminatingNamespace;
 use crate::messages::leads::Lead;
 use crate::messages::namespace::{DiscoveryFailure, content_failure, discovery_failure};
@@ -54,8 +55,10 @@ fn discovery(case: &mut Case, terminating: &TerminatingNamespace, failure: &Cond
             }
         }
         DiscoveryFailure::Whole(message) => {
+            let root = controller_rights::cannot_discover(case, terminating)
+                .map(|root| root.evidence(status_of(terminating), condition_text(failure)));
             let words = format!("fails for the namespace controller: {message}");
-            case.diagnosis.causes.push(undiscovered(terminating, failure, words));
+            case.diagnosis.causes.push(root.unwrap_or_else(|| undiscovered(terminating, failure, words)));
         }
     }
     answering

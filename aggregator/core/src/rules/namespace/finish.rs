@@ -3,6 +3,7 @@
 use findings::FaultKind;
 
 use super::content::Left;
+use super::controller_rights;
 use super::emptying;
 use super::terminating_namespace::TerminatingNamespace;
 use crate::diagnosis::MIN_AGE_SECONDS;
@@ -11,7 +12,6 @@ use crate::messages::namespace::{content_failure, remaining};
 use crate::rules::leads::{self, Followed, Repair, Sentence};
 use crate::rules::phrases::{count, lasting, some};
 use crate::rules::prelude::*;
-use crate::rules::rights::{self, Permission};
 use crate::rules::webhook::Request;
 use crate::rules::{control_plane, finalizer, webhook};
 
@@ -91,7 +91,7 @@ fn without_condition(case: &mut Case, terminating: &TerminatingNamespace, left: 
     if minor.is_none_or(|minor| minor < MIN_MINOR_WITH_CONDITIONS) || case.diagnosis.pending {
         return;
     }
-    let forbidden = forbidden(case, terminating);
+    let forbidden = controller_rights::cannot_report(case, terminating);
     if forbidden.is_some() || case.diagnosis.pending {
         case.diagnosis.causes.extend(forbidden);
         return;
@@ -120,24 +120,9 @@ fn without_condition(case: &mut Case, terminating: &TerminatingNamespace, left: 
     case.diagnosis.causes.push(if is_recent { root.progressing() } else { root });
 }
 
-/// Without the right to write a condition the namespace controller writes none of what it is refused besides.
-fn forbidden(case: &mut Case, terminating: &TerminatingNamespace) -> Option<RootCause> {
-    let account = ("kube-system".to_owned(), "namespace-controller".to_owned());
-    let mut status = terminating.target.clone();
-    status.resource.plural.to_mut().push_str("/status");
-    let Permission::Not(why) = rights::may(case, &account, CHANGES, &status) else { return None };
-    let words = format!("may not update {}: {why}", status.resource.plural);
-    let root = RootCause::below(&cause::NAMESPACE_CONTROLLER_FORBIDDEN, terminating.target)
-        .same_as("namespace-controller")
-        .step(Step::named("ServiceAccount kube-system/namespace-controller", &words))
-        .evidence(terminating.target.to_string(), "status.conditions is empty")
-        .evidence("RBAC", words);
-    Some(root.probable("whether the namespace controller has this account: the controllers may share one"))
-}
-
 /// Whether no controller acts, or an API that cannot be listed holds every namespace.
 pub fn control_plane(case: &mut Case, terminating: &TerminatingNamespace) {
-    let storage = control_plane::storage_fails(&case.diagnosis, terminating.target);
+    let storage = control_plane::storage_failure(case).map(|failure| failure.root(terminating.target));
     case.diagnosis.causes.extend(storage);
     match control_plane::silent(case, terminating.target) {
         Some(root) => case.diagnosis.causes.push(root),

@@ -6,6 +6,7 @@
 
 mod conditions;
 mod content;
+mod controller_rights;
 mod emptying;
 mod failing_lists;
 mod finish;

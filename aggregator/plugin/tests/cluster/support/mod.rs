@@ -52,6 +52,13 @@ pub fn healthy() -> World {
     let account = |name| json!([{"kind": "ServiceAccount", "namespace": "kube-system", "name": name}]);
     recording("baseline")
         .grants(NAMESPACE_CONTROLLER_ROLE, &[""], &["namespaces/status"], &["update"], account("namespace-controller"))
+        .grants(
+            "system:discovery",
+            &[""],
+            &["pods"],
+            &["get"],
+            json!([{"kind": "Group", "name": "system:authenticated"}]),
+        )
         .grants(GARBAGE_COLLECTOR_ROLE, &["*"], &["*"], &["update", "patch"], account("generic-garbage-collector"))
 }
 

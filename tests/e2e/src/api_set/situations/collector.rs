@@ -45,6 +45,14 @@ pub fn all() -> Vec<Situation> {
                 ask("cm/kindless -n {ns}", "OwnerKindUnknown", "ConfigMap {ns}/kindless"),
             ],
         ),
+        Situation::new(
+            "owners-circle",
+            owners_circle,
+            [ask("cm/one -n {ns}", "DeletionsWaitForEachOther", "ConfigMap {ns}/two").then_doing(
+                &["patch configmap one -n {ns} --type=merge -p {\"metadata\":{\"ownerReferences\":null}}"],
+                &["configmap one -n {ns}", "configmap two -n {ns}"],
+            )],
+        ),
         Situation::new("unblocked", two_owners, [ask("cm/own -n {ns}", "FinalizerOwnerUnknown", "ConfigMap {ns}/own")]),
     ]
 }
@@ -68,6 +76,20 @@ pub(super) fn owned(mut object: Value, kind: &str, name: &str, uid: &str) -> Val
     object["metadata"]["ownerReferences"] =
         json!([{"apiVersion": "v1", "kind": kind, "name": name, "uid": uid, "blockOwnerDeletion": true}]);
     object
+}
+
+/// The collector lets go an owner in a circle only when it meets it before its own deletion.
+fn owners_circle(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    create(&[held("v1", "ConfigMap", namespace, "one", &[]), held("v1", "ConfigMap", namespace, "two", &[])])?;
+    for (name, owner) in [("one", "two"), ("two", "one")] {
+        let uid = uid(&format!("configmap {owner} -n {namespace}"))?;
+        let owned = owned(held("v1", "ConfigMap", namespace, name, &[]), "ConfigMap", owner, &uid);
+        let owners = json!({"metadata": {"ownerReferences": owned["metadata"]["ownerReferences"]}});
+        kubectl(&format!("patch configmap {name} -n {namespace} --type=merge -p {owners}"))?;
+    }
+    std::thread::sleep(Duration::from_secs(4));
+    delete(&format!("configmap one two -n {namespace} --cascade=foreground"))?;
+    Ok(Staged::default())
 }
 
 fn dependent_held(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {

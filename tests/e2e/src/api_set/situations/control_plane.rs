@@ -3,6 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use axum::Router;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
@@ -39,6 +40,9 @@ pub fn all() -> Vec<Situation> {
             "control-plane",
             control_plane,
             [
+                // The condition quotes the refusal as "unknown".
+                ask("ns/e2e-undiscovered", "NamespaceControllerForbidden", "may not read API discovery")
+                    .then_doing(DISCOVER, &[]),
                 // No condition says what it is refused.
                 ask("ns/{ns}", "NamespaceControllerForbidden", "ServiceAccount kube-system/namespace-controller")
                     .then_doing(&[BIND], &[]),
@@ -50,6 +54,7 @@ pub fn all() -> Vec<Situation> {
             ],
         )
         .on_cluster(11),
+        Situation::new("etcd-full", etcd_full, [ask("ns/{ns}", "EtcdNotWorking", "etcd").proven()]).on_cluster(14),
     ]
 }
 
@@ -105,6 +110,12 @@ const GIVE_BACK: &str = "patch clusterrole system:controller:namespace-controlle
                          \"verbs\":[\"delete\",\"deletecollection\"]}}]";
 const BIND: &str = "create clusterrolebinding system:controller:namespace-controller \
                     --clusterrole=system:controller:namespace-controller --serviceaccount=kube-system:namespace-controller";
+const DISCOVER: &[&str] = &[
+    "create clusterrolebinding system:discovery --clusterrole=system:discovery --group=system:authenticated",
+    "delete clusterrolebinding system:controller:namespace-controller",
+    "sleep 3",
+    "delete namespace {ns} --wait=false",
+];
 const HOLD_LEASE: &[&str] = &[
     "create namespace e2e-later",
     "label namespace kube-system e2e=e2e-control-plane",
@@ -122,8 +133,24 @@ fn control_plane(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
     }
     let rules = json!({"rules": role["rules"]}).to_string();
     kubectl(&format!("patch {ROLE} --type=merge -p {rules}"))?;
-    delete("clusterrolebinding system:controller:namespace-controller")?;
+    create(&[self::namespace("e2e-undiscovered")])?;
+    delete("clusterrolebinding system:discovery")?;
     std::thread::sleep(Duration::from_secs(3));
+    delete("namespace e2e-undiscovered")?;
+    Ok(Staged::default())
+}
+
+/// `api.sh` gives it so little space.
+fn etcd_full(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    create(&[held("v1", "ConfigMap", namespace, "a", &["one.e2e.example.com/it", "two.e2e.example.com/it"])])?;
     delete(&format!("namespace {namespace}"))?;
+    kubectl(&format!("wait --for=jsonpath={{.metadata.deletionTimestamp}} configmap/a -n {namespace} --timeout=60s"))?;
+    let value = vec![b'x'; 64 << 10];
+    let refused = (0..512).find_map(|number| etcd(&format!("/e2e/{number}"), &value).err());
+    let refused = refused.context("etcd takes 32 MiB")?.to_string();
+    anyhow::ensure!(refused.contains("space exceeded"), "{refused}");
+    // The controller manager loses its Lease and ends; removing the last finalizers is a delete, which etcd takes.
+    std::thread::sleep(Duration::from_secs(30));
+    kubectl(&format!("patch configmap a -n {namespace} --type=merge -p {{\"metadata\":{{\"finalizers\":null}}}}"))?;
     Ok(Staged::default())
 }

@@ -66,12 +66,14 @@ pub fn all() -> Vec<Situation> {
 }
 
 pub(super) fn claim(namespace: &str, volume: &str) -> Value {
+    // Larger than each volume of the others here: the controller would bind it to the first that is free.
+    let storage = if volume.is_empty() { "2Gi" } else { "1Gi" };
     with(
         held("v1", "PersistentVolumeClaim", namespace, "data", &[]),
         "spec",
         json!({
             "storageClassName": "", "accessModes": ["ReadWriteOnce"], "volumeName": volume,
-            "resources": {"requests": {"storage": "1Gi"}}
+            "resources": {"requests": {"storage": storage}}
         }),
     )
 }
