@@ -77,6 +77,9 @@ pub enum ConnectError {
     /// The kubeconfig cannot be used.
     #[error("cannot use the kubeconfig (another one can be named with --kubeconfig or --context)")]
     Kubeconfig(#[source] KubeconfigError),
+    /// The kubeconfig is no YAML, or has another structure. What the parser says quotes the file, which may hold a token.
+    #[error("cannot parse the kubeconfig{0} (another one can be named with --kubeconfig)")]
+    Malformed(String),
     /// There is neither a kubeconfig nor a service account.
     #[error("no kubeconfig in $KUBECONFIG or ~/.kube/config, and no service account of a pod: give --kubeconfig FILE")]
     Nowhere,
@@ -104,6 +107,11 @@ impl From<KubeconfigError> for ConnectError {
     fn from(error: KubeconfigError) -> Self {
         match error {
             KubeconfigError::ReadConfig(error, path) => ConnectError::Unreadable(path, error),
+            KubeconfigError::Parse(error) => {
+                let at = error.location();
+                let place = at.map(|at| format!(" at line {} column {}", at.line(), at.column()));
+                ConnectError::Malformed(place.unwrap_or_default())
+            }
             error => ConnectError::Kubeconfig(error),
         }
     }
@@ -328,6 +336,18 @@ mod tests {
         std::fs::write(file.path(), kubeconfig.to_string()).unwrap();
         let connection = Connection { kubeconfig: Some(file.path().to_owned()), ..Connection::default() };
         (file, connection)
+    }
+
+    #[tokio::test]
+    async fn a_kubeconfig_that_cannot_be_parsed_is_not_quoted() {
+        let user = "users:\n- name: a\n  user:\n    token: of-token\n";
+        for (rest, place) in [("   bad: x\n", "line 5 column 4"), ("    exec: of-exec\n", "line 5 column 11")] {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), format!("{user}{rest}")).unwrap();
+            let connection = Connection { kubeconfig: Some(file.path().to_owned()), ..Connection::default() };
+            let error = crate::words(&found(&connection).await.err().unwrap());
+            assert!(error.contains(place) && !error.contains("of-"), "{error}");
+        }
     }
 
     #[tokio::test]
