@@ -26,9 +26,11 @@ const OWN_GROUPS: &str = "own-kinds.example.com";
 const INTERNAL: [&str; 2] = ["internal.apiserver.k8s.io", "storagemigration.k8s.io"];
 
 /// Rights that a person has or has not, and that nothing of the project grants. See docs/security.md.
-const OF_THE_CALLER: [(&str, &str, &str); 6] = [
+const OF_THE_CALLER: [(&str, &str, &str); 7] = [
     // `--all-kinds`
     ("kubectl-why_terminating", "list", "secrets"),
+    // `secret/NAME`
+    ("kubectl-why_terminating", "get", "secrets"),
     // `--live`
     ("kubectl-why_terminating", "get", "pods/exec"),
     // `--on-node`
