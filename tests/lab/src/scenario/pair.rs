@@ -62,6 +62,10 @@ const ONE_OF: &[(&[&str], &str)] = &[
         &["fd-in-flight", "socket-relative", "socket-elsewhere"],
         "each may hold the volume of the other, which is to be said of both",
     ),
+    (
+        &["fd-in-flight", "csi-left-mounted"],
+        "the descriptor in flight may hold the volume that the driver left mounted, which is to be said of it",
+    ),
     (&["cni-del", "cni-config-gone"], "the node has one network"),
     (&["kubelet-namespace", "globalmount-left"], "what the second mounts does not reach the first's kubelet"),
 ];
