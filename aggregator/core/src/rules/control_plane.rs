@@ -35,6 +35,8 @@ fn wrote_since<'l>(lister: &'l Lister, lease: &Lease) -> Option<&'l (jiff::Times
 pub struct StorageFailure {
     words: String,
     evidence: (String, String),
+    /// What keeps it from being proven.
+    missing: Option<&'static str>,
 }
 
 /// Whether our own questions failed at etcd, or were not answered in time while the API server's own check of it fails. As
@@ -44,7 +46,8 @@ pub fn storage_failure(case: &mut Case) -> Option<StorageFailure> {
     if let Some(met) = unknown.iter().find(|unknown| errors::is_of_etcd(&unknown.fault.message)) {
         let Unknown { source, why, .. } = met.unknown();
         let evidence = (format!("our own question for {source}"), why.clone());
-        return Some(StorageFailure { words: format!("answers {why}"), evidence });
+        let missing = Some("whether that is the etcd of kube-apiserver: an aggregated API may have another");
+        return Some(StorageFailure { words: format!("answers {why}"), evidence, missing });
     }
     if !unknown.iter().any(|unknown| unknown.fault.kind == FaultKind::TimedOut) {
         return None;
@@ -54,6 +57,7 @@ pub fn storage_failure(case: &mut Case) -> Option<StorageFailure> {
     is_failed.then(|| StorageFailure {
         words: "does not answer: the API server's own check of it fails".to_owned(),
         evidence: ("GET /livez?verbose".to_owned(), "[-]etcd failed".to_owned()),
+        missing: None,
     })
 }
 
@@ -62,7 +66,11 @@ impl StorageFailure {
     pub fn root(self, target: &ObjectRef) -> RootCause {
         let (source, says) = self.evidence;
         let root = RootCause::below(&cause::ETCD_NOT_WORKING, target).same_as("etcd").evidence(source, says);
-        root.step(Step::named("etcd", self.words))
+        let root = root.step(Step::named("etcd", self.words));
+        match self.missing {
+            Some(missing) => root.probable(missing),
+            None => root,
+        }
     }
 
     /// Where it is not known whether something is being deleted.

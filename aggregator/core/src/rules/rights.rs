@@ -129,14 +129,7 @@ pub fn may(case: &mut Case, account: &Account, verbs: &[&str], target: &ObjectRe
     let grants = |role: &Role| role.may(verbs, group, plural, &target.name);
     let is_for_some = |role: &&Role| target.name.is_empty() && role.may_by_name(verbs, group, plural);
     let adds = "whether the controller may change the object";
-    let roles = case.lister.list::<Role>(known::CLUSTER_ROLES, Scope::All);
-    let bindings = case.lister.list::<Binding>(known::CLUSTER_BINDINGS, Scope::All);
-    let roles = case.diagnosis.optional(known::CLUSTER_ROLES.plural, adds, roles);
-    let bindings = case.diagnosis.optional(known::CLUSTER_BINDINGS.plural, adds, bindings);
-    let (Some(roles), Some(bindings)) = (roles, bindings) else { return not_told(&case.diagnosis) };
-    if !decides(&roles) {
-        return not_told(&case.diagnosis);
-    }
+    let Some((roles, bindings)) = cluster_wide(case, adds) else { return not_told(&case.diagnosis) };
     let mut is_partial = roles.iter().any(is_for_some);
     let granting: Vec<&Role> = roles.into_iter().filter(|role| grants(role)).collect();
     // A controller of Kubernetes has a role of its own. Those of administrators and of the control plane are for others.
@@ -184,14 +177,7 @@ pub fn may(case: &mut Case, account: &Account, verbs: &[&str], target: &ObjectRe
 /// Whether an account may read what the API server serves. The API server binds all accounts to a role for that.
 pub fn may_discover(case: &mut Case, account: &Account) -> Permission {
     let adds = "whether the controller may read API discovery";
-    let roles = case.lister.list::<Role>(known::CLUSTER_ROLES, Scope::All);
-    let bindings = case.lister.list::<Binding>(known::CLUSTER_BINDINGS, Scope::All);
-    let roles = case.diagnosis.optional(known::CLUSTER_ROLES.plural, adds, roles);
-    let bindings = case.diagnosis.optional(known::CLUSTER_BINDINGS.plural, adds, bindings);
-    let (Some(roles), Some(bindings)) = (roles, bindings) else { return not_told(&case.diagnosis) };
-    if !decides(&roles) {
-        return not_told(&case.diagnosis);
-    }
+    let Some((roles, bindings)) = cluster_wide(case, adds) else { return not_told(&case.diagnosis) };
     let all: BTreeSet<&str> =
         roles.into_iter().filter(|role| role.grants_all()).map(|role| role.metadata.name.as_str()).collect();
     let is_enough = |role: &str| role == DISCOVERY || all.contains(role);
@@ -202,9 +188,15 @@ pub fn may_discover(case: &mut Case, account: &Account) -> Permission {
     }
 }
 
-/// Whether RBAC decides: then the API server makes these roles.
-fn decides(roles: &[&Role]) -> bool {
-    roles.iter().any(|role| role.metadata.name.starts_with("system:controller:"))
+/// The ClusterRoles and their bindings, where they are visible and RBAC decides: then the API server makes roles of its own.
+fn cluster_wide<'a>(case: &mut Case<'_, 'a>, adds: &str) -> Option<(Vec<&'a Role>, Vec<&'a Binding>)> {
+    let roles = case.lister.list::<Role>(known::CLUSTER_ROLES, Scope::All);
+    let bindings = case.lister.list::<Binding>(known::CLUSTER_BINDINGS, Scope::All);
+    let roles = case.diagnosis.optional(known::CLUSTER_ROLES.plural, adds, roles);
+    let bindings = case.diagnosis.optional(known::CLUSTER_BINDINGS.plural, adds, bindings);
+    let (roles, bindings) = (roles?, bindings?);
+    let decides = roles.iter().any(|role| role.metadata.name.starts_with("system:controller:"));
+    decides.then_some((roles, bindings))
 }
 
 fn not_told(diagnosis: &Diagnosis) -> Permission {

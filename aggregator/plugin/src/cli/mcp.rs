@@ -15,7 +15,7 @@ use tokio::sync::Mutex;
 
 use super::args::{self, Flags};
 use super::query::query_visible;
-use super::run::subject;
+use super::subject::subject;
 
 /// No answer is longer. Hosts pass about this much on to their model.
 const MAX_ANSWER_BYTES: usize = 64 << 10;

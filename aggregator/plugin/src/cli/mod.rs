@@ -7,6 +7,7 @@ mod mcp;
 mod on_node;
 mod query;
 mod run;
+mod subject;
 mod ui;
 mod version;
 mod watch;

@@ -265,6 +265,11 @@ fn etcd_that_fails_for_us_fails_for_the_controllers() {
         let looked = look(healthy().going("stuck", json!(null)).refuse(path, 500, error), everything());
         assert_eq!(looked.causes(), ["EtcdNotWorking"], "{:#?}", looked.report);
         assert!(looked.chain(0).last().unwrap().contains(error), "{:?}", looked.chain(0));
+        assert_eq!(
+            looked.report.roots[0].finding.confidence,
+            Confidence::Probable,
+            "an aggregated API may have another"
+        );
     }
 }
 
