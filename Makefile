@@ -25,6 +25,8 @@ demo: packages
 # The scenarios by themselves, or that comparison, would have most crates compiled once more, with fewer features.
 test: export RIGHTS_USED = $(abspath $(TARGET))/rights-used
 test: export STEPS_GIVEN = $(abspath $(TARGET))/steps-given
+# They wait more than they compute.
+test: export RUST_TEST_THREADS = $(shell expr 3 \* $$(nproc))
 test: packages kubectl build
 	rm -f $(RIGHTS_USED) $(STEPS_GIVEN)
 	$(CARGO) test --workspace --exclude scenarios

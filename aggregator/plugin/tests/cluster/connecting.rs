@@ -73,7 +73,7 @@ impl Cluster {
         Cluster { fake: FakeApiServer::start(store).unwrap(), dir }
     }
 
-    fn faults(self, faults: impl Into<Faults>) -> Cluster {
+    pub fn faults(self, faults: impl Into<Faults>) -> Cluster {
         self.fake.store().set_faults(&faults.into()).unwrap();
         self
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use apiserver::{LOG, Store};
+use apiserver::{Fault, LOG, Rule, Store};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
@@ -32,10 +32,6 @@ fn writes_nonsense(pod: &mut Value) {
 fn ends_with(pod: &mut Value, log: &str) {
     pod["metadata"]["annotations"][LOG] = json!(log);
     pod["status"] = json!({"phase": "Failed", "containerStatuses": [{"state": {"terminated": {"exitCode": 2}}}]});
-}
-
-fn runs(pod: &mut Value) {
-    pod["status"] = json!({"phase": "Running", "containerStatuses": [{"state": {"running": {}}}]});
 }
 
 fn is_check(pod: &Value) -> bool {
@@ -136,7 +132,9 @@ fn nothing_is_created_without_consent_or_where_it_cannot_run() {
 
 #[test]
 fn an_interrupted_check_is_deleted_and_a_left_one_is_named() {
-    let cluster = cluster();
+    const CHECKS: &str = "/api/v1/namespaces/kube-system/pods";
+    let slow = Rule::new(Fault::Slow { slow_ms: 2000 }).verb("create").path(CHECKS).times(1);
+    let cluster = cluster().faults(slow);
     let store = cluster.fake.store();
     let config = cluster.write_config();
     let mut plugin = Command::new(env!("CARGO_BIN_EXE_kubectl-why_terminating"))
@@ -146,21 +144,22 @@ fn an_interrupted_check_is_deleted_and_a_left_one_is_named() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let created = (0..400).find_map(|_| {
-        std::thread::sleep(Duration::from_millis(50));
-        checks(store).pop()
-    });
-    let mut created = created.expect("a pod of the check");
-    let name = created["metadata"]["name"].as_str().unwrap().to_owned();
-    runs(&mut created);
-    store.put_pod("kube-system", &name, &created).unwrap();
+    // It creates the pod after it has looked for those that are left.
+    while !store.requests().unwrap().iter().any(|one| one.path == CHECKS) {
+        assert!(plugin.try_wait().unwrap().is_none(), "it has ended");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    std::thread::sleep(Duration::from_secs(1));
     kill(Pid::from_raw(i32::try_from(plugin.id()).unwrap()), Signal::SIGINT).unwrap();
     assert_eq!(plugin.wait().unwrap().code(), Some(1));
     let mut said = String::new();
     plugin.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-    assert!(said.contains("interrupted") && checks(store).is_empty(), "{said}");
+    let was_created = store.requests().unwrap().iter().any(|one| one.verb == "create" && one.status == 201);
+    assert!(said.contains("interrupted") && was_created && checks(store).is_empty(), "{said}");
     // As if the plugin had been killed.
-    store.put_pod("kube-system", &name, &created).unwrap();
+    let (_, created) = ask(&cluster, CHECK, writes_its_report);
+    let name = created[0]["metadata"]["name"].as_str().unwrap().to_owned();
+    store.put_pod("kube-system", &name, &created[0]).unwrap();
     let (answer, _) = ask(&cluster, CHECK, writes_its_report);
     let said = text(&answer.stderr);
     assert!(said.contains(&format!("kubectl -n kube-system delete pod {name}")), "{said}");

@@ -38,10 +38,11 @@ pub async fn check(client: &Client, state: &mut State, flags: &Flags) -> Result<
         bail!("nothing was created");
     }
     let pod = (target.pod.0.as_str(), target.pod.1.as_str());
+    let interrupted = interrupted().context("wait for Ctrl-C")?;
     let check_pod = CheckPod::create(api, namespace, &target.node, &flags.agent_image, pod).await?;
     let ended = tokio::select! {
         ended = check_pod.log() => ended,
-        () = interrupted() => Err(anyhow::anyhow!("interrupted")),
+        () = interrupted => Err(anyhow::anyhow!("interrupted")),
     };
     // Whatever came of it.
     let ran_in = check_pod.delete().await?;
@@ -99,19 +100,27 @@ fn agrees(node: &str) -> Result<bool> {
     Ok(matches!(typed.trim(), "y" | "Y" | "yes"))
 }
 
-/// Until Ctrl-C, or another request to end.
-async fn interrupted() {
+/// Ends with Ctrl-C, or another request to end. It listens from the call on, so that none is missed while the pod is made.
+fn interrupted() -> std::io::Result<impl Future<Output = ()>> {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
-        if let (Ok(mut terminate), Ok(mut hang_up)) = (signal(SignalKind::terminate()), signal(SignalKind::hangup())) {
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut hang_up = signal(SignalKind::hangup())?;
+        Ok(async move {
             tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
+                _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
                 _ = hang_up.recv() => {}
             }
-            return;
-        }
+        })
     }
-    let _ = tokio::signal::ctrl_c().await;
+    #[cfg(windows)]
+    {
+        let mut ctrl_c = tokio::signal::windows::ctrl_c()?;
+        Ok(async move {
+            ctrl_c.recv().await;
+        })
+    }
 }
