@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::cause::DO_NOT;
 use crate::{
     Advice, Cause, CauseRef, Circumstances, Entity, Gate, Placeholder, Subject, Values, cause::step, clean,
     clean_sentence, kill_guard, kubernetes_distribution, placeholder,
@@ -194,7 +195,7 @@ pub struct Remedy {
     /// What follows when the deletion continues, where that is more than the object.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub note: Option<String>,
-    /// The tempting act.
+    /// The tempting act, forbidden: `Do not …`.
     pub dont: String,
     /// What it breaks.
     pub breaks: String,
@@ -233,6 +234,11 @@ impl Remedy {
         let danger = cause.danger_of(facts);
         let (dont, breaks) = (danger.action.to_owned(), danger.breaks_and_when(danger.breaks));
         Remedy { steps, note: cause.note_of(facts), dont, breaks }
+    }
+
+    /// What not to do, after the label "Do not".
+    pub fn forbidden(&self) -> &str {
+        self.dont.strip_prefix(DO_NOT).unwrap_or(&self.dont)
     }
 
     /// Whether it is left out. Every cause has something that must not be done.

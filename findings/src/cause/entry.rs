@@ -383,9 +383,12 @@ impl Advice {
     }
 }
 
+/// How each warning begins; the outputs with labels print it as one.
+pub const DO_NOT: &str = "Do not ";
+
 #[derive(Debug)]
 pub struct Danger {
-    /// The tempting command or act.
+    /// The tempting command or act, forbidden: begins with [`DO_NOT`].
     pub action: &'static str,
     pub breaks: &'static str,
     /// The condition under which it is right after all, after "only"; empty when there is none.

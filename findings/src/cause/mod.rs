@@ -17,7 +17,7 @@ pub use circumstance::{
     Budget, Circumstance, Circumstances, Cleanup, Controller, Creation, Existence, JobManager, Unread, Users,
 };
 pub use cluster::*;
-pub use entry::{Advice, Area, Cause, CauseRef, ClusterArea, Danger, Patience, Proven, UnknownCause, step};
+pub use entry::{Advice, Area, Cause, CauseRef, ClusterArea, DO_NOT, Danger, Patience, Proven, UnknownCause, step};
 pub use node::*;
 
 /// Every cause, flat: those of the node, then those of the cluster.
@@ -69,6 +69,8 @@ mod tests {
             assert!(!title.ends_with('.') && title.len() > 8, "{id}: title");
             assert!(meaning.ends_with('.'), "{id}: meaning");
             assert!(proof.ends_with('.'), "{id}: proof");
+            let forbidden = danger.action.strip_prefix(DO_NOT).unwrap_or_default();
+            assert!(forbidden.starts_with(|c: char| c.is_ascii_lowercase()), "{id}: {}", danger.action);
             assert!(danger.breaks.ends_with('.'), "{id}: danger");
             assert!(event_reason.len() <= 128, "{id}: event reason");
         }

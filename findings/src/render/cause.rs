@@ -1,7 +1,8 @@
 //! The registry at a terminal: all causes, or the page of one.
 
 use super::{Page, Style};
-use crate::{Cause, cause, clean, near_name};
+use crate::cause::{self, DO_NOT};
+use crate::{Cause, clean, near_name};
 
 /// As wide as the pages of the answers.
 const WIDTH: usize = 100;
@@ -41,8 +42,12 @@ fn explain(cause: &Cause) -> String {
         }
     }
     page.filled(
-        "  Don't    ",
-        &format!("{}: {}", cause.danger.action, cause.danger.breaks_and_when(cause.danger.breaks)),
+        "  Do not   ",
+        &format!(
+            "{}: {}",
+            cause.danger.action.trim_start_matches(DO_NOT),
+            cause.danger.breaks_and_when(cause.danger.breaks)
+        ),
     );
     page.filled("  Seen in  ", &cause.sources.join("; "));
     page.finish()

@@ -123,7 +123,7 @@ fn page(cause: &'static Cause, Example { output, made }: &Example, on_clusters: 
     for (number, advice) in (1..).zip(safe.iter()) {
         step(&mut page, number, advice)?;
     }
-    writeln!(page, "\n## Don't\n\n**{}.** {}", text(danger.action), text(&danger.breaks_and_when(danger.breaks)))?;
+    writeln!(page, "\n## Warning\n\n**{}.** {}", text(danger.action), text(&danger.breaks_and_when(danger.breaks)))?;
     write!(page, "\n## How to check\n\n{}", checking(cause))?;
     writeln!(page, "\n## An answer\n\n{made}\n\n```\n{output}\n```")?;
     writeln!(page, "\n## What proves it\n\n{}", text(proof))?;

@@ -148,7 +148,7 @@ fn block(page: &mut Page, root: &Root) {
         part(page, "Holds", &some(&names));
     }
     next(page, root);
-    part(page, "Never", &root.finding.remedy.dont);
+    part(page, "Do not", root.finding.remedy.forbidden());
 }
 
 /// What to type first, and the first step that changes anything.

@@ -163,7 +163,7 @@ fn a_machine_that_its_cloud_has_stopped() {
     assert!(evidence(&looked).contains("taints of Node node-a: node.cloudprovider.kubernetes.io/shutdown:NoSchedule"));
     // It may have been started again: nothing is to be given up before its cloud has been asked.
     let remedy = &looked.report.roots[0].finding.remedy;
-    assert!(remedy.dont.contains("--force") && remedy.dont.contains("deleting the Node"), "{remedy:#?}");
+    assert!(remedy.dont.contains("--force") && remedy.dont.contains("delete the Node"), "{remedy:#?}");
     assert!(remedy.dont.contains("claims and volumes") && remedy.breaks.contains("twice"), "{remedy:#?}");
     let taints = remedy.steps.iter().filter(|step| step.command.as_ref().is_some_and(|one| one.contains("taint")));
     let is_asked = |step: &findings::Step| step.text.starts_with("If its cloud still shows it as stopped");

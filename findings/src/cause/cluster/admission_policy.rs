@@ -6,7 +6,7 @@ const READ_BINDING: Advice =
     check("Read the binding, and the policy that it names").run("kubectl get {configuration} -o yaml").typed();
 
 const WITHOUT_POLICY: Danger =
-    Danger::new("Deleting the policy or its binding", "It no longer protects anything in the cluster.");
+    Danger::new("Do not delete the policy or its binding", "It no longer protects anything in the cluster.");
 
 causes! {
     POLICY_PARAMETERS_MISSING = Cause::cluster(ClusterArea::Admission, "PolicyParametersMissing")
@@ -63,7 +63,7 @@ causes! {
                 .typed(),
             step("Do what the policy's message asks for, or exclude this namespace in the binding's matchResources"),
         ])
-        .dont("Deleting the policy", "It no longer protects anything in the cluster.")
+        .dont("Do not delete the policy", "It no longer protects anything in the cluster.")
         .sources(&["reference: a policy on service accounts"])
         .diagnosis(Proven::Cluster("policy-delete"));
 }

@@ -53,7 +53,7 @@ causes! {
             step("Only if the add-on was removed for good: remove its APIService")
                 .run("kubectl delete apiservice {apiservice}"),
         ])
-        .dont("kubectl delete apiservice before the add-on was removed for good, or emptying spec.finalizers of the namespaces",
+        .dont("Do not run kubectl delete apiservice before the add-on is removed for good, or empty spec.finalizers of the namespaces",
             "Without the APIService whatever uses that API fails (for metrics.k8s.io: autoscaling and kubectl top). \
                 Emptied finalizers leave the namespaces' objects in etcd, where no client can remove them.")
         .sources(&["kubernetes#60807", "kubernetes#77086"])
@@ -97,7 +97,7 @@ causes! {
                 10250 are open), or mend route, CNI or tunnel (konnectivity)"),
             GOES_BY_ITSELF,
         ])
-        .dont("kubectl delete apiservice",
+        .dont("Do not run kubectl delete apiservice",
             "The path stays cut: webhooks and other APIs behind it fail the same way, and whatever uses this API fails \
                 now too.")
         .sources(&["keda#1231", "a user's report: a missing route to a node's pods"])
@@ -120,7 +120,7 @@ causes! {
             check("Look for the route of {pod_cidr} to node {node} in the cloud's route table").if_known(),
             step("Restore the permissions or the route; the namespaces are then deleted automatically"),
         ])
-        .dont("kubectl delete apiservice",
+        .dont("Do not run kubectl delete apiservice",
             "It hides the cut path; the next webhook or API served from that node fails again.")
         .sources(&["a user's report: the cloud role could not read the VPC"])
         .diagnosis(Proven::Cluster("extension-repaired"));
@@ -141,7 +141,7 @@ causes! {
                 .run("kubectl -n kube-system get rolebindings -o wide").typed(),
             GOES_BY_ITSELF,
         ])
-        .dont("Binding cluster-admin to the extension server",
+        .dont("Do not bind cluster-admin to the extension server",
             "It hides the missing trust and hands the whole cluster to one add-on.")
         .sources(&["metrics-server#531", "kube-prometheus#1026"])
         .diagnosis(Proven::Cluster("extension-repaired"));
@@ -157,7 +157,7 @@ causes! {
             step("Renew the serving certificate, or have spec.caBundle filled in again (cert-manager's CA injector)"),
             GOES_BY_ITSELF,
         ])
-        .dont("insecureSkipTLSVerify: true", "Anybody on the path can answer in the place of that API.")
+        .dont("Do not set insecureSkipTLSVerify: true", "Anybody on the path can answer in the place of that API.")
         .sources(&["reference: APIService x509"])
         .diagnosis(Proven::Cluster("extension-repaired"));
 

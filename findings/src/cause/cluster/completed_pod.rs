@@ -22,7 +22,7 @@ causes! {
             DELETE_DEBUG_POD,
             step("Stop what it names: the kubelet's next try unmounts the volume, within about two minutes"),
         ])
-        .dont("Deleting the completed pod or the VolumeAttachment",
+        .dont("Do not delete the completed pod or the VolumeAttachment",
             "The mount stays. The pod then stays Terminating, and a volume that is detached while it is mounted can be \
                 written on two nodes.")
         .sources(&["kubernetes#135318"])

@@ -39,7 +39,7 @@ causes! {
                 .run(KUBELET_JOURNAL),
             step("Repair that way; the kubelets and controllers then continue automatically"),
         ])
-        .dont("kubectl delete pod --force, deleting Nodes, or the out-of-service taint",
+        .dont("Do not run kubectl delete pod --force, delete Nodes, or set the out-of-service taint",
             "The hosts most likely run on, and with them every container: each replacement is a second copy on the \
                 same data.")
         .sources(&["reference: node lifecycle controller, full disruption"])

@@ -4,7 +4,7 @@ use crate::cause::cluster::shared::*;
 use crate::cause::page::*;
 
 const UNCONVERTED: Danger = Danger::new(
-    "Setting spec.conversion.strategy to None, or deleting the CRD",
+    "Do not set spec.conversion.strategy to None, or delete the CRD",
     "Without conversion the versions are taken for equal and objects are read wrong. A deleted CRD waits for the \
         same objects.",
 );
@@ -76,7 +76,7 @@ causes! {
             check("List the instances").run("kubectl get {crd} -A").typed(),
             step("Let what holds each of them finish (its finalizers), not the CRD"),
         ])
-        .dont("Removing customresourcecleanup.apiextensions.k8s.io from the CRD",
+        .dont("Do not remove customresourcecleanup.apiextensions.k8s.io from the CRD",
             "The instances stay in etcd and come back when the CRD is installed again.")
         .sources(&["kubernetes#60538"])
         .diagnosis(Proven::Cluster("undecodable"));

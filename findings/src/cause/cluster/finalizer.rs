@@ -19,7 +19,7 @@ causes! {
             READ_LEASE,
             check("Read its log; garbagecollector names the dependent it cannot change"),
         ])
-        .dont("Removing orphan",
+        .dont("Do not remove orphan",
             "Dependents that still name the object as their owner are deleted by the garbage collector.")
         .sources(&["reference: garbage collector"])
         .diagnosis(Proven::Cluster("idle-controllers"));

@@ -17,7 +17,7 @@ causes! {
                 .run("kubectl get events -n {namespace} --field-selector reason=OwnerRefInvalidNamespace").typed(),
             step("Change the creator of the object: leave that owner reference out"),
         ])
-        .dont("Putting a finalizer on the object to keep it", "It then stays in Terminating for ever.")
+        .dont("Do not put a finalizer on the object to keep it", "It then stays in Terminating for ever.")
         .sources(&["reference: garbage collector, OwnerRefInvalidNamespace"])
         .diagnosis(Proven::Cluster("owner-elsewhere"));
 
@@ -34,7 +34,7 @@ causes! {
                 .run("kubectl get {type} {name} -n {namespace} -o yaml").typed().if_known(),
             step("Remove the reference, if the object is needed; otherwise delete the object itself"),
         ])
-        .dont("Installing the CRD again only to delete it",
+        .dont("Do not install the CRD again only to delete it",
             "Old custom resources that are still stored come back with it.")
         .sources(&["reference: garbage collector, unknown owner kinds"])
         .diagnosis(Proven::Cluster("owner-elsewhere"));

@@ -38,7 +38,7 @@ causes! {
                 .when(&[IN_SERVICE]),
             UNTAINT,
         ])
-        .dont("kubectl delete pod --force, deleting the Node or the out-of-service taint while the host may run",
+        .dont("Do not run kubectl delete pod --force, delete the Node or set the out-of-service taint while the host may run",
             "A node that is only cut off keeps running its pods. The second copy of a StatefulSet's pod then writes to \
                 the same data.")
         .sources(&["a user's report: an edge node lost its tunnel"])
@@ -64,7 +64,7 @@ causes! {
             step("Start the kubelet again: running containers are not touched, and it finishes the deletions by \
                 itself"),
         ])
-        .dont("kubectl delete pod --force, deleting the Node or the out-of-service taint",
+        .dont("Do not run kubectl delete pod --force, delete the Node or set the out-of-service taint",
             "The host runs, and with it the containers of its pods: every replacement is a second copy on the same \
                 data.")
         .sources(&["reference: distinguishing kubelet, machine and network"])
@@ -89,8 +89,8 @@ causes! {
                 .when(&[IN_SERVICE]),
             UNTAINT,
         ])
-        .dont("kubectl delete pod --force, deleting the Node or the out-of-service taint before its cloud shows the host as \
-                stopped, or deleting claims and volumes of its pods",
+        .dont("Do not run kubectl delete pod --force, delete the Node or set the out-of-service taint before its cloud \
+                shows the host as stopped, or delete claims and volumes of its pods",
             "A host that was started again runs its pods, and they run twice on the same data. What is on its own disks \
                 is lost with the claim, and would be there after a start.")
         .sources(&["reference: cloud node lifecycle controller"])

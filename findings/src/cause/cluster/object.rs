@@ -13,7 +13,7 @@ causes! {
             step("Make the namespace again").run("kubectl create namespace {namespace}"),
             step("Then delete it in the normal way; what holds its objects shows then"),
         ])
-        .dont("Deleting the objects in etcd",
+        .dont("Do not delete the objects in etcd",
             "Their finalizers are skipped: cloud disks, load balancers and records stay and cost money.")
         .sources(&["reference: PUT /finalize with an empty list"])
         .diagnosis(Proven::Cluster("no-namespace"));

@@ -43,7 +43,7 @@ causes! {
             check("Read the controller manager's log; garbagecollector names what it cannot list"),
             RESTART,
         ])
-        .dont("Removing foregroundDeletion", "What could not be listed stays behind without an owner.")
+        .dont("Do not remove foregroundDeletion", "What could not be listed stays behind without an owner.")
         .sources(&["kubernetes#101078", "kubernetes#125796"])
         .diagnosis(Proven::Cluster("idle-controllers"));
 }

@@ -4,7 +4,7 @@ use crate::cause::cluster::shared::*;
 use crate::cause::page::*;
 
 const DISK_STAYS: Danger = Danger::new(
-    "Removing the finalizer by hand",
+    "Do not remove the finalizer by hand",
     "The disk stays in the storage and costs money, unknown to Kubernetes.",
 );
 
@@ -22,7 +22,7 @@ causes! {
                 .run("kubectl -n {namespace} delete persistentvolumeclaim {name}"),
             step("If the claim should stay: the volume's deletion cannot be taken back, so save its data first"),
         ])
-        .dont("Removing kubernetes.io/pv-protection by hand",
+        .dont("Do not remove kubernetes.io/pv-protection by hand",
             "The claim becomes Lost, and its pods cannot start again.")
         .sources(&["reference: pv_protection_controller"])
         .diagnosis(Proven::Cluster("volume-bound"));
@@ -86,7 +86,7 @@ causes! {
             check("Read the volume's Events").run("kubectl describe persistentvolume {pv}").typed(),
             READ_LEASE,
         ])
-        .dont("Removing the finalizer by hand", "The disk may stay in the storage and cost money.")
+        .dont("Do not remove the finalizer by hand", "The disk may stay in the storage and cost money.")
         .sources(&["reference: pv controller"])
         .diagnosis(Proven::Cluster("volume-disk"));
 }

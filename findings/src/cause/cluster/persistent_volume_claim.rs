@@ -4,7 +4,7 @@ use crate::cause::cluster::shared::*;
 use crate::cause::page::*;
 
 const PATCH_CLAIM: Danger = Danger::new(
-    "Removing kubernetes.io/pvc-protection by hand",
+    "Do not remove kubernetes.io/pvc-protection by hand",
     "The check that no pod uses the claim is skipped: the disk may be deleted while it is mounted.",
 );
 
@@ -79,7 +79,7 @@ causes! {
                 declared out of service, the pod and the claim are deleted, and the workload creates an empty one \
                 elsewhere"),
         ])
-        .dont("Removing kubernetes.io/pvc-protection first, as is often advised",
+        .dont("Do not remove kubernetes.io/pvc-protection first, as is often advised",
             "It skips the check that no pod uses the data; when the instance comes back, its pod runs on a volume that \
                 Kubernetes has forgotten.")
         .sources(&["a user's report: scratch data on an edge node"])

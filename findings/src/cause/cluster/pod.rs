@@ -67,7 +67,7 @@ causes! {
             DELETE_DEBUG_POD,
             step("Repair what it names; the kubelet tries again by itself"),
         ])
-        .dont("kubectl delete pod --force",
+        .dont("Do not run kubectl delete pod --force",
             "It removes the object only. The mount stays, blocks the next attach of the volume, and what a clean-up \
                 script removes through it is removed from the volume.")
         .sources(&["kubernetes#113426", "kubernetes#60987"])
@@ -127,7 +127,7 @@ causes! {
             step("If the pod stays although the driver is back, ask the node: a driver that answered OK and left the \
                 mount is not called again"),
         ])
-        .dont("Force-deleting the pod and then deleting its volume",
+        .dont("Do not force-delete the pod and then delete its volume",
             "The volume stays mounted on the node while it is deleted or attached elsewhere.")
         .sources(&["kubernetes#122342"])
         .diagnosis(Proven::Recording("csi-unmount"))
@@ -147,7 +147,7 @@ causes! {
             DELETE_DEBUG_POD,
             step("Repair the volume's set-up or the network plugin that it names"),
         ])
-        .dont("kubectl delete pod --force",
+        .dont("Do not run kubectl delete pod --force",
             "Harmless only when the node proves that no container, sandbox or mount of the pod exists; else they stay \
                 behind.")
         .sources(&["a user's report: ContainerCreating on a node that was gone"])
@@ -204,8 +204,8 @@ causes! {
             check("If it stays: see whether a webhook refuses changes of pods, and whether the controller manager runs")
                 .run("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations").typed(),
         ])
-        .dont("kubectl delete pod --force before the machine is known to be off",
-            "A machine whose Node object was deleted may still run the pod; a replacement writes to the same data.")
+        .dont("Do not run kubectl delete pod --force before the host is known to be off",
+            "A host whose Node object was deleted may still run the pod; a replacement writes to the same data.")
         .sources(&["reference: podgc, 40 s quarantine and a 20 s tick"])
         .diagnosis(Proven::Recording("unreachable-node-pvc-chain"))
         .node_is_lost();

@@ -17,7 +17,7 @@ causes! {
                 .run("kubectl get nodes -L topology.kubernetes.io/zone").typed(),
             step("Repair the control plane's network: it is more likely broken than all those nodes"),
         ])
-        .dont("Deleting the Nodes or force-deleting their pods",
+        .dont("Do not delete the Nodes or force-delete their pods",
             "The nodes run on behind the broken network, and every workload would run twice.")
         .sources(&["reference: node lifecycle controller, zone states"])
         .diagnosis(Proven::Cluster("zone-silent"));
@@ -34,7 +34,7 @@ causes! {
             step("For a local volume: bring its node back; only when the host is confirmed off can the data be given up, \
                 and the claim deleted"),
         ])
-        .dont("Deleting the replacement again", "Nothing changes but the time it has to start.")
+        .dont("Do not delete the replacement again", "Nothing changes but the time it has to start.")
         .sources(&["a user's report: a sealed vault"])
         .diagnosis(Proven::Cluster("replacement"));
 }

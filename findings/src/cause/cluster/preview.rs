@@ -15,7 +15,7 @@ causes! {
             step("Uninstall what serves it in the order of its own uninstaller: the APIService {apiservice} first, then the \
                 namespace"),
         ])
-        .dont("Deleting the namespace first",
+        .dont("Do not delete the namespace first",
             "Every namespace deletion of the cluster then hangs until the APIService is gone or served again.")
         .sources(&["kubernetes#60807", "reference: metrics-server gone"])
         .diagnosis(Proven::Cluster("extension-403"));

@@ -124,7 +124,7 @@ pub(in crate::cause) const HIDDEN_LAST_RESORT: Advice = Advice {
 
 /// For a finalizer behind which nothing is left.
 pub(in crate::cause) const ALL_OF_THEM: Danger = Danger::new(
-    "Removing all finalizers at once (kubectl patch … finalizers: null)",
+    "Do not remove all finalizers at once (kubectl patch … finalizers: null)",
     "Each other one stands for a clean-up of its own, which is then skipped for good.",
 );
 
@@ -134,25 +134,25 @@ pub(in crate::cause) const READ_CONFIGURATION: Advice = check("Read what the web
     .if_known();
 
 pub(in crate::cause) const FINALIZE: Danger = Danger::new(
-    "Emptying spec.finalizers of the namespace (PUT /finalize)",
+    "Do not empty spec.finalizers of the namespace (PUT /finalize)",
     "The objects that could not be deleted stay in etcd, and no client can remove them any more.",
 );
 
 pub(in crate::cause) const EMPTY_THE_NAMESPACE: Danger = Danger::new(
-    "Emptying spec.finalizers of the namespaces (PUT /finalize)",
+    "Do not empty spec.finalizers of the namespaces (PUT /finalize)",
     "The namespace is deleted and its objects stay in etcd. They cannot even be patched until a namespace of that name \
         exists again, and whatever they stand for outside of the cluster is never cleaned up.",
 );
 
 pub(in crate::cause) const CONTENT_BY_HAND: Danger = Danger::new(
-    "Deleting the objects by hand, or emptying spec.finalizers (PUT /finalize)",
+    "Do not delete the objects by hand, or empty spec.finalizers (PUT /finalize)",
     "Nothing is wrong with the objects. What is removed by hand is not cleaned up, and an emptied namespace leaves its \
         objects in etcd.",
 );
 
 /// For every finalizer whose clean-up matters.
 pub(in crate::cause) const BY_HAND: Danger = Danger::new(
-    "Removing the finalizer by hand (kubectl patch … finalizers: null) before its clean-up is done",
+    "Do not remove the finalizer by hand (kubectl patch … finalizers: null) before its clean-up is done",
     "The clean-up it stands for is skipped for good: cloud disks, load balancers, DNS records, accounts stay and cost \
         money, unknown to Kubernetes.",
 );
@@ -169,7 +169,7 @@ pub(in crate::cause) const RENEW_BUNDLE: Advice =
     step("Have the certificate and the caBundle renewed together; what waits is then deleted automatically");
 
 pub(in crate::cause) const WITHOUT_FOREGROUND: Danger =
-    Danger::new("Removing foregroundDeletion", "The owner is deleted, and its dependents stay without one.");
+    Danger::new("Do not remove foregroundDeletion", "The owner is deleted, and its dependents stay without one.");
 
 impl Cause {
     /// What not to do in a case.
@@ -200,7 +200,7 @@ impl Danger {
 
 /// For every pod whose node has not let it go.
 pub(in crate::cause) const FORCE: Danger = Danger::new(
-    "kubectl delete pod --force",
+    "Do not run kubectl delete pod --force",
     "It removes the object only. What still runs keeps running and what is mounted stays mounted, and a replacement \
         can write to the same data.",
 )

@@ -23,7 +23,7 @@ const GONE_WITH_NODE: Advice = step(
 .if_known();
 
 const PATCH_ATTACHMENT: Danger = Danger::new(
-    "Removing external-attacher/… from the VolumeAttachment or the volume",
+    "Do not remove external-attacher/… from the VolumeAttachment or the volume",
     "Kubernetes forgets the attachment, the storage does not. Attached a second time elsewhere, the file system can be \
         destroyed.",
 )

@@ -7,8 +7,10 @@ const REMOVE_CONFIGURATION: Advice =
     step("Only if the product was removed for good: remove its configuration, which refuses every such request")
         .run("kubectl delete {configuration}");
 
-const IGNORE: Danger =
-    Danger::new("Setting failurePolicy to Ignore", "A security policy is then off for the whole cluster, unnoticed.");
+const IGNORE: Danger = Danger::new(
+    "Do not set failurePolicy to Ignore",
+    "A security policy is then off for the whole cluster, unnoticed.",
+);
 
 causes! {
     WEBHOOK_UNAVAILABLE = Cause::cluster(ClusterArea::Admission, "WebhookUnavailable")
@@ -26,7 +28,7 @@ causes! {
                 .if_known(),
             step("Otherwise exclude this namespace in its namespaceSelector until the backend is back"),
         ])
-        .dont("Setting failurePolicy to Ignore",
+        .dont("Do not set failurePolicy to Ignore",
             "A security policy is then off for the whole cluster whenever its backend is away, unnoticed.")
         .sources(&["kyverno#5999", "kubernetes#80313"])
         .diagnosis(Proven::Recording("finalizer-and-webhook"));
@@ -56,8 +58,7 @@ causes! {
             step("When the namespace is deleted, install the product again if it should stay. Next time delete its \
                 objects first, then the operator"),
         ])
-        .dont("Removing finalizers before the webhook's configuration is removed, or emptying spec.finalizers of the \
-                namespace (PUT /finalize)",
+        .dont("Do not remove finalizers before the webhook's configuration is removed, or empty spec.finalizers of the namespace (PUT /finalize)",
             "The webhook refuses that change too. An emptied namespace leaves its objects in etcd, where no client can \
                 remove them any more.")
         .sources(&["longhorn#5319", "kubevirt#13098"])
@@ -78,7 +79,7 @@ causes! {
             REMOVE_CONFIGURATION.if_known(),
             step("Where it refuses updates: have it exclude objects with a deletion timestamp"),
         ])
-        .dont("Removing finalizers by hand",
+        .dont("Do not remove finalizers by hand",
             "It is an update too and is refused the same way; where it is not, the clean-up is skipped.")
         .sources(&["kubernetes#129473"])
         .diagnosis(Proven::Cluster("hook-of-update"));
@@ -112,7 +113,7 @@ causes! {
             step("Do what the webhook's words ask for, then wait a minute"),
             step("If the policy should not hold here, have its owner exclude this namespace"),
         ])
-        .dont("Deleting the webhook's configuration", "The policy no longer protects anything in the cluster.")
+        .dont("Do not delete the webhook's configuration", "The policy no longer protects anything in the cluster.")
         .sources(&["reference: admission webhook denied the request"])
         .diagnosis(Proven::Cluster("hook-denies"));
 

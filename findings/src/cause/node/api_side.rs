@@ -19,7 +19,7 @@ causes! {
                 admission webhook matches pods/status"),
             step("Once that is repaired, wait 10 s: the kubelet reports by itself"),
         ])
-        .dont("kubectl delete pod --force on every stuck pod",
+        .dont("Do not run kubectl delete pod --force on every stuck pod",
             "The reason stays, so every later pod of this node is stuck too, and the next one may still run.")
         .sources(&["reference: kubelet status manager syncPod, API-side look-alikes"])
         .event_reason("PodStatusNotReported")
@@ -48,7 +48,7 @@ causes! {
             step("Repair what it names (the CNI plugin, the DRA driver, the kubelet's certificate, a webhook of \
                 pods/status); the kubelet tries again every 10 to 15 s"),
         ])
-        .dont("umount of the pod's volumes",
+        .dont("Do not unmount the pod's volumes",
             "The kubelet has not come to them: it and the CSI driver then meet a state that they do not expect, and may \
                 fail from then on.")
         .sources(&["reference: kubelet SyncTerminatingPod, mergePodStatus", "multus#669", "kubernetes#129402"])
@@ -70,7 +70,7 @@ causes! {
                 removes its own finalizer when its work is done"),
             check("Ask the API side what keeps {pod}: kubectl why-terminating"),
         ])
-        .dont("Patching the finalizers away",
+        .dont("Do not patch the finalizers away",
             "The work they stand for is never done: external resources, addresses or records leak.")
         .sources(&["reference: kubelet canBeDeleted, API-side look-alikes"])
         .event_reason("PodFinalizersRemain")
@@ -89,7 +89,7 @@ causes! {
                 answers and refuses is named in the kubelet's log only"),
             step("Repair that webhook or policy: the kubelet then deletes the object by itself, within 10 s"),
         ])
-        .dont("Deleting the webhook's configuration",
+        .dont("Do not delete the webhook's configuration",
             "What it guards is unguarded for the whole cluster, and its operator may put it back at once.")
         .sources(&["reference: kubelet status manager syncPod, canBeDeleted"])
         .event_reason("PodObjectNotDeleted")

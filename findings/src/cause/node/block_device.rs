@@ -17,7 +17,7 @@ causes! {
             check("See whether a program still changes it (lvconvert, pvmove, multipathd): it resumes the device"),
             step("Resume it; what waits is then written").run("dmsetup resume {map}").lab("vm-dm-suspended"),
         ])
-        .dont("dmsetup remove --force",
+        .dont("Do not run dmsetup remove --force",
             "It replaces the table by one that fails everything: what waits to be written is lost.")
         .sources(&["reference: drivers/md/dm.c dm_suspend, drivers/md/dm-sysfs.c"])
         .event_reason("PodProcessUninterruptible")
@@ -46,7 +46,7 @@ causes! {
             step("Bring the storage or the path to it back: what waits is then written and the tasks end"),
             step("If it will not come back, drain the node and reboot it; what was not written is lost"),
         ])
-        .dont("Removing the device from the kernel, or kubectl delete pod --force",
+        .dont("Do not remove the device from the kernel, or run kubectl delete pod --force",
             "What waits to be written is lost, and the tasks may stay. After the forced delete a replacement can use \
                 the same volume.")
         .sources(&["cri-o#7736", "concourse#4477", "reference: block/genhd.c (stat, inflight)"])

@@ -17,7 +17,7 @@ causes! {
                 .run("losetup -d {device}").lab("loop-left"),
             step("If it comes back after a kubelet restart, upgrade the kubelet to 1.28 or later"),
         ])
-        .dont("Detaching the disk at the storage side first",
+        .dont("Do not detach the disk at the storage side first",
             "The loop device writes into nothing: unwritten data is lost and later tasks hang in state D.")
         .sources(&["kubernetes#119608", "longhorn#6919", "longhorn#2474", "kubernetes#109132"])
         .event_reason("PodBlockDeviceBusy")
@@ -37,7 +37,7 @@ causes! {
                 device mapper volume; both refuse one that is in use"),
             step("Keep LVM on the nodes away from volumes of pods (filter in lvm.conf)"),
         ])
-        .dont("wipefs, or dmsetup remove -f",
+        .dont("Do not run wipefs or dmsetup remove -f",
             "wipefs destroys the data. The forced removal makes all further I/O fail and loses what was not written.")
         .sources(&["kubernetes#110163", "kubernetes#109132"])
         .event_reason("PodBlockDeviceBusy")

@@ -19,7 +19,7 @@ causes! {
             step("The process belongs to {owner}: stop that from putting processes into the pod's cgroup").if_known(),
             KILL,
         ])
-        .dont("echo 1 > cgroup.kill of a parent cgroup",
+        .dont("Do not write 1 to cgroup.kill of a parent cgroup",
             "Every process below it dies: with kubepods that is every pod of the node.")
         .sources(&["kubernetes#41450", "reference: kubelet tryKillingCgroupProcesses"])
         .event_reason("PodCgroupBusy")
@@ -37,7 +37,7 @@ causes! {
             step("Remove the empty directory in that hierarchy (rmdir refuses one that has tasks)").run("rmdir {path}"),
             step("Unmount the hierarchy if nothing needs it, or upgrade to a runtime that knows it"),
         ])
-        .dont("kubectl delete pod --force",
+        .dont("Do not run kubectl delete pod --force",
             "It helps nothing: the directory stays, and the API object was not waiting for it.")
         .sources(&["runc#4181"])
         .event_reason("PodCgroupLeft")
@@ -61,7 +61,7 @@ causes! {
             step("Stop the pod's slice").run("systemctl stop {unit}").if_known(),
             step("Then let systemd forget its failed state").run("systemctl reset-failed {unit}").if_known(),
         ])
-        .dont("systemctl stop of kubepods.slice", "Every pod of the node is killed.")
+        .dont("Do not stop kubepods.slice with systemctl", "Every pod of the node is killed.")
         .sources(&["kubernetes#97497", "kubernetes#108891", "kubernetes#112151"])
         .event_reason("PodCgroupBusy")
         .outranked_by(AT_THE_KUBELET)
@@ -84,7 +84,7 @@ causes! {
             step("Thaw the cgroup (v2); the stop signal is handled at once")
                 .run("echo 0 > {cgroup_freeze}").lab("frozen-v2").if_known(),
         ])
-        .dont("kill -9 on the frozen processes (v1), or kubectl delete pod --force",
+        .dont("Do not run kill -9 on the frozen processes (v1), or kubectl delete pod --force",
             "On v1 the signal waits for the thaw. After the forced delete the frozen processes stay; thawed later they \
                 run on beside a replacement and can write the same data.")
         .sources(&["runc#3217", "runc#3081", "runc#2105", "kubernetes#104280"])
@@ -108,7 +108,7 @@ causes! {
             step("Restart the kubelet: it builds its memory anew from the disk; containers keep running")
                 .run("systemctl restart {kubelet_unit}"),
         ])
-        .dont("kubectl delete pod --force",
+        .dont("Do not run kubectl delete pod --force",
             "The driver may not have unpublished the volume; mounted elsewhere it can be damaged.")
         .sources(&["reference: kubelet HasPossiblyMountedVolumesForPod, ReduceCPULimits"])
         .event_reason("PodVolumeRemembered")

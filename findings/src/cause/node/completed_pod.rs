@@ -20,7 +20,7 @@ causes! {
             AFTER_HOLDER,
             KILL,
         ])
-        .dont("Deleting the pod to get rid of its volume",
+        .dont("Do not delete the pod to get rid of its volume",
             "The pod is deleted at once and the mount stays, now as that of a pod that the API does not have; the \
                 volume is as busy as before.")
         .sources(&["reference: kubelet 1.36, completed pods whose volume is busy"])

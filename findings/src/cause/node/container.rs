@@ -19,7 +19,7 @@ causes! {
             step("If you do not need the orderly end, shorten it: kubectl delete pod with a smaller --grace-period (at \
                 least 1); what the application has not written by then is lost"),
         ])
-        .dont("kubectl delete pod --grace-period=0 --force",
+        .dont("Do not run kubectl delete pod --grace-period=0 --force",
             "The API forgets the pod at once while its processes may still run; a replacement can write the same data \
                 at the same time.")
         .sources(&["kubernetes#127339", "reference: kubelet killPod, calculateEffectiveGracePeriod"])
@@ -41,7 +41,7 @@ causes! {
             step("If it is in state D, repair the memory, disk or file system it waits for"),
             step("If it is not in state D, kill it; no application has started in it").run("kill -9 {pid}"),
         ])
-        .dont("kubectl delete pod --force",
+        .dont("Do not run kubectl delete pod --force",
             "runc init stays and keeps the pod's cgroup busy; the node leaks a cgroup for each such pod.")
         .sources(&["containerd#8102", "kubernetes#123766", "runc#2105", "kubernetes#104280", "runc#3217"])
         .event_reason("PodProcessUninterruptible")
@@ -63,7 +63,7 @@ causes! {
             step("If it never returns, restart the kubelet; containers keep running and it starts the termination anew")
                 .run("systemctl restart {kubelet_unit}"),
         ])
-        .dont("kubectl delete pod --force",
+        .dont("Do not run kubectl delete pod --force",
             "The containers are healthy and run on without an API object; a replacement can write the same data at the \
                 same time.")
         .sources(&["kubernetes#121435", "kubernetes#113606", "reference: kubelet podWorkerLoop GetNewerThan"])
@@ -94,7 +94,7 @@ causes! {
                 keep running")
                 .run("systemctl restart {runtime_unit}"),
         ])
-        .dont("Deleting the runtime's state or bundle directory by hand",
+        .dont("Do not delete the runtime's state or bundle directory by hand",
             "A rootfs or volume may still be mounted in it and its content would be deleted; the runtime loses what it \
                 needs to clean up.")
         .sources(&[
@@ -116,7 +116,7 @@ causes! {
                 .run("systemctl restart {runtime_unit}"),
             step("Upgrade CRI-O to a release in which the deadlock is fixed"),
         ])
-        .dont("kubectl delete pod --force",
+        .dont("Do not run kubectl delete pod --force",
             "The container runs on without an API object; a replacement can write the same data.")
         .sources(&["cri-o#6699", "cri-o#9754", "cri-o#6865"])
         .event_reason("PodRuntimeStopStuck")

@@ -19,7 +19,7 @@ causes! {
             step("Bring the node pod of the volume's CSI driver back to this node (reinstall it, or repair its \
                 nodeSelector, taints or image); the kubelet's next try then unpublishes the volume"),
         ])
-        .dont("Unmounting by hand and deleting vol_data.json",
+        .dont("Do not unmount by hand and delete vol_data.json",
             "The driver never learns of it: the volume stays staged or attached, and mounting it elsewhere can fail or \
                 damage data.")
         .sources(&["spiffe-helm-charts#437", "ibm-spectrum-scale-csi#246", "kubernetes#120268"])
@@ -45,7 +45,7 @@ causes! {
                 a directory with content): it completes a clean-up that stopped halfway")
                 .run("rmdir {path}").if_known(),
         ])
-        .dont("rm -rf of the volume's directory",
+        .dont("Do not run rm -rf on the volume's directory",
             "If the target is still mounted, or gets mounted again, the data of the volume is deleted.")
         .sources(&["trident#572", "datashim#340", "csi-digitalocean#242"])
         .event_reason("PodVolumeDriverFails")
@@ -66,7 +66,7 @@ causes! {
             check("Wait for the kubelet's next try (at most 2 min 2 s after the driver came back) and look again")
                 .lab("csi-driver-back"),
         ])
-        .dont("umount by hand while the kubelet is about to try",
+        .dont("Do not unmount by hand while the kubelet is about to try",
             "The driver's own unpublish then meets a state it does not expect, and may fail from then on.")
         .sources(&["reference: kubelet volume reconciler back-off (nestedpendingoperations)"])
         .event_reason("PodVolumeDriverIsBack")
@@ -94,7 +94,7 @@ causes! {
             step("Report the fault to the CSI driver's authors and upgrade it: it must not say OK before the target is \
                 unmounted"),
         ])
-        .dont("rm -rf of the target", "It is still the volume: its data is deleted.")
+        .dont("Do not run rm -rf on the target", "It is still the volume: its data is deleted.")
         .sources(&["kubernetes#122342", "reference: kubelet csi_mounter.go removeMountDir"])
         .event_reason("PodVolumeLeftMounted")
         .outranked_by(AT_THE_KUBELET)
@@ -116,7 +116,7 @@ causes! {
             step("If its content is not known here, build it from the PV and its VolumeAttachment: attachmentID, driverName, \
                 nodeName, specVolID (the PV's name), volumeHandle, volumeLifecycleMode Persistent"),
         ])
-        .dont("Deleting vol_data.json, or unmounting the target and removing its directory",
+        .dont("Do not delete vol_data.json, or unmount the target and remove its directory",
             "It does not help: a kubelet that remembers the volume repeats the same error. The driver never learns of it, \
                 so the volume stays staged.")
         .sources(&[

@@ -20,7 +20,7 @@ causes! {
                 .if_known(),
             step("Give such agents their hostPath with mountPropagation: HostToContainer, so that unmounts reach them"),
         ])
-        .dont("Detaching the disk by force at the storage side",
+        .dont("Do not detach the disk by force at the storage side",
             "The copy may hold unwritten data and a live journal: the file system can be damaged.")
         .sources(&["reference: experiment, block device after umount with a private copy elsewhere"])
         .event_reason("PodDeviceInUse")

@@ -4,7 +4,7 @@ use super::kubelet::AT_THE_KUBELET;
 use crate::cause::page::*;
 
 const FORGET: Danger = Danger::new(
-    "Deleting dra_manager_state or the ResourceClaim's finalizer",
+    "Do not delete dra_manager_state or the ResourceClaim's finalizer",
     "The device counts as free while it is still set up for the old pod; the next pod may get it unclean, or in use.",
 );
 
@@ -70,7 +70,7 @@ causes! {
         ])
         .danger(
             Danger::new(
-                "kubectl delete --force",
+                "Do not run kubectl delete --force",
                 "The kubelet forgets the pod, also where a device of another claim is still prepared for it.",
             )
             .right_when("when dra_manager_state does not list the pod and none of its containers runs"),

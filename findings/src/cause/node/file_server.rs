@@ -22,7 +22,7 @@ causes! {
                 .run("umount -f {mount}").if_known(),
             step("If a task stays in D after that, drain and reboot the node"),
         ])
-        .dont("umount -l of the mount as the first thing, or kubectl delete pod --force",
+        .dont("Do not run umount -l on the mount as the first thing, or kubectl delete pod --force",
             "The lazy unmount only hides the mount; the tasks keep waiting and data in flight is lost. After the \
                 forced delete a replacement can write the same data as the old process.")
         .sources(&[

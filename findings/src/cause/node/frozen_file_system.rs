@@ -25,7 +25,7 @@ causes! {
                 .lab("frozen-file-system").if_known(),
             step("Repair the hook that thaws it after the snapshot, and take the snapshot again"),
         ])
-        .dont("kubectl delete pod --force",
+        .dont("Do not run kubectl delete pod --force",
             "The processes stay, and write to the volume as soon as it is thawed, beside those of a replacement.")
         .sources(&["velero#2113", "azure-linux-extensions#951", "reference: fs/super.c freeze_super, include/linux/fs.h sb_start_write"])
         .event_reason("PodProcessUninterruptible")

@@ -29,7 +29,7 @@ causes! {
                 user of its mount gets errors, and writes the server has not stored are lost")
                 .run("echo 1 > /sys/fs/fuse/connections/{connection}/abort").lab("dstate-fuse").if_known(),
         ])
-        .dont("umount -l of the FUSE mount, or kubectl delete pod --force",
+        .dont("Do not run umount -l on the FUSE mount, or kubectl delete pod --force",
             "The lazy unmount hides the mount from mountinfo and the process stays in D. After the forced delete it \
                 stays too, and a replacement can write the same data.")
         .sources(&[
@@ -54,7 +54,7 @@ causes! {
                 .run("umount {path}").lab("fuse-dead"),
             step("Bring the driver's pod on this node back, so that the kubelet's next unpublish is answered"),
         ])
-        .dont("umount -l, or rm -rf of the directory",
+        .dont("Do not run umount -l, or rm -rf on the directory",
             "A plain umount works on a dead server. The lazy one hides a mount that may be in use, and the removal \
                 deletes data if the driver mounts it again meanwhile.")
         .sources(&["fluid#4002", "kubernetes#96361", "kadalu#1003", "kadalu#913", "juicefs#907", "gcs-fuse#50"])

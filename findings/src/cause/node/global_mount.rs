@@ -19,7 +19,7 @@ causes! {
             step("If nothing uses it and the kubelet does not act, unmount it; umount writes everything back")
                 .run("umount {path}").lab("globalmount-left"),
         ])
-        .dont("Deleting the VolumeAttachment, or detaching by force",
+        .dont("Do not delete the VolumeAttachment, or detach by force",
             "The file system is still mounted here: attached to a second node it is written from two sides and \
                 damaged.")
         .sources(&["kubernetes#122342", "reference: kubelet GetDeviceMountRefs, globalmount layout since 1.24"])

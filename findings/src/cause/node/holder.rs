@@ -31,7 +31,7 @@ causes! {
             step("The holder belongs to {owner}: stop its habit of entering other containers' file systems").if_known(),
             check("When the holder is gone, wait: the runtime retries after 1 s up to 5 min"),
         ])
-        .dont("umount -l of the rootfs, or deleting the bundle directory",
+        .dont("Do not run umount -l on the rootfs, or delete the bundle directory",
             "The lazy unmount hides the mount while the holder keeps it and its snapshot in use. Deleting the \
                 directory deletes through whatever is still mounted there.")
         .sources(&["containerd#4020", "gvisor#9834", "reference: containerd \"failed rootfs umount\""])
@@ -53,7 +53,7 @@ causes! {
             AFTER_HOLDER,
             KILL,
         ])
-        .dont("umount -l of the volume",
+        .dont("Do not run umount -l on the volume",
             "The mount vanishes from view while the process keeps writing. The volume is then detached or mounted \
                 elsewhere while it is still writing: data can be damaged.")
         .sources(&[
@@ -75,7 +75,7 @@ causes! {
             step("Detach the loop device; if something still uses it, the kernel only marks it for later")
                 .run("losetup -d {device}").lab("loop-on-volume"),
         ])
-        .dont("umount -l of the volume, or deleting the backing file",
+        .dont("Do not run umount -l on the volume, or delete the backing file",
             "The loop device keeps writing to a file without a name; its file system is lost.")
         .sources(&["reference: /sys/block/loopN/loop/backing_file"])
         .event_reason("PodVolumeBusy")
@@ -90,7 +90,7 @@ causes! {
             check("See how much is swapped there: it must fit into the memory that is free").run("cat /proc/swaps"),
             step("Switch that swap off; the kubelet's next try unmounts the volume").run("swapoff {path}").lab("swap-on-volume").if_known(),
         ])
-        .dont("umount -l of the volume, or deleting the file",
+        .dont("Do not run umount -l on the volume, or delete the file",
             "The kernel keeps swapping to a file that has no name any more; once the volume is detached, processes lose memory.")
         .sources(&["reference: mm/swapfile.c swap_show"])
         .event_reason("PodVolumeBusy")
@@ -110,7 +110,7 @@ causes! {
                 .run("kill {pid}").lab("propagated-copy").if_known(),
             AFTER_HOLDER,
         ])
-        .dont("umount -l on the host",
+        .dont("Do not run umount -l on the host",
             "The process in the other container keeps using the volume, which then looks free to be \
                 detached.")
         .sources(&["dell-csm#146", "blob-csi-driver#474", "reference: experiment, open fd in a slave copy"])
@@ -131,7 +131,7 @@ causes! {
             check("When the holder is gone, wait: the kubelet unmounts the subPath and then the volume"),
             step("If nothing holds it any more and it stays, unmount the subPath").run("umount {path}"),
         ])
-        .dont("rm -rf below volume-subpaths",
+        .dont("Do not run rm -rf below volume-subpaths",
             "A subPath is a bind mount of the volume's own files: they are deleted for good.")
         .sources(&["kubernetes#89181", "dell-csm#146"])
         .event_reason("PodVolumeBusy")

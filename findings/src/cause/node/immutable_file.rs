@@ -17,7 +17,7 @@ causes! {
                 .lab("immutable-file"),
             check("Find what marks it (a security agent, a container with CAP_LINUX_IMMUTABLE), and have that unmark its files"),
         ])
-        .dont("rm -rf of the volume's directory",
+        .dont("Do not run rm -rf on the volume's directory",
             "It fails at the same file, and removes the others, which may be worth keeping.")
         .sources(&["reference: kubelet emptyDir, os.RemoveAll", "reference: fs/namei.c may_delete"])
         .event_reason("PodVolumeFileImmutable")

@@ -20,7 +20,7 @@ causes! {
             check("When it has gone, or has received them and closed them, wait: the kubelet's next try unmounts the \
                 volume"),
         ])
-        .dont("umount -l of the volume",
+        .dont("Do not run umount -l on the volume",
             "The receiver of the descriptor keeps writing to a volume that looks free: data can be damaged once it is \
                 attached elsewhere.")
         .sources(&["reference: net/unix/af_unix.c unix_show_fdinfo"])

@@ -22,7 +22,7 @@ causes! {
             step("Start the kubelet; running containers are not touched").run("systemctl start {kubelet_unit}"),
             step("If it ends again, repair what its log names (configuration, certificate, runtime socket, full disk)"),
         ])
-        .dont("kubectl delete pod --force for the pods of this node",
+        .dont("Do not run kubectl delete pod --force for the pods of this node",
             "Their containers may still run here; replacements elsewhere write the same data.")
         .sources(&["reference: API-side look-alikes (kubelet down)"])
         .event_reason("NodeKubeletNotRunning")
@@ -41,7 +41,7 @@ causes! {
                 .run("grep TracerPid /proc/{pid}/status"),
             check("Find out who stopped it before it happens again"),
         ])
-        .dont("kubectl delete pod --force for the pods of this node",
+        .dont("Do not run kubectl delete pod --force for the pods of this node",
             "Their containers still run here; replacements elsewhere write the same data.")
         .sources(&["reference: seen on a real kubelet 1.36"])
         .event_reason("NodeKubeletStopped")
@@ -60,7 +60,7 @@ causes! {
                 /sys/fs/fuse/connections): waiting requests fail and writes the server has not stored are lost"),
             step("If an NFS server will not come back, force the unmount (umount -f); data in flight is lost"),
         ])
-        .dont("Restarting the kubelet again and again",
+        .dont("Do not restart the kubelet again and again",
             "A thread in D cannot die, so the old process stays, and the new one hangs at the same mount.")
         .sources(&[
             "kubernetes#100178", "kubernetes#101622", "kubernetes#90593", "kubernetes#31272", "kubernetes#122318",
@@ -82,7 +82,7 @@ causes! {
             step("If the runtime answers and the PLEG does not recover, restart the kubelet; containers keep running")
                 .run("systemctl restart {kubelet_unit}"),
         ])
-        .dont("kubectl delete pod --force for the pods of this node",
+        .dont("Do not run kubectl delete pod --force for the pods of this node",
             "Their containers still run; replacements elsewhere write the same data.")
         .sources(&["kubernetes#121435", "reference: kubelet GenericPLEG, GetNewerThan"])
         .event_reason("NodePlegStalled")

@@ -24,7 +24,7 @@ causes! {
                 at once, and what it has only in memory is lost")
                 .run("kill {shim_pid}"),
         ])
-        .dont("kill -9 of the monitor (qemu, cloud-hypervisor, runsc-sandbox)",
+        .dont("Do not run kill -9 on the monitor (qemu, cloud-hypervisor, runsc-sandbox)",
             "It is like pulling the plug of a machine: file systems that it has mounted are not written back.")
         .sources(&["gvisor#9834", "kata-runtime#2611", "containerd-wasm-shims#207"])
         .event_reason("PodSandboxedGuestNotStopped")

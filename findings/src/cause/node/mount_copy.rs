@@ -17,9 +17,9 @@ causes! {
             step("Restart {owner} (pid {pid}), whose mount namespace holds the copy").if_known(),
             step("Upgrade to a newer kernel"),
         ])
-        .dont("rm -rf of the volume's directory",
+        .dont("Do not run rm -rf on the volume's directory",
             "If any mount is still behind that path in your namespace, the data of the volume is deleted.")
-        .dont("umount -l of everything below /var/run/netns",
+        .dont("Do not run umount -l on everything below /var/run/netns",
             "Namespaces of running pods lose their pin, and their networks can no longer be released.")
         .sources(&[
             "kubernetes#51835", "openshift/origin#16160", "kubernetes#36983", "containerd#3667", "imroc/learning-kubernetes#33",

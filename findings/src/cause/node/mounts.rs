@@ -25,7 +25,7 @@ causes! {
             step("Unmount the deepest one first").run("umount {path}").lab("nested-mount").if_known(),
             step("Go on, deepest first, until nothing is mounted below the volume; the kubelet does the rest"),
         ])
-        .dont("rm -rf of the volume's directory",
+        .dont("Do not run rm -rf on the volume's directory",
             "The removal descends into the nested mount and deletes the data of another file system, perhaps of the \
                 host. A subPath is a bind mount of the volume's or the host's own files.")
         .sources(&["kubernetes#115054", "kubernetes#137143", "kubernetes#95310"])
@@ -52,7 +52,7 @@ causes! {
                 .lab("mounted-twice"),
             step("Report the fault to the CSI driver's authors and upgrade it: NodePublishVolume must be idempotent"),
         ])
-        .dont("rm -rf of the target", "It is still the volume: its data is deleted.")
+        .dont("Do not run rm -rf on the target", "It is still the volume: its data is deleted.")
         .sources(&["reference: seen on a real kubelet 1.36 after a restart", "kubernetes#122342"])
         .event_reason("PodVolumeLeftMounted")
         .outranked_by(AT_THE_KUBELET)
@@ -77,10 +77,10 @@ causes! {
             step("Have the directory mounted once: where a unit or a container binds it over itself at each start, let it \
                 look first"),
         ])
-        .dont("Removing pod directories by hand",
+        .dont("Do not remove pod directories by hand",
             "What looks like an empty directory is where the volume is mounted. Once the upper mount is gone, its files \
                 are there again, and `rm` deletes them.")
-        .dont("umount -l of the upper mount",
+        .dont("Do not run umount -l on the upper mount",
             "What other pods have mounted below it stays mounted for them, and cannot be unmounted any more.")
         .sources(&["kubernetes#65110", "kubernetes#65879", "kubernetes#68740", "kubernetes#131308", "k3s#11806"])
         .event_reason("PodVolumePathAmbiguous")
@@ -105,10 +105,10 @@ causes! {
                 .run("umount -l {mount}").if_known(),
             check("When mountinfo has no line for it any more, wait: the kubelet finishes by itself"),
         ])
-        .dont("rm -rf below volume-subpaths",
+        .dont("Do not run rm -rf below volume-subpaths",
             "Other subPaths there may be mounted properly: they are bind mounts of the volume's own files, which are \
                 deleted for good.")
-        .dont("umount -l of the whole volume or of the server's other mounts",
+        .dont("Do not run umount -l on the whole volume or on the server's other mounts",
             "Other pods on the same mount lose unwritten data, and it disappears from view while in use.")
         .sources(&["kubernetes#139535", "kubernetes#71584", "kubernetes#110818"])
         .event_reason("PodVolumeLeftMounted")
@@ -130,7 +130,7 @@ causes! {
             step("Remove the empty directory (rmdir refuses a mount and a directory with content)").run("rmdir {path}"),
             check("Then wait for the kubelet's next try"),
         ])
-        .dont("rm -rf of the volume's directory",
+        .dont("Do not run rm -rf on the volume's directory",
             "The files may be data that never reached the volume: they are lost. If a mount is there after all, the data \
                 of the volume is deleted.")
         .sources(&[
@@ -155,7 +155,7 @@ causes! {
             FIND_IMMUTABLE,
             check("Else wait, and look again"),
         ])
-        .dont("rm -rf of the volume's directory",
+        .dont("Do not run rm -rf on the volume's directory",
             "The kubelet does that itself. Mounts below it, at which the kubelet stops, lose their files too.")
         .sources(&["reference: kubelet emptyDir, os.RemoveAll"])
         .event_reason("PodVolumeFilesNotRemoved")
@@ -176,7 +176,7 @@ causes! {
             FIND_IMMUTABLE.if_known(),
             step("Drain the node, and repair the disk and its file system; the kubelet's next try then removes the files"),
         ])
-        .dont("mount -o remount,rw after a disk error",
+        .dont("Do not run mount -o remount,rw after a disk error",
             "The kernel went read-only to protect the file system; writing to a damaged one makes it worse.")
         .sources(&["reference: kubelet os.RemoveAll failures (derived from source)"])
         .event_reason("PodVolumeReadOnly")
@@ -196,7 +196,7 @@ causes! {
                 .run("umount {path}").lab("xfs-looked-at"),
             step("Repair the disk and the file system before the volume is mounted again: xfs_repair, e2fsck"),
         ])
-        .dont("xfs_repair -L before a mount has replayed the log",
+        .dont("Do not run xfs_repair -L before a mount has replayed the log",
             "It throws away what the log still holds: the last writes are lost.")
         .sources(&["reference: fs/xfs/xfs_iops.c xfs_vn_getattr", "reference: mount-utils IsCorruptedMnt"])
         .event_reason("PodVolumeFileSystemFailed")

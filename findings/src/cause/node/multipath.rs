@@ -19,7 +19,7 @@ causes! {
             step("Then, when the unmount has gone through, flush the map; it refuses one in use")
                 .run("multipath -f {map}"),
         ])
-        .dont("Deleting the SCSI devices or the map while it is mounted",
+        .dont("Do not delete the SCSI devices or the map while it is mounted",
             "Queued writes are lost and the file system can be damaged.")
         .sources(&[
             "seagate-exos-x-csi#141", "dell-csm#666", "dell-csm#896", "hpe-common-host-libs#238", "kubernetes#59946",

@@ -6,7 +6,7 @@ pub(super) const LIST_CNI: Advice =
     check("See what the CNI configuration directory holds").run("ls -la /etc/cni/net.d");
 
 pub(super) const MADE_UP_CNI: Danger = Danger::new(
-    "Putting a made-up configuration into /etc/cni/net.d",
+    "Do not put a made-up configuration into /etc/cni/net.d",
     "The runtime uses another plugin than the one that made the pods' networks: releases go wrong and new pods get \
         wrong addresses.",
 );

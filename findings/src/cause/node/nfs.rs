@@ -24,7 +24,7 @@ causes! {
                 the wait on NFS 3, and not on NFS 4.2").run("umount -f {mount}").if_known().lab("vm-nfs3-writer"),
             step("If a task stays in D after that, drain and reboot the node"),
         ])
-        .dont("umount -l on the NFS mount as the first thing, or kubectl delete pod --force",
+        .dont("Do not run umount -l on the NFS mount as the first thing, or kubectl delete pod --force",
             "The lazy unmount only hides the mount; the tasks keep waiting and data in flight is lost. After the \
                 forced delete a replacement can write the same data as the old process.")
         .sources(&[

@@ -25,7 +25,7 @@ causes! {
             step("If it does not stop, kill its init, pid {pid}; what it has only in memory is lost")
                 .run("kill -9 {pid}").if_known(),
         ])
-        .dont("Letting the replacement run on, or forcing the next delete",
+        .dont("Do not let the replacement run on, or force the next delete",
             "Two instances write one volume or claim one identity; data can be lost without any error.")
         .sources(&["reference: kubelet SyncTerminatingRuntimePod, HandlePodCleanups"])
         .event_reason("PodForceDeletedStillRunning")
@@ -49,7 +49,7 @@ causes! {
                 .run("test -f {path} && mv {path} \"$(mktemp -d /var/tmp/moved.XXXXXX)\"").lab("orphan-dir").if_known(),
             step("If a volume's directory holds data, save it elsewhere first; never delete it unread"),
         ])
-        .dont("rm -rf of /var/lib/kubelet/pods/<uid>",
+        .dont("Do not run rm -rf on /var/lib/kubelet/pods/<uid>",
             "If any volume is still mounted below it, the removal wipes that volume; this has happened.")
         .sources(&[
             "kubernetes#60987", "kubernetes#134075", "longhorn#3207",
@@ -77,7 +77,7 @@ causes! {
                 nodeSelector, taints or image)").lab("orphan-remembered"),
             check("Wait 2 min 2 s: at its next try the kubelet has the volume unpublished and removes the directory"),
         ])
-        .dont("Moving or deleting vol_data.json",
+        .dont("Do not move or delete vol_data.json",
             "The kubelet remembers the volume and cannot ask for it any more: UnmountVolume.NewUnmounter failed, ten \
                 times a second, and the driver never learns of it, so the volume stays staged.")
         .sources(&["reference: seen on a real kubelet 1.36", "reference: kubelet reconstructVolumes, csi_mounter.go"])

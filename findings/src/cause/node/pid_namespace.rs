@@ -24,7 +24,7 @@ causes! {
             step("If pid {parent_pid} does not react, kill it; work it has not finished is lost")
                 .run("kill -9 {parent_pid}").if_known(),
         ])
-        .dont("kill -9 on the zombie or on the container's init",
+        .dont("Do not run kill -9 on the zombie or on the container's init",
             "Nothing happens: the zombie is already dead and init has SIGKILL pending. Time is lost while the true \
                 holder, the parent, continues.")
         .sources(&[

@@ -17,7 +17,7 @@ causes! {
             check("Look at load, memory and disk of the node; a runtime that is only slow recovers"),
             step("Restart the runtime; running containers stay").run("systemctl restart {runtime_unit}"),
         ])
-        .dont("Killing the shims, or deleting the runtime's state directory",
+        .dont("Do not kill the shims, or delete the runtime's state directory",
             "Every running container of the node is lost, and a volume mounted below may be wiped.")
         .sources(&["cri-o#6865", "kubernetes#121435", "reference: kubelet PLEG, CRI List hangs"])
         .event_reason("NodeRuntimeNotResponding")
@@ -35,7 +35,7 @@ causes! {
                 .run("systemctl start {runtime_unit}"),
             check("Check that the kubelet's containerRuntimeEndpoint is the socket the runtime listens on"),
         ])
-        .dont("kubectl delete pod --force for the pods of this node",
+        .dont("Do not run kubectl delete pod --force for the pods of this node",
             "Their containers may still run under their shims; replacements elsewhere write the same data.")
         .sources(&["reference: kubelet CRI endpoints", "reference: containerd shims outlive containerd"])
         .event_reason("NodeRuntimeNotReachable")

@@ -22,7 +22,7 @@ causes! {
             step("Kill the shim of this sandbox, pid {shim_pid}; no application process is left under it")
                 .run("kill -9 {shim_pid}").if_known(),
         ])
-        .dont("crictl rmp -f of the sandbox",
+        .dont("Do not run crictl rmp -f on the sandbox",
             "The runtime forgets the sandbox while its network addresses, mounts and shim may remain.")
         .sources(&["containerd#8847", "containerd#10755", "containerd#8647", "kubernetes#73802"])
         .event_reason("PodSandboxNotStopped")
@@ -46,7 +46,7 @@ causes! {
                 .read(log_of!("kubelet", "-15min", "{uid}")),
             check("Wait until the image is there, or repair the way to its registry; the kubelet then stops the pod"),
         ])
-        .dont("Restarting the runtime, or killing the shim of the sandbox",
+        .dont("Do not restart the runtime, or kill the shim of the sandbox",
             "The runtime gives up every pull of the node, and each begins anew; no process of this pod is in the way.")
         .sources(&["kubernetes#113606", "kubernetes#121435", "reference: kubelet SyncPod, PullImage"])
         .patience(Patience::NextTry)
@@ -73,7 +73,7 @@ causes! {
             step("Repair or reinstall the CNI plugin (binary, configuration, daemon, credentials); the next retry then succeeds"),
             step("Upgrade the CNI plugin or CRI-O to a release that accepts on release that {path} is missing").if_known(),
         ])
-        .dont("Deleting the network namespace or the CNI configuration by hand",
+        .dont("Do not delete the network namespace or the CNI configuration by hand",
             "The plugin then cannot find what to release: addresses and interfaces leak, and a missing configuration \
                 blocks every pod of the node.")
         .sources(&["multus#669", "spidernet-cni-plugins#47", "calico#7272", "calico#7647", "containerd-cri#732", "cilium#40459",

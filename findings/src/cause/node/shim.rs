@@ -30,7 +30,7 @@ causes! {
             check("Look at load, memory and disk of the node; a shim that is only slow recovers"),
             KILL_SHIM,
         ])
-        .dont("kubectl delete pod --force",
+        .dont("Do not run kubectl delete pod --force",
             "The containers keep running behind the hung shim and nothing stops them any more; a replacement can write \
                 the same data.")
         .sources(&["containerd#2438", "containerd#6080", "containerd#11133", "containerd#3781", "moby#41323"])
@@ -53,7 +53,7 @@ causes! {
                 application has only in memory is lost")
                 .run("kill -9 {pid}").lab("shim-killed"),
         ])
-        .dont("kubectl delete pod --force",
+        .dont("Do not run kubectl delete pod --force",
             "The container runs on with neither a shim nor an API object to find it by; a replacement can write the \
                 same data.")
         .sources(&[

@@ -17,7 +17,7 @@ causes! {
             KUBELET_SAYS,
             check("Wait, and look again: as long as it goes on this is said, and when it stands still, what it waits for"),
         ])
-        .dont("Rebooting the node, or kubectl delete pod --force",
+        .dont("Do not reboot the node, or run kubectl delete pod --force",
             "What the process has written and the kernel has not stored yet is lost; after the forced delete a \
                 replacement meets the old process still writing.")
         .sources(&["reference: kernel do_exit, exit_mmap, NFS close-to-open"])

@@ -17,7 +17,7 @@ causes! {
             check("Compare it with the inodes of the sockets in the volume").run("find {path} -xdev -type s -ls").lab("socket-linked"),
             step("If one is the same, have that process close the socket or end it; the kubelet's next try unmounts the volume"),
         ])
-        .dont("kill of each process that is named, or umount -l of the volume",
+        .dont("Do not kill each process that is named, or run umount -l on the volume",
             "The others have nothing to do with the volume. The lazy unmount only hides the mount while it is in use.")
         .sources(&["reference: net/unix/af_unix.c unix_bind, unix_seq_show"])
         .event_reason("PodVolumeBusy")

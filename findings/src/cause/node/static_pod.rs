@@ -17,7 +17,7 @@ causes! {
             step("Treat what blocks the old UID (see its own findings)"),
             step("Stop the container of the old UID").run("{crictl} --runtime-endpoint {cri_endpoint} stop {container}"),
         ])
-        .dont("kubectl delete of the mirror pod",
+        .dont("Do not run kubectl delete on the mirror pod",
             "The mirror object is only a picture: the kubelet makes it again, and nothing on the node changes.")
         .sources(&["kubernetes#109596", "kubernetes#112814", "kubernetes#116880", "kubernetes#107483"])
         .event_reason("PodStaticNameHeld")

@@ -16,7 +16,7 @@ causes! {
                 .run("test -f {path} && mv {path} \"$(mktemp -d /var/tmp/moved.XXXXXX)\"").lab("stray-file"),
             check("Find out which tool (backup, scanner, script) writes into the kubelet's directory and stop it"),
         ])
-        .dont("rm -rf of pods/<uid>/volumes", "Volumes that are still mounted there lose their data.")
+        .dont("Do not run rm -rf on pods/<uid>/volumes", "Volumes that are still mounted there lose their data.")
         .sources(&["reference: kubelet getPodVolumePathListFromDisk"])
         .event_reason("PodVolumeStrayFile")
         .diagnosis(Proven::Lab("stray-file"));

@@ -18,7 +18,7 @@ causes! {
                 .run("kill {tracer_pid}").lab("traced-zombie").if_known(),
             step("If pid {tracer_pid} is stopped or does not react, kill it").run("kill -9 {tracer_pid}").if_known(),
         ])
-        .dont("kill -9 of the shim, or of the zombie",
+        .dont("Do not run kill -9 on the shim or on the zombie",
             "The zombie is dead already, and its parent cannot reap it as long as it is traced: nothing is won, and \
                 without the shim every other container of the pod ends at once.")
         .sources(&["reference: Linux kernel/exit.c wait_consider_task (a zombie ptracee is only visible to its ptracer)"])

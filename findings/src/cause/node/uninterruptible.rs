@@ -24,7 +24,7 @@ causes! {
             step("If the device or driver cannot be made to answer, drain the node and reboot it; what was not written \
                 to that device is lost"),
         ])
-        .dont("kill -9 again and again, or kubectl delete pod --force",
+        .dont("Do not run kill -9 again and again, or kubectl delete pod --force",
             "SIGKILL is already pending and a second one changes nothing. After the forced delete the task stays, and \
                 a replacement can use the same device or data.")
         .sources(&[

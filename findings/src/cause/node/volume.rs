@@ -16,7 +16,7 @@ causes! {
                 .read(log_of!("kubelet", "-15min", "{uid}")),
             check("Wait for the kubelet's next try (at most 2 min 2 s) and look again"),
         ])
-        .dont("umount by hand while the kubelet is at it",
+        .dont("Do not unmount by hand while the kubelet does it",
             "The driver's own unpublish then meets a state it does not expect, and may fail from then on.")
         .sources(&["reference: kubelet volume reconciler back-off", "trident#572"])
         .event_reason("PodVolumeStillMounted")
@@ -39,7 +39,7 @@ causes! {
                 .run("umount {path}"),
             step("Upgrade the kubelet: 1.27 and 1.28 repaired much of the reconstruction"),
         ])
-        .dont("rm -rf of the pod's directory", "The volume is still mounted in it: its data is deleted.")
+        .dont("Do not run rm -rf on the pod's directory", "The volume is still mounted in it: its data is deleted.")
         .sources(&[
             "kubernetes#96635", "kubernetes#70044", "kubernetes#110670", "kubernetes#72604", "kubernetes#116954",
             "kubernetes#116925", "kubernetes#117019", "longhorn#4782",
@@ -65,7 +65,7 @@ causes! {
                 plugins/, then rbd unmap; cephfs has none"),
             step("Before such an upgrade drain the node, so that the old kubelet unmounts its volumes"),
         ])
-        .dont("rm -rf of the plugin's directory", "The volume is still mounted in it: its data is deleted.")
+        .dont("Do not run rm -rf on the plugin's directory", "The volume is still mounted in it: its data is deleted.")
         .sources(&[
             "kubernetes#71400", "reference: kubelet 1.36 cleanOrphanVolumes (\"no volume plugin matched name\"), podVolumesExist",
             "reference: kubelet 1.29 cephfs TearDownAt, rbd diskTearDown",

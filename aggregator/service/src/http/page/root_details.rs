@@ -38,7 +38,7 @@ pub fn details(root: &Root, incidents: &[Incident], ask_for: Option<&str>) -> Ma
         p { (finding.cause.meaning) }
         (steps(root, ask_for))
         @if let Some(note) = &finding.remedy.note { p { strong { "Note: " } (note) "." } }
-        h3 { "Don't" }
+        h3 { "Warning" }
         p.dont { strong { (finding.remedy.dont) "." } " " (finding.remedy.breaks) }
         h3 { "What holds what" }
         (svg(&picture, &finding.cause))

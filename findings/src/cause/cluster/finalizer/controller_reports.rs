@@ -20,7 +20,7 @@ causes! {
                 .run("kubectl -n {namespace} annotate {type} {name} why-terminating=try --dry-run=server"),
             step("Repair the object's fields, or relax the CRD's schema until it is gone"),
         ])
-        .dont("Removing the finalizer by hand", "It is an update too and fails the same way.")
+        .dont("Do not remove the finalizer by hand", "It is an update too and fails the same way.")
         .sources(&["reference: updates rejected by validation"])
         .diagnosis(Proven::Cluster("update-invalid"));
 

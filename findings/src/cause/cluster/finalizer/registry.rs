@@ -91,7 +91,7 @@ causes! {
             step("Restore cert-manager and the issuer's DNS credentials").when(&[UNKNOWN, UNSEEN]),
             LAST_RESORT,
         ])
-        .dont("Removing the finalizer by hand",
+        .dont("Do not remove the finalizer by hand",
             "A TXT record or solver pod may stay; here that is usually a small harm.")
         .sources(&["reference: cert-manager finalizers"])
         .diagnosis(Proven::Cluster("known-finalizers"));
@@ -106,7 +106,7 @@ causes! {
             check("Look for what it would remove: Deployments, webhooks and CRDs of Istio"),
         ])
         .note(RESUMES)
-        .dont("Removing the finalizer by hand",
+        .dont("Do not remove the finalizer by hand",
             "Pieces of the control plane stay, among them webhooks that refuse new pods.")
         .sources(&["reference: Istio operator finalizer"])
         .diagnosis(Proven::Cluster("known-finalizers"));
@@ -125,7 +125,7 @@ causes! {
                 non-cascading delete"),
         ])
         .note("When it continues, Argo CD deletes all that the Application manages")
-        .dont("Restarting Argo CD without looking", "It deletes everything these Applications manage.")
+        .dont("Do not restart Argo CD without looking", "It deletes everything these Applications manage.")
         .sources(&["argo-cd#6046", "argo-cd#7330"])
         .diagnosis(Proven::Cluster("known-finalizers"));
 
@@ -147,7 +147,7 @@ causes! {
                 again"),
         ])
         .note("When it continues, Argo CD runs the hooks and deletes what the Application manages")
-        .dont("Removing this finalizer by hand",
+        .dont("Do not remove this finalizer by hand",
             "The hooks are skipped, a backup among them; with resources-finalizer.argocd.argoproj.io Argo CD then deletes all \
                 that the Application manages.")
         .sources(&["argo-cd#19571"])
@@ -164,7 +164,7 @@ causes! {
             step("If it is, delete the CephCluster: the operator removes this finalizer with it, when nothing depends on \
                 the cluster any more"),
         ])
-        .dont("Removing the finalizer by hand",
+        .dont("Do not remove the finalizer by hand",
             "The keys and addresses of the Ceph cluster are lost, and with them all data in it.")
         .sources(&["rook: pkg/operator/ceph/cluster/controller.go, reconcileDelete"])
         .diagnosis(Proven::Cluster("known-finalizers"));
@@ -252,7 +252,7 @@ causes! {
             Advice { when: &[ABSENT, UNKNOWN, USERS_UNKNOWN, PENDING], ..LAST_RESORT },
         ])
         .note(RESUMES)
-        .dont("Removing the finalizer by hand",
+        .dont("Do not remove the finalizer by hand",
             "The chain of snapshots breaks: a restore fails, or a snapshot stays in the storage for ever.")
         .sources(&["reference: external-snapshotter finalizers"])
         .diagnosis(Proven::Cluster("snapshot"));
@@ -269,7 +269,7 @@ causes! {
                 .run("kubectl -n {namespace} get resourceclaim {name} -o yaml").typed(),
             check("If no pod is left, see whether the controller manager and the DRA driver run"),
         ])
-        .dont("Removing the finalizer by hand", "The device stays taken and cannot be allocated again.")
+        .dont("Do not remove the finalizer by hand", "The device stays taken and cannot be allocated again.")
         .sources(&["reference: resourceclaim controller"])
         .diagnosis(Proven::Cluster("claim-in-use"));
 
@@ -288,7 +288,7 @@ causes! {
                 .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed()
                 .when(&[USERS_UNKNOWN]),
         ])
-        .dont("Removing the finalizer by hand", "What still uses it refers to something that does not exist.")
+        .dont("Do not remove the finalizer by hand", "What still uses it refers to something that does not exist.")
         .sources(&["reference: in-tree finalizers"])
         .diagnosis(Proven::Cluster("claim-in-use"));
 
@@ -307,7 +307,7 @@ causes! {
             step("Start {released_by} again, or repair what its log reports: it removes the finalizer").if_known()
                 .when(&[MANAGED]),
         ])
-        .dont("Removing the finalizer by hand",
+        .dont("Do not remove the finalizer by hand",
             "The Job counts wrong: it may run the work again or never finish. A refusing webhook refuses this change \
                 as well.")
         .sources(&["kubernetes#129473", "kubernetes#127917", "kubernetes#121828"])

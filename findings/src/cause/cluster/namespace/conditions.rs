@@ -29,7 +29,7 @@ causes! {
             check("Read the whole message").run("kubectl get namespace {namespace} -o yaml").typed(),
             step("Repair what the message names"),
         ])
-        .dont("Emptying spec.finalizers (PUT /finalize)",
+        .dont("Do not empty spec.finalizers (PUT /finalize)",
             "The objects that could not be deleted stay in etcd, and no client can remove them.")
         .sources(&["reference: NamespaceDeletionContentFailure"])
         .diagnosis(Proven::Cluster("extension-403"));

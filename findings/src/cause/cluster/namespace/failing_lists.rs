@@ -22,7 +22,7 @@ causes! {
             step("Then write every object of the kind anew, and drop the old key"),
             UNSAFE_DELETION,
         ])
-        .dont("Deleting the key in etcd, or ignoreStoreReadErrorWithClusterBreakingPotential",
+        .dont("Do not delete the key in etcd, or use ignoreStoreReadErrorWithClusterBreakingPotential",
             "The content is lost, and with it whatever its finalizers should have cleaned up.")
         .sources(&["reference: unable to transform key"])
         .diagnosis(Proven::Cluster("undecryptable"));
@@ -46,7 +46,7 @@ causes! {
             check("Find the key in etcd that cannot be decoded, and restore the object from a backup of etcd"),
             UNSAFE_DELETION,
         ])
-        .dont("Deleting keys in etcd", "The content is lost; a wrong key takes a healthy object with it.")
+        .dont("Do not delete keys in etcd", "The content is lost; a wrong key takes a healthy object with it.")
         .sources(&["reference: illegal base64 data"])
         .diagnosis(Proven::Cluster("undecodable"));
 }

@@ -53,7 +53,7 @@ causes! {
                 .run("kubectl get namespace {namespace} -o yaml --show-managed-fields").typed(),
             step("If it is not installed any more, install it again until the namespace is gone"),
         ])
-        .dont("PUT /finalize with an empty list",
+        .dont("Do not send PUT /finalize with an empty list",
             "Whatever the owner of the finalizer cleans up outside of this namespace stays behind, \
                 unknown to every controller.")
         .sources(&["reference: openshift.io/origin and the like"])
@@ -93,7 +93,7 @@ causes! {
                 .run("kubectl wait --for=delete {type} {name} -n {namespace} --timeout=2m").if_known(),
             check("If it stays, run this again: the answer then names what holds it"),
         ])
-        .dont("Emptying spec.finalizers (PUT /finalize)",
+        .dont("Do not empty spec.finalizers (PUT /finalize)",
             "Objects that would have been removed a moment later stay in etcd for ever.")
         .sources(&["reference: requeue timings of the namespace controller"])
         .diagnosis(Proven::Observation);

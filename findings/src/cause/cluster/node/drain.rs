@@ -12,7 +12,7 @@ const WANTS_ALL: Circumstance = Circumstance::Budget(Budget::All);
 
 /// What every short cut around an eviction does.
 const AROUND: Danger = Danger::new(
-    "kubectl drain --disable-eviction --force, or deleting the pods",
+    "Do not run kubectl drain --disable-eviction --force, or delete the pods",
     "It asks no PodDisruptionBudget: the service behind the pods may be down until others are ready, and a pod without a \
         controller is gone for good.",
 );
