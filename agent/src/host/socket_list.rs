@@ -18,19 +18,19 @@ pub fn inode(link: &[u8]) -> Option<u64> {
     std::str::from_utf8(number).ok()?.parse().ok()
 }
 
-/// The sockets that are bound to a file, by their inodes: a name that is not abstract.
+/// All sockets by their inodes, and the names of those that are bound to a file: a name that is not abstract.
 /// `000000000ed58eb2: 00000002 00000000 00010000 0001 01 17266 /run/x.sock`
 ///
 /// Nothing in a name is escaped, and every process in the network namespace may choose one. So a name begins where the
 /// kernel begins it (`unix_seq_show`, net/unix/af_unix.c), and an inode that is there twice, which a name with a line break
-/// can do, is left out. In the 108 bytes of a name a whole line leaves 46 for a path: too few for that of a pod's volume.
-pub fn bound(list: &[u8]) -> BTreeMap<u64, HostPath> {
-    let mut names: BTreeMap<u64, Option<HostPath>> = BTreeMap::new();
+/// can do, has none. In the 108 bytes of a name a whole line leaves 46 for a path: too few for that of a pod's volume.
+pub fn names(list: &[u8]) -> BTreeMap<u64, Option<HostPath>> {
+    let mut names = BTreeMap::new();
     for (inode, name) in list.split(|b| *b == b'\n').filter_map(parse) {
+        let name = name.filter(|name| !name.as_bytes().starts_with(b"@"));
         names.entry(inode).and_modify(|known| *known = None).or_insert(name);
     }
-    let known = names.into_iter().filter_map(|(inode, name)| Some((inode, name?)));
-    known.filter(|(_, name)| !name.as_bytes().starts_with(b"@")).collect()
+    names
 }
 
 /// `%pK: %08X %08X %08X %04X %02X %5lu`, and after a space the name, if it has one.
@@ -64,7 +64,8 @@ mod tests {
             000000000ed58eb3: 00000003 00000000 00000000 0001 03   226\n\
             000000000ed58eb4: 00000002 00000000 00010000 0001 01 17267 @/abstract\n\
             000000000ed58eb5: 00000002 00000000 00010000 0001 01 17268 run/s\n";
-        assert_eq!(bound(list), BTreeMap::from([(17266, "/tmp/a b/s".into()), (17268, "run/s".into())]));
+        let [one, two] = ["/tmp/a b/s", "run/s"].map(|name| Some(name.into()));
+        assert_eq!(names(list), BTreeMap::from([(226, None), (17266, one), (17267, None), (17268, two)]));
         assert_eq!(inode(b"socket:[17266]"), Some(17266));
         assert_eq!(inode(b"pipe:[17266]"), None);
     }
@@ -77,25 +78,25 @@ mod tests {
         let others = std::fs::read_link(format!("/proc/self/fd/{}", other.as_raw_fd())).unwrap();
         let others = inode(others.as_os_str().as_encoded_bytes()).unwrap();
         let own = HostPath::from(dir.path().join("s"));
-        let names = || bound(&read(std::process::id()).unwrap()).get(&others).cloned();
-        assert_eq!(names(), Some(own.clone()));
+        let name = || names(&read(std::process::id()).unwrap()).remove(&others).flatten();
+        assert_eq!(name(), Some(own.clone()));
         for forged in [
             format!("x {others} /var/lib/kubelet/pods/u/volumes/v"),
             format!("\nx {others} /var/lib/kubelet/pods/u/volumes/v"),
         ] {
             let address = SocketAddr::from_abstract_name(&forged).unwrap();
             let _bound = UnixListener::bind_addr(&address).unwrap();
-            assert_eq!(names(), Some(own.clone()), "{forged:?}");
+            assert_eq!(name(), Some(own.clone()), "{forged:?}");
         }
         let whole = format!("\n0000000000000000: 00000002 00000000 00010000 0001 01 {others} /k");
         let _bound = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&whole).unwrap()).unwrap();
-        assert_eq!(names(), None, "which of the two is its own is unknown");
+        assert_eq!(name(), None, "which of the two is its own is unknown");
     }
 
     proptest! {
         #[test]
         fn never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-            let _ = bound(&bytes);
+            let _ = names(&bytes);
         }
     }
 }

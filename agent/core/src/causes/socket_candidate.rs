@@ -1,4 +1,5 @@
-//! A volume without a known holder, and a socket that may be bound in it: its name is relative, or leads through links.
+//! A volume without a known holder, and a socket that may be bound in it: its name is relative, leads through links, or is not
+//! visible.
 
 use findings::{Evidence, ProcessId};
 
@@ -35,27 +36,34 @@ fn together<'a>(
 pub fn add_evidence(view: &PodView, mount: &Mount, mut finding: Finding) -> Finding {
     finding.evidence.extend(sockets(view, mount).take(MAX_EVIDENCE).map(|socket| {
         let comm = findings::clean(&socket.comm, 32);
-        Evidence::new(
-            source(socket),
-            format!("{comm} has a socket bound to {}: {}", shown_name(socket), where_to(socket)),
-        )
+        Evidence::new(source(socket), format!("{comm} has {}: {}", shown(socket), where_to(socket)))
     }));
     finding
 }
 
-fn shown_name(socket: &SocketCandidate) -> String {
-    findings::clean(&String::from_utf8_lossy(socket.name.as_bytes()), 108)
+/// `a socket bound to run/s`
+fn shown(socket: &SocketCandidate) -> String {
+    match &socket.name {
+        Some(name) => {
+            format!("a socket bound to {}", findings::clean(&String::from_utf8_lossy(name.as_bytes()), 108))
+        }
+        None => "a socket of a network namespace without a process".to_owned(),
+    }
 }
 
 fn where_to(socket: &SocketCandidate) -> String {
-    match &socket.leads_to {
-        Some(path) => format!("a link leads to {}", path.show()),
-        None => "in which directory is unknown".to_owned(),
+    match (&socket.leads_to, &socket.name) {
+        (Some(path), _) => format!("a link leads to {}", path.show()),
+        (None, Some(_)) => "in which directory is unknown".to_owned(),
+        (None, None) => "what it is bound to is not searched".to_owned(),
     }
 }
 
 fn source(socket: &SocketCandidate) -> String {
-    format!("/proc/{}/net/unix", socket.pid)
+    match socket.left_network {
+        true => format!("/proc/{}/fdinfo/{}", socket.pid, socket.fd),
+        false => format!("/proc/{}/net/unix", socket.pid),
+    }
 }
 
 /// Whether one may hold a volume beside whatever was found.
@@ -66,11 +74,13 @@ pub fn may_hold(seen: &Observation) -> bool {
 fn finding(view: &PodView, mount: &Mount, socket: &SocketCandidate, count: usize, head: &[Link]) -> Finding {
     let one_of = if count > 1 { format!("perhaps, one of these {count}: ") } else { "perhaps: ".to_owned() };
     let id = ProcessId { pid: socket.pid, start_ticks: socket.start_ticks };
-    let name = shown_name(socket);
-    let unknown = match (&socket.leads_to, name.starts_with('/')) {
+    let unknown = match (&socket.leads_to, &socket.name) {
         (Some(_), _) => "whether the link led there when the socket was bound",
-        (None, true) => "in which directory the socket was bound: that of its name is gone, or is not looked into",
-        (None, false) => "in which directory the socket was bound: its name is relative",
+        (None, Some(name)) if name.as_bytes().starts_with(b"/") => {
+            "in which directory the socket was bound: that of its name is gone, or is not looked into"
+        }
+        (None, Some(_)) => "in which directory the socket was bound: its name is relative",
+        (None, None) => "whether the socket is bound: only processes in its network namespace can list it",
     };
     let through = if socket.leads_to.is_some() { ", through a link into the volume" } else { "" };
     pod_finding(view, &cause::VOLUME_HELD_BY_SOCKET, VOLUMES, head)
@@ -79,13 +89,14 @@ fn finding(view: &PodView, mount: &Mount, socket: &SocketCandidate, count: usize
         .blame(
             describe::pid(socket.pid, &socket.comm, socket.state),
             format!(
-                "{one_of}has a socket bound to {name}{through} (descriptor {}); {}",
+                "{one_of}has {}{through} (descriptor {}); {}",
+                shown(socket),
                 socket.fd,
                 describe::owner(&socket.owner)
             ),
         )
-        .evidence(source(socket), format!("{name}: {}", where_to(socket)))
-        .name(Placeholder::Pid, id)
+        .evidence(source(socket), format!("{}: {}", shown(socket), where_to(socket)))
+        .name_if(Placeholder::Pid, (!socket.left_network).then_some(id))
         .name(Placeholder::Comm, &socket.comm)
         .name_if(Placeholder::Path, mount.mount_point.as_str())
         .root(format!("{}:{}", socket.pid, socket.start_ticks))
@@ -97,9 +108,9 @@ mod tests {
     use crate::test_prelude::*;
 
     fn socket(pid: u32) -> SocketCandidate {
-        let name = HostPath::from("run/s");
-        let (comm, owner) = ("agentd".into(), Owner::Host);
-        SocketCandidate { pid, start_ticks: 1, comm, state: 'S', fd: 4, name, leads_to: None, owner }
+        let (comm, name, owner) = ("agentd".into(), Some("run/s".into()), Owner::Host);
+        let (leads_to, left_network) = (None, false);
+        SocketCandidate { pid, start_ticks: 1, comm, state: 'S', fd: 4, name, left_network, leads_to, owner }
     }
 
     /// Whatever the driver says of its volume is an effect of it.
@@ -107,7 +118,7 @@ mod tests {
     fn a_socket_whose_name_leads_into_the_volume_comes_before_what_is_known() {
         let mut seen = sample::mounted("ext4");
         let volume = seen.holders[0].mount_point.join("s");
-        let linked = SocketCandidate { name: "/run/agentd/s".into(), leads_to: Some(volume), ..socket(700) };
+        let linked = SocketCandidate { name: Some("/run/agentd/s".into()), leads_to: Some(volume), ..socket(700) };
         seen.holders[0].socket_candidates = vec![socket(701), linked];
         assert_eq!(causes(&seen), ["VolumeHeldBySocket"]);
         let finding = judge(&seen).pods[0].findings[0].clone();
@@ -150,6 +161,22 @@ mod tests {
         assert!(named.is_some_and(|one| one.says.contains("bound to run/s")), "{:?}", finding.evidence);
         seen.in_flight = vec![sample::in_flight()];
         assert_eq!(causes(&seen), ["VolumeHeldInFlight"]);
+    }
+
+    /// `ss` in the network namespace of its process does not show it.
+    #[test]
+    fn a_socket_that_no_process_can_list_is_named_and_not_searched() {
+        let mut seen = sample::mounted("ext4");
+        volume(&mut seen).vol_data = VolData::NotCsi;
+        seen.holders[0].socket_candidates = vec![SocketCandidate { name: None, left_network: true, ..socket(700) }];
+        assert_eq!(causes(&seen), ["VolumeHeldBySocket"]);
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        let root = finding.roots().next().unwrap();
+        assert!(root.subject.contains("pid 700"), "{root:?}");
+        assert!(root.state.contains("a socket of a network namespace without a process (descriptor 4)"), "{root:?}");
+        assert!(finding.evidence.iter().any(|one| one.says.contains("is not searched")), "{:?}", finding.evidence);
+        let commands: Vec<&str> = finding.remedy.steps.iter().filter_map(|step| step.command.as_deref()).collect();
+        assert!(commands.iter().all(|command| !command.contains("nsenter")), "{commands:?}");
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub struct HolderSearch {
     /// How many mount namespaces live on without a process, by a bind mount: nothing looks into those.
     #[serde(default)]
     pub unsearched_namespaces: u32,
-    /// Sockets that may be bound in it: their names are relative, or lead through links.
+    /// Sockets that may be bound in it: their names are relative, lead through links, or are in no list.
     #[serde(rename = "relative_sockets", default, skip_serializing_if = "Vec::is_empty")]
     pub socket_candidates: Vec<SocketCandidate>,
     /// Whether mappings were searched too (in the disposable child); `Failed` when the child did
@@ -31,8 +31,8 @@ pub struct HolderSearch {
     pub mappings: Seen<u32>,
 }
 
-/// A unix socket whose name does not show where it is bound: a relative one, or one that leads through links. It holds the
-/// mount of its file, also when that is unlinked.
+/// A unix socket whose name does not show where it is bound: a relative one, one that leads through links, or none that is
+/// visible. It holds the mount of its file, also when that is unlinked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SocketCandidate {
     /// The pid of a process that has it open.
@@ -42,8 +42,12 @@ pub struct SocketCandidate {
     pub comm: String,
     pub state: char,
     pub fd: u32,
-    /// What was given to `bind`.
-    pub name: HostPath,
+    /// What was given to `bind`, if anything was. It is not visible where no process is in the socket's network namespace.
+    #[serde(default)]
+    pub name: Option<HostPath>,
+    /// Whether the socket is of a network namespace that this process is not in.
+    #[serde(default)]
+    pub left_network: bool,
     /// Where that leads now, by a link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leads_to: Option<HostPath>,

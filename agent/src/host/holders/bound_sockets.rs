@@ -1,8 +1,9 @@
 //! What is known of unix sockets that are bound to files, while holders are searched.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 
-use crate::{host::socket_list, observation::HostPath};
+use crate::{host::socket_list, observation::HostPath, parse};
 
 /// The sockets that may hold a target, and who was seen to have one open.
 #[derive(Default)]
@@ -11,6 +12,10 @@ pub(super) struct Sockets {
     pub(super) bound: BTreeMap<u64, BTreeMap<u64, Bound>>,
     pub(super) inodes: BTreeSet<u64>,
     pub(super) seen: Vec<Seen>,
+    /// All that the network namespaces of a mount namespace's processes list.
+    pub(super) listed: BTreeMap<u64, BTreeSet<u64>>,
+    /// Those that their process has from another network namespace.
+    pub(super) strays: Vec<Seen>,
 }
 
 /// What was given to `bind`, and where that is.
@@ -38,12 +43,24 @@ pub(super) struct Seen {
 }
 
 impl Sockets {
-    /// Whether a descriptor with this link may hold a target.
-    pub(super) fn is_one(&self, link: &[u8]) -> bool {
-        socket_list::inode(link).is_some_and(|inode| self.inodes.contains(&inode))
+    /// Whether a descriptor with this link may hold a target. What is in no list may, if it is a unix socket.
+    pub(super) fn is_one(&self, link: &[u8], fdinfo: impl FnOnce() -> io::Result<Vec<u8>>) -> bool {
+        let is_unlisted = |inode| !self.listed.values().any(|list| list.contains(&inode));
+        let is_one = |inode| self.inodes.contains(&inode) || (is_unlisted(inode) && is_unix(fdinfo()));
+        socket_list::inode(link).is_some_and(is_one)
+    }
+
+    /// Whether a network namespace that processes of this mount namespace are in lists it.
+    pub(super) fn is_listed(&self, ns: u64, inode: u64) -> bool {
+        self.listed.get(&ns).is_some_and(|list| list.contains(&inode))
     }
 
     pub(super) fn name(&self, ns: u64, inode: u64) -> Option<&Bound> {
         self.bound.get(&ns)?.get(&inode)
     }
+}
+
+/// Whether `fdinfo` is that of a unix socket.
+pub(super) fn is_unix(fdinfo: io::Result<Vec<u8>>) -> bool {
+    fdinfo.is_ok_and(|info| parse::fdinfo(&info).scm_fds.is_some())
 }

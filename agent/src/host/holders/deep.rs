@@ -71,7 +71,7 @@ fn elsewhere(spaces: &[Space], all: &ProcessIndex, found: &mut Searches) {
     let known: BTreeSet<u64> = spaces.iter().map(|space| space.ns).collect();
     let others = all.group_by_mount_ns().pids.iter().filter(|(ns, _)| !known.contains(ns));
     let others: Vec<u32> = others.flat_map(|(_, pids)| pids).copied().collect();
-    let clear = clear(&others, spaces, found);
+    let clear = clear(&others, spaces, found.end(), None);
     for pid in others.into_iter().filter(|pid| !clear.contains(pid)) {
         if let Ok((dir, ns)) = living(pid) {
             walk(&ProcessVisit { pid, dir: &dir, ns }, spaces, found);

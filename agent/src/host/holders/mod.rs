@@ -88,8 +88,9 @@ pub fn search(
         let mut places = kubelet_places(kubelet, &tables);
         new().for_each(|space| sockets::read(space, &mut places, &mut searches));
         let pids: Vec<u32> = new().flat_map(|space| &space.pids).copied().collect();
-        let clear = scan::clear(&pids, &spaces, &searches);
+        let clear = scan::clear(&pids, &spaces, searches.end(), Some(&searches.sockets));
         new().for_each(|space| scan::processes(space, &spaces, &clear, &mut searches));
+        sockets::follow_strays(&spaces, &all, &mut places, &mut searches);
         let all_explained = (0..targets.len()).all(|target| searches.explains(target));
         if floor.is_none() || all_explained {
             break;

@@ -1,7 +1,7 @@
 //! The first pass: working directory, root, program and descriptors of every process in a
 //! namespace that has a copy.
 
-use std::{collections::BTreeSet, io, ops::ControlFlow};
+use std::{collections::BTreeSet, io, ops::ControlFlow, time::Instant};
 
 use super::bound_sockets::Sockets;
 use super::searches::{ProcessVisit, Searches};
@@ -45,14 +45,14 @@ pub(super) fn processes(space: &Space, spaces: &[Space], clear: &BTreeSet<u32>, 
 }
 
 /// Those that hold nothing, wherever they live by now, at a fraction of what a close look costs.
-pub(super) fn clear(pids: &[u32], spaces: &[Space], found: &Searches) -> BTreeSet<u32> {
+pub(super) fn clear(pids: &[u32], spaces: &[Space], end: Instant, sockets: Option<&Sockets>) -> BTreeSet<u32> {
     let places = spaces.iter().flat_map(|space| &space.copies).map(|copy| copy.mount_point.as_bytes());
     let places = beginnings(places.chain([NAMESPACE]).collect());
-    sys::pids_where(pids, found.end(), |visit| has_nothing(visit, &places, &found.sockets))
+    sys::pids_where(pids, end, |visit| has_nothing(visit, &places, sockets))
 }
 
 /// A zombie's threads may live, and one that ends needs a second look too: their links cannot be read.
-fn has_nothing(visit: &Visit<'_>, places: &[&[u8]], sockets: &Sockets) -> io::Result<bool> {
+fn has_nothing(visit: &Visit<'_>, places: &[&[u8]], sockets: Option<&Sockets>) -> io::Result<bool> {
     if begins_with_one(&visit.link("cwd")?, places) || begins_with_one(&visit.link("root")?, places) {
         return Ok(false);
     }
@@ -63,8 +63,12 @@ fn has_nothing(visit: &Visit<'_>, places: &[&[u8]], sockets: &Sockets) -> io::Re
         _ => {}
     }
     // Files may be registered with an io_uring that have no descriptor.
-    let is_meant = |link: &[u8]| begins_with_one(link, places) || link == sys::IO_URING || sockets.is_one(link);
-    let walk = visit.descriptors(|_, link| match is_meant(link) {
+    let is_meant = |fd: u32, link: &[u8]| {
+        begins_with_one(link, places)
+            || link == sys::IO_URING
+            || sockets.is_some_and(|sockets| sockets.is_one(link, || visit.fdinfo(fd, link)))
+    };
+    let walk = visit.descriptors(|fd, link| match is_meant(fd, link) {
         true => ControlFlow::Break(()),
         false => ControlFlow::Continue(()),
     })?;
@@ -165,7 +169,7 @@ pub(super) fn copies_with_id(spaces: &[Space], id: u32) -> impl Iterator<Item = 
 mod tests {
     use std::os::unix::ffi::OsStrExt;
     use std::process::{Child, Command};
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
     use super::*;
 
@@ -189,7 +193,7 @@ mod tests {
         .map(|script| sleeper(&script));
         let pids: Vec<u32> = children.iter().map(Child::id).collect();
         let asked = |path: &[u8], in_time| {
-            sys::pids_where(&pids, Instant::now() + in_time, |visit| has_nothing(visit, &[path], &Sockets::default()))
+            sys::pids_where(&pids, Instant::now() + in_time, |visit| has_nothing(visit, &[path], None))
         };
         let (soon, here) = (Duration::from_secs(5), path.as_os_str().as_bytes());
         // Until each is where it goes.

@@ -6,15 +6,19 @@ use std::{
     path::Component,
 };
 
-use super::bound_sockets::{Bound, Place, Seen, Sockets};
+use super::bound_sockets::{Bound, Place, Seen, Sockets, is_unix};
 use super::places::Places;
 use super::searches::{ProcessVisit, Searches, facts};
 use super::space::Space;
 use super::{Options, blocks};
 use crate::host::mounts::living;
+use crate::host::process_index::ProcessIndex;
 use crate::host::socket_list;
 use crate::observation::{HeldBy, HostPath, SocketCandidate};
 use crate::sys;
+
+/// More sockets of other network namespaces are not followed.
+const MAX_STRAYS: usize = 1000;
 
 /// Reads which sockets may hold a target that is in `space`. One list is read per network namespace. `sock_diag` reports
 /// which file a socket is bound to (`UDIAG_SHOW_VFS`), but only in the caller's own network namespace, and the agent may not
@@ -27,7 +31,9 @@ pub(super) fn read(space: &Space, places: &mut Places<'_>, found: &mut Searches)
         }
         match socket_list::read(*pid) {
             Ok(list) => {
-                for (inode, name) in socket_list::bound(&list) {
+                let list = socket_list::names(&list);
+                found.sockets.listed.entry(space.ns).or_default().extend(list.keys());
+                for (inode, name) in list.into_iter().filter_map(|(inode, name)| Some((inode, name?))) {
                     if let Some(place) = place(&name, space, places) {
                         found.sockets.inodes.insert(inode);
                         found.sockets.bound.entry(space.ns).or_default().insert(inode, Bound { name, place });
@@ -64,14 +70,64 @@ fn place(name: &HostPath, space: &Space, places: &mut Places<'_>) -> Option<Plac
 
 /// Notes that a process has a socket open.
 pub(super) fn see(who: &ProcessVisit<'_>, fd: u32, inode: u64, spaces: &[Space], found: &mut Searches) {
-    let Some(bound) = found.sockets.name(who.ns, inode) else { return };
+    let seen = Seen { ns: who.ns, pid: who.pid, fd, inode };
+    let Some(bound) = found.sockets.name(who.ns, inode) else { return stray(who, seen, spaces, found) };
     if !matches!(bound.place, Place::Named) {
-        return found.sockets.seen.push(Seen { ns: who.ns, pid: who.pid, fd, inode });
+        return found.sockets.seen.push(seen);
     }
     let path = bound.name.clone();
     for space in spaces.iter().filter(|space| space.ns == who.ns) {
         for copy in space.copies_at(&path) {
             found.process(copy.target, who, HeldBy::Fd { fd, path: path.clone() }, copy.kind);
+        }
+    }
+}
+
+/// Notes a unix socket of another network namespace than its process is in: that one has left it, or was sent the socket.
+fn stray(who: &ProcessVisit<'_>, seen: Seen, spaces: &[Space], found: &mut Searches) {
+    let is_in_sight = spaces.iter().any(|space| space.ns == who.ns);
+    if !is_in_sight || found.sockets.is_listed(who.ns, seen.inode) || !is_unix(who.dir.fdinfo(seen.fd, b"socket:")) {
+        return;
+    }
+    match found.sockets.strays.len() {
+        ..MAX_STRAYS => found.sockets.strays.push(seen),
+        _ => found.cut_off(who.pid),
+    }
+}
+
+/// Looks for the names of such sockets in the network namespaces of `all` processes. What is in none of them is of one that
+/// no process is in, and remains without a name.
+pub(super) fn follow_strays(spaces: &[Space], all: &ProcessIndex, places: &mut Places<'_>, found: &mut Searches) {
+    let strays = std::mem::take(&mut found.sockets.strays);
+    if strays.is_empty() {
+        return;
+    }
+    let (mut networks, mut names) = (BTreeSet::new(), BTreeMap::new());
+    let all: Vec<u32> = all.group_by_mount_ns().pids.values().flatten().copied().collect();
+    for (pid, net) in all.iter().zip(sys::namespaces_of(&all, "net")) {
+        let Some(net) = net.ok().filter(|net| !networks.contains(net)) else { continue };
+        let Ok(list) = socket_list::read(*pid) else { continue };
+        networks.insert(net);
+        let mut list = socket_list::names(&list);
+        names.extend(strays.iter().filter_map(|stray| list.remove_entry(&stray.inode)));
+    }
+    for stray in strays {
+        let Some(space) = spaces.iter().find(|space| space.ns == stray.ns) else { continue };
+        let Ok((dir, ns)) = living(stray.pid) else { continue };
+        let link = dir.link(&format!("fd/{}", stray.fd));
+        if !link.is_ok_and(|link| socket_list::inode(&link) == Some(stray.inode)) {
+            continue;
+        }
+        match names.get(&stray.inode) {
+            None => found.sockets.seen.push(stray),
+            // It is bound to no file.
+            Some(None) => {}
+            Some(Some(name)) => {
+                let Some(place) = place(name, space, places) else { continue };
+                let bound = Bound { name: name.clone(), place };
+                found.sockets.bound.entry(ns).or_default().insert(stray.inode, bound);
+                see(&ProcessVisit { pid: stray.pid, dir: &dir, ns }, stray.fd, stray.inode, spaces, found);
+            }
         }
     }
 }
@@ -86,18 +142,17 @@ pub(super) fn candidates(spaces: &[Space], places: &mut Places<'_>, options: &Op
     seen.sort_by_key(|one| one.pid);
     for Seen { ns, pid, fd, inode } in seen {
         let Some(space) = spaces.iter().find(|space| space.ns == ns) else { continue };
-        let Some(Bound { name, place }) = found.sockets.name(ns, inode) else { continue };
-        if matches!(place, Place::Unread) {
-            continue;
-        }
-        let (name, leads_to) = match place {
-            Place::Linked(path) => (name.clone(), Some(path.clone())),
-            _ => (name.clone(), None),
+        let (name, leads_to) = match found.sockets.name(ns, inode) {
+            Some(Bound { place: Place::Unread, .. }) => continue,
+            Some(Bound { name, place: Place::Linked(path) }) => (Some(name.clone()), Some(path.clone())),
+            bound => (bound.map(|bound| bound.name.clone()), None),
         };
+        let left_network = !found.sockets.is_listed(ns, inode);
         let Ok((dir, ns)) = living(pid) else { continue };
         let Some((stat, leader, owner)) = facts(&ProcessVisit { pid, dir: &dir, ns }) else { continue };
         let (start_ticks, state) = (leader.start_ticks, stat.state);
-        let socket = SocketCandidate { pid, start_ticks, comm: leader.comm, state, fd, name, leads_to, owner };
+        let comm = leader.comm;
+        let socket = SocketCandidate { pid, start_ticks, comm, state, fd, name, left_network, leads_to, owner };
         let copies: BTreeSet<u32> = match &socket.leads_to {
             Some(path) => space.copies_at(path).map(|copy| copy.id).collect(),
             None => space.copies.iter().map(|copy| copy.id).collect(),

@@ -151,7 +151,8 @@ fn a_socket_bound_by_a_relative_name_may_be_one() {
     let outcome = stage.search();
     assert!(outcome.holders.is_empty(), "{:?}", outcome.holders);
     let socket = outcome.socket_candidates.iter().find(|socket| socket.pid == pid);
-    assert_eq!(socket.and_then(|socket| socket.name.as_str()), Some("sub/s"), "{:?}", outcome.socket_candidates);
+    let name = socket.and_then(|socket| socket.name.as_ref()?.as_str());
+    assert_eq!(name, Some("sub/s"), "{:?}", outcome.socket_candidates);
     assert!(stage.umount_is_busy());
 }
 
@@ -174,7 +175,7 @@ fn a_socket_bound_through_a_link_may_be_one() {
     stage.await_file(&format!("{base}/ready"));
     let candidate = |stage: &Stage| stage.search().socket_candidates.into_iter().find(|socket| socket.pid == pid);
     let socket = candidate(&stage).unwrap();
-    assert_eq!(socket.name.as_str(), Some(format!("{base}/link/s").as_str()));
+    assert_eq!(socket.name, Some(format!("{base}/link/s").as_str().into()));
     assert_eq!(socket.leads_to, Some(format!("{volume}/sub/s").as_str().into()));
     // Where it led is not known any more.
     stage.ns.run(&format!("rm {base}/link"));
@@ -226,6 +227,62 @@ fn a_relative_socket_in_a_private_namespace_keeps_no_volume() {
         stage.volume, stage.base
     );
     let pid = private.spawn(&format!("python3 -c '{script}'"));
+    stage.await_file(&format!("{}/ready", stage.base));
+    let outcome = stage.search();
+    assert!(outcome.socket_candidates.iter().all(|socket| socket.pid != pid), "{:?}", outcome.socket_candidates);
+    assert!(!stage.umount_is_busy());
+}
+
+/// Binds the socket in a network namespace of its own and leaves that, perhaps with a child in it.
+fn bound_in_another_network(stage: &mut Stage, with_child: bool) -> u32 {
+    let script = format!(
+        "import ctypes,os,socket,time; c=ctypes.CDLL(None); home=os.open(\"/proc/self/ns/net\",os.O_RDONLY); \
+         c.unshare(0x40000000)\n\
+         if {} and os.fork()==0: time.sleep(1000)\n\
+         s=socket.socket(socket.AF_UNIX); s.bind(\"{}/s\"); s.listen(); c.setns(home,0x40000000); os.close(home); \
+         open(\"{}/ready\",\"w\").close(); time.sleep(1000)",
+        if with_child { "True" } else { "False" },
+        stage.volume,
+        stage.base
+    );
+    let pid = stage.ns.spawn(&format!("python3 -c '{script}'"));
+    stage.await_file(&format!("{}/ready", stage.base));
+    pid
+}
+
+#[test]
+fn a_socket_bound_in_a_network_namespace_that_its_process_has_left() {
+    let mut stage = Stage::new();
+    let pid = bound_in_another_network(&mut stage, true);
+    let path = format!("{}/s", stage.volume);
+    let outcome = stage.judged();
+    assert_eq!(only(&outcome).pid, pid);
+    assert!(matches!(&only(&outcome).how, HeldBy::Fd { path: shown, .. } if shown.as_str() == Some(&path)));
+}
+
+/// No list shows it.
+#[test]
+fn a_socket_of_a_network_namespace_without_a_process_may_be_one() {
+    let mut stage = Stage::new();
+    let pid = bound_in_another_network(&mut stage, false);
+    let outcome = stage.search();
+    assert!(outcome.holders.is_empty(), "{:?}", outcome.holders);
+    let socket = outcome.socket_candidates.iter().find(|socket| socket.pid == pid).unwrap();
+    assert_eq!((&socket.name, socket.left_network), (&None, true));
+    assert!(stage.umount_is_busy());
+}
+
+/// Of the host's services systemd gives many a network of their own, with sockets of the host's.
+#[test]
+fn a_socket_of_another_network_that_is_bound_to_nothing_is_none() {
+    let mut stage = Stage::new();
+    let script = format!(
+        "import ctypes,os,socket,time; pair=socket.socketpair(); abstract=socket.socket(socket.AF_UNIX); \
+         abstract.bind(\"\\0why-terminating-%d\" % os.getpid()); ctypes.CDLL(None).unshare(0x40000000); \
+         open(\"{}/ready\",\"w\").close(); time.sleep(1000)",
+        stage.base
+    );
+    let pid = stage.ns.spawn(&format!("python3 -c '{script}'"));
     stage.await_file(&format!("{}/ready", stage.base));
     let outcome = stage.search();
     assert!(outcome.socket_candidates.iter().all(|socket| socket.pid != pid), "{:?}", outcome.socket_candidates);

@@ -27,6 +27,13 @@ scenarios! {
             |launch: Launch, volume: &Path| Ok(launch.args(ELSEWHERE).args(["--bind", NAME, "--bind-in"]).arg(volume));
         bound(node, "socket-elsewhere", launch, "its name is relative")
     };
+    "socket-left-network",
+        "a process of the host listens on a socket in an emptyDir of the pod, and has left the network namespace of the socket",
+        |node| {
+        let left = ["--own-network", "--leave-network"];
+        let launch = |launch: Launch, volume: &Path| Ok(launch.args(left).args(["--bind", NAME, "--bind-in"]).arg(volume));
+        bound(node, "socket-left-network", launch, "a network namespace without a process")
+    };
     "socket-linked-elsewhere",
         "as socket-linked, and the process has a mount namespace and a network namespace of its own", |node| {
         let link = node.layout().mnt("agentd");

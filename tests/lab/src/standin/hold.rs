@@ -27,6 +27,9 @@ pub struct Hold {
     /// First enter a network namespace of its own.
     #[arg(long)]
     own_network: bool,
+    /// Leave that again when all is held.
+    #[arg(long, requires = "own_network")]
+    leave_network: bool,
     /// Make this the working directory.
     #[arg(long)]
     cwd: Option<PathBuf>,
@@ -75,6 +78,7 @@ impl Hold {
     /// Runs until it is killed.
     pub fn run(self) -> anyhow::Result<()> {
         let home = File::open(OWN_NAMESPACE).context("open the own mount namespace")?;
+        let network = File::open("/proc/self/ns/net").context("open the own network namespace")?;
         if let Some(propagation) = self.namespace {
             mounts::enter_namespace(match propagation {
                 Propagation::Slave => MsFlags::MS_SLAVE,
@@ -115,7 +119,10 @@ impl Hold {
         if let Some(path) = &self.keep_at {
             leave_namespace(&home, path)?;
         }
-        drop(home);
+        if self.leave_network {
+            setns(&network, CloneFlags::CLONE_NEWNET).context("go back to the first network namespace")?;
+        }
+        drop((home, network));
         if let Some(path) = &self.read {
             fs::read(path).with_context(|| format!("read {}", path.display()))?;
         }
