@@ -73,12 +73,9 @@ fn reason_checks(reason: &str) -> &'static [Check] {
         | "OutOfServiceNotEffective"
         | "EvictionSuspended"
         | "LocalVolumeOnLostNode" => NODE,
-        "DrainBudgetAllowsNone"
-        | "DrainSeveralBudgets"
-        | "DrainPodDeclines"
-        | "DrainPodReturns"
-        | "DrainNeedsConsent"
-        | "DrainNotIssued" => DRAIN,
+        "DrainBudgetAllowsNone" | "DrainPodDeclines" | "DrainPodReturns" | "DrainNeedsConsent" | "DrainNotIssued" => {
+            DRAIN
+        }
         _ => &[],
     }
 }
@@ -89,14 +86,11 @@ fn cause_checks(id: &str) -> &'static [Check] {
         "NfsServerNotResponding" | "FileServerNotResponding" => FILE_SERVER,
         "BlockDeviceNotResponding" | "BlockDeviceSuspended" | "FileSystemFrozen" => BLOCK,
         "WebhookUnavailable"
-        | "WebhookCaExpired"
+        | "WebhookCertificateInvalid"
         | "WebhookGoneWithNamespace"
         | "WebhookRefusesDelete"
         | "WebhookBlocksUpdate" => WEBHOOK,
-        "ConversionWebhookUnavailable"
-        | "ConversionWebhookCaExpired"
-        | "StoredVersionNotServed"
-        | "CrdInstancesRemain" => CRD,
+        "ConversionWebhookUnavailable" | "StoredVersionNotServed" | "CrdInstancesRemain" => CRD,
         "GarbageCollectorNotWorking"
         | "ForegroundDependentsRemain"
         | "OwnerInOtherNamespace"

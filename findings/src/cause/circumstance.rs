@@ -52,6 +52,8 @@ pub enum Budget {
     NoneUnavailable,
     /// It wants as many pods as there are.
     All,
+    /// Another one selects the same pod.
+    Several,
     /// Too few of its pods are ready.
     TooFewReady,
     /// The same, and with all of them ready it would still allow none.
@@ -67,6 +69,8 @@ pub enum Unread {
     Listed,
     /// Secrets: every other kind can be listed, and they are not.
     Secrets,
+    /// Of any: no key of the API server opens one of them.
+    Encrypted,
     /// That is not known.
     Unknown,
 }
@@ -126,6 +130,8 @@ pub enum Circumstance {
     JobManager(JobManager),
     /// Whether the finalizer is in the pod template of the pod's workload.
     Template(Existence),
+    /// Whether the ServiceAccount exists that the controller works as.
+    Account(Existence),
     /// Whether the node is declared out of service.
     OutOfService(Existence),
 }
@@ -155,10 +161,12 @@ impl Circumstance {
             Circumstance::Users(Users::Unknown) => "it is not known what uses it",
             Circumstance::Unread(Unread::Listed) => "the list of one kind fails",
             Circumstance::Unread(Unread::Secrets) => "every kind but Secrets can be listed",
+            Circumstance::Unread(Unread::Encrypted) => "no key of the API server opens it",
             Circumstance::Unread(Unread::Unknown) => "the kind is not known",
             Circumstance::Budget(Budget::OfProgram) => "a program looks after the budget or its pods",
             Circumstance::Budget(Budget::NoneUnavailable) => "the budget's maxUnavailable is 0",
             Circumstance::Budget(Budget::All) => "the budget wants as many pods as there are",
+            Circumstance::Budget(Budget::Several) => "several budgets select the same pod",
             Circumstance::Budget(Budget::NotCounted) => "the budget's pods have not been counted",
             Circumstance::Budget(Budget::TooFewReady) => "too few of its pods are ready",
             Circumstance::Budget(Budget::TooFewReadyOfAll) => {
@@ -167,6 +175,8 @@ impl Circumstance {
             Circumstance::Class(Existence::Present) => "the class that it names exists",
             Circumstance::Template(Existence::Present) => "the pod template of its workload sets the finalizer",
             Circumstance::Template(Existence::Gone) => "no pod template is known to set the finalizer",
+            Circumstance::Account(Existence::Present) => "the controller's ServiceAccount exists",
+            Circumstance::Account(Existence::Gone) => "the controller's ServiceAccount is gone",
             Circumstance::OutOfService(Existence::Present) => "the node has the out-of-service taint",
             Circumstance::OutOfService(Existence::Gone) => "the node has no out-of-service taint",
             Circumstance::Attachment(Existence::Present) => "a VolumeAttachment of the volume is left",

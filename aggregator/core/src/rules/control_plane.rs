@@ -12,7 +12,10 @@ const MANAGER: &str = "kube-controller-manager";
 const MAX_EXPIRED_SECONDS: u64 = 24 * 60 * 60;
 
 /// An API server renews its own Lease every ten seconds.
-const MAX_IDENTITY_SECONDS: i64 = 60;
+const MAX_IDENTITY_SECONDS: u64 = 60;
+
+/// One that still could when the controller manager renewed its Lease for the last time has done so within this time of it.
+const MAX_IDENTITY_RENEWAL_SECONDS: u64 = 15;
 
 /// Kubelets that are cut off together have renewed their Leases within so many seconds of each other.
 const MAX_SPREAD_SECONDS: i64 = 120;
@@ -81,22 +84,28 @@ impl StorageFailure {
 }
 
 /// No API server has renewed its own Lease, and one of them answers: it cannot write (kubernetes:
-/// pkg/controlplane/apiserver/server.go, `IdentityLeaseRenewIntervalPeriod`).
-fn cannot_write(case: &mut Case, target: &ObjectRef) -> Option<RootCause> {
+/// pkg/controlplane/apiserver/server.go, `IdentityLeaseRenewIntervalPeriod`). Sooner it is only probable, where the controller
+/// manager stopped at the same time.
+fn cannot_write(case: &mut Case, target: &ObjectRef, manager_silent_for: Option<u64>) -> Option<RootCause> {
     let select = Select::Labels("apiserver.kubernetes.io/identity=kube-apiserver".to_owned());
     let answer = case.lister.select::<Lease>(known::LEASES, within("kube-system"), select);
     let leases = case.diagnosis.silently(answer)?;
     let age = |lease: &Lease| Some(case.lister.read_at(lease).as_second() - lease.spec.renew_time?.as_second());
-    let youngest = leases.iter().filter_map(|lease| age(lease)).min()?;
-    let is_old = leases.iter().all(|lease| age(lease).is_some_and(|age| age > MAX_IDENTITY_SECONDS));
-    let silent_for = duration(u64::try_from(youngest).ok()?);
-    is_old.then(|| {
-        let words =
-            format!("takes no writes: no API server has renewed its own Lease for {silent_for}, and one answers");
-        RootCause::below(&cause::ETCD_NOT_WORKING, target)
-            .same_as("etcd")
-            .evidence("Leases of the API servers in kube-system", format!("none was renewed for {silent_for}"))
-            .step(Step::named("etcd", words))
+    let ages: Option<Vec<i64>> = leases.iter().map(|lease| age(lease)).collect();
+    let age = u64::try_from(ages?.into_iter().min()?).ok()?;
+    let is_proven = age > MAX_IDENTITY_SECONDS;
+    if !is_proven && manager_silent_for.is_none_or(|manager| age + MAX_IDENTITY_RENEWAL_SECONDS < manager) {
+        return None;
+    }
+    let silent_for = duration(age);
+    let words = format!("takes no writes: no API server has renewed its own Lease for {silent_for}, and one answers");
+    let root = RootCause::below(&cause::ETCD_NOT_WORKING, target)
+        .same_as("etcd")
+        .evidence("Leases of the API servers in kube-system", format!("none was renewed for {silent_for}"))
+        .step(Step::named("etcd", words));
+    Some(match is_proven {
+        true => root,
+        false => root.probable("whether the API servers are only late: they renew their Leases every 10s"),
     })
 }
 
@@ -116,8 +125,8 @@ pub fn nobody_heard(case: &mut Case) -> Option<(usize, jiff::Timestamp)> {
 }
 
 /// One root for all that follows from it: silent nodes, and controllers that do not act.
-pub fn nothing_renewed(case: &mut Case, target: &ObjectRef) -> Option<RootCause> {
-    cannot_write(case, target).or_else(|| all_leases_expired(case, target))
+pub fn nothing_renewed(case: &mut Case, target: &ObjectRef, manager_silent_for: Option<u64>) -> Option<RootCause> {
+    cannot_write(case, target, manager_silent_for).or_else(|| all_leases_expired(case, target))
 }
 
 fn all_leases_expired(case: &mut Case, target: &ObjectRef) -> Option<RootCause> {
@@ -156,7 +165,7 @@ pub fn silent(case: &mut Case, target: &ObjectRef) -> Option<RootCause> {
         ));
         return None;
     }
-    if let Some(root) = nothing_renewed(case, target) {
+    if let Some(root) = nothing_renewed(case, target, Some(silent_for)) {
         return Some(root);
     }
     let words =

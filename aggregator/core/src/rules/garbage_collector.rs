@@ -91,7 +91,7 @@ fn forbidden(case: &mut Case, target: &ObjectRef) -> Option<RootCause> {
     let Permission::Not(why) = rights::may(case, &account, CHANGE, target) else { return None };
     let words = format!("may not patch {}: {why}", target.resource.for_kubectl());
     Some(
-        RootCause::below(&cause::GARBAGE_COLLECTOR_FORBIDDEN, target)
+        RootCause::below(&cause::BUILT_IN_CONTROLLER_FORBIDDEN, target)
             .same_as(ROLE)
             .step(Step::named(NAME, &words))
             .evidence(format!("ClusterRole {ROLE} and its binding"), words)

@@ -120,6 +120,6 @@ fn a_challenge_whose_issuer_does_not_exist_waits_for_it() {
     }
     assert!(challenge("ClusterIssuer", "gone", true).chain(0).concat().contains("the zone was not found"));
     for (kind, name) in [("Issuer", "own"), ("", "own"), ("ClusterIssuer", "all")] {
-        assert_eq!(challenge(kind, name, false).causes(), ["CertManagerChallengeFinalizer"], "{kind} {name}");
+        assert_eq!(challenge(kind, name, false).causes(), ["ExternalResourceFinalizer"], "{kind} {name}");
     }
 }

@@ -132,7 +132,7 @@ fn a_controller_whose_account_was_deleted() {
         runs(world, "ops", "widget-operator", "operator", ready).without_account("ops", "operator")
     };
     let looked = asked(world(1));
-    assert_eq!(looked.causes(), ["FinalizerControllerAccountGone"], "{:#?}", looked.report);
+    assert_eq!(looked.causes(), ["FinalizerControllerForbidden"], "{:#?}", looked.report);
     assert_eq!(confidence(&looked), Confidence::Proven);
     assert!(root(&looked).starts_with("ServiceAccount ops/operator: does not exist"), "{}", root(&looked));
     // None of its pods can start.
@@ -143,7 +143,7 @@ fn a_controller_whose_account_was_deleted() {
     let looked = asked(world(1).refuse("/api/v1/namespaces/ops/serviceaccounts", 403, "serviceaccounts is forbidden"));
     assert_eq!(looked.causes(), ["FinalizerControllerFailing"], "{:#?}", looked.report);
     // The API server takes its tokens for another minute.
-    for (seconds, cause) in [(30, "FinalizerControllerFailing"), (300, "FinalizerControllerAccountGone")] {
+    for (seconds, cause) in [(30, "FinalizerControllerFailing"), (300, "FinalizerControllerForbidden")] {
         let going = world(1);
         let asked_at = going.ago(seconds);
         let going = going.with_account(json!({

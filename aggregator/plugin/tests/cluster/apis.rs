@@ -26,7 +26,7 @@ fn the_reason_and_the_message_tell_dead_apis_apart() {
         (healthy().dead_api("MissingEndpoints", "").service("addon", "api", None), "ApiServiceWithoutEndpoints"),
         (
             served().dead_api("ServicePortError", "service/api in \"addon\" is not listening on port 443"),
-            "ApiServicePortWrong",
+            "ApiServiceUnavailable",
         ),
         (
             served().dead_api("FailedDiscoveryCheck", &format!("{dial} connect: connection refused")),
@@ -196,7 +196,7 @@ fn discovery_may_fail_as_a_whole_or_by_a_name() {
     let bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
     let refused = healthy().going("stuck", failing("NamespaceDeletionDiscoveryFailure", "unknown"));
     let looked = look(refused.without(bindings, "system:discovery"), everything());
-    assert_eq!(looked.causes(), ["NamespaceControllerForbidden"], "{:#?}", looked.report);
+    assert_eq!(looked.causes(), ["BuiltInControllerForbidden"], "{:#?}", looked.report);
     let chain = looked.chain(0);
     let says = "may not read API discovery: no binding gives it ClusterRole system:discovery";
     assert!(chain.last().is_some_and(|link| link.contains(says)), "{chain:?}");
@@ -219,7 +219,7 @@ fn the_controllers_own_errors() {
     let forbidden = "pods is forbidden: User \"system:serviceaccount:kube-system:namespace-controller\" cannot list \
         resource \"pods\" in API group \"\" in the namespace \"stuck\"";
     for (error, expected) in [
-        (forbidden, "NamespaceControllerForbidden"),
+        (forbidden, "BuiltInControllerForbidden"),
         ("etcdserver: request timed out", "EtcdNotWorking"),
         ("the server has received too many requests and has asked us to try again later", "ApiRequestsRejected"),
         ("words of a later version", "NamespaceContentFailure"),
@@ -309,6 +309,14 @@ fn an_api_server_that_cannot_renew_its_own_lease_cannot_write() {
     let looked = look(world(600), everything());
     assert_eq!(looked.causes(), ["EtcdNotWorking"], "{:#?}", looked.report);
     assert!(looked.chain(0).last().unwrap().contains("no API server has renewed its own Lease for 10m"));
+    assert_eq!(looked.report.roots[0].finding.confidence, Confidence::Proven);
+    // In the first minute: the controller manager is only one of two that stopped at the same time.
+    let both = world(32).change("/apis/coordination.k8s.io/v1/leases", "kube-controller-manager", |lease| {
+        lease["spec"]["renewTime"] = healthy().ago(39).into();
+    });
+    let looked = look(both, everything());
+    assert_eq!(looked.causes(), ["EtcdNotWorking"], "{:#?}", looked.report);
+    assert_eq!(looked.report.roots[0].finding.confidence, Confidence::Probable);
 }
 
 /// The condition passes on what any API server said, and an aggregated one may have an etcd of its own.

@@ -124,7 +124,7 @@ fn a_garbage_collector_whose_rights_were_taken_away_is_told() {
     assert_eq!(asked(job()).causes(), ["ForegroundDependentsRemain"]);
     let unbound = || job().without(bindings, GARBAGE_COLLECTOR_ROLE);
     let looked = asked(unbound());
-    assert_eq!(looked.causes(), ["GarbageCollectorForbidden"], "{:#?}", looked.report);
+    assert_eq!(looked.causes(), ["BuiltInControllerForbidden"], "{:#?}", looked.report);
     let chain = looked.chain(0).join("; ");
     assert!(chain.contains(&format!("no binding gives it ClusterRole {GARBAGE_COLLECTOR_ROLE}")), "{chain}");
     assert_eq!(asked(unbound().without_rbac()).causes(), ["ForegroundDependentsRemain"]);

@@ -98,7 +98,7 @@ fn a_budget_that_allows_none_says_why() {
     assert_eq!(asked(world(budget("web", 1, 3, 2, 3))).causes(), ["DrainNotIssued"]);
     // Of several the API server says no, whatever they allow.
     let both = world(budget("web", 1, 3, 2, 3)).with(budget("all", 1, 3, 2, 3));
-    assert_eq!(asked(both).causes(), ["DrainSeveralBudgets"]);
+    assert_eq!(asked(both).causes(), ["DrainBudgetAllowsNone"]);
     // But not of a pod that has not started.
     let starts = |pod: &mut Value| pod["status"]["phase"] = "Pending".into();
     let both = cordoned(shop()).with(budget("web", 0, 0, 2, 3)).with(budget("all", 0, 0, 2, 3));

@@ -7,14 +7,14 @@ fn known_finalizers_have_a_cause_of_their_own() {
     for (kind, finalizer, expected) in [
         ("Service", "service.kubernetes.io/load-balancer-cleanup", "LoadBalancerCleanupPending"),
         ("Service", "service.k8s.aws/resources", "CloudLoadBalancerFinalizer"),
-        ("ConfigMap", "finalizer.acme.cert-manager.io", "CertManagerChallengeFinalizer"),
-        ("ConfigMap", "istio-finalizer.install.istio.io", "IstioOperatorFinalizer"),
+        ("ConfigMap", "finalizer.acme.cert-manager.io", "ExternalResourceFinalizer"),
+        ("ConfigMap", "istio-finalizer.install.istio.io", "ControllerCleanupPending"),
         ("ConfigMap", "resources-finalizer.argocd.argoproj.io", "FinalizerNotForThisKind"),
         ("ConfigMap", "ceph.rook.io/disaster-protection", "RookFinalizer"),
         ("ConfigMap", "finalizer.managedresource.crossplane.io", "ExternalResourceFinalizer"),
         ("PersistentVolumeClaim", "snapshot.storage.kubernetes.io/pvc-as-source-protection", "ProtectedWithoutUsers"),
-        ("ConfigMap", "resource.kubernetes.io/delete-protection", "ResourceClaimInUse"),
-        ("ConfigMap", "networking.k8s.io/service-cidr-finalizer", "InTreeProtectionFinalizer"),
+        ("ConfigMap", "resource.kubernetes.io/delete-protection", "ProtectedWhileInUse"),
+        ("ConfigMap", "networking.k8s.io/service-cidr-finalizer", "ProtectedWhileInUse"),
         ("ConfigMap", "orphan", "OrphanFinalizerPending"),
         ("ConfigMap", "example.com/hold", "FinalizerOwnerUnknown"),
     ] {

@@ -246,7 +246,7 @@ fn a_refusal_of_an_extension_server_is_not_one_of_the_namespace_controllers_role
     assert!(looked.chain(0)[1].starts_with("APIService v1.ext.example.com: its server"), "{:?}", looked.chain(0));
     assert!(!format!("{:?}", looked.report).contains("restarting kube-apiserver"));
     let custom = world().with_custom("ext.example.com", "gadgets", "Gadget");
-    assert_eq!(look(custom, everything()).causes(), ["NamespaceControllerForbidden"]);
+    assert_eq!(look(custom, everything()).causes(), ["BuiltInControllerForbidden"]);
     // The API was removed since: the condition is as old as the last attempt.
     assert_eq!(look(world(), everything()).causes(), ["NamespaceConditionOutdated"]);
 }

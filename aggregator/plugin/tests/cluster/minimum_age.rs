@@ -146,7 +146,7 @@ fn a_namespace_controller_that_cannot_write_a_condition_lacks_the_right_to() {
     let bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
     let unbound = |world: World| world.without(bindings, NAMESPACE_CONTROLLER_ROLE);
     let looked = look(unbound(bare(100)), everything());
-    assert_eq!(looked.causes(), ["NamespaceControllerForbidden"], "{:#?}", looked.report);
+    assert_eq!(looked.causes(), ["BuiltInControllerForbidden"], "{:#?}", looked.report);
     let root = &looked.report.roots[0];
     assert_eq!((root.verdict, root.finding.confidence), (Verdict::Stuck, Confidence::Probable));
     let chain = looked.chain(0);

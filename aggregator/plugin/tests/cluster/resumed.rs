@@ -65,7 +65,7 @@ fn what_goes_on_is_told_of_every_known_finalizer() {
         "ArgoCdHookFinalizer",
         "RookFinalizer",
         "ProtectedWhileInUse",
-        "CertManagerChallengeFinalizer",
+        "ExternalResourceFinalizer",
         "NamespaceMetadataFinalizer",
     ];
     for known in known_finalizers().filter(|known| !known.in_controller_manager) {

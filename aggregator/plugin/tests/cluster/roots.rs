@@ -394,7 +394,7 @@ fn one_account_of_two_kinds_is_one_root() {
             .set_by(gadgets, "g", "op")
             .without_account("ops", "op");
         let looked = look(world, everything());
-        assert_eq!(looked.causes(), ["FinalizerControllerAccountGone"], "{finalizer}: {:#?}", looked.report);
+        assert_eq!(looked.causes(), ["FinalizerControllerForbidden"], "{finalizer}: {:#?}", looked.report);
         assert!(looked.chain(0).last().unwrap().starts_with("ServiceAccount ops/op: "), "{:?}", looked.chain(0));
         assert_eq!(looked.victims(0).len(), 2, "{:#?}", looked.report);
     }

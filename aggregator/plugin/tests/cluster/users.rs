@@ -248,7 +248,7 @@ fn one_that_is_not_seen_is_not_said_to_be_gone() {
         world().held_cluster_wide(CLASS_VERSION, "VolumeAttributesClass", "gold", "kubernetes.io/vac-protection");
     let looked =
         look(held.refuse("/api/v1/persistentvolumeclaims", 403, "no"), object("volumeattributesclass", "", "gold"));
-    assert_eq!(looked.causes(), ["InTreeProtectionFinalizer"], "{:#?}", looked.report);
+    assert_eq!(looked.causes(), ["ProtectedWhileInUse"], "{:#?}", looked.report);
     let last = looked.chain(0).pop().unwrap();
     assert!(!last.contains("nothing uses it"), "{last}");
 }

@@ -27,7 +27,7 @@ fn the_account_that_the_object_names_does_not_exist() {
     }
     let looked = look(world, object("helmrelease", "test-123", "podinfo"));
     assert_eq!(looked.report.verdict, Verdict::Stuck, "{:#?}", looked.report);
-    assert_eq!(looked.causes(), ["FinalizerControllerAccountGone"], "{:#?}", looked.report);
+    assert_eq!(looked.causes(), ["FinalizerControllerForbidden"], "{:#?}", looked.report);
     let chain = looked.chain(0);
     assert!(chain[chain.len() - 2].starts_with("Deployment flux-system/helm-controller: runs"), "{chain:?}");
     let root = chain.last().unwrap();

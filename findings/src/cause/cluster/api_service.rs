@@ -59,22 +59,6 @@ causes! {
         .sources(&["kubernetes#60807", "kubernetes#77086"])
         .diagnosis(Proven::Recording("discovery-failure"));
 
-    API_SERVICE_PORT_WRONG = Cause::cluster(ClusterArea::Api, "ApiServicePortWrong")
-        .holds_from_the_start()
-        .title("An aggregated API's Service has no such port")
-        .meaning("The APIService names a port that its Service does not have, so no request reaches it. Every \
-            namespace deletion of the cluster waits for that group.")
-        .proof("The APIService has Available=False with reason ServicePortError.")
-        .safe(&[
-            READ_APISERVICE,
-            check("Compare with the ports of the Service, and correct whichever is wrong")
-                .run("kubectl -n {namespace} get service {service_name} -o yaml").typed(),
-            GOES_BY_ITSELF,
-        ])
-        .danger(EMPTY_THE_NAMESPACE)
-        .sources(&["reference: APIService ServicePortError"])
-        .diagnosis(Proven::Cluster("extension-repaired"));
-
     API_SERVICE_UNREACHABLE = Cause::cluster(ClusterArea::Api, "ApiServiceUnreachable")
         .holds_from_the_start()
         .title("The API server cannot reach the pod behind an aggregated API")
@@ -164,16 +148,18 @@ causes! {
     API_SERVICE_UNAVAILABLE = Cause::cluster(ClusterArea::Api, "ApiServiceUnavailable")
         .holds_from_the_start()
         .title("An aggregated API is not available")
-        .meaning("The API server says that an APIService is not available, in words this version does not know. Every \
-            namespace deletion of the cluster waits for its group.")
+        .meaning("The API server says that an APIService is not available: it names a port that its Service does not have \
+            (ServicePortError), or the words are such as this version does not know. Every namespace deletion of the cluster waits for its group.")
         .proof("The APIService has Available=False or Unknown.")
         .safe(&[
             READ_APISERVICE,
+            check("Compare its port with those of the Service, and correct whichever is wrong")
+                .run("kubectl -n {namespace} get service {service_name} -o yaml").typed().if_known(),
             GOES_BY_ITSELF,
         ])
         .danger(EMPTY_THE_NAMESPACE)
-        .sources(&["kubernetes#60807"])
-        .diagnosis(Proven::Observation);
+        .sources(&["kubernetes#60807", "reference: APIService ServicePortError"])
+        .diagnosis(Proven::Cluster("extension-repaired"));
 
     API_DISCOVERY_STALE = Cause::cluster(ClusterArea::Api, "ApiDiscoveryStale")
         .holds_from_the_start()

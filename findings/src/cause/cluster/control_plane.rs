@@ -53,11 +53,12 @@ causes! {
             Lease. With a used-up quota /readyz says ok, and a plain delete still works.")
         .proof("An answer or a condition has an error of etcd (etcdserver: …), the API server's own check fails \
             (/livez?verbose: [-]etcd failed), or no API server has renewed its own Lease (kube-system, label \
-            apiserver.kubernetes.io/identity, every 10 s) for a minute, although one of them answers.")
+            apiserver.kubernetes.io/identity, every 10 s) for a minute, although one of them answers. Sooner it is probable, where the controller manager \
+            stopped at the same time.")
         .safe(&[
+            check("Of a member, see whether its quota is used up (alarm:NOSPACE): it then still answers").run("etcdctl alarm list"),
             check("See whether etcd answers: its leader, the latency of its disk, its members")
                 .run("kubectl get --raw '/livez/etcd'"),
-            check("Of a member, see whether its quota is used up (alarm:NOSPACE)").run("etcdctl alarm list"),
             step("Repair etcd. Without space: compact and defragment one member after the other, then disarm the alarm; \
                 the deletions then continue automatically"),
         ])
@@ -65,24 +66,27 @@ causes! {
         .sources(&["reference: etcd with a small quota", "reference: etcd stopped with SIGSTOP"])
         .diagnosis(Proven::Cluster("etcd-full"));
 
-    NAMESPACE_CONTROLLER_FORBIDDEN = Cause::cluster(ClusterArea::ControlPlane, "NamespaceControllerForbidden")
-        .title("The namespace controller lacks a right")
-        .meaning("The namespace controller is refused by RBAC, so it cannot empty namespaces. Its ClusterRole is made \
-            by the API server at its start and must allow everything to be listed and deleted.")
+    BUILT_IN_CONTROLLER_FORBIDDEN = Cause::cluster(ClusterArea::ControlPlane, "BuiltInControllerForbidden")
+        .title("The namespace controller or the garbage collector lacks a right")
+        .meaning("A controller of the controller manager is refused by RBAC: the namespace controller, so it cannot empty \
+            namespaces, or the garbage collector, so owners wait for their dependents in the whole cluster. The ClusterRole of \
+            each is made by the API server at its start and must allow everything to be listed and deleted.")
         .proof("NamespaceDeletionContentFailure holds: is forbidden: User \
             \"system:serviceaccount:kube-system:namespace-controller\" cannot …. Or there is no condition at all, and no \
             role that is bound to this account grants update on namespaces/status. Or discovery fails for it as a whole, \
-            and no binding gives it system:discovery.")
+            and no binding gives it system:discovery. Of the garbage collector: no role that a binding gives to \
+            kube-system/generic-garbage-collector grants patch of the kind. Another authorizer may let it, so that is probable.")
         .safe(&[
-            check("Read the role and its binding; the role must grant delete, deletecollection, get, list and watch on \
-                everything")
-                .run("kubectl get clusterrole,clusterrolebinding --field-selector metadata.name=system:controller:namespace-controller -o yaml").typed(),
-            check("Where discovery fails: this role must be bound to the group system:authenticated")
-                .run("kubectl get clusterrole,clusterrolebinding --field-selector metadata.name=system:discovery -o yaml").typed(),
-            step("Restore them: restarting kube-apiserver writes the default roles and bindings again"),
+            check("Read the roles and bindings: each controller's must grant delete, get, list and watch on everything; \
+                system:discovery must be bound to the group system:authenticated")
+                .run("kubectl get clusterrole,clusterrolebinding system:controller:namespace-controller \
+                    system:controller:generic-garbage-collector system:discovery --ignore-not-found -o yaml").typed(),
+            step("Restore them: restarting kube-apiserver writes the default roles and bindings again, unless they have the \
+                annotation rbac.authorization.kubernetes.io/autoupdate: false"),
         ])
         .danger(CONTENT_BY_HAND)
-        .sources(&["reference: namespace controller role"])
+        .sources(&["reference: namespace controller role",
+            "kubernetes: plugin/pkg/auth/authorizer/rbac/bootstrappolicy/controller_policy.go"])
         .diagnosis(Proven::Cluster("control-plane"));
 
     API_REQUESTS_REJECTED = Cause::cluster(ClusterArea::ControlPlane, "ApiRequestsRejected")

@@ -14,12 +14,12 @@ causes! {
         .holds_from_the_start()
         .title("Custom resources cannot be converted")
         .meaning("The objects are stored in one version and asked for in another, and the webhook that converts cannot \
-            be called. They can be neither listed nor deleted. The namespace's conditions then say that all content \
+            be called, or its caBundle has expired. They can be neither listed nor deleted. The namespace's conditions then say that all content \
             was removed, which is wrong.")
         .proof("The CRD converts by webhook, has more than one version (for its own deletion: objects were stored in \
             another than the one they are stored in now, and listing them in that one fails; where they may not be listed \
-            it is probable), and the Service does not exist or has no ready endpoint; or \
-            the namespace's condition says: conversion webhook … failed.")
+            it is probable), and the Service does not exist or has no ready endpoint, or the latest notAfter of the \
+            webhook's caBundle lies in the past; or the namespace's condition says: conversion webhook … failed.")
         .safe(&[
             check("See which versions are stored and who converts").run("kubectl get crd {crd} -o yaml").typed()
                 .if_known(),
@@ -30,23 +30,6 @@ causes! {
         .danger(UNCONVERTED)
         .sources(&["kubernetes#101078"])
         .diagnosis(Proven::Cluster("conversion"));
-
-    CONVERSION_WEBHOOK_CA_EXPIRED = Cause::cluster(ClusterArea::Admission, "ConversionWebhookCaExpired")
-        .holds_from_the_start()
-        .title("The caBundle of a conversion webhook has expired")
-        .meaning("The API server calls the webhook that converts a kind's objects only if its certificate comes from one \
-            in spec.conversion.webhook.clientConfig.caBundle. Every certificate in that bundle has expired, so the \
-            objects can be neither listed nor deleted, although the webhook's pods run and are ready.")
-        .proof("The CRD converts by webhook and has more than one version, and the latest notAfter of the webhook's caBundle lies in the past. \
-            Whether the certificate that the webhook itself shows is valid cannot be seen: it is in a Secret.")
-        .safe(&[
-            check("See who converts, and who writes the bundle (cert-manager's cainjector, an operator, a Helm hook)")
-                .run("kubectl get crd {crd} -o yaml").typed(),
-            RENEW_BUNDLE,
-        ])
-        .danger(UNCONVERTED)
-        .sources(&["kubernetes: staging/src/k8s.io/apiserver/pkg/util/webhook"])
-        .diagnosis(Proven::Cluster("conversion-expired"));
 
     STORED_VERSION_NOT_SERVED = Cause::cluster(ClusterArea::Admission, "StoredVersionNotServed")
         .holds_from_the_start()

@@ -19,6 +19,8 @@ pub(in crate::cause) const USERS_UNKNOWN: Circumstance = Circumstance::Users(Use
 pub(in crate::cause) const NODE_EXISTS: Circumstance = Circumstance::Node(Existence::Present);
 pub(in crate::cause) const NODE_GONE: Circumstance = Circumstance::Node(Existence::Gone);
 pub(in crate::cause) const DRIVER_GONE: Circumstance = Circumstance::Driver(Existence::Gone);
+pub(in crate::cause) const ACCOUNT_EXISTS: Circumstance = Circumstance::Account(Existence::Present);
+pub(in crate::cause) const ACCOUNT_GONE: Circumstance = Circumstance::Account(Existence::Gone);
 pub(in crate::cause) const PENDING: Circumstance = Circumstance::Cleanup(Cleanup::Pending);
 pub(in crate::cause) const NOTHING: Circumstance = Circumstance::Cleanup(Cleanup::Nothing);
 
@@ -164,9 +166,6 @@ pub(in crate::cause) const RESUMES: &str =
 pub(in crate::cause) const READ_LEASE: Advice = check("See whether the controller manager runs")
     .run("kubectl -n kube-system get lease kube-controller-manager -o yaml")
     .typed();
-
-pub(in crate::cause) const RENEW_BUNDLE: Advice =
-    step("Have the certificate and the caBundle renewed together; what waits is then deleted automatically");
 
 pub(in crate::cause) const WITHOUT_FOREGROUND: Danger =
     Danger::new("Do not remove foregroundDeletion", "The owner is deleted, and its dependents stay without one.");

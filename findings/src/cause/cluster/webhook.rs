@@ -84,25 +84,6 @@ causes! {
         .sources(&["kubernetes#129473"])
         .diagnosis(Proven::Cluster("hook-of-update"));
 
-    WEBHOOK_CA_EXPIRED = Cause::cluster(ClusterArea::Admission, "WebhookCaExpired")
-        .holds_from_the_start()
-        .title("The caBundle of a webhook with failurePolicy Fail has expired")
-        .meaning("The API server calls a webhook only if its certificate comes from one in the configuration's caBundle. \
-            Every certificate in that bundle has expired, so each call fails with \"x509: certificate has expired or is \
-            not yet valid\", although the webhook's pods run and are ready.")
-        .proof("The webhook's rules, scope and selectors match, failurePolicy is not Ignore, and the latest notAfter \
-            of its caBundle lies in the past. Whether the certificate that the webhook itself shows is valid cannot be \
-            seen: it is in a Secret.")
-        .safe(&[
-            READ_CONFIGURATION,
-            check("See who renews the bundle (cert-manager's cainjector, an operator, a Helm hook), and why it did not")
-                .run("kubectl describe {configuration}").typed(),
-            RENEW_BUNDLE,
-        ])
-        .danger(IGNORE)
-        .sources(&["kubernetes: staging/src/k8s.io/apiserver/pkg/util/webhook"])
-        .diagnosis(Proven::Cluster("hook-expired"));
-
     WEBHOOK_REFUSES_DELETE = Cause::cluster(ClusterArea::Admission, "WebhookRefusesDelete")
         .title("A webhook refuses the deletion")
         .meaning("A webhook was called for the deletion and denied it. That is its policy, not a fault; its message \
@@ -118,12 +99,14 @@ causes! {
         .diagnosis(Proven::Cluster("hook-denies"));
 
     WEBHOOK_CERTIFICATE_INVALID = Cause::cluster(ClusterArea::Admission, "WebhookCertificateInvalid")
+        .holds_from_the_start()
         .title("The certificate of a webhook with failurePolicy Fail is not accepted")
         .meaning("The API server calls a webhook with failurePolicy Fail and does not accept its certificate: it has \
-            expired, is for another name, or comes from a CA that is not in the configuration's caBundle. Each request is \
-            refused, although the webhook's pods run and are ready.")
+            expired, is for another name, or comes from a CA that is not in the configuration's caBundle, or that bundle \
+            itself has expired. Each request is refused, although the webhook's pods run and are ready.")
         .proof("A condition or an Event holds: failed calling webhook … x509. Where only the object itself says so, it \
-            is probable.")
+            is probable. Or the webhook's rules, scope and selectors match, failurePolicy is not Ignore, and the latest \
+            notAfter of its caBundle lies in the past.")
         .safe(&[
             READ_CONFIGURATION,
             step("Have the certificate and the caBundle renewed together (cert-manager's cainjector, the operator, the \

@@ -31,7 +31,7 @@ pub fn all() -> Vec<Situation> {
         of("operator-crd", "FinalizerControllerGone", without_crd),
         of("operator-namespace", "FinalizerOwnerInSameNamespace", without_namespace),
         of("operator-rights", "FinalizerControllerForbidden", without_rights),
-        of("operator-account", "FinalizerControllerAccountGone", without_account),
+        of("operator-account", "FinalizerControllerForbidden", without_account),
         of("operator-image", "FinalizerControllerNotReady", without_image),
         Situation::of_api("operator-scaled", "FinalizerControllerGone", scaled_to_zero, scale).one_of(OPERATOR),
     ]

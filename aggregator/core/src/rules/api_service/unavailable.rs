@@ -38,9 +38,6 @@ impl Unavailable<'_> {
     fn by_message(&self, case: &mut Case, node: Option<&str>) -> RootCause {
         let message = &self.available.message;
         let here = |cause| self.found(cause).at_itself(self.target, format!("not available: {message}"));
-        if self.available.reason == "ServicePortError" {
-            return here(&cause::API_SERVICE_PORT_WRONG);
-        }
         match failure(message) {
             Failure::Certificate => {
                 let root = here(&cause::API_SERVICE_CERTIFICATE_INVALID);

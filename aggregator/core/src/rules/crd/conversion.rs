@@ -26,8 +26,7 @@ pub fn crd_of(lister: &Lister, group: &str, kind: &str) -> Answer<ObjectRef> {
 }
 
 /// The causes of objects that cannot be converted.
-static NOT_CONVERTED: [&Cause; 3] =
-    [&cause::CONVERSION_WEBHOOK_UNAVAILABLE, &cause::CONVERSION_WEBHOOK_CA_EXPIRED, &cause::STORED_VERSION_NOT_SERVED];
+static NOT_CONVERTED: [&Cause; 2] = [&cause::CONVERSION_WEBHOOK_UNAVAILABLE, &cause::STORED_VERSION_NOT_SERVED];
 
 /// Whether this cause is about objects that cannot be converted.
 pub fn is_of_conversion(root: &RootCause) -> bool {
@@ -101,7 +100,7 @@ fn conversion(case: &mut Case, target: &ObjectRef, crd: &Crd) {
 fn certificate(case: &mut Case, target: &ObjectRef, crd: &Crd) {
     let Some(client) = crd.conversion_client() else { return };
     let Some((end, words)) = ca_bundle::expired(case.lister, &client.ca_bundle) else { return };
-    let root = RootCause::below(&cause::CONVERSION_WEBHOOK_CA_EXPIRED, target)
+    let root = RootCause::below(&cause::CONVERSION_WEBHOOK_UNAVAILABLE, target)
         .same_as(format!("{target}:{end}"))
         .name(Placeholder::Crd, &target.name)
         .evidence(target.to_string(), format!("spec.conversion: Webhook; caBundle: {words}"))

@@ -82,14 +82,11 @@ impl Sentence<'_> {
                     "are stored in a version that the CRD does not have any more",
                 ),
             ),
-            Lead::NotDecryptable { key, error } => self.claimed(
-                &cause::OBJECT_NOT_DECRYPTABLE,
-                Step::named(format!("etcd key {key}"), format!("cannot be decrypted: {error}")),
-            ),
+            Lead::NotDecryptable { key, error } => {
+                self.unread(&format!("etcd key {key}"), &format!("cannot be decrypted: {error}"), Unread::Encrypted)
+            }
             Lead::NotDecodable { error } => {
-                let step = Step::named("A stored object", format!("cannot be decoded: {error}"));
-                let root = self.claim(&cause::OBJECT_NOT_DECODABLE, "A stored object", step);
-                Followed::Claimed(Box::new(root.given(Circumstance::Unread(Unread::Unknown))))
+                self.unread("A stored object", &format!("cannot be decoded: {error}"), Unread::Unknown)
             }
             Lead::Etcd { error } => {
                 self.claimed(&cause::ETCD_NOT_WORKING, Step::named("etcd", format!("answers {error}")))
@@ -117,6 +114,11 @@ impl Sentence<'_> {
                 Step::named("Deleting the content", format!("fails: {text}")),
             ),
         }
+    }
+
+    fn unread(&self, object: &str, why: &str, kind: Unread) -> Followed {
+        let root = self.claim(&cause::OBJECT_NOT_DECODABLE, object, Step::named(object, why));
+        Followed::Claimed(Box::new(root.given(Circumstance::Unread(kind))))
     }
 
     /// A root that rests on the words alone.

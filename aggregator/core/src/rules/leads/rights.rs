@@ -39,7 +39,7 @@ impl Sentence<'_> {
         // Where the controllers share one account, the namespace controller has another name.
         if self.target.is(known::NAMESPACES) {
             return self.claimed(
-                &cause::NAMESPACE_CONTROLLER_FORBIDDEN,
+                &cause::BUILT_IN_CONTROLLER_FORBIDDEN,
                 Step::named("The namespace controller", format!("may not {why}")),
             );
         }

@@ -26,7 +26,7 @@ pub fn cannot_discover(case: &mut Case, terminating: &TerminatingNamespace) -> O
 fn lacks(terminating: &TerminatingNamespace, what: &str, permission: Permission) -> Option<RootCause> {
     let Permission::Not(why) = permission else { return None };
     let words = format!("{what}: {why}");
-    let root = RootCause::below(&cause::NAMESPACE_CONTROLLER_FORBIDDEN, terminating.target)
+    let root = RootCause::below(&cause::BUILT_IN_CONTROLLER_FORBIDDEN, terminating.target)
         .same_as("namespace-controller")
         .step(Step::named("ServiceAccount kube-system/namespace-controller", &words))
         .evidence("RBAC", words);

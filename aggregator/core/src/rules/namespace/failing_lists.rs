@@ -13,9 +13,9 @@ pub fn is_wanted(diagnosis: &Diagnosis) -> bool {
 }
 
 fn is_vague(root: &RootCause) -> bool {
-    [&cause::NAMESPACE_CONTENT_FAILURE, &cause::OBJECT_NOT_DECODABLE]
-        .iter()
-        .any(|vague| vague.id == root.draft.cause.id)
+    let is = |cause: &Cause| cause.id == root.draft.cause.id;
+    let names_its_key = root.draft.facts.has(Circumstance::Unread(Unread::Encrypted));
+    is(&cause::NAMESPACE_CONTENT_FAILURE) || is(&cause::OBJECT_NOT_DECODABLE) && !names_its_key
 }
 
 /// Says of each such cause which lists fail; where none does, that it is none of those.
@@ -54,7 +54,7 @@ pub fn name(terminating: &TerminatingNamespace, left: &Left, diagnosis: &mut Dia
                 "whether the list of Secrets fails: it is not read here, because that would read their content",
             ),
             Unread::Secrets => found,
-            Unread::Listed | Unread::Unknown => found.step(step.clone()),
+            Unread::Listed | Unread::Encrypted | Unread::Unknown => found.step(step.clone()),
         };
     }
 }

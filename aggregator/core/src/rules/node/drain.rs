@@ -230,7 +230,9 @@ impl DrainedNode<'_, '_> {
             }
             Left::Budgets { namespace, names } => {
                 let words = "select the same pod: the API server evicts none that several select";
-                self.below(&cause::DRAIN_SEVERAL_BUDGETS, self.target)
+                let first = names.first().map_or("", String::as_str);
+                self.below(&cause::DRAIN_BUDGET_ALLOWS_NONE, &ObjectRef::namespaced(known::BUDGETS, namespace, first))
+                    .given(Circumstance::Budget(findings::Budget::Several))
                     .same_as(format!("{namespace}:{}", names.join(",")))
                     .name(Placeholder::Namespace, namespace)
                     .step(pods_step("not evicted"))

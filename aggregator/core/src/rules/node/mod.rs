@@ -334,7 +334,7 @@ fn silent(case: &mut Case, unhealthy: &UnhealthyNode, heartbeat: &Heartbeat) -> 
             }
         }
         None => {
-            if let Some(found) = control_plane::nothing_renewed(case, unhealthy.target) {
+            if let Some(found) = control_plane::nothing_renewed(case, unhealthy.target, None) {
                 return with_timeline(case.lister, unhealthy, found);
             }
             let root = format!("{words}; kubelet down, host off and cut network look alike from here");

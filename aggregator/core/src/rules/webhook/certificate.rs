@@ -7,7 +7,7 @@ use crate::rules::prelude::*;
 pub fn expired(lister: &Lister, configuration: &ObjectRef, webhook: &Webhook) -> Option<RootCause> {
     let (end, words) = ca_bundle::expired(lister, &webhook.client_config.ca_bundle)?;
     let says = format!("webhook {}: failurePolicy Fail; caBundle: {words}", webhook.name);
-    let found = RootCause::below(&cause::WEBHOOK_CA_EXPIRED, configuration)
+    let found = RootCause::below(&cause::WEBHOOK_CERTIFICATE_INVALID, configuration)
         .same_as(format!("{configuration}:{end}"))
         .step(Step::named(format!("caBundle of webhook {}", webhook.name), words))
         .evidence(configuration.to_string(), says)

@@ -175,7 +175,7 @@ static REFUSES: [&Cause; 4] = [
     &cause::WEBHOOK_UNAVAILABLE,
     &cause::WEBHOOK_BLOCKS_UPDATE,
     &cause::WEBHOOK_GONE_WITH_NAMESPACE,
-    &cause::WEBHOOK_CA_EXPIRED,
+    &cause::WEBHOOK_CERTIFICATE_INVALID,
 ];
 
 /// Whether each reported webhook may as well not be called.

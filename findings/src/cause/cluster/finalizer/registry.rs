@@ -80,37 +80,6 @@ causes! {
         .sources(&["reference: aws-load-balancer-controller finalizers"])
         .diagnosis(Proven::Cluster("known-finalizers"));
 
-    CERT_MANAGER_CHALLENGE_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "CertManagerChallengeFinalizer")
-        .title("cert-manager has not cleaned up a Challenge")
-        .meaning("cert-manager must remove the DNS record or solver pod of the Challenge first. It does not run, or \
-            its DNS credentials no longer work.")
-        .proof("finalizer.acme.cert-manager.io or acme.cert-manager.io/finalizer is left.")
-        .safe(&[
-            check("Read what it reports").run("kubectl describe {type} {name} -n {namespace}").typed(),
-            step("Repair what it reports, mostly the issuer's DNS credentials; it tries again").when(&[READY]),
-            step("Restore cert-manager and the issuer's DNS credentials").when(&[UNKNOWN, UNSEEN]),
-            LAST_RESORT,
-        ])
-        .dont("Do not remove the finalizer by hand",
-            "A TXT record or solver pod may stay; here that is usually a small harm.")
-        .sources(&["reference: cert-manager finalizers"])
-        .diagnosis(Proven::Cluster("known-finalizers"));
-
-    ISTIO_OPERATOR_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "IstioOperatorFinalizer")
-        .title("The Istio operator has not removed the control plane")
-        .meaning("An IstioOperator waits for the in-cluster operator, which newer versions of Istio do not have.")
-        .proof("istio-finalizer.install.istio.io is left.")
-        .safe(&[
-            READ_REPORTS,
-            step("Run the operator of the version that made it until the object is gone"),
-            check("Look for what it would remove: Deployments, webhooks and CRDs of Istio"),
-        ])
-        .note(RESUMES)
-        .dont("Do not remove the finalizer by hand",
-            "Pieces of the control plane stay, among them webhooks that refuse new pods.")
-        .sources(&["reference: Istio operator finalizer"])
-        .diagnosis(Proven::Cluster("known-finalizers"));
-
     ARGO_CD_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "ArgoCdFinalizer")
         .title("Argo CD has not deleted what an Application manages")
         .meaning("The Application was deleted in cascade: Argo CD deletes every object it manages first. It does not \
@@ -216,7 +185,8 @@ causes! {
         .in_use()
         .title("The object is protected as long as others use it")
         .meaning("A finalizer of this name is removed when the last object that refers to this one is gone: a \
-            ProviderConfig while managed resources use it, a GatewayClass while it has Gateways. Deleting it first is \
+            ProviderConfig while managed resources use it, a GatewayClass while it has Gateways, a ResourceClaim while a pod \
+            has reserved it. Deleting it first is \
             the wrong order, and nothing is broken.")
         .proof("A finalizer is left that docs/finalizers.md knows to wait for the last user of the object.")
         .safe(&[
@@ -232,7 +202,8 @@ causes! {
             Advice { when: &[USED_ELSEWHERE], ..UNUSED_LAST_RESORT },
         ])
         .danger(BY_HAND)
-        .sources(&["crossplane#5849", "karpenter-provider-aws: EC2NodeClass", "gateway-api: GatewayClass"])
+        .sources(&["crossplane#5849", "karpenter-provider-aws: EC2NodeClass", "gateway-api: GatewayClass",
+            "reference: in-tree finalizers"])
         .diagnosis(Proven::Cluster("claim-in-use"));
 
     SNAPSHOT_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "SnapshotFinalizer")
@@ -256,41 +227,6 @@ causes! {
             "The chain of snapshots breaks: a restore fails, or a snapshot stays in the storage for ever.")
         .sources(&["reference: external-snapshotter finalizers"])
         .diagnosis(Proven::Cluster("snapshot"));
-
-    RESOURCE_CLAIM_IN_USE = Cause::cluster(ClusterArea::Finalizer, "ResourceClaimInUse")
-        .in_use()
-        .title("A ResourceClaim is still allocated")
-        .meaning("A device is allocated to the claim, or a pod has reserved it. The claim is deleted when the pod has \
-            ended.")
-        .proof("resource.kubernetes.io/delete-protection is left.")
-        .safe(&[
-            SEE_USER,
-            check("See which pods have reserved it, and end them")
-                .run("kubectl -n {namespace} get resourceclaim {name} -o yaml").typed(),
-            check("If no pod is left, see whether the controller manager and the DRA driver run"),
-        ])
-        .dont("Do not remove the finalizer by hand", "The device stays taken and cannot be allocated again.")
-        .sources(&["reference: resourceclaim controller"])
-        .diagnosis(Proven::Cluster("claim-in-use"));
-
-    IN_TREE_PROTECTION_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "InTreeProtectionFinalizer")
-        .in_use()
-        .title("Kubernetes protects an object that is in use")
-        .meaning("A ServiceCIDR with addresses in use, a VolumeAttributesClass with volumes, a PodGroup with pods: the \
-            controller manager removes its finalizer when nothing uses it any more.")
-        .proof("service-cidr-finalizer, vac-protection or podgroup-protection is left.")
-        .safe(&[
-            SEE_USER,
-            step("Let it use another, or delete it: the object is then deleted automatically").when(&[USED]),
-            check("Find what uses it, and end that first")
-                .run("kubectl describe {type} {name} -n {namespace}").typed().when(&[USERS_UNKNOWN]),
-            check("If nothing uses it, see whether the controller manager runs")
-                .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed()
-                .when(&[USERS_UNKNOWN]),
-        ])
-        .dont("Do not remove the finalizer by hand", "What still uses it refers to something that does not exist.")
-        .sources(&["reference: in-tree finalizers"])
-        .diagnosis(Proven::Cluster("claim-in-use"));
 
     JOB_TRACKING_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "JobTrackingFinalizer")
         .title("The Job controller has not counted the pod yet")

@@ -104,49 +104,37 @@ causes! {
 
     FINALIZER_CONTROLLER_FORBIDDEN = Cause::cluster(ClusterArea::Finalizer, "FinalizerControllerForbidden")
         .holds_from_the_start()
-        .title("The controller behind a finalizer may not change the object any more")
+        .title("The controller behind a finalizer may not change the object any more, or its ServiceAccount is gone")
         .meaning("The controller runs, and no role of its service account lets it update or patch the object: a role \
-            or a binding was deleted, often with the very namespace it cleans. The API server refuses it with \
-            Forbidden, and the finalizer stays.")
+            or a binding was deleted, often with the very namespace it cleans. Or that account, or the one that it acts as \
+            for this object, was deleted. The API server refuses it with Forbidden or Unauthorized, the finalizer stays, and \
+            the pods look healthy.")
         .proof("The workload has ready pods, and of all ClusterRoles, the Roles of the object's namespace and their \
-            bindings none grants its service account update or patch of the object. Proven where the server recorded \
+            bindings none grants its service account update or patch of the object; or its spec, or the object's own words, name \
+            a ServiceAccount that does not exist or is being deleted. Proven where the server recorded \
             that this program set the finalizer (managedFields) and a role for the kind is left to its account; where \
             the workload was inferred, or only its name is that of the program, it is probable.")
         .safe(&[
-            check("See who has which role").run("kubectl get clusterrolebindings,rolebindings -A -o wide"),
+            check("See which account the controller runs as").run("kubectl -n {workload_namespace} describe {workload}")
+                .typed().if_known().when(&[ACCOUNT_GONE]),
+            step("Create the ServiceAccount again, from where it came (Helm chart, manifests), with its bindings. In a \
+                namespace that is being deleted nothing can be created: have the object name another account")
+                .when(&[ACCOUNT_GONE]),
+            step("Restart the controller: its pods then have tokens of the new account")
+                .run("kubectl -n {workload_namespace} rollout restart {workload}").if_known().when(&[ACCOUNT_GONE]),
+            check("See who has which role").run("kubectl get clusterrolebindings,rolebindings -A -o wide")
+                .when(&[ACCOUNT_EXISTS]),
             step("Before it gets any right, make sure by its source or its log that it is the program that set the \
-                finalizer: others may be called so"),
+                finalizer: others may be called so").when(&[ACCOUNT_EXISTS]),
             step("Give the service account of {workload} the right again. In a namespace that is being deleted nothing \
                 new can be created: bind a ClusterRole by a ClusterRoleBinding there, until its objects are gone")
-                .if_known(),
+                .if_known().when(&[ACCOUNT_EXISTS]),
         ])
         .note(RESUMES)
         .danger(BY_HAND)
-        .sources(&["flux2#2595", "reference: adversary, a RoleBinding that was deleted first"])
+        .sources(&["flux2#2595", "fluxcd/helm-controller#554", "kubernetes: pkg/serviceaccount/claims.go",
+            "reference: adversary, a RoleBinding that was deleted first"])
         .diagnosis(Proven::Cluster("operator-rights"));
-
-    FINALIZER_CONTROLLER_ACCOUNT_GONE = Cause::cluster(ClusterArea::Finalizer, "FinalizerControllerAccountGone")
-        .holds_from_the_start()
-        .title("The ServiceAccount that the controller behind a finalizer works as is gone")
-        .meaning("The controller runs, and the ServiceAccount that its pods run as, or that it acts as for this \
-            object, was deleted. The API server refuses a token of an account that is gone (Unauthorized), and no role \
-            is bound to an account that only a binding still names (Forbidden). The finalizer stays, and the pods look \
-            healthy.")
-        .proof("The workload has ready pods, and its spec names a ServiceAccount that does not exist or is being deleted; \
-            or the object's own words say that such an account was refused. Proven where the server recorded that this \
-            program set the finalizer (managedFields), else probable.")
-        .safe(&[
-            check("See which account the controller runs as").run("kubectl -n {workload_namespace} describe {workload}")
-                .typed().if_known(),
-            step("Create the ServiceAccount again, from where it came (Helm chart, manifests), with its bindings. In a \
-                namespace that is being deleted nothing can be created: have the object name another account"),
-            step("Restart the controller: its pods then have tokens of the new account")
-                .run("kubectl -n {workload_namespace} rollout restart {workload}").if_known(),
-        ])
-        .note(RESUMES)
-        .danger(BY_HAND)
-        .sources(&["fluxcd/helm-controller#554", "kubernetes: pkg/serviceaccount/claims.go"])
-        .diagnosis(Proven::Cluster("operator-account"));
 
     FINALIZER_CONTROLLER_NOT_LEADING = Cause::cluster(ClusterArea::Finalizer, "FinalizerControllerNotLeading")
         .title("The pods of the controller behind a finalizer run, and none of them leads")

@@ -9,6 +9,7 @@ const NOT_COUNTED: Circumstance = Circumstance::Budget(Budget::NotCounted);
 const OF_PROGRAM: Circumstance = Circumstance::Budget(Budget::OfProgram);
 const NONE_UNAVAILABLE: Circumstance = Circumstance::Budget(Budget::NoneUnavailable);
 const WANTS_ALL: Circumstance = Circumstance::Budget(Budget::All);
+const SEVERAL: Circumstance = Circumstance::Budget(Budget::Several);
 
 /// What every short cut around an eviction does.
 const AROUND: Danger = Danger::new(
@@ -24,12 +25,15 @@ causes! {
         .meaning("An eviction is refused (429 Too Many Requests) while the budget of a pod allows 0 disruptions: too \
             few of its pods are healthy, or its status is not computed yet, or it wants as many healthy pods as there are, so \
             that it never allows one. Some programs (Longhorn, Rook) keep such a budget while an eviction would lose data, \
-            and remove it themselves. The drain retries without end. Karpenter deletes around it in time for the end of the \
+            and remove it themselves. And the API server evicts no pod that more than one budget selects: each eviction \
+            fails with 500, whatever they allow. The drain retries without end. Karpenter deletes around it in time for the end of the \
             NodeClaim's terminationGracePeriod, if it has one; until then the drain goes on.")
         .proof("The pod runs on a node that is cordoned, or that Karpenter or the cluster autoscaler is taking away; one \
-            PodDisruptionBudget selects it and has status.disruptionsAllowed 0.")
+            PodDisruptionBudget selects it and has status.disruptionsAllowed 0, or two or more select it.")
         .safe(&[
             check("See what the budget wants and what it has").run("kubectl describe {type} {name} -n {namespace}").typed(),
+            check("See what the budgets of its namespace select").run("kubectl get pdb -n {namespace} -o yaml").when(&[SEVERAL]),
+            step("Leave one budget for each pod; the evictions then continue").when(&[SEVERAL]),
             check("See whether the controller manager runs, which counts the pods of a budget")
                 .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed().when(&[NOT_COUNTED]),
             step("Make the pods ready that are not; the budget then allows an eviction").when(&[TOO_FEW_READY]),
@@ -51,21 +55,6 @@ causes! {
             "rook: pkg/operator/ceph/disruption/clusterdisruption/osd.go, createBlockingPDBForOSD",
         ])
         .diagnosis(Proven::Cluster("budget-zero"));
-
-    DRAIN_SEVERAL_BUDGETS = Cause::cluster(ClusterArea::Pod, "DrainSeveralBudgets")
-        .holds_from_the_start()
-        .title("Several PodDisruptionBudgets select a pod on a node that is being drained")
-        .meaning("The API server evicts no pod that more than one PodDisruptionBudget selects: each eviction fails with \
-            500, whatever the budgets allow.")
-        .proof("The pod runs on a node that is being drained, and the selectors of two or more PodDisruptionBudgets of \
-            its namespace match its labels.")
-        .safe(&[
-            check("See which budgets there are, and what they select").run("kubectl get pdb -n {namespace} -o yaml"),
-            step("Leave one budget for each pod; the evictions then continue"),
-        ])
-        .danger(AROUND)
-        .sources(&["kubernetes: pkg/registry/core/pod/storage/eviction.go"])
-        .diagnosis(Proven::Cluster("budgets"));
 
     DRAIN_POD_DECLINES = Cause::cluster(ClusterArea::Pod, "DrainPodDeclines")
         .holds_from_the_start()

@@ -25,7 +25,11 @@ pub fn all() -> Vec<Situation> {
                 .never(&["does not exist", "endpoint"])
                 .then_doing(EXCLUDE, &["namespace {ns}"])],
         ),
-        Situation::new("hook-expired", ca_expired, [ask("cm/kept -n {ns}", "WebhookCaExpired", "e2e-hook-expired")]),
+        Situation::new(
+            "hook-expired",
+            ca_expired,
+            [ask("cm/kept -n {ns}", "WebhookCertificateInvalid", "e2e-hook-expired")],
+        ),
         Situation::new(
             "hook-of-update",
             of_update,

@@ -18,7 +18,7 @@ pub fn all() -> Vec<Situation> {
         Situation::new(
             "collector-rights",
             without_rights,
-            [ask("deployment/web -n {ns}", "GarbageCollectorForbidden", "garbage collector")],
+            [ask("deployment/web -n {ns}", "BuiltInControllerForbidden", "garbage collector")],
         )
         .on_cluster(1),
         Situation::new(
@@ -87,7 +87,8 @@ fn owners_circle(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
         let owners = json!({"metadata": {"ownerReferences": owned["metadata"]["ownerReferences"]}});
         kubectl(&format!("patch configmap {name} -n {namespace} --type=merge -p {owners}"))?;
     }
-    std::thread::sleep(Duration::from_secs(4));
+    // The collector finishes what it has not seen to be owned.
+    std::thread::sleep(Duration::from_secs(12));
     delete(&format!("configmap one two -n {namespace} --cascade=foreground"))?;
     Ok(Staged::default())
 }

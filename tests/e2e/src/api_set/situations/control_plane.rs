@@ -21,7 +21,7 @@ pub fn all() -> Vec<Situation> {
             "extension-repaired",
             extension,
             [
-                ask("ns/{ns}", "ApiServicePortWrong", "v1.path.e2e.example.com")
+                ask("ns/{ns}", "ApiServiceUnavailable", "v1.path.e2e.example.com")
                     .proven()
                     .then_doing(&[TO_PORT, TO_OTHER_CERTIFICATE], &[]),
                 ask("ns/{ns}", "ApiServiceCertificateInvalid", "v1.path.e2e.example.com")
@@ -41,12 +41,12 @@ pub fn all() -> Vec<Situation> {
             control_plane,
             [
                 // The condition quotes the refusal as "unknown".
-                ask("ns/e2e-undiscovered", "NamespaceControllerForbidden", "may not read API discovery")
+                ask("ns/e2e-undiscovered", "BuiltInControllerForbidden", "may not read API discovery")
                     .then_doing(DISCOVER, &[]),
                 // No condition says what it is refused.
-                ask("ns/{ns}", "NamespaceControllerForbidden", "ServiceAccount kube-system/namespace-controller")
+                ask("ns/{ns}", "BuiltInControllerForbidden", "ServiceAccount kube-system/namespace-controller")
                     .then_doing(&[BIND], &[]),
-                ask("ns/{ns}", "NamespaceControllerForbidden", "The namespace controller")
+                ask("ns/{ns}", "BuiltInControllerForbidden", "The namespace controller")
                     .then_doing(&[GIVE_BACK], &["namespace {ns}"]),
                 ask("ns/kube-system", "", "").then_doing(HOLD_LEASE, &[]),
                 // It cannot renew its Lease, and ends itself.
@@ -149,8 +149,9 @@ fn etcd_full(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
     let refused = (0..512).find_map(|number| etcd(&format!("/e2e/{number}"), &value).err());
     let refused = refused.context("etcd takes 32 MiB")?.to_string();
     anyhow::ensure!(refused.contains("space exceeded"), "{refused}");
-    // The controller manager loses its Lease and ends; removing the last finalizers is a delete, which etcd takes.
-    std::thread::sleep(Duration::from_secs(30));
+    // The controller manager loses its Lease and ends, the API server's gets old; removing the last finalizers is a delete,
+    // which etcd takes.
+    std::thread::sleep(Duration::from_secs(65));
     kubectl(&format!("patch configmap a -n {namespace} --type=merge -p {{\"metadata\":{{\"finalizers\":null}}}}"))?;
     Ok(Staged::default())
 }

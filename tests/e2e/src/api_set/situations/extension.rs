@@ -53,7 +53,7 @@ pub fn all() -> Vec<Situation> {
         Situation::new(
             "conversion-expired",
             conversion_expired,
-            [ask("ns/{ns}", "ConversionWebhookCaExpired", "caBundle of the conversion webhook").proven()],
+            [ask("ns/{ns}", "ConversionWebhookUnavailable", "caBundle of the conversion webhook").proven()],
         )
         .on_cluster(10),
         Situation::new(
@@ -62,7 +62,7 @@ pub fn all() -> Vec<Situation> {
             [ask("ns/{ns}", "StoredVersionNotServed", "stored.e2e.example.com/v1alpha1")],
         )
         .on_cluster(9),
-        Situation::new("undecryptable", undecryptable, [ask("ns/{ns}", "ObjectNotDecryptable", "")]).on_cluster(8),
+        Situation::new("undecryptable", undecryptable, [ask("ns/{ns}", "ObjectNotDecodable", "")]).on_cluster(8),
         Situation::new(
             "undecodable",
             undecodable,

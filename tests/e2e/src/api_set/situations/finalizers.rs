@@ -118,14 +118,14 @@ pub fn all() -> Vec<Situation> {
             "claim-in-use",
             claim_in_use,
             [
-                ask("resourceclaim/gpu -n {ns}", "ResourceClaimInUse", "Pod {ns}/uses"),
+                ask("resourceclaim/gpu -n {ns}", "ProtectedWhileInUse", "Pod {ns}/uses"),
                 ask("gatewayclasses.gateway.networking.k8s.io/e2e-class", "ProtectedWhileInUse", "Gateway {ns}/g"),
                 ask(
                     "gatewayclasses.gateway.networking.k8s.io/e2e-unused",
                     "ProtectedWithoutUsers",
                     "gateway-controller",
                 ),
-                ask("volumeattributesclass/e2e-in-use", "InTreeProtectionFinalizer", "PersistentVolumeClaim {ns}/data")
+                ask("volumeattributesclass/e2e-in-use", "ProtectedWhileInUse", "PersistentVolumeClaim {ns}/data")
                     .then_doing(&["delete pvc data -n {ns}"], &["volumeattributesclass e2e-in-use"]),
             ],
         ),

@@ -53,8 +53,8 @@ pub fn all() -> Vec<Situation> {
         [
             ask("applications.argoproj.io/it -n {ns}", "ArgoCdFinalizer", ""),
             ask("application/hooked -n {ns}", "ArgoCdHookFinalizer", ""),
-            ask("challenges.acme.cert-manager.io/it -n {ns}", "CertManagerChallengeFinalizer", ""),
-            ask("istiooperators.install.istio.io/it -n {ns}", "IstioOperatorFinalizer", ""),
+            ask("challenges.acme.cert-manager.io/it -n {ns}", "ExternalResourceFinalizer", ""),
+            ask("istiooperators.install.istio.io/it -n {ns}", "ControllerCleanupPending", ""),
             ask("scaledobjects.keda.sh/it -n {ns}", "ControllerCleanupPending", ""),
             ask("secret/it -n {ns}", "RookFinalizer", ""),
             ask("service/it -n {ns}", "CloudLoadBalancerFinalizer", ""),

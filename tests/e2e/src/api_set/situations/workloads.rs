@@ -43,7 +43,7 @@ pub fn all() -> Vec<Situation> {
         Situation::new(
             "budgets",
             two_budgets,
-            [ask("node/e2e-budgets", "DrainSeveralBudgets", "PodDisruptionBudgets other and web of {ns}")
+            [ask("node/e2e-budgets", "DrainBudgetAllowsNone", "PodDisruptionBudgets other and web of {ns}")
                 .proven()
                 .then_doing(&["delete pdb other -n {ns}"], &[])],
         ),

@@ -7,13 +7,13 @@ use super::{in_use, known, outside};
 use crate::state::Field;
 
 pub static KNOWN: &[KnownFinalizer] = &[
-    KnownFinalizer::new(&[Domain("acme.cert-manager.io")], &cause::CERT_MANAGER_CHALLENGE_FINALIZER)
+    outside(&[Domain("acme.cert-manager.io")])
         .on("Challenge")
         .released_by("cert-manager")
         .when("the DNS record or the solver's pod is removed")
         .lost("A TXT record or solver pod may stay; here that is usually a small harm")
         .source("cert-manager/cert-manager: pkg/controller/acmechallenges/sync.go"),
-    KnownFinalizer::new(&[Is("istio-finalizer.install.istio.io")], &cause::ISTIO_OPERATOR_FINALIZER)
+    known(&[Is("istio-finalizer.install.istio.io")])
         .comes_first()
         .on("IstioOperator")
         .released_by("the Istio operator")

@@ -24,20 +24,20 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .when("its Job has counted the pod")
         .lost("The Job counts wrong: it may run the work again or never finish")
         .source("kubernetes/kubernetes: pkg/controller/job/job_controller.go"),
-    KnownFinalizer::new(&[Is("resource.kubernetes.io/delete-protection")], &cause::RESOURCE_CLAIM_IN_USE)
+    in_use(&[Is("resource.kubernetes.io/delete-protection")])
         .in_controller_manager()
         .only(&["ResourceClaim"])
         .used_by(&[UsedBy::new(CORE, "pods", Back::Field(Field::DeviceClaim)).until_done().or_others()])
         .when("the claim is no longer allocated nor reserved")
         .lost("The device stays taken and cannot be allocated again")
         .source("kubernetes/kubernetes: pkg/controller/resourceclaim/controller.go"),
-    KnownFinalizer::new(&[Is("networking.k8s.io/service-cidr-finalizer")], &cause::IN_TREE_PROTECTION_FINALIZER)
+    in_use(&[Is("networking.k8s.io/service-cidr-finalizer")])
         .in_controller_manager()
         .only(&["ServiceCIDR"])
         .when("no IPAddress is left in its range, or another ServiceCIDR has them too")
         .lost("Services keep addresses of an unmanaged range")
         .source("kubernetes/kubernetes: pkg/controller/servicecidrs/servicecidrs_controller.go"),
-    KnownFinalizer::new(&[Is("kubernetes.io/vac-protection")], &cause::IN_TREE_PROTECTION_FINALIZER)
+    in_use(&[Is("kubernetes.io/vac-protection")])
         .in_controller_manager()
         .only(&["VolumeAttributesClass"])
         .used_by(&[
@@ -47,7 +47,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .when("no claim and no volume names the class")
         .lost("Claims name a class that does not exist")
         .source("kubernetes/kubernetes: pkg/volume/util/finalizer.go"),
-    KnownFinalizer::new(&[Is("scheduling.k8s.io/podgroup-protection")], &cause::IN_TREE_PROTECTION_FINALIZER)
+    in_use(&[Is("scheduling.k8s.io/podgroup-protection")])
         .in_controller_manager()
         .only(&["PodGroup"])
         .used_by(&[UsedBy::new(CORE, "pods", Back::Field(Field::PodGroup)).until_done()])

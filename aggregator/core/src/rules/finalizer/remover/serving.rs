@@ -190,6 +190,7 @@ impl Served<'_, '_> {
         let kind = self.blocking.target.resource.for_kubectl();
         let words = format!("runs ({}), and its {account} may not patch {kind}: {why}", self.state);
         let root = self.found(&cause::FINALIZER_CONTROLLER_FORBIDDEN, words);
+        let root = root.given(Circumstance::Account(findings::Existence::Present));
         let says = format!("none of those of {account} grants update or patch of {kind}");
         self.inferred_unless_proven(root.evidence(ROLES, says))
     }
@@ -204,7 +205,8 @@ impl Served<'_, '_> {
         let account = account::object(account);
         let words = format!("runs ({}) and has not removed it{}", self.state, reported.words);
         let root = self
-            .found(&cause::FINALIZER_CONTROLLER_ACCOUNT_GONE, words)
+            .found(&cause::FINALIZER_CONTROLLER_FORBIDDEN, words)
+            .given(Circumstance::Account(findings::Existence::Gone))
             .step(Step::about(&account, format!("{how}: the API server refuses its requests")))
             .evidence(account.to_string(), how)
             .with_evidence(reported.evidence.clone());
