@@ -1,11 +1,14 @@
 //! What situations are made of.
 
 use std::io::Write as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
 use axum::Router;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
+use lab::process::signal;
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use crate::server::Server;
@@ -266,4 +269,24 @@ pub fn etcd(key: &str, value: &[u8]) -> anyhow::Result<()> {
     let output = Command::new("curl").args(curl).output()?;
     anyhow::ensure!(output.status.success(), "etcd {action}: {}", String::from_utf8_lossy(&output.stdout));
     Ok(())
+}
+
+/// A program of this control plane that does nothing until this is dropped.
+pub struct Paused(i32);
+
+impl Paused {
+    /// By the name that `control-plane.sh` has for it.
+    pub fn program(name: &str) -> anyhow::Result<Self> {
+        let config = std::env::var("KUBECONFIG")?;
+        let cluster = Path::new(&config).ancestors().nth(2).context("KUBECONFIG is in no folder of a cluster")?;
+        let pid = std::fs::read_to_string(cluster.join(format!("run/{name}.pid")))?.trim().parse()?;
+        signal(pid, Signal::SIGSTOP)?;
+        Ok(Self(pid))
+    }
+}
+
+impl Drop for Paused {
+    fn drop(&mut self) {
+        let _ = signal(self.0, Signal::SIGCONT);
+    }
 }

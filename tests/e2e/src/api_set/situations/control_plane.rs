@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::super::nodes::node;
 use super::super::objects::*;
-use super::super::{Situation, ask};
+use super::super::{Situation, ask, line};
 use crate::cluster::{Cluster, deleted_afterwards};
 use crate::situation::Staged;
 
@@ -55,9 +55,11 @@ pub fn all() -> Vec<Situation> {
         )
         .on_cluster(11),
         Situation::new("etcd-full", etcd_full, [ask("ns/{ns}", "EtcdNotWorking", "etcd").proven()]).on_cluster(14),
+        Situation::new("etcd-stopped", etcd_stopped, []).then_typing([line("ns/{ns}", 3, &[SILENT])]).on_cluster(15),
     ]
 }
 
+const SILENT: &str = "etcd does not answer: the API server's own check of it fails";
 const TO_PORT: &str =
     "patch apiservice v1.path.e2e.example.com --type=merge -p {\"spec\":{\"service\":{\"port\":443}}}";
 const TO_OTHER_CERTIFICATE: &str = "wait --for=condition=Available=false apiservice/v1.path.e2e.example.com";
@@ -154,4 +156,11 @@ fn etcd_full(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
     std::thread::sleep(Duration::from_secs(65));
     kubectl(&format!("patch configmap a -n {namespace} --type=merge -p {{\"metadata\":{{\"finalizers\":null}}}}"))?;
     Ok(Staged::default())
+}
+
+/// No list answers any more, so not even whether something is being deleted is known.
+fn etcd_stopped(_: &Cluster, namespace: &str) -> anyhow::Result<Staged> {
+    create(&[held("v1", "ConfigMap", namespace, "a", &["one.e2e.example.com/it"])])?;
+    delete(&format!("namespace {namespace}"))?;
+    Ok(Staged::until_the_end(Paused::program("etcd")?))
 }
