@@ -4,6 +4,7 @@ mod explained;
 mod root_cause;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use findings::{Evidence, FaultKind, Unknown, clean};
 
@@ -57,6 +58,8 @@ pub struct Diagnosis {
     pub overdue: Option<i64>,
     /// The kind of what cannot go on before it is gone: the StatefulSet or the claim of a pod.
     pub keeps: Option<&'static str>,
+    /// Where the pod is, or the pods that use it.
+    pub nodes: Vec<Arc<str>>,
     /// What must go or work first.
     pub waits_for: Vec<ObjectRef>,
     /// Causes found at this object.

@@ -78,7 +78,8 @@ impl Roots {
         if nodes.first().is_some_and(|victim| self.known.insert((index, *victim))) {
             let gate = cause.agent.as_ref().and_then(|agent| agent.gate);
             let (held, cause) = (held.clone(), CauseRef(cause.draft.cause));
-            root.victims.push(Victim { held, cause, gate, chain: found.chain() });
+            let nodes = way.objects.iter().flat_map(|explained| &explained.diagnosis.nodes).cloned().collect();
+            root.victims.push(Victim { held, cause, gate, chain: found.chain(), nodes });
         }
         for (node, Explained { object, diagnosis, .. }) in nodes.iter().zip(&way.objects) {
             let behind: Vec<String> =

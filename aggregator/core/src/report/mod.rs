@@ -98,13 +98,16 @@ impl ClusterReport {
     }
 
     pub fn count(&mut self) {
+        let holding = self.roots.iter().filter(|root| root.verdict == Verdict::Stuck);
+        let (in_use, broken): (Vec<&Root>, Vec<&Root>) = holding.partition(|root| root.finding.cause.in_use);
         let objects = self.objects();
         let number = |verdict: Verdict| objects.iter().filter(|counted| counted.verdict == verdict).count();
         self.counts = Counts {
             stuck: number(Verdict::Stuck),
             unknown: number(Verdict::CannotTell),
             terminating_normally: number(Verdict::Progressing),
-            root_causes: self.roots.iter().filter(|root| root.verdict == Verdict::Stuck).count(),
+            root_causes: broken.len(),
+            in_use: in_use.len(),
         };
     }
 
@@ -126,8 +129,11 @@ pub struct Counts {
     pub unknown: usize,
     /// What goes on by itself.
     pub terminating_normally: usize,
-    /// Root causes of what is stuck.
+    /// Root causes of what is stuck: broken, absent or refusing.
     pub root_causes: usize,
+    /// What else holds: it works, and is in use.
+    #[serde(default)]
+    pub in_use: usize,
 }
 
 /// An object of a report, counted once.
@@ -230,6 +236,24 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
+/// `3 root causes, waiting for 1 object in use, 2 nodes to check`; what only a node knows is not counted as known, and
+/// what is in use is not broken.
+pub fn roots_in_words<'r>(roots: impl Iterator<Item = &'r Root>) -> String {
+    let (nodes, known): (Vec<&Root>, Vec<&Root>) = roots.partition(|root| root.look_on.is_some());
+    let (in_use, broken): (Vec<&Root>, Vec<&Root>) = known.into_iter().partition(|root| root.finding.cause.in_use);
+    let parts = [
+        ("", broken, "root cause", ""),
+        ("waiting for ", in_use, "object", " in use"),
+        ("", nodes, "node", " to check"),
+    ];
+    let parts = parts.into_iter().filter(|(_, roots, ..)| !roots.is_empty());
+    let parts = parts.map(|(before, roots, what, after)| {
+        let plural = if roots.len() == 1 { "" } else { "s" };
+        format!("{before}{} {what}{plural}{after}", roots.len())
+    });
+    parts.collect::<Vec<_>>().join(", ")
+}
+
 impl Root {
     /// The worst first, then the oldest, then the widest.
     pub fn sort(roots: &mut [Root]) {
@@ -294,6 +318,9 @@ pub struct Victim {
     pub gate: Option<Gate>,
     /// From it down to the root cause.
     pub chain: Vec<Arc<Link>>,
+    /// The nodes of the pods in between, to be found by.
+    #[serde(skip)]
+    pub nodes: Vec<Arc<str>>,
 }
 
 /// Something that should be gone.

@@ -1,5 +1,7 @@
 //! Why a PersistentVolumeClaim does not go.
 
+use std::sync::Arc;
+
 use findings::Existence;
 
 use super::admission_policy::{self, Seen};
@@ -103,6 +105,7 @@ fn used_by(case: &mut Case, target: &ObjectRef, pods: &[&Pod], cause: &'static C
         .name(Placeholder::Namespace, namespace)
         .name_if(Placeholder::Workload, workload);
     let root = webhook::name_refusal(case, root, &who, &first.metadata);
+    case.diagnosis.nodes.extend(pods.iter().map(|pod| Arc::from(pod.spec.node_name.as_str())));
     case.diagnosis.causes.push(if pods.len() == 1 {
         root.step(Step::about(&who, format!("{}; {words}", place(first))))
     } else {

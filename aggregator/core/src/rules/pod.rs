@@ -42,6 +42,7 @@ pub fn explain(case: &mut Case, target: &ObjectRef) {
     let answer = case.lister.pod(namespace, &target.name);
     let Some(pod) = case.explained(target, "what holds it", answer) else { return };
     case.diagnosis.keeps = keeps(pod);
+    case.diagnosis.nodes.push(pod.spec.node_name.as_str().into());
     if pod.metadata.deletion_timestamp.is_none() {
         pod_not_terminating::explain(case, target, pod);
         return;

@@ -219,9 +219,9 @@ pub enum Output {
     Table,
     /// The tree with its evidence
     Wide,
-    /// The stable schema
+    /// For scripts, by a stable schema
     Json,
-    /// The stable schema
+    /// The same as YAML
     Yaml,
     /// What is stuck, one name per line
     Name,
@@ -260,7 +260,7 @@ impl TypedValueParser for OutputParser {
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         let more = [
-            ("jsonpath=", "What this template selects of the stable schema, as in kubectl"),
+            ("jsonpath=", "What this template selects of the JSON, as in kubectl"),
             ("custom-columns=", "HEADER:PATH,…: a row for each root cause, in which the paths begin"),
         ];
         let more = more.into_iter().map(|(name, help)| PossibleValue::new(name).help(help));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use aggregator_core::messages::Refusal;
-use aggregator_core::report::{ClusterReport, Counts, Root};
+use aggregator_core::report::{ClusterReport, Counts, Root, roots_in_words};
 use aggregator_core::state::{Subject, known};
 use findings::render::Style;
 use findings::{Confidence, FaultKind, Unknown, Verdict, duration};
@@ -52,27 +52,10 @@ fn stuck_before(report: &ClusterReport) -> &'static str {
     }
 }
 
-/// `, 3 root causes`; what only a node knows is not counted as known, and what is in use is not broken.
+/// `, 3 root causes`.
 fn causes(report: &ClusterReport) -> String {
-    let stuck = report.roots.iter().filter(|root| root.verdict == Verdict::Stuck);
-    let (nodes, known): (Vec<&Root>, Vec<&Root>) = stuck.partition(|root| root.look_on.is_some());
-    let (in_use, broken): (Vec<&Root>, Vec<&Root>) = known.into_iter().partition(|root| root.finding.cause.in_use);
-    let broken = match broken.len() {
-        0 => String::new(),
-        1 => ", 1 root cause".to_owned(),
-        many => format!(", {many} root causes"),
-    };
-    let in_use = match in_use.len() {
-        0 => String::new(),
-        1 => ", waiting for 1 object in use".to_owned(),
-        many => format!(", waiting for {many} objects in use"),
-    };
-    let nodes = match nodes.len() {
-        0 => String::new(),
-        1 => ", 1 node to check".to_owned(),
-        many => format!(", {many} nodes to check"),
-    };
-    [broken, in_use, nodes].concat()
+    let roots = roots_in_words(report.roots.iter().filter(|root| root.verdict == Verdict::Stuck));
+    if roots.is_empty() { roots } else { format!(", {roots}") }
 }
 
 /// What could not be seen for the same reason.

@@ -9,7 +9,7 @@ use findings::{Verdict, clean, duration};
 pub fn table(report: &ClusterReport, headers: bool, style: Style) -> String {
     let mut rows: Vec<Vec<String>> = report.roots.iter().map(row).collect();
     rows.extend(report.unexplained.iter().filter(|held| held.verdict > Verdict::Clear).map(unexplained));
-    let head = ["AGE", "CAUSE", "ROOT", "VICTIMS"];
+    let head = ["ID", "AGE", "CAUSE", "ROOT", "VICTIMS"];
     Table::new(headers.then(|| head.map(str::to_owned).to_vec()), rows).render(style)
 }
 
@@ -25,11 +25,17 @@ fn row(root: &Root) -> Vec<String> {
     let shown =
         root.look_on.as_ref().map_or(known, |node| format!("unknown to the API: check node {}", clean(node, 253)));
     let victims: Vec<String> = root.victims.iter().map(|victim| name(&victim.held.thing)).collect();
-    vec![age, root.finding.cause.id.to_owned(), shown, victims.join(",")]
+    vec![root.id.to_string(), age, root.finding.cause.id.to_owned(), shown, victims.join(",")]
 }
 
 fn unexplained(held: &Held) -> Vec<String> {
-    vec![held.overdue().map_or("-".to_owned(), duration), "unknown".to_owned(), "-".to_owned(), name(&held.thing)]
+    vec![
+        "-".to_owned(),
+        held.overdue().map_or("-".to_owned(), duration),
+        "unknown".to_owned(),
+        "-".to_owned(),
+        name(&held.thing),
+    ]
 }
 
 /// `pod/shop/db-0`, `namespace/shop`: one word for each.

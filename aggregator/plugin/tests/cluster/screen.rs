@@ -212,8 +212,8 @@ fn the_table_has_one_row_for_each_root_and_is_never_cut() {
     let text = table(&looked.report, true, Style::Plain);
     let (head, row) = text.trim_end().split_once('\n').unwrap();
     let columns: Vec<&str> = head.split_whitespace().collect();
-    assert_eq!(columns, ["AGE", "CAUSE", "ROOT", "VICTIMS"]);
-    assert!(row.starts_with("10m") && row.ends_with(&long), "{row}");
+    assert_eq!(columns, ["ID", "AGE", "CAUSE", "ROOT", "VICTIMS"]);
+    assert!(row.starts_with(&format!("{}   10m ", looked.report.roots[0].id)) && row.ends_with(&long), "{row}");
 }
 
 #[test]

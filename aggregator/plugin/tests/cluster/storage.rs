@@ -116,6 +116,8 @@ fn a_step_that_deletes_names_what_would_refuse_it() {
 #[test]
 fn what_is_in_use_is_no_root_cause() {
     let report = look(claim().with(user("Running", "node-a")), everything()).report;
+    assert_eq!((report.counts.stuck, report.counts.root_causes, report.counts.in_use), (1, 0, 1));
+    assert_eq!(*report.roots[0].victims[0].nodes[0], *"node-a");
     let screen = screen(&report, 120, Style::Plain);
     assert!(screen.starts_with("1 object stuck, waiting for 1 object in use (oldest 10m)"), "{screen}");
     assert!(screen.contains("  PvcUsedByPod  waiting for pod/user in a  "), "{screen}");

@@ -75,6 +75,8 @@ struct RootLabel {
     holds: String,
     /// Not `namespace`: Prometheus sets that to the service's own where it is empty.
     root_namespace: Option<String>,
+    /// Nothing is broken.
+    in_use: bool,
     /// But that of a node: what its agent exports is about the same node, and so are the alerts of others.
     node: Option<String>,
 }
@@ -222,6 +224,7 @@ fn roots(all: &mut Registry, published: &Published, names_in_metrics: bool) {
             kind: root.kind.clone(),
             holds: root.holds().to_owned(),
             root_namespace,
+            in_use: root.finding.cause.in_use,
             node,
         };
         (label, i64::try_from(root.objects()).unwrap_or(i64::MAX))
@@ -331,7 +334,13 @@ mod tests {
             let thing = aggregator_core::state::ObjectRef::pod(namespace, "p");
             let held = Held { thing, verdict: Verdict::Stuck, overdue_seconds: None, words, keeps: None, reads };
             let cause = root.finding.cause;
-            root.victims.push(aggregator_core::report::Victim { held, cause, gate: None, chain: Vec::new() });
+            root.victims.push(aggregator_core::report::Victim {
+                held,
+                cause,
+                gate: None,
+                chain: Vec::new(),
+                nodes: Vec::new(),
+            });
             root
         };
         let mut roots: Vec<Root> = (0..55).map(|number| of("flood", number)).collect();
@@ -353,7 +362,13 @@ mod tests {
         let holds = |held: Vec<Held>, on_the_way: &[ObjectRef]| {
             let mut root = root(&cause::POD_CONTAINERS_NOT_STOPPED, "p", Verdict::Stuck);
             let cause = root.finding.cause;
-            let victim = |held| aggregator_core::report::Victim { held, cause, gate: None, chain: Vec::new() };
+            let victim = |held| aggregator_core::report::Victim {
+                held,
+                cause,
+                gate: None,
+                chain: Vec::new(),
+                nodes: Vec::new(),
+            };
             root.victims = held.into_iter().map(victim).collect();
             root.on_the_way = on_the_way.to_vec();
             root.holds().to_owned()

@@ -273,7 +273,7 @@ fn leads_through(victim: &Victim, object: &ObjectRef) -> bool {
 /// What holds one victim, where the finding of its root is about another one. Where only the node knows more, the steps
 /// are filled for this victim; else they could name another one.
 fn of_victim(root: &Root, victim: &Victim) -> Finding {
-    let Victim { held, cause, gate, chain } = victim;
+    let Victim { held, cause, gate, chain, .. } = victim;
     let pods = chain.iter().rev().filter_map(|link| match &link.what {
         Some(Entity::Object { kind, namespace: Some(namespace), name }) if kind == "Pod" => {
             Some(format!("{namespace}/{name}"))
@@ -339,6 +339,7 @@ mod tests {
             cause: CauseRef(cause),
             gate: None,
             chain: [link(pod), link(&ObjectRef::node("node-b"))].map(Arc::new).into(),
+            nodes: Vec::new(),
         }
     }
 

@@ -273,7 +273,7 @@ pub(super) mod tests {
                 .iter()
                 .map(|one| {
                     let chain = chain(one).into_iter().map(Arc::new).collect();
-                    Victim { held: held(one), cause: CauseRef(cause), gate: None, chain }
+                    Victim { held: held(one), cause: CauseRef(cause), gate: None, chain, nodes: Vec::new() }
                 })
                 .collect(),
             on_the_way: Vec::new(),

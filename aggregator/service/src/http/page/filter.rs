@@ -52,7 +52,10 @@ fn finds_in_root(field: Field, word: &str, root: &Root) -> bool {
     let has = |text: &str| text.to_lowercase().contains(word);
     let by_itself = match field {
         Field::Text => has(cause.id) || has(cause.title) || has(&root.id.to_string()),
-        Field::Node => root.node().is_some_and(has),
+        Field::Node => {
+            let nodes = root.victims.iter().flat_map(|victim| &victim.nodes);
+            nodes.map(AsRef::as_ref).chain(root.node()).any(has)
+        }
         Field::Namespace | Field::Kind => false,
     };
     let victims = root.victims.iter().map(|victim| &victim.held.thing);
@@ -95,6 +98,14 @@ fn finds_place(field: Field, word: &str, kind: &str, namespace: Option<&str>, na
 mod tests {
     use super::super::chain_diagram::tests::root;
     use super::*;
+
+    #[test]
+    fn a_pod_is_found_by_its_node() {
+        let mut root = root(&[&["PersistentVolumeClaim data", "Pod a"]]);
+        assert!(!Filter::new("node:worker").finds_root(&root));
+        root.victims[0].nodes.push("Worker-7".into());
+        assert!(Filter::new("node:worker").finds_root(&root) && !Filter::new("node:other").finds_root(&root));
+    }
 
     #[test]
     fn each_word_narrows() {

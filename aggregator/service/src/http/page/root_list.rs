@@ -1,6 +1,6 @@
 //! All roots, the worst first, and what was resolved in the last day.
 
-use aggregator_core::report::{ClusterReport, Root, by_reason};
+use aggregator_core::report::{ClusterReport, Root, by_reason, roots_in_words};
 use findings::{Confidence, Verdict, duration};
 use jiff::{SignedDuration, Timestamp};
 use maud::{Markup, html};
@@ -53,17 +53,18 @@ impl List<'_> {
                 @let scanned = if report.not_scanned.is_empty() { "" } else { "was scanned and " };
                 p.nothing { "Nothing is stuck in what " (scanned) "you can see." }
             } @else if roots.is_empty() && unexplained.is_empty() && !filter.is_empty() {
-                p.nothing { "No root cause matches the filter. " (counted(report.roots.len(), "root cause")) " without it." }
+                p.nothing { "Nothing matches the filter. " (self.total()) " without it." }
             } @else {
-                h2 { (self.headline(roots.len())) }
+                h2 { (roots_in_words(roots.iter().copied()))
+                    @if !filter.is_empty() { " (" (roots.len()) " of " (report.roots.len()) ")" } }
             }
             p.checked {
                 "Last checked " time data-checked datetime=(report.at) { (report.at) }
-                ". What is gone can stay listed for a minute."
+                "." @if !is_nothing_stuck { " What is gone can stay listed for a minute." }
             }
-            ol.roots data-total=(report.roots.len()) { @for root in roots.iter().take(MAX_ROOTS) { (item(root)) } }
+            ol.roots data-total=(self.total()) { @for root in roots.iter().take(MAX_ROOTS) { (item(root)) } }
             @if roots.len() > MAX_ROOTS {
-                p { (counted(roots.len() - MAX_ROOTS, "more root cause")) ": filter, or use the API or " code { "kubectl why-terminating" } "." }
+                p { (roots.len() - MAX_ROOTS) " more: filter, or use the API or " code { "kubectl why-terminating" } "." }
             }
             @if !unexplained.is_empty() {
                 h2 { "Not explained" }
@@ -80,9 +81,12 @@ impl List<'_> {
         }
     }
 
-    fn headline(&self, found: usize) -> String {
-        let all = counted(self.report.roots.len(), "root cause");
-        if self.filter.is_empty() { all } else { format!("{found} of {all}") }
+    /// Whatever the filter leaves out.
+    fn total(&self) -> String {
+        match self.report.roots.as_slice() {
+            [] => "0 root causes".to_owned(),
+            roots => roots_in_words(roots.iter()),
+        }
     }
 
     /// What was resolved, the latest first.

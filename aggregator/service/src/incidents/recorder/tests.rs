@@ -56,7 +56,7 @@ fn root(cause: &'static findings::Cause, verdict: Verdict, victims: &[&str]) -> 
     let victim = |name: &&str| {
         let (words, reads) = (String::new(), Reads::default());
         let held = Held { thing: pod(name), verdict, overdue_seconds: Some(1), words, keeps: None, reads };
-        Victim { held, cause: CauseRef(cause), gate: None, chain: vec![Arc::new(last.clone())] }
+        Victim { held, cause: CauseRef(cause), gate: None, chain: vec![Arc::new(last.clone())], nodes: Vec::new() }
     };
     Root {
         id: RootId::new(cause.id),

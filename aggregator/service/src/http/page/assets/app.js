@@ -19,7 +19,6 @@ const FILTER_DELAY_MS = 200;
 const find = (id) => document.getElementById(id);
 const say = (words) => { if (find("status").textContent !== words) find("status").textContent = words; };
 const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-const counted = (number, what) => `${number} ${what}${number === 1 ? "" : "s"}`;
 
 const ask = (path) => fetch(path, {
   headers: token ? { authorization: `Bearer ${token}` } : {},
@@ -51,8 +50,7 @@ const go = (change, isNewEntry) => {
   isNewEntry ? history.pushState(null, "", address) : history.replaceState(null, "", address);
 };
 
-// Whatever the filter leaves out.
-const live = () => `Live: ${counted(Number(document.querySelector("[data-total]").dataset.total), "root cause")}.`;
+const live = () => `Live: ${document.querySelector("[data-total]").dataset.total}.`;
 
 const links = () => [...document.querySelectorAll("[data-root]")];
 
