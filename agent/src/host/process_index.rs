@@ -80,11 +80,11 @@ impl ProcessIndex {
         all.iter().filter(|(_, ns)| pid_namespaces.contains(ns)).map(|(pid, _)| *pid)
     }
 
-    /// Those in D whose names begin like this, so many at most.
-    pub fn uninterruptible(&self, name: &str, most: usize) -> Vec<u32> {
+    /// Those in D or S whose names begin like this, so many at most.
+    pub fn sleeping(&self, name: &str, most: usize) -> Vec<u32> {
         self.pids_where(most, |visit| {
             let stat = parse::stat(&visit.read("stat", MAX_LINE_BYTES)?);
-            Ok(stat.is_some_and(|stat| stat.state == 'D' && stat.comm.starts_with(name)))
+            Ok(stat.is_some_and(|stat| matches!(stat.state, 'D' | 'S') && stat.comm.starts_with(name)))
         })
     }
 
@@ -132,12 +132,12 @@ mod tests {
         let script = "import ctypes, os; libc = ctypes.CDLL(None); open('/proc/self/comm', 'w').write('umount.x'); \
                       libc.vfork() == 0 and libc.pause()";
         let mut child = std::process::Command::new("python3").args(["-c", script]).spawn().unwrap();
-        let has_it = || ProcessIndex::read().uninterruptible("umount", 4).contains(&child.id());
+        let has_it = || ProcessIndex::read().sleeping("umount", 4).contains(&child.id());
         let came = (0..50).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(100));
             has_it()
         });
-        let none = ProcessIndex::read().uninterruptible("umount", 0);
+        let none = ProcessIndex::read().sleeping("umount", 0);
         for pid in crate::host::processes::children(child.id()) {
             let _ = nix::sys::signal::kill(
                 nix::unistd::Pid::from_raw(pid.try_into().unwrap()),

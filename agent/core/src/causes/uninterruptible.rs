@@ -250,7 +250,7 @@ fn waits_at(view: &PodView, number: u32) -> bool {
     view.fuse(number).is_some_and(|connection| connection.waiting.get().is_some_and(|waiting| *waiting > 0))
 }
 
-fn is_in_function(thread: &Thread, known: impl Fn(&str) -> bool) -> bool {
+pub fn is_in_function(thread: &Thread, known: impl Fn(&str) -> bool) -> bool {
     let wchan = thread.wchan.get().is_some_and(|wchan| known(wchan));
     wchan || thread.stack.get().is_some_and(|stack| stack.iter().any(|function| known(function)))
 }

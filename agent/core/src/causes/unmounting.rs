@@ -2,7 +2,7 @@
 //! line, which is not read.
 
 use super::prelude::*;
-use super::{blocked_task::BlockedTask, nfs, uninterruptible};
+use super::{blocked_task::BlockedTask, fuse, nfs, uninterruptible};
 
 /// Said of one that is not known to be that of a volume.
 const UNREAD: &str = "whether it is this volume that it unmounts: its command line is not read";
@@ -11,12 +11,18 @@ const UNREAD: &str = "whether it is this volume that it unmounts: its command li
 /// before that perhaps what brings it into the host's mount namespace.
 const MAX_BETWEEN: usize = 2;
 
-/// The tasks in D that have not run between two looks.
+/// The tasks that have not run between two looks: in D, or in S while no signal has come that a FUSE server is told of
+/// (`request_wait_answer`, fs/fuse/dev.c).
 fn tasks<'a>(view: &PodView<'a>) -> impl Iterator<Item = (&'a Process, &'a Thread)> {
     view.seen.is_settled(Question::Unmounts);
     let umounts = view.seen.processes.iter().filter(|process| process.comm.starts_with("umount"));
     let threads = umounts.flat_map(|process| process.threads.iter().map(move |thread| (process, thread)));
-    threads.filter(|(process, thread)| thread.state == 'D' && view.is_steady(process, thread))
+    let waits = |thread: &Thread| thread.state == 'D' || (thread.state == 'S' && waits_for_fuse(thread));
+    threads.filter(move |(process, thread)| waits(thread) && view.is_steady(process, thread))
+}
+
+fn waits_for_fuse(thread: &Thread) -> bool {
+    uninterruptible::is_in_function(thread, fuse::is_fuse_function)
 }
 
 /// Whether the kubelet has started it.
@@ -66,9 +72,11 @@ pub fn detached(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<Fin
     head.push(Link::new(describe::task(process, thread), describe::task_state(process, thread)));
     // The mounts that it sees are those for which it does not wait.
     let waiting = BlockedTask { process, thread, head: &head, gate: VOLUMES };
-    let mut finding = match nfs::is_waited_for(thread) {
-        true => nfs::not_responding(view, &waiting, &[]),
-        false => uninterruptible::unknown(view, &waiting),
+    let mut finding = match thread {
+        _ if nfs::is_waited_for(thread) => nfs::not_responding(view, &waiting, &[]),
+        // A file system on a block device, as ntfs-3g serves it, is told of its end (`fuse_conn_destroy`, fs/fuse/inode.c).
+        _ if waits_for_fuse(thread) => fuse::not_responding(view, &waiting, &[]).finish(),
+        _ => uninterruptible::unknown(view, &waiting),
     };
     finding.doubt(UNREAD);
     Some(finding)
@@ -126,6 +134,24 @@ mod tests {
             seen.processes.iter_mut().filter(|one| one.pid == 801).for_each(|one| one.threads[0].steady = false);
             assert_ne!(causes(&seen), ["UninterruptibleTask"], "{plugin}");
         }
+    }
+
+    #[test]
+    fn a_fuse_server_that_does_not_answer_the_last_request_is_the_cause() {
+        let mut seen = detached("kubernetes.io/csi", None);
+        let of_another =
+            mount(50, "0:40", "/var/lib/kubelet/pods/another/volumes/kubernetes.io~csi/x/mount", "fuse.s3fs");
+        table(&mut seen).push(of_another);
+        seen.fuse = vec![fuse_connection(40, 1, Vec::new())];
+        let mut umount = process(801, "umount", 'S', 810);
+        umount.threads[0].wchan = Seen::Seen("request_wait_answer".into());
+        seen.processes.extend([umount, process(810, "driver", 'S', 1)]);
+        assert_eq!(causes(&seen), ["FuseServerNotResponding"]);
+        let text = serde_json::to_string(&judge(&seen).pods[0].findings).unwrap();
+        assert!(
+            text.contains("pid 801 umount") && !text.contains("/pods/another") && !text.contains("rmdir"),
+            "{text}"
+        );
     }
 
     /// What it waits for has left the table: what is there is another's.

@@ -99,7 +99,7 @@ fn answer(question: &Question, whole: &Observation, seen: &mut Observation) {
         FuseWaiters => {
             add_all(Depth::Threads, &|one| one.threads[0].wchan.get().is_some_and(|at| at == "request_wait_answer"));
         }
-        Unmounts => add_all(Depth::Threads, &|one| one.state == 'D' && one.comm.starts_with("umount")),
+        Unmounts => add_all(Depth::Threads, &|one| matches!(one.state, 'D' | 'S') && one.comm.starts_with("umount")),
         _ => {}
     }
     if let (Seen::Seen(from), Seen::Seen(to)) = (&whole.runtime, &mut seen.runtime) {

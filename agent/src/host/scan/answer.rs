@@ -91,7 +91,7 @@ impl Scan<'_> {
                 self.members(*ns, seen).into_iter().for_each(|pid| self.process(pid, Depth::Threads, seen));
             }
             Question::Unmounts => {
-                let pids = self.process_index().uninterruptible("umount", MAX_UNMOUNTS);
+                let pids = self.process_index().sleeping("umount", MAX_UNMOUNTS);
                 pids.into_iter().for_each(|pid| self.process(pid, Depth::Threads, seen));
             }
             Question::FuseWaiters => {

@@ -1,6 +1,6 @@
 //! A CSI volume that is not unpublished.
 
-use std::{fs, path::PathBuf};
+use std::{fs, path::PathBuf, time::Duration};
 
 use anyhow::Context as _;
 use nix::sys::signal::Signal;
@@ -8,7 +8,7 @@ use nix::sys::signal::Signal;
 use super::{Cure, Repair, Staged, leftovers::losetup, support};
 use crate::standin::csi::Manner;
 use crate::volume::{self, CSI_DRIVER, CsiVolume, plugin};
-use crate::{Gate, Launch, Node, PodRef, PodSpec, Restart, mounts, process};
+use crate::{Gate, Launch, Node, PodRef, PodSpec, Restart, mounts, process, wait_for};
 
 scenarios! {
     "fuse-dead", "the volume is a FUSE mount whose server died, and its CSI driver fails over that", fuse_dead;
@@ -27,6 +27,8 @@ scenarios! {
     "csi-block-driver-gone",
         "the CSI driver of a raw block volume was uninstalled; below the pod's directory nothing of it is left",
         csi_block_driver_gone;
+    "umount-hung",
+        "the `umount` of the CSI driver waits for a FUSE server that does not answer when its disk is closed", umount_hung;
     "csi-left-mounted", "the CSI driver said OK and left the volume mounted", csi_left_mounted;
     "csi-driver-back", "a volume is still mounted, and its CSI driver is there since a moment ago", csi_driver_back;
     "files-below-volume", "the directory on which a CSI volume was mounted holds a file that was written before", |node| {
@@ -59,6 +61,7 @@ pub fn start_driver(node: &Node, manner: Manner) -> anyhow::Result<i32> {
     let manner = match manner {
         Manner::Proper => "proper",
         Manner::Blunt => "blunt",
+        Manner::Program => "program",
         Manner::Once => "once",
         Manner::Leaves => "leaves",
         Manner::Fails => "fails",
@@ -99,6 +102,29 @@ fn csi_socket_missing(node: &Node) -> anyhow::Result<Staged> {
     let mut spec = PodSpec::sleeping("csi-socket-missing");
     node.csi_volume(&mut spec, "pvc-data")?;
     without_driver(node, driver, spec, vec![CSI_DRIVER.to_owned()])
+}
+
+fn umount_hung(node: &Node) -> anyhow::Result<Staged> {
+    let driver = start_driver(node, Manner::Program)?;
+    let disk = node.layout().mnt("umount-hung.img");
+    fs::File::create(&disk).and_then(|file| file.set_len(4 << 20)).context("create the image of a disk")?;
+    let device = losetup(&disk)?;
+    let mut spec = PodSpec::sleeping("umount-hung");
+    let volume = node.csi_directory(&mut spec, "pvc-data")?;
+    let fuse = support::fuse_block_mount(node, "ntfs", &device, &volume.target)?;
+    // It goes with the mount.
+    support::shell(&format!("losetup -d {device}"))?;
+    node.run(&spec)?;
+    node.delete_until(&spec, Gate::VolumesUnmounted)?;
+    let umount = wait_for("the driver's umount waits", Duration::from_secs(10), || {
+        Ok(process::threads(driver)
+            .into_iter()
+            .flat_map(process::children)
+            .find(|child| process::wait_channel(*child) == "request_wait_answer"))
+    })?;
+    let names = vec![format!("pid {umount} umount"), "no mount with waiting requests".to_owned()];
+    Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "FuseServerNotResponding", names)
+        .by_hand(Repair::Holder(fuse.server)))
 }
 
 fn csi_block_driver_gone(node: &Node) -> anyhow::Result<Staged> {

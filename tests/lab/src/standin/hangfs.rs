@@ -25,7 +25,7 @@ use protocol::{Inode, Operation, Request, attributes, entry, init, opened, range
 const BUFFER: usize = 1 << 20;
 
 /// Serves the files `ok`, which can be read, `hang`, whose readers wait forever, and `flush`, whose close hangs. A lookup of
-/// `lost` hangs too.
+/// `lost` hangs too, and so does the end of a file system on a block device.
 #[derive(Debug, clap::Args)]
 pub struct HangFs {
     /// Where to mount.
@@ -106,6 +106,7 @@ impl HangFs {
             Operation::Room => Answer::Data(room()),
             Operation::Flush if inode == Inode::FLUSH => Answer::Never,
             Operation::ReadDirectory | Operation::Flush | Operation::Close => Answer::Data(Vec::new()),
+            Operation::Destroy => Answer::Never,
             Operation::Silent => Answer::Nothing,
             Operation::Other => Answer::Error(Errno::ENOSYS),
         })

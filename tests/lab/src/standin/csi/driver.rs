@@ -1,13 +1,15 @@
 //! The driver as a process.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::{fs, io};
 
 use anyhow::Context as _;
 use tokio::net::UnixListener;
 use tokio_stream::wrappers::UnixListenerStream;
-use tonic::{Status, transport::Server};
+use tonic::Status;
+use tonic::transport::{Server, server::Router};
 
 use super::serve::{Answers, NodeService, Registration};
 use super::{Empty, NodePublishVolumeRequest, NodeUnpublishVolumeRequest, PluginInfo};
@@ -37,6 +39,8 @@ pub enum Manner {
     Proper,
     /// It unmounts whatever is there.
     Blunt,
+    /// It has `umount` unmount.
+    Program,
     /// It unmounts once, and does not look what is left.
     Once,
     /// It says that it has, and has not.
@@ -48,19 +52,18 @@ pub enum Manner {
 impl CsiDriver {
     /// Serves until it is killed.
     pub fn run(self) -> anyhow::Result<()> {
-        let executor = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        executor.block_on(self.serve())
-    }
-
-    async fn serve(self) -> anyhow::Result<()> {
-        let own = listen(&self.socket)?;
-        let registration = listen(&self.registration)?;
+        let (own, registration) = (self.socket.clone(), self.registration.clone());
         let answers: Arc<dyn Answers> = Arc::new(self);
-        let node = Server::builder().add_service(NodeService(Arc::clone(&answers))).serve_with_incoming(own);
-        let register = Server::builder().add_service(Registration(answers)).serve_with_incoming(registration);
-        tokio::try_join!(node, register).context("serve")?;
-        Ok(())
+        let node = NodeService(Arc::clone(&answers));
+        // A thread of its own: an unmount that waits keeps no other answer back.
+        std::thread::spawn(move || serve(&own, Server::builder().add_service(node)));
+        serve(&registration, Server::builder().add_service(Registration(answers)))
     }
+}
+
+fn serve(socket: &Path, services: Router) -> anyhow::Result<()> {
+    let executor = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    executor.block_on(async { services.serve_with_incoming(listen(socket)?).await.context("serve") })
 }
 
 impl Answers for CsiDriver {
@@ -83,6 +86,7 @@ impl Answers for CsiDriver {
         let outcome = match self.manner {
             Manner::Proper => look(target).and_then(|()| unpublish(target)),
             Manner::Blunt => unpublish(target),
+            Manner::Program => run_umount(target).and_then(|()| unpublish(target)),
             Manner::Once => {
                 let _ = mounts::unmount(target);
                 Ok(())
@@ -107,6 +111,14 @@ fn look(target: &Path) -> anyhow::Result<()> {
 
 fn publish(target: &Path) -> anyhow::Result<()> {
     if mounts::is_mounted(target)? { Ok(()) } else { mounts::tmpfs(target) }
+}
+
+fn run_umount(target: &Path) -> anyhow::Result<()> {
+    if mounts::is_mounted(target)? {
+        let status = Command::new("umount").arg(target).status().context("run umount")?;
+        anyhow::ensure!(status.success(), "umount: {}: {status}", target.display());
+    }
+    Ok(())
 }
 
 fn unpublish(target: &Path) -> anyhow::Result<()> {

@@ -26,6 +26,8 @@ pub enum Operation {
     Flush,
     /// Closing, and writing back.
     Close,
+    /// The last one, of what is on a block device; who unmounts it waits.
+    Destroy,
     /// What must not be answered.
     Silent,
     /// Everything else.
@@ -44,6 +46,7 @@ impl Operation {
             28 => Self::ReadDirectory,
             25 => Self::Flush,
             18 | 20 | 29 => Self::Close,
+            38 => Self::Destroy,
             // FORGET, INTERRUPT, BATCH_FORGET.
             2 | 36 | 42 => Self::Silent,
             _ => Self::Other,
