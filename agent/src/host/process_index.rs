@@ -16,6 +16,9 @@ use crate::sys::{self, Visit};
 /// A file or a link of each process is read for so long: of a million.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Where a task waits for the answer of a FUSE server (fs/fuse/dev.c).
+pub const FUSE_WAIT: &str = "request_wait_answer";
+
 /// All processes but this one.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessIndex {
@@ -80,17 +83,19 @@ impl ProcessIndex {
         all.iter().filter(|(_, ns)| pid_namespaces.contains(ns)).map(|(pid, _)| *pid)
     }
 
-    /// Those in D or S whose names begin like this, so many at most.
-    pub fn sleeping(&self, name: &str, most: usize) -> Vec<u32> {
+    /// Those whose names begin like this, in D, or in S while they wait for a FUSE server; so many at most. Anybody can
+    /// call what merely sleeps so.
+    pub fn blocked(&self, name: &str, most: usize) -> Vec<u32> {
         self.pids_where(most, |visit| {
             let stat = parse::stat(&visit.read("stat", MAX_LINE_BYTES)?);
-            Ok(stat.is_some_and(|stat| matches!(stat.state, 'D' | 'S') && stat.comm.starts_with(name)))
+            let Some(stat) = stat.filter(|stat| stat.comm.starts_with(name)) else { return Ok(false) };
+            Ok(stat.state == 'D' || (stat.state == 'S' && waits_in(visit, FUSE_WAIT)?))
         })
     }
 
     /// Those whose leader waits in this function of the kernel, so many at most.
     pub fn waiting_in(&self, function: &str, most: usize) -> Vec<u32> {
-        self.pids_where(most, |visit| Ok(visit.read("wchan", MAX_LINE_BYTES)? == function.as_bytes()))
+        self.pids_where(most, |visit| waits_in(visit, function))
     }
 
     /// Those whose working directory is `is_meant`.
@@ -106,6 +111,10 @@ impl ProcessIndex {
         let namespaces = sys::namespaces_of(&self.pids, kind);
         self.pids.iter().zip(namespaces).for_each(|(pid, ns)| see(*pid, ns));
     }
+}
+
+fn waits_in(visit: &Visit<'_>, function: &str) -> io::Result<bool> {
+    Ok(visit.read("wchan", MAX_LINE_BYTES)? == function.as_bytes())
 }
 
 #[cfg(test)]
@@ -126,25 +135,28 @@ mod tests {
         assert_eq!(process_index.members(&[1].into()).count(), 0);
     }
 
-    /// A parent waits in D for its `vfork` to end.
+    /// A parent waits in D for its `vfork` to end. The child, of the same name, merely sleeps.
     #[test]
     fn finds_who_waits_by_its_name() {
         let script = "import ctypes, os; libc = ctypes.CDLL(None); open('/proc/self/comm', 'w').write('umount.x'); \
                       libc.vfork() == 0 and libc.pause()";
         let mut child = std::process::Command::new("python3").args(["-c", script]).spawn().unwrap();
-        let has_it = || ProcessIndex::read().sleeping("umount", 4).contains(&child.id());
+        let has_it = || ProcessIndex::read().blocked("umount", 4).contains(&child.id());
         let came = (0..50).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(100));
             has_it()
         });
-        let none = ProcessIndex::read().sleeping("umount", 0);
-        for pid in crate::host::processes::children(child.id()) {
+        let none = ProcessIndex::read().blocked("umount", 0);
+        let all = ProcessIndex::read().blocked("umount", 64);
+        let children = crate::host::processes::children(child.id());
+        let sleeps = children.iter().any(|pid| all.contains(pid));
+        for pid in children {
             let _ = nix::sys::signal::kill(
                 nix::unistd::Pid::from_raw(pid.try_into().unwrap()),
                 nix::sys::signal::Signal::SIGKILL,
             );
         }
         child.wait().unwrap();
-        assert!(came && none.is_empty());
+        assert!(came && none.is_empty() && !sleeps);
     }
 }

@@ -3,6 +3,7 @@
 use std::io;
 
 use super::Depth;
+use crate::host::process_index::FUSE_WAIT;
 use crate::host::seen;
 use crate::observation::{HostPath, OpenFile, Process, Seen, Syscall, Thread};
 use crate::parse::{self, Stat, Status};
@@ -47,7 +48,7 @@ impl Standing {
         let uninterruptible = stat.state == 'D' && !self.in_exec;
         let killed = self.kill_pending() || stat.exiting();
         let wchan = self.wchan(dir);
-        let waits_for_fuse = wchan.get().is_some_and(|wchan| wchan == "request_wait_answer");
+        let waits_for_fuse = wchan.get().is_some_and(|wchan| wchan == FUSE_WAIT);
         let syscall = if uninterruptible || waits_for_fuse { syscall(dir) } else { Seen::Missing };
         let works_on = syscall.get().and_then(parse::descriptor).and_then(|fd| open_file(dir, fd));
         Thread {

@@ -8,7 +8,7 @@ use findings::PodUid;
 use tokio::time::Instant;
 
 use super::Scan;
-use crate::host::process_index::ProcessIndex;
+use crate::host::process_index::{FUSE_WAIT, ProcessIndex};
 use crate::host::{
     block_stack, cgroups, csi, fuse, holders, in_flight, kubelet, mount_copies, multipath, netns, processes, runtime,
     shims, superblocks, volumes, writable,
@@ -91,11 +91,11 @@ impl Scan<'_> {
                 self.members(*ns, seen).into_iter().for_each(|pid| self.process(pid, Depth::Threads, seen));
             }
             Question::Unmounts => {
-                let pids = self.process_index().sleeping("umount", MAX_UNMOUNTS);
+                let pids = self.process_index().blocked("umount", MAX_UNMOUNTS);
                 pids.into_iter().for_each(|pid| self.process(pid, Depth::Threads, seen));
             }
             Question::FuseWaiters => {
-                let pids = self.process_index().waiting_in("request_wait_answer", MAX_FUSE_WAITERS);
+                let pids = self.process_index().waiting_in(FUSE_WAIT, MAX_FUSE_WAITERS);
                 let known: BTreeSet<u32> = seen.processes.iter().map(|process| process.pid).collect();
                 let new = pids.into_iter().filter(|pid| !known.contains(pid));
                 new.for_each(|pid| self.process(pid, Depth::Threads, seen));
