@@ -11,7 +11,7 @@ const UNREAD: &str = "whether it is this volume that it unmounts: its command li
 /// before that perhaps what brings it into the host's mount namespace.
 const MAX_BETWEEN: usize = 2;
 
-/// The tasks that have not run between two looks: in D, or in S while no signal has come that a FUSE server is told of
+/// The tasks that have not run between two looks: in D, or in S where they wait for a FUSE server and no signal has come yet
 /// (`request_wait_answer`, fs/fuse/dev.c).
 fn tasks<'a>(view: &PodView<'a>) -> impl Iterator<Item = (&'a Process, &'a Thread)> {
     view.seen.is_settled(Question::Unmounts);
@@ -74,7 +74,7 @@ pub fn detached(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<Fin
     let waiting = BlockedTask { process, thread, head: &head, gate: VOLUMES };
     let mut finding = match thread {
         _ if nfs::is_waited_for(thread) => nfs::not_responding(view, &waiting, &[]),
-        // A file system on a block device, as ntfs-3g serves it, is told of its end (`fuse_conn_destroy`, fs/fuse/inode.c).
+        // The server of a file system on a block device, such as ntfs-3g, gets a last request (`fuse_conn_destroy`, fs/fuse/inode.c).
         _ if waits_for_fuse(thread) => fuse::not_responding(view, &waiting, &[]).finish(),
         _ => uninterruptible::unknown(view, &waiting),
     };
