@@ -470,6 +470,10 @@ mod tests {
         table(&mut seen).clear();
         volume(&mut seen).mounted = Seen::Seen(false);
         assert_eq!(causes(&seen), ["CsiDriverBack"]);
+        // Its next try removes no directory that holds files.
+        volume(&mut seen).entries = Some(2);
+        assert_eq!(causes(&seen), ["MountDirectoryLeft"]);
+        assert_eq!(sample::verdict(&seen), findings::Verdict::Stuck);
     }
 
     /// One that crashes on each call, or touches its socket, always has a young one.

@@ -156,11 +156,10 @@ fn volume_findings(view: &PodView, volume: &VolumeDir) -> Vec<Finding> {
 fn not_removed(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link]) -> Option<Finding> {
     // Neither a driver nor the kubelet removes a directory with files in it, which shows; what the driver answers may not.
     let holds_files = !volume.is_made_for_the_pod() && volume.entries.is_some_and(|entries| entries > 0);
+    let is_enough = |of_driver: &Finding| !holds_files || of_driver.confidence == Confidence::Proven;
     let known = back(view, volume, head)
-        .or_else(|| {
-            let fails = csi::unpublish_fails(view, volume, head)?;
-            (!holds_files || fails.confidence == Confidence::Proven).then_some(fails)
-        })
+        .filter(is_enough)
+        .or_else(|| csi::unpublish_fails(view, volume, head).filter(is_enough))
         .or_else(|| immutable_file::find(view, volume, target, head))
         .or_else(|| mounts::directory_left(view, volume, target, head));
     let waiting = if view.is_overdue_by(UNMOUNT_RETRY_MS) { unmounting::detached(view, volume, head) } else { None };
