@@ -31,6 +31,8 @@ const ONE_OF: &[(&[&str], &str)] = &[
             "csi-driver-back",
             "csi-block-driver-gone",
             "dstate-writer",
+            "files-below-volume",
+            "umount-hung",
             "mounted-twice",
             "fuse-dead",
             "fuse-hung-volume",
