@@ -4,6 +4,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::Component,
+    time::Instant,
 };
 
 use super::bound_sockets::{Bound, Place, Seen, Sockets, is_unix};
@@ -105,6 +106,10 @@ pub(super) fn follow_strays(spaces: &[Space], all: &ProcessIndex, places: &mut P
     let (mut networks, mut names) = (BTreeSet::new(), BTreeMap::new());
     let all: Vec<u32> = all.group_by_mount_ns().pids.values().flatten().copied().collect();
     for (pid, net) in all.iter().zip(sys::namespaces_of(&all, "net")) {
+        // Anybody may have thousands of network namespaces.
+        if Instant::now() >= found.end() {
+            return strays.iter().for_each(|stray| found.cut_off(stray.pid));
+        }
         let Some(net) = net.ok().filter(|net| !networks.contains(net)) else { continue };
         let Ok(list) = socket_list::read(*pid) else { continue };
         networks.insert(net);
