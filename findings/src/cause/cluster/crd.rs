@@ -24,8 +24,8 @@ causes! {
             check("See which versions are stored and who converts").run("kubectl get crd {crd} -o yaml").typed()
                 .if_known(),
             step("Restore the operator that serves the conversion, Service {service}").if_known(),
-            step("Repair what converts, as spec.conversion of the CRD names it: address, certificate, pods. The deletion then \
-                continues within minutes"),
+            step("Repair what converts, as spec.conversion of the CRD names it: address, pods, certificate and caBundle, \
+                these renewed together. The deletion then continues within minutes"),
         ])
         .danger(UNCONVERTED)
         .sources(&["kubernetes#101078"])

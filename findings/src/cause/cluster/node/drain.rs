@@ -31,8 +31,8 @@ causes! {
         .proof("The pod runs on a node that is cordoned, or that Karpenter or the cluster autoscaler is taking away; one \
             PodDisruptionBudget selects it and has status.disruptionsAllowed 0, or two or more select it.")
         .safe(&[
-            check("See what the budget wants and what it has").run("kubectl describe {type} {name} -n {namespace}").typed(),
             check("See what the budgets of its namespace select").run("kubectl get pdb -n {namespace} -o yaml").when(&[SEVERAL]),
+            check("See what the budget wants and what it has").run("kubectl describe {type} {name} -n {namespace}").typed(),
             step("Leave one budget for each pod; the evictions then continue").when(&[SEVERAL]),
             check("See whether the controller manager runs, which counts the pods of a budget")
                 .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed().when(&[NOT_COUNTED]),
