@@ -32,7 +32,7 @@ mod verdict;
 pub use agent_image::agent_image;
 pub use cause::{
     Advice, Area, Budget, Cause, CauseRef, Circumstance, Circumstances, Cleanup, ClusterArea, Controller, Creation,
-    Danger, Existence, JobManager, Patience, Proven, Unread, Users,
+    Danger, Existence, JobManager, Patience, PodState, Proven, Unread, Users,
 };
 pub use fault::{FaultKind, errno};
 pub use finalizer_patch::finalizer_patch;

@@ -63,7 +63,7 @@ fn reason_checks(reason: &str) -> &'static [Check] {
         | "VolumeStillMounted" => DRIVER,
         "OrphanedPodDirectory" | "PodForceDeletedStillRunning" => ORPHAN,
         "PodBlockDeviceBusy" => BLOCK,
-        "NodeRuntimeNotResponding" | "NodeRuntimeNotReachable" | "NodeNetworkNotReady" => RUNTIME,
+        "NodeRuntimeNotResponding" | "NodeNetworkNotReady" => RUNTIME,
         "NodeUnreachable"
         | "NodeShutDown"
         | "NodeNotReadyHoldsPods"

@@ -97,6 +97,15 @@ pub enum Creation {
     Refused,
 }
 
+/// How a pod that is not being deleted stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PodState {
+    /// It may still do something.
+    Running,
+    /// Its phase is Succeeded or Failed.
+    Ended,
+}
+
 /// Who counts the pods of a Job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobManager {
@@ -120,6 +129,8 @@ pub enum Circumstance {
     /// Why a budget allows no eviction.
     Budget(Budget),
     Users(Users),
+    /// How the pod stands that uses the object.
+    User(PodState),
     /// Of which kind the objects are that cannot be read.
     Unread(Unread),
     /// Whether what is missing can be created again.
@@ -159,6 +170,8 @@ impl Circumstance {
             Circumstance::Users(Users::None) => "nothing uses it any more",
             Circumstance::Users(Users::Elsewhere) => "only objects of other namespaces name one that is called so",
             Circumstance::Users(Users::Unknown) => "it is not known what uses it",
+            Circumstance::User(PodState::Running) => "the pod runs, or may run",
+            Circumstance::User(PodState::Ended) => "the pod has ended",
             Circumstance::Unread(Unread::Listed) => "the list of one kind fails",
             Circumstance::Unread(Unread::Secrets) => "every kind but Secrets can be listed",
             Circumstance::Unread(Unread::Encrypted) => "no key of the API server opens it",

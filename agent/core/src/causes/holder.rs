@@ -54,7 +54,7 @@ pub fn sub_path(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding>
     if may_be_unmounted(view) {
         search(view, mount);
     }
-    find_all(view, &cause::SUB_PATH_BUSY, mount, head)
+    find_all(view, &cause::VOLUME_HELD_BY_PROCESS, mount, head)
 }
 
 /// Who holds the root file system of a container whose process is gone: the runtime cannot unmount
@@ -342,7 +342,7 @@ mod tests {
         seen.holders.push(held(&sub_path.path));
         sample::table(&mut seen).push(sample::mount(50, "0:42", sub_path.path.as_str().unwrap(), "ext4"));
         sample::pod_dir(&mut seen).sub_paths.push(sub_path);
-        assert!(causes(&seen).contains(&"SubPathBusy"), "{:?}", causes(&seen));
+        assert!(causes(&seen).contains(&"VolumeHeldByProcess"), "{:?}", causes(&seen));
     }
 
     /// The runtime cannot unmount it, and so never reports that the container has ended.

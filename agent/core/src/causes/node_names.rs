@@ -85,7 +85,7 @@ mod tests {
         seen.node.cri_socket = Seen::Seen(HostPath::from(socket));
         [seen.node.kubelet_log, seen.node.runtime_log] = logs.map(|log| log.map(HostPath::from));
         let begun = |cause| given(FindingBuilder::new(cause), &seen).name(Placeholder::Uid, sample::UID);
-        let causes = [&cause::VOLUME_MOUNTED_NO_HOLDER, &cause::RUNTIME_NOT_REACHABLE, &cause::PLEG_STALLED];
+        let causes = [&cause::VOLUME_MOUNTED_NO_HOLDER, &cause::RUNTIME_NOT_RESPONDING, &cause::PLEG_STALLED];
         let steps = causes.into_iter().flat_map(|cause| begun(cause).finish().remedy.steps);
         let commands = steps.filter_map(|step| step.command);
         commands

@@ -9,7 +9,7 @@ use super::prelude::*;
 pub fn find(seen: &Facts<'_>) -> Option<Finding> {
     let fault = seen.runtime.fault().filter(|_| seen.node.cri_socket_is_kubelets)?;
     if fault.kind == FaultKind::Refused {
-        let cause = &cause::RUNTIME_NOT_REACHABLE;
+        let cause = &cause::RUNTIME_NOT_RESPONDING;
         let draft = node_finding(seen, cause, None)
             .blame("container runtime", "no answer on its socket")
             .evidence(fault.source.to_string(), &fault.says)
@@ -70,7 +70,7 @@ mod tests {
             "CRI",
             (FaultKind::Refused, "cannot be reached: Connection refused (os error 111)"),
         ));
-        assert_eq!(node_causes(&seen), ["RuntimeNotReachable"]);
+        assert_eq!(node_causes(&seen), ["RuntimeNotResponding"]);
         seen.runtime =
             Seen::Failed(Fault::new("CRI", (FaultKind::Denied, "cannot be reached: Permission denied (os error 13)")));
         assert_eq!(node_causes(&seen), Vec::<&str>::new());

@@ -85,7 +85,7 @@ mod tests {
         seen.holders.push(search);
         sample::table(&mut seen).push(sample::mount(50, "0:42", sub_path.path.as_str().unwrap(), "ext4"));
         sample::pod_dir(&mut seen).sub_paths.push(sub_path);
-        assert_eq!(causes(&seen), ["SubPathBusy"]);
+        assert_eq!(causes(&seen), ["VolumeHeldByProcess"]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use findings::Existence;
+use findings::{Existence, PodState};
 
 use super::admission_policy::{self, Seen};
 use super::phrases::held_by;
@@ -65,12 +65,7 @@ fn protection(case: &mut Case, target: &ObjectRef, claim: &Claim) -> Option<Obje
         }
         case.diagnosis.wait_for(ObjectRef::pod(namespace, &user.metadata.name));
     }
-    // One whose containers crash, or have not all been started, is no pod that has ended.
-    let (ended, running): (Vec<&Pod>, Vec<&Pod>) = staying.into_iter().partition(|pod| pod.is_over());
-    let ends = "has ended, and holds its volumes until it is deleted";
-    used_by(case, target, &ended, &cause::PVC_USED_BY_COMPLETED_POD, ends);
-    let runs = "uses it and is not being deleted";
-    used_by(case, target, &running, &cause::PVC_USED_BY_POD, runs);
+    used_by(case, target, staying);
     if users.is_empty() && !case.diagnosis.pending {
         let root = match control_plane::silent(case, target) {
             Some(root) => root,
@@ -91,16 +86,23 @@ fn not_released(case: &mut Case, target: &ObjectRef, claim: &Claim) -> RootCause
     admission_policy::beside(&mut case.diagnosis, policy, root, Seen::NotActed)
 }
 
-/// Pods that are not being deleted and hold the claim, all of them.
-fn used_by(case: &mut Case, target: &ObjectRef, pods: &[&Pod], cause: &'static Cause, words: &str) {
+/// Pods that are not being deleted and hold the claim, all of them; the steps begin with one that has ended.
+fn used_by(case: &mut Case, target: &ObjectRef, mut pods: Vec<&Pod>) {
+    // One whose containers crash, or have not all been started, is no pod that has ended.
+    pods.sort_by_key(|pod| !pod.is_over());
     let Some(first) = pods.first() else { return };
+    let (state, words) = match first.is_over() {
+        true => (PodState::Ended, "has ended, and holds its volumes until it is deleted"),
+        false => (PodState::Running, "uses it and is not being deleted"),
+    };
     let namespace = target.namespace.as_deref().unwrap_or_default();
     let who = ObjectRef::pod(namespace, &first.metadata.name);
     let place = |pod: &Pod| format!("{} on {}", pod.status.phase, pod.spec.node_name);
     // A DaemonSet cannot be scaled.
     let workload = workload_of_pod(&first.metadata).filter(|(known, _)| *known != known::DAEMON_SETS);
     let workload = workload.map(|(known, name)| ObjectRef::namespaced(known, namespace, name).typed_name());
-    let root = RootCause::below(cause, target)
+    let root = RootCause::below(&cause::PVC_USED_BY_POD, target)
+        .given(Circumstance::User(state))
         .name(Placeholder::Pod, &first.metadata.name)
         .name(Placeholder::Namespace, namespace)
         .name_if(Placeholder::Workload, workload);
@@ -111,8 +113,11 @@ fn used_by(case: &mut Case, target: &ObjectRef, pods: &[&Pod], cause: &'static C
     } else {
         let names: Vec<String> = pods.iter().map(|pod| format!("{namespace}/{}", pod.metadata.name)).collect();
         let each = |pod: &&Pod| (format!("Pod {namespace}/{}", pod.metadata.name), place(pod));
-        root.step(Step::named(format!("{} pods", pods.len()), format!("{}: each {words}", some(&names, MAX_USERS))))
-            .with_evidence(pods.iter().take(MAX_USERS).map(each))
+        root.step(Step::named(
+            format!("{} pods", pods.len()),
+            format!("{}: each holds its volumes until it is deleted", some(&names, MAX_USERS)),
+        ))
+        .with_evidence(pods.iter().take(MAX_USERS).map(each))
     });
 }
 

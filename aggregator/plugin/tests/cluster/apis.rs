@@ -254,7 +254,7 @@ fn finalizers_of_the_namespace_itself() {
         one["spec"]["finalizers"] = json!(null);
         one["metadata"]["finalizers"] = json!(["controller.cattle.io/namespace-auth"]);
     });
-    assert_eq!(look(metadata, everything()).causes(), ["NamespaceMetadataFinalizer"]);
+    assert_eq!(look(metadata, everything()).causes(), ["ControllerCleanupPending"]);
 }
 
 #[test]

@@ -274,7 +274,7 @@ fn an_ingress_whose_class_went_first() {
         })
     };
     let looked = look(ingress(), object("ingress", "a", "web"));
-    assert_eq!(looked.causes(), ["CloudLoadBalancerFinalizer"], "{:#?}", looked.report);
+    assert_eq!(looked.causes(), ["ExternalResourceFinalizer"], "{:#?}", looked.report);
     looked.assert_chain(0, &["Ingress a/web: Terminating", "IngressClass alb: does not exist"]);
     let class = json!({"apiVersion": "networking.k8s.io/v1", "kind": "IngressClass", "metadata": {"name": "alb"}});
     let looked = look(ingress().with(class), object("ingress", "a", "web"));

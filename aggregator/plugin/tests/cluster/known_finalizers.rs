@@ -6,7 +6,7 @@ use crate::support::*;
 fn known_finalizers_have_a_cause_of_their_own() {
     for (kind, finalizer, expected) in [
         ("Service", "service.kubernetes.io/load-balancer-cleanup", "LoadBalancerCleanupPending"),
-        ("Service", "service.k8s.aws/resources", "CloudLoadBalancerFinalizer"),
+        ("Service", "service.k8s.aws/resources", "ExternalResourceFinalizer"),
         ("ConfigMap", "finalizer.acme.cert-manager.io", "ExternalResourceFinalizer"),
         ("ConfigMap", "istio-finalizer.install.istio.io", "ControllerCleanupPending"),
         ("ConfigMap", "resources-finalizer.argocd.argoproj.io", "FinalizerNotForThisKind"),
@@ -58,7 +58,7 @@ fn what_eks_auto_mode_runs_is_not_gone() {
     let auto = || healthy().with_cluster_wide("eks.amazonaws.com", "nodeclasses", "NodeClass").active("shop");
     let service = auto().held("v1", "Service", "shop", "web", &["service.eks.amazonaws.com/resources"]);
     let looked = look(service, object("service", "shop", "web"));
-    assert_eq!(looked.causes(), ["CloudLoadBalancerFinalizer"], "{:#?}", looked.report);
+    assert_eq!(looked.causes(), ["ExternalResourceFinalizer"], "{:#?}", looked.report);
     assert!(looked.chain(0)[0].contains("it runs in the control plane of EKS Auto Mode"), "{:?}", looked.chain(0));
     let claim = |world: World| {
         let world = world.with_cluster_wide("karpenter.sh", "nodeclaims", "NodeClaim");
@@ -141,7 +141,7 @@ fn a_platforms_finalizer_of_a_namespace_names_the_platform() {
         one["metadata"]["finalizers"] = json!(["controller.cattle.io/namespace-auth"]);
     });
     let looked = look(world, everything());
-    assert_eq!(looked.causes(), ["NamespaceMetadataFinalizer"]);
+    assert_eq!(looked.causes(), ["ControllerCleanupPending"]);
     assert!(looked.chain(0)[0].contains("(Rancher removes it when "), "{:?}", looked.chain(0));
 }
 

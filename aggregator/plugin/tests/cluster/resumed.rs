@@ -60,14 +60,7 @@ fn a_ceph_cluster_that_was_deleted_by_mistake() {
 #[test]
 fn what_goes_on_is_told_of_every_known_finalizer() {
     // These have a decision of their own, or little goes on: they wait for the last user of the object, or remove a record.
-    let own = [
-        "ArgoCdFinalizer",
-        "ArgoCdHookFinalizer",
-        "RookFinalizer",
-        "ProtectedWhileInUse",
-        "ExternalResourceFinalizer",
-        "NamespaceMetadataFinalizer",
-    ];
+    let own = ["ArgoCdFinalizer", "RookFinalizer", "ProtectedWhileInUse", "ExternalResourceFinalizer"];
     for known in known_finalizers().filter(|known| !known.in_controller_manager) {
         let kind = known.only.first().copied().unwrap_or("Store");
         let shown = known.names[0].to_string();

@@ -59,7 +59,6 @@ fn causes_of(world: World) -> Vec<&'static str> {
 #[test]
 fn who_uses_a_claim() {
     assert_eq!(causes_of(claim().with(user("Running", "node-a"))), ["PvcUsedByPod"]);
-    assert_eq!(causes_of(claim().with(user("Succeeded", "node-a"))), ["PvcUsedByCompletedPod"]);
     // Its container is started again, and its images may yet come.
     let crashes = claim().with(user("Running", "node-a")).change("/api/v1/pods", "user", |pod| {
         pod["status"]["containerStatuses"] = json!([
@@ -77,6 +76,30 @@ fn who_uses_a_claim() {
     assert_eq!(causes_of(claim().without_controller_manager()), ["ControllerManagerSilent"]);
 }
 
+/// Of two, the one that has ended is named first: its end costs nothing that runs.
+#[test]
+fn the_log_of_a_pod_that_has_ended_is_saved_before_it_is_deleted() {
+    let of = |phases: &[&str]| {
+        let with = |world: World, (at, phase): (usize, &&str)| {
+            let mut pod = user(phase, "node-a");
+            pod["metadata"]["name"] = json!(format!("user-{at}"));
+            world.with(pod)
+        };
+        let looked = look(phases.iter().enumerate().fold(claim(), with), everything());
+        assert_eq!(looked.causes(), ["PvcUsedByPod"]);
+        (looked.commands().iter().any(|one| one.contains(" logs ")), looked.chain(0).pop().unwrap())
+    };
+    let (saves, chain) = of(&["Succeeded"]);
+    assert!(saves && chain.contains("Succeeded on node-a; has ended"), "{chain}");
+    let (saves, chain) = of(&["Running"]);
+    assert!(!saves && chain.contains("Running on node-a; uses it"), "{chain}");
+    let (saves, chain) = of(&["Running", "Failed"]);
+    assert!(
+        saves && chain.starts_with("2 pods: a/user-1, a/user-0: each holds its volumes until it is deleted"),
+        "{chain}"
+    );
+}
+
 /// The pod's deletion would be refused, so that comes before it.
 #[test]
 fn a_step_that_deletes_names_what_would_refuse_it() {
@@ -90,16 +113,16 @@ fn a_step_that_deletes_names_what_would_refuse_it() {
         let deletion = steps.iter().position(|step| step.command.as_ref().is_some_and(deletes)).unwrap();
         refused.map(|refused| deletion - refused)
     };
-    for (phase, cause) in [("Running", "PvcUsedByPod"), ("Succeeded", "PvcUsedByCompletedPod")] {
+    for phase in ["Running", "Succeeded"] {
         let used = || claim().with(user(phase, "node-a"));
-        assert_eq!(of(used().webhook("DELETE", "", "pods"), cause), Some(1));
-        assert_eq!(of(used().webhook("DELETE", "", "configmaps"), cause), None);
+        assert_eq!(of(used().webhook("DELETE", "", "pods"), "PvcUsedByPod"), Some(1));
+        assert_eq!(of(used().webhook("DELETE", "", "configmaps"), "PvcUsedByPod"), None);
         let unseen = used().webhook("DELETE", "", "pods").refuse(
             "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
             403,
             "no",
         );
-        assert_eq!(of(unseen, cause), None);
+        assert_eq!(of(unseen, "PvcUsedByPod"), None);
     }
     let bound = volume(
         &["kubernetes.io/pv-protection"],

@@ -16,7 +16,7 @@ fn the_condition_without_a_status_is_the_answer() {
         .held("argoproj.io/v1", "Application", "argocd", "shop", &["post-delete-finalizer.argocd.argoproj.io/cleanup"])
         .reports(applications, "shop", status);
     let looked = look(world, object("application", "argocd", "shop"));
-    assert_eq!(looked.causes(), ["ArgoCdHookFinalizer"], "{:#?}", looked.report);
+    assert_eq!(looked.causes(), ["ArgoCdFinalizer"], "{:#?}", looked.report);
     assert_eq!(looked.report.verdict, Verdict::Stuck);
     let root = looked.chain(0).pop().unwrap();
     assert!(root.contains("InvalidSpecError: \"") && root.contains("no clusters with this name: gone"), "{root}");

@@ -11,7 +11,7 @@ fn the_refusal_of_the_cloud_is_told() {
         .held("networking.k8s.io/v1", "Ingress", "shop", "web", &["ingress.k8s.aws/resources"])
         .event(("Ingress", "shop", "web"), "Warning", "FailedDeployModel", refusal);
     let looked = look(world, object("ingress", "shop", "web"));
-    assert_eq!(looked.causes(), ["CloudLoadBalancerFinalizer"], "{:#?}", looked.report);
+    assert_eq!(looked.causes(), ["ExternalResourceFinalizer"], "{:#?}", looked.report);
     assert_eq!(looked.report.verdict, Verdict::Stuck);
     let root = looked.chain(0).pop().unwrap();
     assert!(

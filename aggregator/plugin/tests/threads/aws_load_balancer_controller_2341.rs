@@ -12,7 +12,7 @@ fn the_refusal_of_the_cloud_is_told() {
         .held("v1", "Service", "shop", "web", &["service.k8s.aws/resources"])
         .event(("Service", "shop", "web"), "Warning", "FailedDeployModel", refusal);
     let looked = look(world, object("service", "shop", "web"));
-    assert_eq!(looked.causes(), ["CloudLoadBalancerFinalizer"], "{:#?}", looked.report);
+    assert_eq!(looked.causes(), ["ExternalResourceFinalizer"], "{:#?}", looked.report);
     assert_eq!(looked.report.verdict, Verdict::Stuck);
     let root = looked.chain(0).pop().unwrap();
     assert!(

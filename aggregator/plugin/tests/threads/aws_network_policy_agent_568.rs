@@ -14,7 +14,7 @@ fn a_network_policy_waits_for_the_network_policy_controller() {
     );
     let looked = look(world, object("networkpolicy", "shop", "deny"));
     assert_eq!(looked.report.verdict, Verdict::Stuck);
-    assert_ne!(looked.causes(), ["CloudLoadBalancerFinalizer"], "{:#?}", looked.report);
+    assert_eq!(looked.causes(), ["ControllerCleanupPending"], "{:#?}", looked.report);
     let root = looked.chain(0).pop().unwrap();
     assert!(root.contains("the Amazon network policy controller"), "{root}");
 }

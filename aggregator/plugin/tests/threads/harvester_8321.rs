@@ -12,7 +12,7 @@ fn a_namespace_that_a_disconnected_rancher_made() {
             one["metadata"]["finalizers"] = json!(["controller.cattle.io/namespace-auth"]);
         });
     let looked = look(world, everything());
-    assert_eq!(looked.causes(), ["NamespaceMetadataFinalizer"], "{:#?}", looked.report);
+    assert_eq!(looked.causes(), ["ControllerCleanupPending"], "{:#?}", looked.report);
     let finding = &looked.report.roots[0].finding;
     let root = looked.chain(0).pop().unwrap();
     assert!(root.contains("(Rancher removes it when"), "{root}");

@@ -10,7 +10,7 @@ fn a_namespace_of_a_cluster_that_rancher_has_left() {
         one["metadata"]["finalizers"] = json!(["controller.cattle.io/namespace-auth"]);
     });
     let looked = look(world, everything());
-    assert_eq!(looked.causes(), ["NamespaceMetadataFinalizer"], "{:#?}", looked.report);
+    assert_eq!(looked.causes(), ["ControllerCleanupPending"], "{:#?}", looked.report);
     let finding = &looked.report.roots[0].finding;
     let root = looked.chain(0).pop().unwrap();
     assert!(root.contains("(Rancher removes it when"), "{root}");

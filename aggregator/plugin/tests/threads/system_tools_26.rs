@@ -36,6 +36,6 @@ fn a_namespace_of_a_project() {
         one["metadata"]["finalizers"] = json!(["controller.cattle.io/namespace-auth"]);
     });
     let looked = look(world, everything());
-    assert_eq!(looked.causes(), ["NamespaceMetadataFinalizer"], "{:#?}", looked.report);
+    assert_eq!(looked.causes(), ["ControllerCleanupPending"], "{:#?}", looked.report);
     assert!(looked.chain(0)[0].contains("Rancher"), "{:?}", looked.chain(0));
 }

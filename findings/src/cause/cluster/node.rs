@@ -7,7 +7,7 @@ use crate::cause::cluster::shared::*;
 use crate::cause::page::*;
 use crate::cause::{
     KUBELET_NOT_RUNNING, KUBELET_STOPPED, KUBELET_SYNC_LOOP_HUNG, NETWORK_NOT_READY, PLEG_STALLED,
-    RUNTIME_NOT_REACHABLE, RUNTIME_NOT_RESPONDING,
+    RUNTIME_NOT_RESPONDING,
 };
 
 pub(super) const SEE_NODE: Advice =
@@ -135,7 +135,6 @@ causes! {
             &KUBELET_SYNC_LOOP_HUNG,
             &PLEG_STALLED,
             &RUNTIME_NOT_RESPONDING,
-            &RUNTIME_NOT_REACHABLE,
             &NETWORK_NOT_READY,
         ])
         .diagnosis(Proven::Cluster("node-not-ready"));

@@ -1,7 +1,11 @@
 //! Why a PersistentVolumeClaim does not go.
 
+use crate::cause::circumstance::{Circumstance, PodState};
 use crate::cause::cluster::shared::*;
 use crate::cause::page::*;
+
+const RUNS: Circumstance = Circumstance::User(PodState::Running);
+const ENDED: Circumstance = Circumstance::User(PodState::Ended);
 
 const PATCH_CLAIM: Danger = Danger::new(
     "Do not remove kubernetes.io/pvc-protection by hand",
@@ -13,38 +17,27 @@ causes! {
         .holds_from_the_start()
         .in_use()
         .title("A pod that is not being deleted uses the claim")
-        .meaning("pvc-protection keeps a claim while a pod with a node uses it. The pod is not being deleted, so \
-            nothing is broken: the pod must be deleted first.")
+        .meaning("pvc-protection keeps a claim while a pod with a node uses it, also one that has completed, as a Job's \
+            pods do. The pod is not being deleted, so nothing is broken: the pod must be deleted first.")
         .proof("A pod of the namespace with spec.nodeName names the claim and has no deletion timestamp.")
         .safe(&[
             check("See which pods use the claim, and their controllers")
-                .run("kubectl -n {namespace} get pod {pod} -o yaml").typed(),
+                .run("kubectl -n {namespace} get pod {pod} -o yaml").typed().when(&[RUNS]),
+            check("Save what is needed of the ended pod: its log is deleted with it")
+                .run("kubectl -n {namespace} logs {pod} --all-containers").when(&[ENDED]),
             step("Scale {workload} down first, if you do not need its pods: it replaces a deleted pod, and the new one stays \
                 Pending")
-                .run("kubectl -n {namespace} scale {workload} --replicas=0").if_known(),
+                .run("kubectl -n {namespace} scale {workload} --replicas=0").if_known().when(&[RUNS]),
+            step("Delete the ended pod, or its Job").run("kubectl -n {namespace} delete pod {pod}").when(&[ENDED]),
+            step("Set ttlSecondsAfterFinished on such Jobs, so that it does not happen again").when(&[ENDED]),
             step("Delete the pod, if you do not need it and nothing replaces it")
-                .run("kubectl -n {namespace} delete pod {pod}"),
-            step("If the pod should stay: a deletion cannot be taken back, so save the data before the pod is deleted"),
+                .run("kubectl -n {namespace} delete pod {pod}").when(&[RUNS]),
+            step("If the pod should stay: a deletion cannot be taken back, so save the data before the pod is deleted")
+                .when(&[RUNS]),
         ])
         .danger(PATCH_CLAIM)
-        .sources(&["reference: pvc_protection_controller"])
+        .sources(&["reference: pvc_protection_controller", "reference: a completed pod and its claim"])
         .diagnosis(Proven::Cluster("claim-used"));
-
-    PVC_USED_BY_COMPLETED_POD = Cause::cluster(ClusterArea::Storage, "PvcUsedByCompletedPod")
-        .holds_from_the_start()
-        .in_use()
-        .title("A pod that has ended still holds the claim")
-        .meaning("A pod that ran holds its claims until it is deleted, also when it has completed, as a Job's pods do.")
-        .proof("A pod of the namespace in phase Succeeded or Failed, with spec.nodeName, names the claim.")
-        .safe(&[
-            check("Save what is needed of the ended pod: its log is deleted with it")
-                .run("kubectl -n {namespace} logs {pod} --all-containers"),
-            step("Delete the ended pod, or its Job").run("kubectl -n {namespace} delete pod {pod}"),
-            step("Set ttlSecondsAfterFinished on such Jobs, so that it does not happen again"),
-        ])
-        .danger(PATCH_CLAIM)
-        .sources(&["reference: a completed pod and its claim"])
-        .diagnosis(Proven::Cluster("claim-of-completed-pod"));
 
     PVC_PROTECTION_NOT_RELEASED = Cause::cluster(ClusterArea::Storage, "PvcProtectionNotReleased")
         .title("No pod uses the claim, and its protection is still there")

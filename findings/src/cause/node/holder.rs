@@ -41,7 +41,8 @@ causes! {
     VOLUME_HELD_BY_PROCESS = Cause::gate(Gate::VolumesUnmounted, "VolumeHeldByProcess")
         .title("A process on the node uses the volume")
         .meaning("The pod's containers have ended, but a process outside the pod has an open file, its working \
-            directory, its root or its program on the volume. Or it has mapped a file of the volume (mmap, a shared \
+            directory, its root or its program on the volume, or on a subPath of it, which the kubelet unmounts \
+            first. Or it has mapped a file of the volume (mmap, a shared \
             library) and closed the descriptor, which lsof of its descriptors does not show. The kernel refuses the unmount \
             with \"target is busy\" and the kubelet tries again, at least every 2 min.")
         .proof("The mount is in the kubelet's mountinfo, and a link of /proc/<pid>/{fd,cwd,root,exe} or the mnt_id in \
@@ -53,11 +54,12 @@ causes! {
             AFTER_HOLDER,
             KILL,
         ])
-        .dont("Do not run umount -l on the volume",
+        .dont("Do not run umount -l on the volume, or rm -rf below volume-subpaths",
             "The mount vanishes from view while the process keeps writing. The volume is then detached or mounted \
-                elsewhere while it is still writing: data can be damaged.")
+                elsewhere while it is still writing: data can be damaged. A subPath is a bind mount of the volume's own \
+                files: they would be deleted for good.")
         .sources(&[
-            "reference: kubelet umount \"target is busy\"", "kubernetes#89181", "reference: holders in /proc/<pid>/map_files",
+            "reference: kubelet umount \"target is busy\"", "kubernetes#89181", "dell-csm#146", "reference: holders in /proc/<pid>/map_files",
         ])
         .event_reason("PodVolumeBusy")
         .followed()
@@ -117,24 +119,4 @@ causes! {
         .event_reason("PodVolumeBusy")
         .followed()
         .diagnosis(Proven::Lab("propagated-copy"));
-
-    SUB_PATH_BUSY = Cause::gate(Gate::VolumesUnmounted, "SubPathBusy")
-        .title("A subPath mount is in use")
-        .meaning("A bind mount below volume-subpaths is still in use, so the kubelet cannot clean the subPaths. It \
-            does this before it unmounts the volume, so the volume stays mounted too. The kubelet repeats it and says \
-            every 2 min: mounted volumes=[…].")
-        .proof("mountinfo has a mount at pods/<uid>/volume-subpaths/<volume>/<container>/<index> and a process holds \
-            it by fd, cwd, root, exe or mapping. The kubelet's message is: error cleaning subPath mounts … busy.")
-        .safe(&[
-            step("End or restart {comm} (pid {pid}), which uses the subPath").run("kill {pid}").lab("subpath-busy")
-                .if_known(),
-            check("When the holder is gone, wait: the kubelet unmounts the subPath and then the volume"),
-            step("If nothing holds it any more and it stays, unmount the subPath").run("umount {path}"),
-        ])
-        .dont("Do not run rm -rf below volume-subpaths",
-            "A subPath is a bind mount of the volume's own files: they are deleted for good.")
-        .sources(&["kubernetes#89181", "dell-csm#146"])
-        .event_reason("PodVolumeBusy")
-        .followed()
-        .diagnosis(Proven::Lab("subpath-busy"));
 }

@@ -28,7 +28,7 @@ pub fn all() -> Vec<Situation> {
         held("copy", "VolumeHeldInOtherNamespace", |cluster, namespace| {
             hold(cluster, namespace, "log", &["--namespace", "slave", "--open"])
         }),
-        held("subpath", "SubPathBusy", sub_path),
+        held("subpath", "VolumeHeldByProcess", sub_path),
         Situation::of_node("nested", "NestedMount", nested, Cure::Typed(&["umount "])),
         Situation::of_node("stray", "StrayFileInVolumes", stray, Cure::Typed(&["mv "])).one_of("what is moved away"),
     ]

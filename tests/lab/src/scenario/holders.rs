@@ -128,5 +128,5 @@ fn subpath_busy(node: &Node) -> anyhow::Result<Staged> {
     support::wait_link(&format!("/proc/{holder}/cwd"), &target)?;
     node.delete_until(&spec, Gate::VolumesUnmounted)?;
     let names = vec![holder.to_string(), target.display().to_string()];
-    Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "SubPathBusy", names).cured_by(format!("kill {holder}")))
+    Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "VolumeHeldByProcess", names).cured_by(format!("kill {holder}")))
 }

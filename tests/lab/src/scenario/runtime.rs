@@ -27,7 +27,7 @@ scenarios! {
         end(node.containerd_pid()?)?;
         node.delete_until(&spec, Gate::ContainersStopped)?;
         let socket = node.layout().socket().display().to_string();
-        let mut staged = Staged::node("RuntimeNotReachable", vec![socket]).by_hand(Repair::RuntimeStart);
+        let mut staged = Staged::node("RuntimeNotResponding", vec![socket]).by_hand(Repair::RuntimeStart);
         staged.pods.push(spec.pod);
         Ok(staged)
     };

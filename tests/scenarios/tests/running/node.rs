@@ -27,9 +27,9 @@ pub fn faults() -> anyhow::Result<()> {
 
     process::signal(containerd, Signal::SIGKILL)?;
     process::wait_end(containerd)?;
-    agent.wait_held("RuntimeNotReachable")?;
+    agent.wait_held("RuntimeNotResponding")?;
     node.start_runtime()?;
-    agent.wait_over("RuntimeNotReachable")?;
+    agent.wait_over("RuntimeNotResponding")?;
 
     let kubelet = node.kubelet_pid()?;
     process::signal(kubelet, Signal::SIGKILL)?;
@@ -43,7 +43,7 @@ pub fn faults() -> anyhow::Result<()> {
     let ended = agent.terminate()?;
     ensure!(ended.last["dropped"] == 0, "it says {}", ended.last);
     let events = Events::of(&node.store())?;
-    for cause in ["RuntimeNotResponding", "RuntimeNotReachable", "KubeletNotRunning"] {
+    for cause in ["RuntimeNotResponding", "KubeletNotRunning"] {
         let told = events.clone().of_cause(cause).count();
         ensure!(told == (1, 1), "{cause}: {told:?} in {events:#?}");
     }

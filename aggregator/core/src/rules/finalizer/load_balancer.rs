@@ -10,7 +10,7 @@ use crate::rules::prelude::*;
 
 /// Says of what was found that there is no load balancer, where the Service shows that.
 pub fn without_one(case: &mut Case, blocking: &BlockingFinalizer, found: RootCause) -> RootCause {
-    let about = [&cause::LOAD_BALANCER_CLEANUP_PENDING, &cause::CLOUD_LOAD_BALANCER_FINALIZER];
+    let about = [&cause::LOAD_BALANCER_CLEANUP_PENDING, &cause::EXTERNAL_RESOURCE_FINALIZER];
     let is_about = blocking.known.is_some_and(|known| about.iter().any(|cause| cause.id == known.cause.id));
     if !is_about || !blocking.target.is(known::SERVICES) {
         return found;

@@ -308,10 +308,7 @@ fn operator(
 
 /// The cause when no program is known to remove it.
 fn unknown(blocking: &BlockingFinalizer) -> RootCause {
-    blocking.known_for(match blocking.is_of_namespace() {
-        true => &cause::NAMESPACE_METADATA_FINALIZER,
-        false => &cause::FINALIZER_OWNER_UNKNOWN,
-    })
+    blocking.known_for(&cause::FINALIZER_OWNER_UNKNOWN)
 }
 
 /// Where nothing better leads to a program, one that is called as the finalizer begins; nothing while an answer is out.

@@ -370,8 +370,8 @@ fn an_agent_is_heard_while_its_kubelet_is_not_ready() {
 /// The kubelet repeats what the agent has from the runtime itself.
 #[test]
 fn what_the_agent_says_of_the_runtime_is_why_its_kubelet_is_not_ready() {
-    use findings::cause::{NETWORK_NOT_READY, PLEG_STALLED, RUNTIME_NOT_REACHABLE, RUNTIME_NOT_RESPONDING};
-    for cause in [&NETWORK_NOT_READY, &PLEG_STALLED, &RUNTIME_NOT_REACHABLE, &RUNTIME_NOT_RESPONDING] {
+    use findings::cause::{NETWORK_NOT_READY, PLEG_STALLED, RUNTIME_NOT_RESPONDING};
+    for cause in [&NETWORK_NOT_READY, &PLEG_STALLED, &RUNTIME_NOT_RESPONDING] {
         let mut says = AgentEventFixture::fuse(&[POD]);
         says.carried.finding.cause = findings::CauseRef(cause);
         says.carried.finding.gate = None;

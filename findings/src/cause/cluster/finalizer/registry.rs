@@ -16,22 +16,6 @@ const RELEASE_USERS: Advice = step(
 );
 
 causes! {
-    NAMESPACE_METADATA_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "NamespaceMetadataFinalizer")
-        .holds_from_the_start()
-        .title("A finalizer in the namespace's metadata is left")
-        .meaning("The namespace is empty and the namespace controller has finished. A platform (Rancher, an operator \
-            framework) put a finalizer of its own on it, and has not removed it.")
-        .proof("spec.finalizers is empty, metadata.finalizers is not.")
-        .safe(&[
-            check("See who set it").run("kubectl get namespace {name} -o yaml --show-managed-fields").typed(),
-            step("Repair {released_by}, or install it again, and let it finish"),
-            check("See whether that platform is still in use before you remove what it set"),
-            LAST_RESORT,
-        ])
-        .danger(BY_HAND)
-        .sources(&["reference: controller.cattle.io/namespace-auth"])
-        .diagnosis(Proven::Cluster("namespace-metadata"));
-
     LOAD_BALANCER_CLEANUP_PENDING = Cause::cluster(ClusterArea::Finalizer, "LoadBalancerCleanupPending")
         .title("A Service waits for its load balancer to be removed")
         .meaning("The cloud controller manager removes the finalizer when the load balancer is gone, at once where there \
@@ -57,69 +41,25 @@ causes! {
         .sources(&["reference: service controller"])
         .diagnosis(Proven::Cluster("plain-service"));
 
-    CLOUD_LOAD_BALANCER_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "CloudLoadBalancerFinalizer")
-        .title("A cloud's load balancer controller has not cleaned up")
-        .meaning("The vendor's controller must remove load balancers, target groups or network endpoint groups first. \
-            On AWS, an IngressClass that was deleted together with its Ingress makes the controller's own webhook \
-            refuse the update.")
-        .proof("A finalizer of the AWS load balancer controller or of GKE's controllers is left.")
-        .safe(&[
-            READ_REPORTS,
-            check("Create the IngressClass again until the Ingress is deleted").run("kubectl get ingressclasses").typed()
-                .when(&[Circumstance::Class(Existence::Gone)]),
-            READ_LOG,
-            REPAIR,
-            HIDDEN_ONE,
-            FIND_IT,
-            TAKE_OFF_FOR_NOTHING,
-            HIDDEN_LAST_RESORT,
-            LAST_RESORT,
-        ])
-        .note(RESUMES)
-        .danger(BY_HAND)
-        .sources(&["reference: aws-load-balancer-controller finalizers"])
-        .diagnosis(Proven::Cluster("known-finalizers"));
-
     ARGO_CD_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "ArgoCdFinalizer")
-        .title("Argo CD has not deleted what an Application manages")
-        .meaning("The Application was deleted in cascade: Argo CD deletes every object it manages first. It does not \
-            run, or one of these objects is not deleted. Starting Argo CD again continues that deletion.")
-        .proof("resources-finalizer.argocd.argoproj.io is left, or its form with /foreground or /background.")
+        .title("Argo CD has not deleted what an Application manages, or not run its hooks")
+        .meaning("The Application was deleted in cascade: Argo CD deletes every object it manages first, and runs the \
+            hooks that stand before and after that, often a backup. It does not run, a hook fails, or one of these \
+            objects is not deleted. Starting Argo CD again continues that deletion, with the hooks.")
+        .proof("resources-finalizer.argocd.argoproj.io is left, or its form with /foreground or /background; or \
+            pre-delete-finalizer.argocd.argoproj.io or post-delete-finalizer.argocd.argoproj.io, or its form with /cleanup.")
         .safe(&[
             READ_REPORTS,
             READ_LOG,
-            step("Repair what Argo CD's log names; it tries again").when(&[READY]),
+            step("Repair what Argo CD's log names (of a hook its Job or pod says why it fails); it tries again").when(&[READY]),
             step("Restore Argo CD and let it finish").when(NOT_RUNNING),
-            step("If what it manages should stay: removing this finalizer before Argo CD runs again makes it a \
-                non-cascading delete"),
+            step("If what it manages should stay, see to resources-finalizer.argocd.argoproj.io before Argo CD runs again: \
+                removing it makes this a non-cascading delete"),
         ])
-        .note("When it continues, Argo CD deletes all that the Application manages")
-        .dont("Do not restart Argo CD without looking", "It deletes everything these Applications manage.")
-        .sources(&["argo-cd#6046", "argo-cd#7330"])
-        .diagnosis(Proven::Cluster("known-finalizers"));
-
-    ARGO_CD_HOOK_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "ArgoCdHookFinalizer")
-        .title("Argo CD has not finished the hooks of a deletion")
-        .meaning("The Application has hooks that run before or after the deletion of what it manages, often a backup. \
-            Argo CD does not run, a hook fails, or what it manages is not deleted yet. Starting Argo CD again \
-            continues that deletion, with the hooks.")
-        .proof("pre-delete-finalizer.argocd.argoproj.io or post-delete-finalizer.argocd.argoproj.io is left, or its form \
-            with /cleanup.")
-        .safe(&[
-            check("See which finalizers it has: while resources-finalizer.argocd.argoproj.io is among them, Argo CD deletes \
-                what the Application manages")
-                .run("kubectl describe {type} {name} -n {namespace}").typed().if_known(),
-            step("Repair the hook that fails (its Job or pod says why), and let it finish").when(&[READY]),
-            step("Restore Argo CD, repair the hook that fails (its Job or pod says why), and let it finish")
-                .when(NOT_RUNNING),
-            step("If what it manages should stay, see to resources-finalizer.argocd.argoproj.io first, before Argo CD runs \
-                again"),
-        ])
-        .note("When it continues, Argo CD runs the hooks and deletes what the Application manages")
-        .dont("Do not remove this finalizer by hand",
-            "The hooks are skipped, a backup among them; with resources-finalizer.argocd.argoproj.io Argo CD then deletes all \
-                that the Application manages.")
-        .sources(&["argo-cd#19571"])
+        .note("When it continues, Argo CD runs the hooks and deletes all that the Application manages")
+        .dont("Do not restart Argo CD without looking, or remove the finalizer of a hook by hand",
+            "Argo CD deletes everything these Applications manage, and the hook that is skipped may be its backup.")
+        .sources(&["argo-cd#6046", "argo-cd#7330", "argo-cd#19571"])
         .diagnosis(Proven::Cluster("known-finalizers"));
 
     ROOK_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "RookFinalizer")
@@ -141,19 +81,26 @@ causes! {
     EXTERNAL_RESOURCE_FINALIZER = Cause::cluster(ClusterArea::Finalizer, "ExternalResourceFinalizer")
         .title("Something outside of the cluster must be removed first")
         .meaning("The object stands for something outside of the cluster (a cloud resource, a machine, a set of \
-            applied manifests). Its controller must remove that first, and has not.")
+            applied manifests, a load balancer). Its controller must remove that first, and has not. On AWS, an \
+            IngressClass that was deleted together with its Ingress makes the load balancer controller's own webhook \
+            refuse the update.")
         .proof("A finalizer is left that docs/finalizers.md knows to stand for something outside: of Crossplane, \
-            Flux, Karpenter, Cluster API and others.")
+            Flux, Karpenter, Cluster API, the load balancer controllers of clouds and others.")
         .safe(&[
             READ_REPORTS,
+            check("Create the IngressClass again until the Ingress is deleted").run("kubectl get ingressclasses").typed()
+                .when(&[Circumstance::Class(Existence::Gone)]),
             READ_LOG,
             step("Repair what it reports, mostly credentials or quota; it tries again").when(&[READY]),
+            HIDDEN_ONE,
             FIND_IT,
+            TAKE_OFF_FOR_NOTHING,
+            HIDDEN_LAST_RESORT,
             LAST_RESORT,
         ])
         .note(RESUMES)
         .danger(BY_HAND)
-        .sources(&["reference: Crossplane, Flux and Karpenter finalizers"])
+        .sources(&["reference: Crossplane, Flux and Karpenter finalizers", "reference: aws-load-balancer-controller finalizers"])
         .diagnosis(Proven::Cluster("known-finalizers"));
 
     CONTROLLER_CLEANUP_PENDING = Cause::cluster(ClusterArea::Finalizer, "ControllerCleanupPending")

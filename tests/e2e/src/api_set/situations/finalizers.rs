@@ -104,7 +104,7 @@ pub fn all() -> Vec<Situation> {
         Situation::new(
             "namespace-metadata",
             namespace_metadata,
-            [ask("ns/{ns}", "NamespaceMetadataFinalizer", "Namespace {ns}").then_doing(
+            [ask("ns/{ns}", "FinalizerOwnerUnknown", "Namespace {ns}").then_doing(
                 &["patch namespace {ns} --type=merge -p {\"metadata\":{\"finalizers\":null}}"],
                 &["namespace {ns}"],
             )],

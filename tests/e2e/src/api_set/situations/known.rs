@@ -52,12 +52,12 @@ pub fn all() -> Vec<Situation> {
         known_finalizers,
         [
             ask("applications.argoproj.io/it -n {ns}", "ArgoCdFinalizer", ""),
-            ask("application/hooked -n {ns}", "ArgoCdHookFinalizer", ""),
+            ask("application/hooked -n {ns}", "ArgoCdFinalizer", ""),
             ask("challenges.acme.cert-manager.io/it -n {ns}", "ExternalResourceFinalizer", ""),
             ask("istiooperators.install.istio.io/it -n {ns}", "ControllerCleanupPending", ""),
             ask("scaledobjects.keda.sh/it -n {ns}", "ControllerCleanupPending", ""),
             ask("secret/it -n {ns}", "RookFinalizer", ""),
-            ask("service/it -n {ns}", "CloudLoadBalancerFinalizer", ""),
+            ask("service/it -n {ns}", "ExternalResourceFinalizer", ""),
             ask("buckets.s3.aws.e2e.example.com/it -n {ns}", "ExternalResourceFinalizer", ""),
         ],
     )]

@@ -14,7 +14,7 @@ pub fn all() -> Vec<Situation> {
         Situation::new(
             "claim-of-completed-pod",
             claim_of_completed_pod,
-            [ask("pvc/data -n {ns}", "PvcUsedByCompletedPod", "Pod {ns}/user")
+            [ask("pvc/data -n {ns}", "PvcUsedByPod", "Pod {ns}/user")
                 .proven()
                 .then_typing(&["kubectl -n {ns} delete pod user"], &["pvc data -n {ns}"])],
         ),

@@ -1,21 +1,15 @@
 //! Finalizers of clouds: load balancers, policies, resources that are managed through Kubernetes.
 
-use findings::cause;
-
-use super::entry::{Back, Destroyed, KnownFinalizer, Pattern, Pattern::*, UsedBy};
+use super::entry::{Back, Destroyed, KnownFinalizer, Pattern::*, UsedBy};
 use super::{NODE_CLAIMS, in_use, known, outside};
 use crate::state::Field;
-
-const fn load_balancer(names: &'static [Pattern]) -> KnownFinalizer {
-    KnownFinalizer::new(names, &cause::CLOUD_LOAD_BALANCER_FINALIZER)
-}
 
 /// That of a Service is in its status.
 const LOAD_BALANCER: Destroyed =
     Destroyed::resource("load balancer of").of(&["Ingress", "Gateway"]).depending("unless other objects share it");
 
 pub static KNOWN: &[KnownFinalizer] = &[
-    load_balancer(&[
+    outside(&[
         Is("ingress.k8s.aws/resources"),
         StartsWith("group.ingress.k8s.aws/"),
         Is("service.k8s.aws/resources"),
@@ -30,7 +24,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
     .destroys(LOAD_BALANCER)
     .lost("Load balancers, target groups and security groups stay in AWS and cost money")
     .source("kubernetes-sigs/aws-load-balancer-controller: pkg/shared_constants/finalizers.go"),
-    load_balancer(&[Is("service.eks.amazonaws.com/resources"), Domain("ingress.eks.amazonaws.com")])
+    outside(&[Is("service.eks.amazonaws.com/resources"), Domain("ingress.eks.amazonaws.com")])
         .on("Service, Ingress")
         .released_by("the load balancer controller of EKS Auto Mode")
         .runs("in the control plane of EKS Auto Mode")
@@ -79,7 +73,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
     .when("the policy's PolicyEndpoints are deleted")
     .lost("PolicyEndpoints may stay, and with them the rules that the nodes enforce on pods")
     .source("aws/amazon-network-policy-controller-k8s: internal/controllers/policy_controller.go"),
-    load_balancer(&[StartsWith("networking.gke.io/"), Domain("multiproject.networking.gke.io")])
+    outside(&[StartsWith("networking.gke.io/"), Domain("multiproject.networking.gke.io")])
         .on("Ingress, Service, ServiceNetworkEndpointGroup, ServiceAttachment")
         .released_by("GKE's ingress controller")
         .runs("in GKE's control plane")
@@ -87,7 +81,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .destroys(LOAD_BALANCER)
         .lost("Load balancers and network endpoint groups stay in Google Cloud and cost money")
         .source("kubernetes/ingress-gce: pkg/utils/common/finalizer.go"),
-    load_balancer(&[StartsWith("gke.networking.io/")])
+    outside(&[StartsWith("gke.networking.io/")])
         .on("Service")
         .released_by("GKE's L4 controller")
         .runs("in GKE's control plane")

@@ -28,7 +28,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .source("argoproj/argo-cd: gitops-engine/pkg/sync/hook/hook.go"),
     KnownFinalizer::new(
         &[StartsWith("pre-delete-finalizer.argocd.argoproj.io"), StartsWith("post-delete-finalizer.argocd.argoproj.io")],
-        &cause::ARGO_CD_HOOK_FINALIZER,
+        &cause::ARGO_CD_FINALIZER,
     )
     .comes_first()
     .on("Application that has such hooks")

@@ -1,7 +1,5 @@
 //! Finalizers of platforms and operators.
 
-use findings::cause;
-
 use super::entry::{Back, Destroyed, KnownFinalizer, Pattern::*, UsedBy};
 use super::{known, outside};
 
@@ -122,7 +120,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .when("its delete handlers have run")
         .lost("Whatever its delete handlers would have cleaned up stays")
         .source("nolar/kopf: kopf/_cogs/configs/configuration.py"),
-    KnownFinalizer::new(&[Is("controller.cattle.io/namespace-auth")], &cause::NAMESPACE_METADATA_FINALIZER)
+    known(&[Is("controller.cattle.io/namespace-auth")])
         .on("Namespace")
         .released_by("Rancher")
         .when("it has removed the ClusterRoles of the project that name the namespace")
