@@ -3,29 +3,36 @@
 use std::process::ExitCode;
 
 use aggregator_core::report::ClusterReport;
-use aggregator_core::state::Subject;
+use aggregator_core::state::{Answer, Facts, Question, State, Subject};
 use anyhow::{Context as _, Result, bail};
 use findings::render::{self, Detail, Style};
 
-use super::args::{AnswerFlags, Colour, Output};
+use super::args::{AnswerFlags, Colour, Output, Share};
 use crate::report;
 
 /// Longer lines are hard to read.
 const MAX_WIDTH_COLUMNS: usize = 120;
 
-pub fn respond(report: &ClusterReport, flags: &AnswerFlags, kubernetes: Option<&str>) -> Result<ExitCode> {
+/// Of a report that is made again and again there is no state to give.
+pub fn respond(report: &ClusterReport, state: Option<&State>, flags: &AnswerFlags) -> Result<ExitCode> {
+    let redacted = match (flags.share, state) {
+        (Some(Share::Redacted), Some(state)) => Some(report::redact(report, state).context("replacing names")?),
+        (Some(Share::Redacted), None) => bail!("--share=redacted takes one answer: leave --watch or wait out"),
+        (Some(Share::Names) | None, _) => None,
+    };
+    let report = redacted.as_ref().unwrap_or(report);
     if let Some(refusal) = &report.refused {
         bail!("{refusal}");
     }
-    let style = if flags.share { Style::Plain } else { style(flags.color) };
-    let terminal = width().filter(|_| !flags.share).unwrap_or(100);
+    let style = if flags.share.is_some() { Style::Plain } else { style(flags.color) };
+    let terminal = width().filter(|_| flags.share.is_none()).unwrap_or(100);
     let width = terminal.min(MAX_WIDTH_COLUMNS);
     let form = flags.output.as_ref().unwrap_or(match report.subject {
         Subject::Object { .. } | Subject::Objects { .. } | Subject::Before { .. } => &Output::Tree,
         Subject::Everything { .. } | Subject::Kind { .. } => &Output::Screen,
     });
     let detail = if *form == Output::Wide { Detail::Wide } else { Detail::Short };
-    if flags.share && !matches!(form, Output::Screen | Output::Tree | Output::Wide | Output::Table) {
+    if flags.share.is_some() && !matches!(form, Output::Screen | Output::Tree | Output::Wide | Output::Table) {
         bail!("--share takes the answer as text: leave -o out, or give -o wide or -o table");
     }
     let text = match (flags.explain, form) {
@@ -51,13 +58,21 @@ pub fn respond(report: &ClusterReport, flags: &AnswerFlags, kubernetes: Option<&
         (None, Output::JsonPath(template)) => template.render(&serde_json::to_value(report)?)?,
         (None, Output::CustomColumns(columns)) => columns.render(report, !flags.no_headers, style)?,
     };
-    let text = if flags.share { report::share(report, kubernetes, &text) } else { text };
+    let text = if flags.share.is_some() { report::share(report, state.and_then(kubernetes), &text) } else { text };
     match form {
         // Its tabs are those of the template.
         Output::JsonPath(_) => render::write(&text, std::io::stdout()).context("writing the answer")?,
         _ => print(&text, style)?,
     }
     Ok(exit_code(report))
+}
+
+/// The version of the API server, where it was queried.
+fn kubernetes(state: &State) -> Option<&str> {
+    match &state.answers.get(&Question::Version)?.answer {
+        Answer::Seen(Facts::Version(version)) => Some(&version.git_version),
+        _ => None,
+    }
 }
 
 /// As of both programs, and one more: nothing is stuck in what was scanned, and not everything was.

@@ -173,9 +173,17 @@ pub struct AnswerFlags {
     /// Leave out the header of the table
     #[arg(long)]
     pub no_headers: bool,
-    /// Print Markdown for a ticket: the answer, with the time and the versions of the plugin and the cluster. Names are kept
-    #[arg(long, conflicts_with = "no_headers")]
-    pub share: bool,
+    /// Print Markdown for a ticket: the answer, with the time and the versions of the plugin and the cluster
+    #[arg(
+        long,
+        value_enum,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "names",
+        value_name = "NAMES",
+        conflicts_with = "no_headers"
+    )]
+    pub share: Option<Share>,
     /// Whether to use colour
     #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
     pub color: Colour,
@@ -196,6 +204,16 @@ pub struct UiFlags {
     /// How to reach the cluster
     #[command(flatten)]
     pub connection: Connection,
+}
+
+/// What becomes of the names in a ticket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Share {
+    /// They are kept
+    Names,
+    /// Those of objects, namespaces, nodes and accounts are replaced by a kind and a number; kinds, API groups, finalizers and
+    /// file names stay: read it before you publish it
+    Redacted,
 }
 
 /// How to say versions.

@@ -15,7 +15,7 @@ use super::subject::subject;
 use super::version::version;
 use super::{complete, mcp, on_node, ui, watch};
 use aggregator_core::judgement::judge;
-use aggregator_core::state::{Answer, Facts, Question, State, Subject};
+use aggregator_core::state::{State, Subject};
 use client::{Client, Defaults, Unreachable, connect, words};
 
 pub async fn main() -> ExitCode {
@@ -58,7 +58,7 @@ async fn run(args: Args) -> Result<ExitCode> {
             let text = std::fs::read(&file).with_context(|| format!("reading {}", file.display()))?;
             let state: State =
                 serde_json::from_slice(&text).with_context(|| format!("{} is no saved state", file.display()))?;
-            respond(&judge(&state), &answer, kubernetes(&state))
+            respond(&judge(&state), Some(&state), &answer)
         }
         Some(Command::Wait { object, timeout, flags }) => {
             let (client, own) = connect(&args::connection(&flags.connection)).await?;
@@ -92,21 +92,13 @@ async fn once(client: &Client, mut subject: Subject, own: &str, flags: &Flags) -
         on_node::check(client, &mut state, flags).await?;
         complete_state(client, &mut state, flags).await;
     }
-    if flags.answer.share {
+    if flags.answer.share.is_some() {
         add_version(client, &mut state, flags).await;
     }
     if let Some(file) = &flags.save_state {
         save(&state, file)?;
     }
-    respond(&judge(&state), &flags.answer, kubernetes(&state))
-}
-
-/// The version of the API server, where it was queried.
-fn kubernetes(state: &State) -> Option<&str> {
-    match &state.answers.get(&Question::Version)?.answer {
-        Answer::Seen(Facts::Version(version)) => Some(&version.git_version),
-        _ => None,
-    }
+    respond(&judge(&state), Some(&state), &flags.answer)
 }
 
 /// Readable by its owner only: it holds names and messages that others have no permission to see.

@@ -99,7 +99,7 @@ pub async fn watch(client: &Client, subject: &Subject, flags: &Flags) -> Result<
                 print("\n", Style::Plain)?;
             }
             print(&format!("At {}\n", report.at), Style::Plain)?;
-            respond(&report, &flags.answer, None)?;
+            respond(&report, None, &flags.answer)?;
             before = Some(report);
         }
     }
@@ -127,7 +127,7 @@ pub async fn wait(client: &Client, subject: &Subject, flags: &Flags, most: Durat
         if report.refused.is_some() {
             // An unknown type does not prove that the object is gone.
             if last.is_none() && !report.is_missing {
-                return respond(&report, &flags.answer, None);
+                return respond(&report, None, &flags.answer);
             }
             print(&format!("{word}/{name} is gone\n"), Style::Plain)?;
             return Ok(ExitCode::SUCCESS);
@@ -151,7 +151,7 @@ fn timed_out(report: &ClusterReport, word: &str, name: &str, flags: &Flags) -> R
         Verdict::Clear | Verdict::CannotTell | Verdict::Stuck => "what holds it",
     };
     eprintln!("error: timed out waiting for {word}/{name} to be deleted; {answer}:");
-    let code = respond(report, &flags.answer, None)?;
+    let code = respond(report, None, &flags.answer)?;
     // It is still there, so a script that waits must not go on.
     Ok(match report.verdict {
         Verdict::Clear => ExitCode::FAILURE,
