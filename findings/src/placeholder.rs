@@ -117,6 +117,8 @@ placeholders! {
     Policy = "policy": ApiName;
     PolicyBinding = "policy_binding": ApiName;
     Pv = "pv": ApiName;
+    /// A software RAID.
+    Raid = "raid": Device;
     /// What would refuse the deletion of a step, a webhook configuration or the binding of a policy: `TYPE/NAME`.
     RefusedBy = "refused_by": TypedName;
     /// The controller that removes a finalizer, in words.

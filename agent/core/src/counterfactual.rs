@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use findings::{Confidence, Entity, Finding, Gate, Link, PodReport, Verdict};
 
 use crate::causes::blocked_task::BlockedTask;
-use crate::causes::{socket_candidate, uninterruptible};
+use crate::causes::{socket_candidate, uninterruptible, unmounting};
 use crate::facts::Facts;
 use crate::observation::{
     ApiFacts, ContainerState, Freezer, HolderSearch, HostPath, MountTable, Observation, Process, RuntimeFacts, Seen,
@@ -154,7 +154,7 @@ fn share(seen: &Observation, candidate: &Candidate) -> Observation {
         staging: Vec::new(),
         volumes_changed_ms: Seen::Missing,
         unstaged: Vec::new(),
-        unmounted_devices: Vec::new(),
+        unmounted_devices: seen.unmounted_devices.clone(),
         loops: seen.loops.clone(),
         asked: BTreeSet::new(),
         faults: seen.faults.clone(),
@@ -202,9 +202,10 @@ fn waiting_for(alone: &Observation, candidate: &Candidate, kubelet: KubeletMinor
     let waits = |process: &&Process| {
         let mut threads = process.threads.iter().filter(|thread| thread.waits() && thread.steady);
         threads.any(|thread| {
+            let waiting = BlockedTask { process, thread, head: &[], gate: finding.gate };
             (process.is_ending(thread) && uninterruptible::is_at_pipe(thread))
-                || uninterruptible::explain(&view, &BlockedTask { process, thread, head: &[], gate: finding.gate }).root
-                    == finding.root
+                || uninterruptible::explain(&view, &waiting).root == finding.root
+                || unmounting::waits_for(&view, &waiting, &finding.root)
         })
     };
     alone.processes.iter().filter(waits).map(|process| process.pid).collect()

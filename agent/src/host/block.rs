@@ -3,7 +3,7 @@
 
 use std::{io, path::Path};
 
-use super::{HostRoot, seen_at};
+use super::{HostRoot, block_stack, seen_at};
 use crate::observation::{Dev, HostPath, LoopDevice, Seen};
 use crate::sys;
 
@@ -55,7 +55,8 @@ fn device(block: &Path, (name, file, deleted): LoopFile) -> Option<LoopDevice> {
     let holders = sys::list(&of.join("holders")).unwrap_or_default();
     let mut holders: Vec<String> = holders.iter().map(|entry| entry.name.to_string_lossy().into_owned()).collect();
     holders.sort();
-    Some(LoopDevice { device: format!("/dev/{name}"), dev, file, deleted, holders })
+    let layers = block_stack::built_on(block, &name);
+    Some(LoopDevice { device: format!("/dev/{name}"), dev, file, deleted, holders, layers })
 }
 
 #[cfg(test)]

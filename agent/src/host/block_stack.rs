@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{HostRoot, block::backing_file, multipath::line};
-use crate::observation::{BlockDevice, BlockKind, BlockStack, Dev};
+use crate::observation::{BlockDevice, BlockKind, BlockLayer, BlockStack, Dev};
 use crate::sys;
 
 /// A file system on a partition of a logical volume on a RAID of multipath maps is still below this.
@@ -63,6 +63,23 @@ fn lower_devices(device: &Path) -> Vec<String> {
     let mut names: Vec<String> = entries.iter().filter_map(|entry| entry.name.to_str().map(str::to_owned)).collect();
     names.sort();
     names
+}
+
+/// All that is built on a device, each before what it is built on itself.
+pub(super) fn built_on(block: &Path, device: &str) -> Vec<BlockLayer> {
+    let mut names = vec![device.to_owned()];
+    let mut at = 0;
+    while let Some(name) = names.get(at).filter(|_| at < MAX_DEVICES) {
+        let entries = sys::list_capped(&block.join(name).join("holders"), MAX_DEVICES).unwrap_or_default();
+        for holder in entries.iter().filter_map(|entry| entry.name.to_str().map(str::to_owned)) {
+            // What is built on two of these comes after both.
+            names.retain(|known| *known != holder);
+            names.push(holder);
+        }
+        at += 1;
+    }
+    let above = names.into_iter().skip(1).rev();
+    above.map(|name| BlockLayer { kind: kind(&block.join(&name)), name }).collect()
 }
 
 fn kind(device: &Path) -> BlockKind {
@@ -147,6 +164,19 @@ mod tests {
         assert!(again.devices[2].stands_still() && again.devices[2].is_dead());
         fs::write(dir.path().join("sys/devices/sdb/stat"), "11 0 0 0 20 0 0 0 3 0 0 5 0 0 0 7 0\n").unwrap();
         assert!(!read_again(&host, stack.clone()).devices[2].stands_still());
+    }
+
+    /// Two volumes, one of them on the other as well, as with a snapshot.
+    #[test]
+    fn what_is_built_on_a_device_stands_before_it() {
+        let dir = tempfile::tempdir().unwrap();
+        for path in
+            ["loop0/holders/dm-0", "loop0/holders/dm-1", "dm-0/holders/dm-2", "dm-2/holders/dm-1", "dm-1/holders"]
+        {
+            fs::create_dir_all(dir.path().join(path)).unwrap();
+        }
+        let names: Vec<String> = built_on(dir.path(), "loop0").into_iter().map(|layer| layer.name).collect();
+        assert_eq!(names, ["dm-1", "dm-2", "dm-0"]);
     }
 
     #[test]

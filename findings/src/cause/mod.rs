@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn no_command_runs_a_program_of_a_tenant() {
         const PROGRAMS: &str = "cat chattr {crictl} dmesg dmsetup dumpe2fs echo etcdctl find findmnt fsfreeze grep journalctl kill kubectl losetup \
-            ls lsattr lsblk mkdir mktemp mount multipath multipathd mv nsenter printf readlink rmdir ss swapoff sysctl systemctl systemd-cgls tail test umount \
+            ls lsattr lsblk mdadm mkdir mktemp mount multipath multipathd mv nsenter printf readlink rmdir ss swapoff sysctl systemctl systemd-cgls tail test umount \
             why-terminating-agent xargs";
         const ENTERS: [&str; 4] = ["exec", "debug", "attach", "run"];
         let is_known = |program: &str| PROGRAMS.split_whitespace().any(|known| known == program);

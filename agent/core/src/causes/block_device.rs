@@ -3,7 +3,34 @@
 use findings::{Entity, Subject, clean};
 
 use super::blocked_task::{BlockedTask, Sure};
+use super::multipath;
 use super::prelude::*;
+
+/// A file system that a task waits for, and the devices below it.
+pub struct OnDevice<'a> {
+    pub link: Link,
+    pub dev: Dev,
+    pub stack: Option<&'a BlockStack>,
+}
+
+impl<'a> OnDevice<'a> {
+    pub fn mounted(waiting: &BlockedTask, mount: &Mount, stack: Option<&'a BlockStack>) -> Self {
+        let link = Link::new(describe::mount(mount), format!("{} waits for its device", waiting.call()));
+        Self { link, dev: mount.dev, stack }
+    }
+
+    /// One that its `umount` has taken out of the mount table already.
+    pub fn detached(stack: &'a BlockStack) -> Self {
+        let dev = stack.mounted;
+        let entity = Entity::device(&format!("/dev/{}", stack.top().map_or("", |device| &device.name)));
+        let subject = Subject::new(format!("file system of {dev}"), entity);
+        Self {
+            link: Link::new(subject, "in no mount table any more: its umount writes it back"),
+            dev,
+            stack: Some(stack),
+        }
+    }
+}
 
 /// The devices below a mount, where it stands on one whose number identifies it.
 pub fn stack<'a>(view: &PodView<'a>, mount: &Mount) -> Option<&'a BlockStack> {
@@ -25,30 +52,34 @@ pub fn only_waited_for<'a>(view: &PodView<'a>, mounts: &[&'a Mount]) -> Option<&
 
 /// A task waits for a suspended device-mapper device.
 pub fn suspended(view: &PodView, waiting: &BlockedTask, mount: &Mount, sure: Sure) -> Option<Finding> {
-    let stack = stack(view, mount)?;
-    let (device, name) = stack.suspended()?;
-    let head = down_to(waiting, mount, Some(stack), Some(device));
+    suspended_below(view, waiting, &OnDevice::mounted(waiting, mount, stack(view, mount)), sure)
+}
+
+/// The same of any file system.
+pub fn suspended_below(view: &PodView, waiting: &BlockedTask, file_system: &OnDevice, sure: Sure) -> Option<Finding> {
+    let (device, name) = file_system.stack?.suspended()?;
+    let head = down_to(waiting, file_system, Some(device));
     let draft = BlockedTask { head: &head, ..*waiting }
         .finding(view, &cause::BLOCK_DEVICE_SUSPENDED)
         .blame(subject(device), "suspended: all that is sent to it waits")
         .evidence(format!("/sys/block/{}/dm/suspended", device.name), "1")
         .name(Placeholder::Map, name)
         .root(&device.name)
-        .probable_unless(sure == Sure::Yes, "that it is this mount which the task waits for");
+        .probable_unless(sure == Sure::Yes, NOT_THIS_MOUNT);
     Some(draft.finish())
 }
 
-/// A task waits for the device below this mount.
-pub fn not_responding(
-    view: &PodView,
-    waiting: &BlockedTask,
-    mount: &Mount,
-    stack: Option<&BlockStack>,
-    sure: Sure,
-) -> Finding {
+/// A task waits for the device below this file system.
+pub fn not_responding(view: &PodView, waiting: &BlockedTask, file_system: &OnDevice, sure: Sure) -> Finding {
+    let stack = file_system.stack;
+    if let Some((map, name)) = stack.and_then(BlockStack::pathless) {
+        let head = down_to(waiting, file_system, Some(map));
+        let draft = multipath::waited_for(view, &BlockedTask { head: &head, ..*waiting }, map, name, stack);
+        return draft.probable_unless(sure == Sure::Yes, NOT_THIS_MOUNT).finish();
+    }
     let devices = stack.map(|stack| stack.devices.as_slice()).unwrap_or_default();
     let blamed = stack.and_then(BlockStack::suspect);
-    let head = down_to(waiting, mount, stack, blamed);
+    let head = down_to(waiting, file_system, blamed);
     let draft = BlockedTask { head: &head, ..*waiting }.finding(view, &cause::BLOCK_DEVICE_NOT_RESPONDING);
     let draft = match blamed {
         Some(device) => draft
@@ -56,7 +87,7 @@ pub fn not_responding(
             .evidence(source(device), state(device))
             .name(Placeholder::Device, format!("/dev/{}", device.name))
             .root(&device.name),
-        None => draft.blame("the device below it", "could not be looked at").root(mount.dev),
+        None => draft.blame("the device below it", "could not be looked at").root(file_system.dev),
     };
     let beside = devices.iter().skip_while(|device| Some(*device) != blamed).skip(1);
     let draft = beside.fold(draft, |draft, device| draft.evidence(source(device), state(device)));
@@ -68,10 +99,13 @@ pub fn not_responding(
             draft
         }
         Sure::Yes => draft.probable(lacks(blamed)),
-        Sure::Perhaps => draft.probable("that it is this mount which the task waits for"),
+        Sure::Perhaps => draft.probable(NOT_THIS_MOUNT),
     }
     .finish()
 }
+
+/// Said where the task sees other mounts.
+const NOT_THIS_MOUNT: &str = "that it is this mount which the task waits for";
 
 /// What would prove that the device is waited for.
 fn lacks(blamed: Option<&BlockDevice>) -> &'static str {
@@ -87,17 +121,11 @@ fn lacks(blamed: Option<&BlockDevice>) -> &'static str {
     }
 }
 
-/// The chain from the task to the devices above this one, or through all of them.
-pub fn down_to(
-    waiting: &BlockedTask,
-    mount: &Mount,
-    stack: Option<&BlockStack>,
-    device: Option<&BlockDevice>,
-) -> Vec<Link> {
-    let above = stack.into_iter().flat_map(|stack| &stack.devices).take_while(|above| Some(*above) != device);
-    let above = above.map(|above| Link::new(subject(above), state(above)));
-    let waits = Link::new(describe::mount(mount), format!("{} waits for its device", waiting.call()));
-    waiting.head.iter().cloned().chain([waits]).chain(above).collect()
+/// The chain from the task to the devices above this one.
+pub fn down_to(waiting: &BlockedTask, file_system: &OnDevice, device: Option<&BlockDevice>) -> Vec<Link> {
+    let above = file_system.stack.zip(device).map(|(stack, device)| stack.above(device)).unwrap_or_default();
+    let above = above.into_iter().map(|above| Link::new(subject(above), state(above)));
+    waiting.head.iter().cloned().chain([file_system.link.clone()]).chain(above).collect()
 }
 
 /// The loop device that finishes nothing, and its file.
@@ -115,14 +143,23 @@ pub fn source(device: &BlockDevice) -> String {
 /// A device, as people read it.
 pub fn subject(device: &BlockDevice) -> Subject {
     let words = match &device.kind {
-        BlockKind::Mapper { name, user, .. } => {
-            format!("device {} ({}, {name})", device.name, user.as_deref().unwrap_or("device-mapper"))
-        }
-        BlockKind::Loop { file } => format!("loop device {} on {}", device.name, describe::path(file)),
-        BlockKind::Raid { .. } => format!("RAID {}", device.name),
+        BlockKind::Mapper { .. } => format!("device {}", layer(&device.name, &device.kind)),
+        BlockKind::Loop { .. } | BlockKind::Raid { .. } => layer(&device.name, &device.kind),
         BlockKind::Disk { .. } => format!("disk {}", device.name),
     };
     Subject::new(clean(&words, 160), Entity::device(&format!("/dev/{}", device.name)))
+}
+
+/// `dm-3 (LVM, vg-data)`.
+pub fn layer(device: &str, kind: &BlockKind) -> String {
+    match kind {
+        BlockKind::Mapper { name, user, .. } => {
+            format!("{device} ({}, {name})", user.as_deref().unwrap_or("device-mapper"))
+        }
+        BlockKind::Loop { file } => format!("loop device {device} on {}", describe::path(file)),
+        BlockKind::Raid { .. } => format!("RAID {device}"),
+        BlockKind::Disk { .. } => device.to_owned(),
+    }
 }
 
 /// `offline, 3 requests in flight, none finished between two looks`.
@@ -257,12 +294,48 @@ mod tests {
             (finding.root, finding.confidence)
         };
         let of = |name: &str| format!("BlockDeviceNotResponding:{name}");
-        assert_eq!(root([disk("offline", 0), disk("offline", 3)]), (of("sdc"), Confidence::Proven));
+        let all = (String::from("MultipathStale:mpatha"), Confidence::Proven);
+        assert_eq!(root([disk("offline", 0), disk("offline", 3)]), all);
         assert_eq!(root([disk("offline", 0), disk("running", 0)]), (of("sdb"), Confidence::Probable));
         assert_eq!(root([disk("running", 0), disk("running", 3)]), (of("sdc"), Confidence::Probable));
         assert_eq!(root([disk("running", 0), disk("running", 0)]), (of("dm-4"), Confidence::Probable));
         let unknown = BlockDevice { kind: BlockKind::Disk { state: None }, ..disk("", 0) };
         assert_eq!(root([disk("offline", 0), unknown]), (of("sdb"), Confidence::Probable));
+    }
+
+    /// A mirror with a disk that is suspended: its other disk is not on the way.
+    #[test]
+    fn what_stands_beside_the_device_is_not_on_the_way_to_it() {
+        let below = vec!["dm-0".to_owned(), "dm-1".to_owned()];
+        let mirror = BlockDevice { below, ..device("md0", BlockKind::Raid { state: "active".into() }) };
+        let seen = writing("xlog_wait_on_iclog", vec![mirror, mapper("dm-0", false), mapper("dm-1", true)]);
+        assert_eq!(causes(&seen), ["BlockDeviceSuspended"]);
+        let chain = judge(&seen).pods[0].findings[0].chain.clone();
+        let subjects: Vec<&str> = chain.iter().map(|link| link.subject.as_str()).collect();
+        assert_eq!(subjects[3..], ["RAID md0", "device dm-1 (LVM, vg-data)"]);
+    }
+
+    /// What waits for a path can be failed by hand, and no reboot is needed for it.
+    #[test]
+    fn a_map_without_a_path_can_be_told_to_queue_no_more() {
+        let paths = || multipath([700, 700], [disk("transport-offline", 0), disk("transport-offline", 0)]);
+        let mut without = vec![paths().remove(0)];
+        without[0].below.clear();
+        for (devices, state) in [(paths(), "no path works: sdb transport-offline, sdc"), (without, "no path is left")] {
+            let seen = writing("xlog_wait_on_iclog", devices);
+            assert_eq!(causes(&seen), ["MultipathStale"]);
+            let finding = judge(&seen).pods[0].findings[0].clone();
+            assert_eq!((finding.confidence, finding.root.as_str()), (Confidence::Proven, "MultipathStale:mpatha"));
+            let root = finding.roots().next().unwrap();
+            assert_eq!(root.subject, "multipath map mpatha (dm-4)");
+            assert!(root.state.starts_with(state), "{}", root.state);
+            let steps = serde_json::to_string(&finding.remedy.steps).unwrap();
+            assert!(steps.contains("multipathd disablequeueing map mpatha"), "{steps}");
+        }
+        // One path may still be found again by its driver.
+        let [map, gone, mut other] = <[BlockDevice; 3]>::try_from(paths()).unwrap();
+        other.kind = BlockKind::Disk { state: Some("blocked".into()) };
+        assert_eq!(causes(&writing("xlog_wait_on_iclog", vec![map, gone, other])), ["BlockDeviceNotResponding"]);
     }
 
     /// An iSCSI session fails what waits after two minutes without its target.

@@ -1,11 +1,11 @@
 //! Raw block volumes: the loop device the kubelet locks them with, what is built on it, and the driver that must
 //! unpublish them.
 
-use findings::{CauseRef, Confidence, Entity, Evidence, PodUid, Subject};
+use findings::{CauseRef, Confidence, Entity, Evidence, PodUid, Subject, Values};
 
-use super::NotLookedFor;
 use super::csi::{self, Presence};
 use super::prelude::*;
+use super::{NotLookedFor, block_device};
 
 /// Loop devices on block volumes of pods that are gone.
 pub fn find(seen: &Observation) -> Result<Vec<Finding>, NotLookedFor> {
@@ -87,9 +87,13 @@ fn may_be_forgotten(view: &PodView, volume: &VolumeDir) -> bool {
 /// A loop device on a published block volume is still attached.
 pub fn loop_left(seen: &Observation, device: &LoopDevice, gate: Option<Gate>) -> Finding {
     let cause = if device.holders.is_empty() { &cause::LOOP_DEVICE_LEFT } else { &cause::BLOCK_DEVICE_HELD };
-    let holders =
-        if device.holders.is_empty() { String::new() } else { format!("; used by {}", device.holders.join(", ")) };
-    node_finding(seen, cause, gate)
+    let layers = device.layers.iter().map(|layer| block_device::layer(&layer.name, &layer.kind)).collect::<Vec<_>>();
+    let holders = match (layers.as_slice(), device.holders.as_slice()) {
+        ([], []) => String::new(),
+        ([], holders) => format!("; used by {}", holders.join(", ")),
+        (layers, _) => format!("; used by {}", layers.join(", ")),
+    };
+    let finding = node_finding(seen, cause, gate)
         .blame(
             describe::loop_device(&device.device),
             format!("its backing file is {}{holders}", describe::path(&device.file)),
@@ -101,7 +105,22 @@ pub fn loop_left(seen: &Observation, device: &LoopDevice, gate: Option<Gate>) ->
         .name(Placeholder::Device, &device.device)
         .name_if(Placeholder::Path, device.file.as_str())
         .root(&device.device)
-        .finish()
+        .finish();
+    take_off(finding, &device.layers)
+}
+
+/// The finding with the steps that take these layers off, the topmost first.
+fn take_off(mut finding: Finding, layers: &[BlockLayer]) -> Finding {
+    let with = |layer: &BlockLayer| match &layer.kind {
+        BlockKind::Mapper { name, .. } => Some(finding.values.clone().with(Placeholder::Map, name)),
+        BlockKind::Raid { .. } => Some(finding.values.clone().with(Placeholder::Raid, format!("/dev/{}", layer.name))),
+        BlockKind::Loop { .. } | BlockKind::Disk { .. } => None,
+    };
+    let each: Vec<Values> = layers.iter().filter_map(with).collect();
+    if !each.is_empty() {
+        finding.take_steps_for(&each);
+    }
+    finding
 }
 
 #[cfg(test)]
@@ -112,7 +131,7 @@ mod tests {
     fn loop_device(volume: &str) -> LoopDevice {
         let file = format!("/var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices/{volume}/dev/{UID}");
         let (dev, file) = (Dev { major: 7, minor: 0 }, HostPath::from(file.as_str()));
-        LoopDevice { device: "/dev/loop0".into(), dev, file, deleted: false, holders: Vec::new() }
+        LoopDevice { device: "/dev/loop0".into(), dev, file, deleted: false, holders: Vec::new(), layers: Vec::new() }
     }
 
     #[test]
@@ -258,7 +277,25 @@ mod tests {
     #[test]
     fn a_block_device_with_something_built_on_it() {
         let mut seen = sample::mounted("ext4");
-        seen.loops.push(LoopDevice { holders: vec!["dm-3".into()], ..loop_device("pv") });
+        let device = LoopDevice { holders: vec!["dm-3".into()], ..loop_device("pv") };
+        seen.loops.push(device.clone());
         assert!(causes(&seen).contains(&"BlockDeviceHeld"));
+        // What is built on what: the topmost goes first.
+        let mapper = |name: &str| BlockKind::Mapper { name: name.into(), user: Some("LVM".into()), suspended: None };
+        let layer = |name: &str, kind: BlockKind| BlockLayer { name: name.into(), kind };
+        let layers = vec![
+            layer("dm-5", mapper("vg-b")),
+            layer("dm-4", mapper("vg-a")),
+            layer("md127", BlockKind::Raid { state: "active".into() }),
+        ];
+        *seen.loops.last_mut().unwrap() = LoopDevice { holders: vec!["md127".into()], layers, ..device };
+        let finding = finding(&seen);
+        let root = finding.roots().next().unwrap();
+        assert!(root.state.ends_with("used by dm-5 (LVM, vg-b), dm-4 (LVM, vg-a), RAID md127"), "{}", root.state);
+        let commands: Vec<&str> = finding.remedy.steps.iter().filter_map(|step| step.command.as_deref()).collect();
+        assert_eq!(
+            commands,
+            ["lsblk /dev/loop0", "dmsetup remove vg-b", "dmsetup remove vg-a", "mdadm --stop /dev/md127"]
+        );
     }
 }

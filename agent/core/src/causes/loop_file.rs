@@ -2,6 +2,7 @@
 
 use findings::Evidence;
 
+use super::block_device::OnDevice;
 use super::blocked_task::{BlockedTask, Sure};
 use super::prelude::*;
 use super::{block_device, file_server, fuse, nfs};
@@ -29,16 +30,17 @@ fn below(
     sure: Sure,
     depth: usize,
 ) -> Finding {
+    let file_system = OnDevice::mounted(waiting, mount, stack);
     if let Some((device, file)) = stack.and_then(block_device::silent_loop) {
         let state = block_device::state(device);
-        let mut head = block_device::down_to(waiting, mount, stack, Some(device));
+        let mut head = block_device::down_to(waiting, &file_system, Some(device));
         head.push(Link::new(block_device::subject(device), &state));
         if let Some(mut finding) = below_file(view, &BlockedTask { head: &head, ..*waiting }, file, sure, depth) {
             finding.evidence.push(Evidence::new(block_device::source(device), state));
             return finding;
         }
     }
-    block_device::not_responding(view, waiting, mount, stack, sure)
+    block_device::not_responding(view, waiting, &file_system, sure)
 }
 
 /// What does not answer below the file of a loop device. None where its file system is not known to be waited for.

@@ -1,7 +1,8 @@
 //! A volume on a multipath map that has lost its paths: what was written waits, and so does `umount`.
 
-use findings::Entity;
+use findings::{Entity, Subject};
 
+use super::blocked_task::BlockedTask;
 use super::prelude::*;
 
 /// Whether the mount's map has no path left.
@@ -10,29 +11,54 @@ pub fn stale(view: &PodView, mount: &Mount, head: &[Link]) -> Option<Finding> {
         view.seen.is_settled(Question::MultipathMap(mount.dev));
     }
     let map = view.seen.multipath.iter().find(|map| map.mounted == mount.dev && map.is_without_path())?;
-    let subject = findings::Subject::new(
-        findings::clean(&format!("multipath map {} ({})", map.name, map.device), 120),
-        Entity::device(&format!("/dev/mapper/{}", map.name)),
-    );
+    let paths = words(map.paths.iter().map(|path| (path.device.as_str(), path.state.as_deref())));
     let draft = pod_finding(view, &cause::MULTIPATH_STALE, VOLUMES, head)
         // Whether the map queues, and whether anything waits in it, only its table would show.
         .probable("whether the map queues I/O: only its table shows it")
         .link(describe::mount(mount), "mounted, and its device has no path to the storage")
-        .blame(subject, paths(map))
-        .evidence(format!("/sys/block/{}/slaves", map.device), paths(map))
+        .blame(subject(&map.name, &map.device), &paths)
+        .evidence(format!("/sys/block/{}/slaves", map.device), &paths)
         .name(Placeholder::Map, &map.name)
         .name_if(Placeholder::Path, mount.mount_point.as_str())
         .root(&map.name);
     Some(draft.finish())
 }
 
-fn paths(map: &MultipathMap) -> String {
-    if map.paths.is_empty() {
-        return "no path is left".to_owned();
+/// A task waits for a map without a path: it queues, or the task's request would have failed.
+pub fn waited_for(
+    view: &PodView,
+    waiting: &BlockedTask,
+    map: &BlockDevice,
+    name: &str,
+    stack: Option<&BlockStack>,
+) -> FindingBuilder {
+    let below = stack.map(|stack| stack.below(map)).unwrap_or_default();
+    let state = |path: &BlockDevice| match &path.kind {
+        BlockKind::Disk { state } => state.clone(),
+        _ => None,
+    };
+    let states: Vec<(&str, Option<String>)> = below.iter().map(|path| (path.name.as_str(), state(path))).collect();
+    let paths = words(states.iter().map(|(path, state)| (*path, state.as_deref())));
+    waiting
+        .finding(view, &cause::MULTIPATH_STALE)
+        .blame(subject(name, &map.name), &paths)
+        .evidence(format!("/sys/block/{}/slaves", map.name), &paths)
+        .name(Placeholder::Map, name)
+        .root(name)
+}
+
+fn subject(name: &str, device: &str) -> Subject {
+    let words = findings::clean(&format!("multipath map {name} ({device})"), 120);
+    Subject::new(words, Entity::device(&format!("/dev/mapper/{name}")))
+}
+
+fn words<'a>(paths: impl Iterator<Item = (&'a str, Option<&'a str>)>) -> String {
+    let states: Vec<String> =
+        paths.take(8).map(|(device, state)| format!("{device} {}", state.unwrap_or("?"))).collect();
+    match states.as_slice() {
+        [] => "no path is left".to_owned(),
+        states => format!("no path works: {}", states.join(", ")),
     }
-    let states =
-        map.paths.iter().take(8).map(|path| format!("{} {}", path.device, path.state.as_deref().unwrap_or("?")));
-    format!("no path works: {}", states.collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]

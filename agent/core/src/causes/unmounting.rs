@@ -1,8 +1,10 @@
 //! A `umount` that waits in the kernel: the kubelet's, or that of a CSI driver. Which mount it unmounts stands in its command
 //! line, which is not read.
 
+use super::block_device::{self, OnDevice};
+use super::blocked_task::{BlockedTask, Sure};
 use super::prelude::*;
-use super::{blocked_task::BlockedTask, fuse, nfs, uninterruptible};
+use super::{fuse, nfs, uninterruptible};
 
 /// Said of one that is not known to be that of a volume.
 const UNREAD: &str = "whether it is this volume that it unmounts: its command line is not read";
@@ -70,16 +72,38 @@ pub fn detached(view: &PodView, volume: &VolumeDir, head: &[Link]) -> Option<Fin
     let (process, thread) = tasks(view).find(|(process, _)| is_below_kubelet(view, process) == by_kubelet)?;
     let mut head = head.to_vec();
     head.push(Link::new(describe::task(process, thread), describe::task_state(process, thread)));
-    // The mounts that it sees are those for which it does not wait.
-    let waiting = BlockedTask { process, thread, head: &head, gate: VOLUMES };
-    let mut finding = match thread {
-        _ if nfs::is_waited_for(thread) => nfs::not_responding(view, &waiting, &[]),
-        // The server of a file system on a block device, such as ntfs-3g, gets a last request (`fuse_conn_destroy`, fs/fuse/inode.c).
-        _ if waits_for_fuse(thread) => fuse::not_responding(view, &waiting, &[]).finish(),
-        _ => uninterruptible::unknown(view, &waiting),
-    };
+    let mut finding = explain(view, &BlockedTask { process, thread, head: &head, gate: VOLUMES });
     finding.doubt(UNREAD);
     Some(finding)
+}
+
+/// What a `umount` waits for: the mounts that it sees are those for which it does not wait.
+fn explain(view: &PodView, waiting: &BlockedTask) -> Finding {
+    match waiting.thread {
+        thread if nfs::is_waited_for(thread) => nfs::not_responding(view, waiting, &[]),
+        // The server of a file system on a block device, such as ntfs-3g, gets a last request (`fuse_conn_destroy`, fs/fuse/inode.c).
+        thread if waits_for_fuse(thread) => fuse::not_responding(view, waiting, &[]).finish(),
+        _ => device(view, waiting).unwrap_or_else(|| uninterruptible::unknown(view, waiting)),
+    }
+}
+
+/// Whether it is a `umount` that waits for this root.
+pub fn waits_for(view: &PodView, waiting: &BlockedTask, root: &str) -> bool {
+    waiting.process.comm.starts_with("umount") && explain(view, waiting).root == root
+}
+
+/// The device that a file system is written back to which the kernel still has, and no mount table: only one of those may be
+/// waited for.
+fn device(view: &PodView, waiting: &BlockedTask) -> Option<Finding> {
+    view.seen.is_settled(Question::UnmountedDevices);
+    view.seen.unmounted_devices.iter().for_each(|dev| _ = view.seen.is_settled(Question::BlockStack(*dev)));
+    let is_unmounted = |stack: &&BlockStack| view.seen.unmounted_devices.contains(&stack.mounted);
+    let may_be = |stack: &&BlockStack| stack.may_be_waited_for() == Some(true);
+    let mut stacks = view.seen.block_stacks.iter().filter(is_unmounted).filter(may_be);
+    let (Some(stack), None) = (stacks.next(), stacks.next()) else { return None };
+    let file_system = OnDevice::detached(stack);
+    let suspended = block_device::suspended_below(view, waiting, &file_system, Sure::Yes);
+    Some(suspended.unwrap_or_else(|| block_device::not_responding(view, waiting, &file_system, Sure::Yes)))
 }
 
 /// The same finding without the step that removes the volume's directory: with that the pod would go, and what is not written
@@ -134,6 +158,50 @@ mod tests {
             seen.processes.iter_mut().filter(|one| one.pid == 801).for_each(|one| one.threads[0].steady = false);
             assert_ne!(causes(&seen), ["UninterruptibleTask"], "{plugin}");
         }
+    }
+
+    /// The kernel shows the file system still, and the mount table does not.
+    #[test]
+    fn the_device_that_is_written_back_to_is_named() {
+        let mut seen = detached("kubernetes.io/csi", None);
+        let mut umount = process(801, "umount", 'D', 810);
+        umount.threads[0].wchan = Seen::Seen("wb_wait_for_completion".into());
+        seen.processes.extend([umount, process(810, "driver", 'S', 1)]);
+        let (waited_for, idle) = (Dev { major: 253, minor: 4 }, Dev { major: 8, minor: 16 });
+        let device = |name: &str, kind: BlockKind, in_flight: u64| BlockDevice {
+            name: name.into(),
+            kind,
+            in_flight: Some(in_flight),
+            finished: [Some(7), Some(7)],
+            written: [None; 2],
+            below: Vec::new(),
+        };
+        let map = |suspended: bool| {
+            let kind = BlockKind::Mapper { name: "vg-data".into(), user: None, suspended: Some(suspended) };
+            vec![device("dm-4", kind, 0)]
+        };
+        let disk = |in_flight: u64| device("sdb", BlockKind::Disk { state: Some("running".into()) }, in_flight);
+        seen.unmounted_devices = vec![waited_for, idle];
+        seen.block_stacks = vec![
+            BlockStack { mounted: waited_for, devices: map(true) },
+            BlockStack { mounted: idle, devices: vec![disk(0)] },
+        ];
+        assert_eq!(causes(&seen), ["BlockDeviceSuspended"]);
+        let finding = judge(&seen).pods[0].findings[0].clone();
+        assert_eq!((finding.confidence, finding.root.as_str()), (Confidence::Probable, "BlockDeviceSuspended:dm-4"));
+        assert!(finding.missing.as_ref().is_some_and(|missing| missing.contains("this volume")), "{finding:?}");
+        assert_eq!(finding.must_end_too, Some(Vec::new()), "with the wait the umount ends");
+        let text = serde_json::to_string(&finding).unwrap();
+        assert!(text.contains("pid 801 umount") && text.contains("dmsetup resume vg-data"), "{text}");
+        assert!(!text.contains("rmdir"), "{text}");
+        // It does not finish what it was given.
+        seen.block_stacks[0].devices = vec![disk(3)];
+        assert_eq!(causes(&seen), ["BlockDeviceNotResponding"]);
+        // Either may be the one, or neither.
+        seen.block_stacks[1].devices = map(true);
+        assert_eq!(causes(&seen), ["UninterruptibleTask"]);
+        seen.block_stacks.iter_mut().for_each(|stack| stack.devices = vec![disk(0)]);
+        assert_eq!(causes(&seen), ["UninterruptibleTask"]);
     }
 
     #[test]

@@ -94,6 +94,41 @@ impl BlockStack {
         self.devices.first()
     }
 
+    /// The devices through which what is sent to the mounted one comes to this one, without it.
+    pub fn above(&self, device: &BlockDevice) -> Vec<&BlockDevice> {
+        let mut leads = vec![false; self.devices.len()];
+        for (at, above) in self.devices.iter().enumerate().rev() {
+            let comes = above == device || self.legs(at).iter().flatten().any(|leg| leads.get(*leg) == Some(&true));
+            if let Some(known) = leads.get_mut(at) {
+                *known = comes;
+            }
+        }
+        let above = self.devices.iter().zip(leads).filter(|(above, leads)| *leads && *above != device);
+        above.map(|(above, _)| above).collect()
+    }
+
+    /// What this device is built on.
+    pub fn below(&self, device: &BlockDevice) -> Vec<&BlockDevice> {
+        let at = self.devices.iter().position(|other| other == device);
+        let legs = at.into_iter().flat_map(|at| self.legs(at)).flatten();
+        legs.filter_map(|leg| self.devices.get(leg)).collect()
+    }
+
+    /// The multipath map that is waited for, with its name, where none of its paths works or will be given up: then all that
+    /// is sent to it fails at once, or waits because the map queues.
+    pub fn pathless(&self) -> Option<(&BlockDevice, &str)> {
+        let gone = self.gone();
+        let suspect = self.suspect()?;
+        self.devices.iter().enumerate().find_map(|(at, device)| {
+            let BlockKind::Mapper { name, user: Some(user), .. } = &device.kind else { return None };
+            let paths = self.below(device);
+            let is_left = paths.is_empty() && at + 1 == self.devices.len();
+            let has_lost = is_left || (gone.get(at) == Some(&true) && !paths.iter().any(|path| path.is_recovering()));
+            let is_waited_for = device == suspect || self.above(suspect).contains(&device);
+            (user == "mpath" && has_lost && is_waited_for).then_some((device, name.as_str()))
+        })
+    }
+
     /// Whether a task that waits for a device may wait for this one; none where that is unknown.
     pub fn may_be_waited_for(&self) -> Option<bool> {
         let top = self.top()?;

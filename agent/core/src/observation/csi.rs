@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Dev, HostPath, Seen, VolData};
+use super::{BlockKind, Dev, HostPath, Seen, VolData};
 
 /// A CSI driver's registration socket in `plugins_registry`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -67,4 +67,15 @@ pub struct LoopDevice {
     pub deleted: bool,
     /// Devices built on it (`/sys/block/loop0/holders`).
     pub holders: Vec<String>,
+    /// All that is built on it, each before what it is built on itself.
+    #[serde(default)]
+    pub layers: Vec<BlockLayer>,
+}
+
+/// A device that is built on another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlockLayer {
+    /// `dm-3`, `md127`.
+    pub name: String,
+    pub kind: BlockKind,
 }

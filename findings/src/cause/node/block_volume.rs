@@ -29,17 +29,18 @@ causes! {
         .meaning("The pod's raw block device is used by another layer: LVM has activated a volume group found on it, \
             or a device mapper, RAID or swap sits on it. The kernel keeps the device claimed, and the kubelet's unmap \
             fails.")
-        .proof("/sys/block/<device>/holders has an entry, while the kubelet says UnmapVolume … DetachFileDevice failed \
-            or UnmapPodDevice failed.")
+        .proof("/sys/block/loopN/loop/backing_file names …/volumeDevices/<volume>/dev/<pod uid> of this pod, and \
+            /sys/block/loopN/holders has an entry: losetup -d reports success and leaves the loop device until that is gone.")
         .safe(&[
             check("See what is built on the device").run("lsblk {device}"),
-            step("Deactivate the layer: vgchange -an for an LVM volume group, dmsetup remove for a \
-                device mapper volume; both refuse one that is in use"),
+            step("Remove the device-mapper device, which refuses while it is in use; of LVM this deactivates the volume")
+                .run("dmsetup remove {map}").lab("vm-lvm-on-block").if_known(),
+            step("Stop the RAID; it refuses while it is in use").run("mdadm --stop {raid}").lab("vm-md-on-block").if_known(),
             step("Keep LVM on the nodes away from volumes of pods (filter in lvm.conf)"),
         ])
         .dont("Do not run wipefs or dmsetup remove -f",
             "wipefs destroys the data. The forced removal makes all further I/O fail and loses what was not written.")
         .sources(&["kubernetes#110163", "kubernetes#109132"])
         .event_reason("PodBlockDeviceBusy")
-        .diagnosis(Proven::Observation);
+        .diagnosis(Proven::Lab("vm-lvm-on-block"));
 }

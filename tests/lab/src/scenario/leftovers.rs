@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
 
-use super::{Repair, Staged, csi, support};
+use super::{Repair, Staged, csi, machine, support};
 use crate::standin::csi::Manner;
 use crate::volume::{self, plugin};
 use crate::{Gate, Node, PodRef, PodSpec, Restart, mounts};
@@ -31,6 +31,8 @@ scenarios! {
         Ok(Staged::node("GlobalMountLeft", names).cured_by(cure))
     };
     "loop-left", "the kubelet cannot detach the loop device of a raw block volume", loop_left;
+    "vm-lvm-on-block", "the node's LVM has activated a volume group that it found on a raw block volume", lvm_on_block;
+    "vm-md-on-block", "the node has assembled a mirror (md) that it found on a raw block volume", md_on_block;
     "orphan-dir", "the directory of a pod that is long gone stays, because a file is left in it", orphan_dir;
     "orphan-remembered",
         "the kubelet found a volume of a pod that is long gone when it started, and its CSI driver is away", |node| {
@@ -82,6 +84,41 @@ fn loop_left(node: &Node) -> anyhow::Result<Staged> {
     node.delete_until(&spec, Gate::VolumesUnmounted)?;
     let names = vec![lock.clone(), published.display().to_string()];
     Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "LoopDeviceLeft", names).cured_by(format!("losetup -d {lock}")))
+}
+
+/// A raw block volume of CSI that the kubelet has locked: its pod, and the loop device.
+fn locked_block(node: &Node, name: &str) -> anyhow::Result<(PodSpec, String)> {
+    csi::start_driver(node, Manner::Proper)?;
+    let mut spec = PodSpec::sleeping(name);
+    let disk = node.layout().mnt(&format!("{name}.img"));
+    fs::File::create(&disk).and_then(|file| file.set_len(32 << 20)).context("create the image of a disk")?;
+    let device = losetup(&disk)?;
+    let bound = node.block_volume(&mut spec, "pvc-raw", Path::new(&device))?;
+    node.publish_block(&spec, "pvc-raw", Path::new(&device))?;
+    Ok((spec, losetup(&bound)?))
+}
+
+fn held_block(node: &Node, spec: PodSpec, lock: String, layer: &str, cure: &str) -> anyhow::Result<Staged> {
+    node.run(&spec)?;
+    node.delete_until(&spec, Gate::VolumesUnmounted)?;
+    let names = vec![lock, layer.to_owned(), cure.to_owned()];
+    Ok(Staged::stuck(spec.pod, Gate::VolumesUnmounted, "BlockDeviceHeld", names).cured_by(cure))
+}
+
+fn lvm_on_block(node: &Node) -> anyhow::Result<Staged> {
+    let (spec, lock) = locked_block(node, "vm-lvm-on-block")?;
+    machine::logical_volume(Path::new(&lock))?;
+    held_block(node, spec, lock, "(LVM, lab-data)", "dmsetup remove lab-data")
+}
+
+fn md_on_block(node: &Node) -> anyhow::Result<Staged> {
+    let (spec, lock) = locked_block(node, "vm-md-on-block")?;
+    let disks = format!("{lock} missing");
+    support::shell(&format!(
+        "mdadm --create {} --quiet --run --level=1 --metadata=1.2 --raid-devices=2 {disks}",
+        machine::MIRROR
+    ))?;
+    held_block(node, spec, lock, "RAID md77", "mdadm --stop /dev/md77")
 }
 
 pub(super) fn losetup(file: &Path) -> anyhow::Result<String> {

@@ -32,6 +32,8 @@ pub fn resume() -> anyhow::Result<()> {
 
 /// Takes the lab's device-mapper devices and network disks away, on which nothing is mounted any more.
 pub fn remove_disks() -> anyhow::Result<()> {
+    support::shell(&format!("[ ! -e {MIRROR} ] || mdadm --stop --quiet {MIRROR}"))?;
+    support::shell("! pidof multipathd >&2 || { multipathd shutdown >&2 && sleep 2; }")?;
     each_map("dmsetup remove --retry")?;
     support::shell("[ ! -e /sys/block/nbd0/pid ] || nbd-client -d /dev/nbd0")?;
     support::shell(
@@ -41,6 +43,33 @@ pub fn remove_disks() -> anyhow::Result<()> {
 
 fn each_map(command: &str) -> anyhow::Result<()> {
     support::shell(&format!("for map in /dev/mapper/lab-*; do [ ! -e $map ] || {command} $map; done"))
+}
+
+/// The mirror of the lab.
+pub const MIRROR: &str = "/dev/md77";
+
+/// Mirrors two disks.
+pub fn mirror([first, second]: &[Map; 2]) -> anyhow::Result<PathBuf> {
+    let disks = format!("{} {}", first.device().display(), second.device().display());
+    support::shell(&format!(
+        "mdadm --create {MIRROR} --quiet --run --assume-clean --level=1 --metadata=1.2 --raid-devices=2 {disks}"
+    ))?;
+    Ok(MIRROR.into())
+}
+
+/// Makes a logical volume of all of a disk. Below a loop device or a map LVM sees each disk twice, so it is shown this one.
+pub fn logical_volume(disk: &Path) -> anyhow::Result<PathBuf> {
+    let only = format!("--quiet --devices {}", disk.display());
+    support::shell(&format!(
+        "vgcreate {only} lab {} >&2 && lvcreate {only} --yes --wipesignatures n --extents 100%FREE --name data lab >&2",
+        disk.display()
+    ))?;
+    Ok("/dev/mapper/lab-data".into())
+}
+
+/// A device's name in `/sys/block`.
+pub fn file_name(device: &Path) -> anyhow::Result<String> {
+    Ok(device.file_name().context("a device has a name")?.to_string_lossy().into_owned())
 }
 
 /// A device-mapper device that shows all of a disk.

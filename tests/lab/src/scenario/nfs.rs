@@ -1,12 +1,12 @@
 //! A task of the pod waits for an NFS server. Only in a machine of its own: what waits so may never end.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, time::Duration};
 
 use anyhow::Context as _;
 
 use super::machine::{self, NFS};
 use super::{Cure, Repair, Staged, support};
-use crate::{Gate, Launch, Node, PodSpec, mounts, process};
+use crate::{Gate, Launch, Node, PodSpec, mounts, process, wait_for};
 
 /// What `tests/vm/inside.sh` serves.
 const EXPORT: &str = "10.99.0.1:/srv/export";
@@ -35,6 +35,9 @@ scenarios! {
     "vm-nfs-overlay",
         "the container's process closes a file of an overlay whose lower layer lies on NFS, and the server is silent",
         overlay_on_nfs;
+    "vm-autofs",
+        "the container's process has written a file on NFS 3 that an automounter has mounted, and the server is silent",
+        automounted;
 }
 
 const CAUSE: &str = "NfsServerNotResponding";
@@ -54,7 +57,7 @@ fn silent_writer(node: &Node, spec: PodSpec, volume: &Path, seen: &Path) -> anyh
     let task = node.run(&spec)?.app()?.pid;
     support::wait_exists(&seen.join("log"))?;
     machine::silence(NFS)?;
-    std::thread::sleep(std::time::Duration::from_secs(3));
+    std::thread::sleep(Duration::from_secs(3));
     node.delete_until(&spec, Gate::ContainersStopped)?;
     process::wait_state(task, "D")?;
     support::wait_stack(task, "nfs")?;
@@ -173,4 +176,22 @@ fn overlay_on_nfs(node: &Node) -> anyhow::Result<Staged> {
     // The overlay is gone with the mount namespace that had it.
     let names = vec![task.to_string(), EXPORT.to_owned(), media.display().to_string()];
     Ok(Staged::stuck(spec.pod, Gate::ContainersStopped, CAUSE, names).by_hand(Repair::Server))
+}
+
+fn automounted(node: &Node) -> anyhow::Result<Staged> {
+    machine::answer()?;
+    let media = node.layout().mnt("automounted");
+    fs::create_dir_all(&media).context("create a mount point")?;
+    let direct = format!("{} -fstype=nfs,nobind,hard,vers=3,nolock {EXPORT}\n", media.display());
+    fs::write("/srv/auto.master", "/- /srv/auto.direct\n").context("write the automounter's settings")?;
+    fs::write("/srv/auto.direct", direct).context("write the automounter's map")?;
+    let flags = ["--foreground", "--dont-check-daemon", "--timeout=0", "/srv/auto.master"];
+    node.launch(Launch::program("automount", "/usr/sbin/automount").args(flags))?;
+    wait_for("the automounter has mounted", Duration::from_secs(10), || Ok(mounts::is_mounted(&media)?.then_some(())))?;
+    // The walk through it has it mounted.
+    fs::read_dir(media.join(".")).context("list what is mounted automatically")?;
+    let kinds: Vec<String> = mounts::below(&media)?.into_iter().map(|mount| mount.kind).collect();
+    anyhow::ensure!(["autofs", "nfs"].iter().all(|kind| kinds.iter().any(|other| other == kind)), "mounted: {kinds:?}");
+    let spec = PodSpec::new("vm-autofs").container(&WRITES).mount(&media, "/data");
+    silent_writer(node, spec, &media, &media)
 }

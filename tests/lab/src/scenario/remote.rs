@@ -21,6 +21,9 @@ scenarios! {
     "vm-iscsi",
         "the container's process has a file stored on an iSCSI disk, whose target is silent until the session gives up",
         iscsi;
+    "vm-multipath",
+        "the container's process has a file stored on a multipath map that queues, and the target of its path is gone",
+        multipath;
     "vm-cifs", "the container's process has written a file on a CIFS share, and the server is silent", cifs;
 }
 
@@ -40,7 +43,8 @@ fn is_listening(port: u16) -> bool {
     std::net::TcpStream::connect((ADDRESS, port)).is_ok()
 }
 
-fn iscsi(node: &Node) -> anyhow::Result<Staged> {
+/// Logs in at a target whose session fails what waits after so many seconds without it; returns its disk.
+fn log_in(seconds: u32) -> anyhow::Result<PathBuf> {
     let target = "iqn.2026-01.invalid.lab:disk";
     let (new, all) = ("tgtadm --lld iscsi --op new --mode", "--lld iscsi --op bind --mode target --tid 1 -I ALL");
     serve(
@@ -52,17 +56,27 @@ fn iscsi(node: &Node) -> anyhow::Result<Staged> {
     )?;
     support::shell(&format!(
         "modprobe iscsi_tcp && {{ pidof iscsid >&2 || iscsid; }} && iscsiadm -m discovery -t st -p {ADDRESS} \
-         && iscsiadm -m node -T {target} --op update -n node.session.timeo.replacement_timeout -v 60 && iscsiadm -m node -T {target} --login"
+         && iscsiadm -m node -T {target} --op update -n node.session.timeo.replacement_timeout -v {seconds} \
+         && iscsiadm -m node -T {target} --login"
     ))?;
     let link = PathBuf::from(format!("/dev/disk/by-path/ip-{ADDRESS}:{ISCSI}-iscsi-{target}-lun-1"));
     support::wait_exists(&link)?;
-    let device = link.canonicalize().context("find the disk")?;
-    let name = device.file_name().context("a device has a name")?.to_string_lossy().into_owned();
-    let state = PathBuf::from(format!("/sys/block/{name}/device/state"));
-    let mut staged = on_disk(node, "vm-iscsi", ISCSI, device, name)?;
-    wait_for("the session has noticed", Duration::from_secs(10), || {
-        Ok((fs::read_to_string(&state)?.trim() == "blocked").then_some(()))
-    })?;
+    link.canonicalize().context("find the disk")
+}
+
+/// Waits until the kernel says this of a disk.
+fn wait_disk(disk: &str, says: &str) -> anyhow::Result<()> {
+    let state = PathBuf::from(format!("/sys/block/{disk}/device/state"));
+    wait_for(&format!("{disk} is {says}"), Duration::from_secs(10), || {
+        Ok((fs::read_to_string(&state)?.trim() == says).then_some(()))
+    })
+}
+
+fn iscsi(node: &Node) -> anyhow::Result<Staged> {
+    let device = log_in(60)?;
+    let name = machine::file_name(&device)?;
+    let mut staged = on_disk(node, "vm-iscsi", ISCSI, device, name.clone())?;
+    wait_disk(&name, "blocked")?;
     // Its session gives up.
     staged.cure = Cure::None;
     staged
@@ -70,6 +84,25 @@ fn iscsi(node: &Node) -> anyhow::Result<Staged> {
         .iter_mut()
         .for_each(|expect| expect.names.extend(["blocked", "gives up by itself"].map(str::to_owned)));
     Ok(staged)
+}
+
+fn multipath(node: &Node) -> anyhow::Result<Staged> {
+    let settings = "defaults {\nuser_friendly_names yes\nfind_multipaths no\npolling_interval 1\n}\n\
+                    overrides {\nalias_prefix lab-\nno_path_retry queue\n}\n";
+    fs::write("/etc/multipath.conf", settings).context("write the settings of multipathd")?;
+    support::shell("modprobe dm-multipath && multipathd")?;
+    let disk = machine::file_name(&log_in(5)?)?;
+    let map = PathBuf::from("/dev/mapper/lab-a");
+    support::wait_exists(&map)?;
+    let mut staged = on_disk(node, "vm-multipath", ISCSI, map, disk.clone())?;
+    wait_disk(&disk, "transport-offline")?;
+    let fail = "multipathd disablequeueing map lab-a";
+    for expect in &mut staged.expect {
+        expect.cause = Some("MultipathStale");
+        expect.names.extend(["multipath map lab-a", fail].map(str::to_owned));
+    }
+    staged.cure = Cure::Printed;
+    Ok(staged.cured_by(fail))
 }
 
 /// The pod has a file stored on a volume on this disk, over and over, and its server on this port is silent.
