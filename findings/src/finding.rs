@@ -241,6 +241,13 @@ impl Remedy {
         self.dont.strip_prefix(DO_NOT).unwrap_or(&self.dont)
     }
 
+    /// What it breaks; what a last resort has named is not said again.
+    pub fn breaks_beside_steps(&self) -> &str {
+        let loss = self.breaks.trim_end_matches('.');
+        let is_said = |step: &Step| step.is_last_resort() && !loss.is_empty() && step.text.contains(loss);
+        if self.steps.iter().any(is_said) { "What the last resort names is lost." } else { &self.breaks }
+    }
+
     /// Whether it is left out. Every cause has something that must not be done.
     fn is_empty(&self) -> bool {
         *self == Remedy::default()

@@ -99,7 +99,7 @@ pub fn remedy(page: &mut Page, finding: &Finding, program: &str, detail: Detail)
     if let Some(note) = &finding.remedy.note {
         page.filled("  Note   ", &format!("{note}."));
     }
-    page.filled("  Do not ", &format!("{}: {}", finding.remedy.forbidden(), finding.remedy.breaks));
+    page.filled("  Do not ", &format!("{}: {}", finding.remedy.forbidden(), finding.remedy.breaks_beside_steps()));
     page.line(&format!("  More   {program} causes {}", finding.cause.id));
 }
 

@@ -39,7 +39,7 @@ pub fn details(root: &Root, incidents: &[Incident], ask_for: Option<&str>) -> Ma
         (steps(root, ask_for))
         @if let Some(note) = &finding.remedy.note { p { strong { "Note: " } (note) "." } }
         h3 { "Warning" }
-        p.dont { strong { (finding.remedy.dont) "." } " " (finding.remedy.breaks) }
+        p.dont { strong { (finding.remedy.dont) "." } " " (finding.remedy.breaks_beside_steps()) }
         h3 { "What holds what" }
         (svg(&picture, &finding.cause))
         (states(&picture))
