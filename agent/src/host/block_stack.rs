@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{HostRoot, block::backing_file, multipath::line};
-use crate::observation::{BlockDevice, BlockKind, BlockLayer, BlockStack, Dev};
+use crate::observation::{BlockDevice, BlockKind, BlockLayer, BlockStack, Dev, FileSystemErrors};
 use crate::sys;
 
 /// A file system on a partition of a logical volume on a RAID of multipath maps is still below this.
@@ -45,7 +45,14 @@ fn stack(sysfs: &Path, mounted: Dev) -> Option<BlockStack> {
         });
         at += 1;
     }
-    Some(BlockStack { mounted, devices })
+    let errors = devices.first().and_then(|device| errors(&sysfs.join("fs/ext4").join(&device.name)));
+    Some(BlockStack { mounted, devices, errors })
+}
+
+/// What an ext4 has counted since it was last checked.
+fn errors(file_system: &Path) -> Option<FileSystemErrors> {
+    let number = |name: &str| line(&file_system.join(name))?.parse::<u64>().ok();
+    Some(FileSystemErrors { count: number("errors_count")?, last_ms: number("last_error_time")?.saturating_mul(1000) })
 }
 
 /// The last part of where a link leads.
@@ -134,6 +141,8 @@ mod tests {
         put("devices/dm-4/dm/suspended", "1\n");
         put("devices/dm-4/stat", " 1 0 0 0 2 0 0 0 0 0 0\n");
         put("devices/dm-4/slaves/sdb1", "");
+        put("fs/ext4/dm-4/errors_count", "3\n");
+        put("fs/ext4/dm-4/last_error_time", "1789000000\n");
         put("devices/sdb/sdb1/partition", "1\n");
         put("devices/sdb/device/state", "offline\n");
         put("devices/sdb/stat", "10 0 0 0 20 0 0 0 3 0 0 5 0 0 0 7 0\n");
@@ -156,6 +165,7 @@ mod tests {
         let below: Vec<&[String]> = stack.devices.iter().map(|device| device.below.as_slice()).collect();
         assert_eq!(below, [&["sdb1".to_owned()][..], &["sdb".to_owned()], &[]]);
         assert_eq!(stack.suspended().unwrap().1, "vg-data");
+        assert_eq!(stack.errors, Some(FileSystemErrors { count: 3, last_ms: 1_789_000_000_000 }));
         assert_eq!(stack.devices[2].in_flight, Some(3));
         assert!(!stack.devices[2].stands_still(), "one look proves nothing");
         let again = read_again(&host, stack.clone());

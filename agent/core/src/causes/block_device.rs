@@ -219,7 +219,7 @@ mod tests {
         thread.syscall = Seen::Seen(Syscall { number: 74, first_argument: 5, name: Some("fsync".into()) });
         thread.works_on = Some(OpenFile { fd: 5, path: HostPath::from("/data/x"), mount_id: Some(9) });
         container_table(&mut seen, vec![mount(9, "253:4", "/data", "xfs"), mount(10, "254:0", "/etc/hosts", "ext4")]);
-        seen.block_stacks = vec![BlockStack { mounted: DEV, devices }];
+        seen.block_stacks = vec![BlockStack { mounted: DEV, devices, errors: None }];
         seen
     }
 

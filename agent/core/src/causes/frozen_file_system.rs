@@ -142,7 +142,7 @@ mod tests {
         let kind = BlockKind::Disk { state: Some("running".into()) };
         let (finished, written) = ([Some(1), Some(1)], written.map(Some));
         let device = BlockDevice { name: name.into(), kind, in_flight: Some(0), finished, written, below: Vec::new() };
-        BlockStack { mounted: Dev::parse(dev).unwrap(), devices: vec![device] }
+        BlockStack { mounted: Dev::parse(dev).unwrap(), devices: vec![device], errors: None }
     }
 
     /// As `touch` does.

@@ -92,12 +92,16 @@ mod tests {
 
     fn on_loop(in_flight: u64) -> BlockStack {
         let kind = BlockKind::Loop { file: HostPath::from(FILE) };
-        BlockStack { mounted: Dev::parse("7:0").unwrap(), devices: vec![device("loop0", kind, in_flight)] }
+        BlockStack {
+            mounted: Dev::parse("7:0").unwrap(),
+            devices: vec![device("loop0", kind, in_flight)],
+            errors: None,
+        }
     }
 
     fn on_disk(dev: &str, name: &str, in_flight: u64) -> BlockStack {
         let kind = BlockKind::Disk { state: Some("running".into()) };
-        BlockStack { mounted: Dev::parse(dev).unwrap(), devices: vec![device(name, kind, in_flight)] }
+        BlockStack { mounted: Dev::parse(dev).unwrap(), devices: vec![device(name, kind, in_flight)], errors: None }
     }
 
     /// Init looks up a name on an ext4 on a loop device, whose file lies on this mount.

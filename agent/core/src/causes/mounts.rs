@@ -2,6 +2,7 @@
 
 use findings::FaultKind;
 
+use super::block_device;
 use super::kubelet_operations::{self, Tries};
 use super::prelude::*;
 use crate::file_system;
@@ -242,6 +243,33 @@ pub fn read_only(view: &PodView, target: &HostPath, head: &[Link]) -> Option<Fin
     Some(draft.finish())
 }
 
+/// The files of a volume that the kubelet makes itself lie on an ext4 that has had an error since the node was started. After
+/// one it may take no more writes, and Linux 6.12 to 6.14, and long-term kernels that have the same change, show `rw` then.
+pub fn after_errors(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Link]) -> Option<Finding> {
+    let has_files = volume.is_made_for_the_pod() && volume.entries.is_some_and(|entries| entries > 0);
+    let mount = covering(view.kubelet_mounts(), target).filter(|mount| mount.fs_type == "ext4")?;
+    if !has_files || !view.is_overdue_by(UNMOUNT_RETRY_MS) {
+        return None;
+    }
+    let stack = block_device::stack(view, mount)?;
+    let boot_ms = view.seen.at_ms.saturating_sub(view.seen.uptime_ms);
+    let errors = stack.errors.filter(|errors| errors.count > 0 && errors.last_ms >= boot_ms)?;
+    let device = stack.top().map_or_else(|| mount.dev.to_string(), |device| device.name.clone());
+    let counted = describe::count(errors.count.try_into().unwrap_or(usize::MAX), "error", "errors");
+    let ago = findings::duration(view.seen.at_ms.saturating_sub(errors.last_ms) / 1000);
+    let draft = pod_finding(view, &cause::FILE_SYSTEM_READ_ONLY, VOLUMES, head)
+        .probable(
+            "whether it still takes writes: after an error the mount table may show rw, and the kernel refuse them",
+        )
+        .blame(describe::mount(mount), "its ext4 has had errors, and the files are not removed")
+        .evidence(
+            format!("/sys/fs/ext4/{device}/{{errors_count,last_error_time}}"),
+            format!("{counted}, the last {ago} ago"),
+        )
+        .root(mount.dev);
+    Some(draft.finish())
+}
+
 /// What a subPath shows was deleted while it was mounted. Where the kubelet's `stat` then says "no such file", it
 /// skips the unmount and can never remove the directory above.
 pub fn deleted_sub_paths(view: &PodView) -> Vec<Finding> {
@@ -395,6 +423,34 @@ mod tests {
         let of = Operation::Storage { plugin: "kubernetes.io/empty-dir".into(), name: "volume_unmount".into() };
         seen.kubelet_counters = sample::failing(of, "fail-unknown");
         assert_eq!(steps(&seen), ("FileSystemReadOnly", findings::Verdict::Stuck));
+    }
+
+    /// The mount table shows `rw`.
+    #[test]
+    fn an_ext4_that_has_counted_errors_since_the_boot_may_take_no_writes() {
+        let mut seen = sample::mounted("ext4");
+        *table(&mut seen) = vec![mount(1, "8:1", "/var/lib/kubelet", "ext4")];
+        (volume(&mut seen).mounted, volume(&mut seen).entries) = (Seen::Seen(false), Some(1));
+        (volume(&mut seen).vol_data, volume(&mut seen).plugin) = (VolData::NotCsi, "kubernetes.io/empty-dir".into());
+        let with = |errors| vec![BlockStack { mounted: Dev { major: 8, minor: 1 }, devices: Vec::new(), errors }];
+        seen.uptime_ms = 7_200_000;
+        let boot_ms = seen.at_ms - seen.uptime_ms;
+        for (errors, cause) in [
+            (None, "VolumeFilesNotRemoved"),
+            (Some(FileSystemErrors { count: 0, last_ms: 0 }), "VolumeFilesNotRemoved"),
+            (Some(FileSystemErrors { count: 3, last_ms: boot_ms - 1000 }), "VolumeFilesNotRemoved"),
+            (Some(FileSystemErrors { count: 3, last_ms: boot_ms + 1000 }), "FileSystemReadOnly"),
+        ] {
+            seen.block_stacks = with(errors);
+            assert_eq!(causes(&seen), [cause], "{errors:?}");
+        }
+        let pod = judge(&seen).pods.remove(0);
+        assert_eq!((pod.verdict, pod.findings[0].confidence), (findings::Verdict::Stuck, Confidence::Probable));
+        assert_eq!(pod.findings[0].root, "FileSystemReadOnly:8:1");
+        assert!(pod.findings[0].evidence.iter().any(|one| one.says.starts_with("3 errors, the last ")), "{pod:?}");
+        // A pod that has just ended may have many files.
+        seen.at_ms -= 3_600_000 - 30_000;
+        assert_ne!(causes(&seen), ["FileSystemReadOnly"]);
     }
 
     #[test]

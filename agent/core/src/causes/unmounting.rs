@@ -183,8 +183,8 @@ mod tests {
         let disk = |in_flight: u64| device("sdb", BlockKind::Disk { state: Some("running".into()) }, in_flight);
         seen.unmounted_devices = vec![waited_for, idle];
         seen.block_stacks = vec![
-            BlockStack { mounted: waited_for, devices: map(true) },
-            BlockStack { mounted: idle, devices: vec![disk(0)] },
+            BlockStack { mounted: waited_for, devices: map(true), errors: None },
+            BlockStack { mounted: idle, devices: vec![disk(0)], errors: None },
         ];
         assert_eq!(causes(&seen), ["BlockDeviceSuspended"]);
         let finding = judge(&seen).pods[0].findings[0].clone();

@@ -161,6 +161,7 @@ fn not_removed(view: &PodView, volume: &VolumeDir, target: &HostPath, head: &[Li
         .filter(is_enough)
         .or_else(|| csi::unpublish_fails(view, volume, head).filter(is_enough))
         .or_else(|| immutable_file::find(view, volume, target, head))
+        .or_else(|| mounts::after_errors(view, volume, target, head))
         .or_else(|| mounts::directory_left(view, volume, target, head));
     let waiting = if view.is_overdue_by(UNMOUNT_RETRY_MS) { unmounting::detached(view, volume, head) } else { None };
     match (known, waiting) {

@@ -10,6 +10,17 @@ pub struct BlockStack {
     pub mounted: Dev,
     /// It first, then what is below, each once.
     pub devices: Vec<BlockDevice>,
+    /// What its file system has counted, if that is an ext4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errors: Option<FileSystemErrors>,
+}
+
+/// The errors of a file system since it was last checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileSystemErrors {
+    pub count: u64,
+    /// Milliseconds since the epoch when the last one was.
+    pub last_ms: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -170,7 +170,10 @@ causes! {
             time.")
         .proof("mountinfo shows ro, emergency_ro or shutdown in the super options of the file system that holds the volume, \
             or a look into the kubelet's pods directory fails with an input/output error, as on an xfs that has shut itself \
-            down, which mountinfo does not show. Where only the kubelet's counters say that the removal fails, it is probable.")
+            down, which mountinfo does not show. It is probable where only the kubelet's counters say that the removal fails, or \
+            where the files of an emptyDir stay for two minutes on an ext4 that has counted errors since the node was started \
+            (errors_count and last_error_time in /sys/fs/ext4): kernels of 6.12 to 6.14, and older ones with the same change, show \
+            rw after such an error.")
         .safe(&[
             check("See whether the kernel reports disk or file system errors").run("dmesg -T").lab("ext4-error"),
             FIND_IMMUTABLE.if_known(),

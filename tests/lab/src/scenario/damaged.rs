@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-use super::{Repair, Staged, csi, leftovers::losetup, support};
+use super::{Cure, Repair, Staged, csi, leftovers::losetup, machine::Map, support};
 use crate::{Gate, Launch, Node, PodSpec, mounts, process, standin::csi::Manner, wait_for};
 
 scenarios! {
@@ -17,6 +17,25 @@ scenarios! {
             let trigger = Path::new("/sys/fs/ext4").join(name).join("trigger_fs_error");
             fs::write(&trigger, "the lab").with_context(|| format!("write {}", trigger.display()))
         })?;
+        Ok(staged)
+    };
+    "vm-ext4-error", "the disk of the pods' directories fails each write, and its ext4 has ended its journal", |node| {
+        let name = "vm-ext4-error";
+        let map = Map::create(node, name, 16 << 20)?;
+        let pods = pods(node);
+        support::shell(&format!(
+            "mkfs.ext4 -q {0} && mount -o errors=remount-ro {0} {1}",
+            map.device().display(),
+            pods.display()
+        ))?;
+        let mut staged = empty_dir(node, name, |pods| {
+            map.fail()?;
+            let (file, pods) = (pods.join("not-written"), pods.display());
+            support::shell(&format!("echo something >{0}; sync -f {pods}; sync -f {pods}; ! rm {0}", file.display()))
+        })?;
+        staged.expect.iter_mut().for_each(|expect| expect.names.push("errors_count".to_owned()));
+        // The disk is lost, and with it what was not written.
+        (staged.cure, staged.ends) = (Cure::None, false);
         Ok(staged)
     };
     "xfs-shut-down", "the xfs of the pods' directories has shut itself down after an error", |node| {

@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context as _;
 
 use super::{leftovers::losetup, support};
-use crate::Node;
+use crate::{Node, wait_for};
 
 /// Where the machine's servers listen. `tests/vm/inside.sh` makes the address and starts that of NFS.
 pub const ADDRESS: &str = "10.99.0.1";
@@ -33,12 +34,20 @@ pub fn resume() -> anyhow::Result<()> {
 /// Takes the lab's device-mapper devices and network disks away, on which nothing is mounted any more.
 pub fn remove_disks() -> anyhow::Result<()> {
     support::shell(&format!("[ ! -e {MIRROR} ] || mdadm --stop --quiet {MIRROR}"))?;
-    support::shell("! pidof multipathd >&2 || { multipathd shutdown >&2 && sleep 2; }")?;
+    end_multipathd()?;
     each_map("dmsetup remove --retry")?;
     support::shell("[ ! -e /sys/block/nbd0/pid ] || nbd-client -d /dev/nbd0")?;
     support::shell(
         "[ ! -d /sys/class/iscsi_session ] || [ -z \"$(ls /sys/class/iscsi_session)\" ] || iscsiadm -m node --logout",
     )
+}
+
+/// Ends the daemon of multipath maps, the machine's or the lab's.
+pub fn end_multipathd() -> anyhow::Result<()> {
+    support::shell(
+        "systemctl stop multipathd.socket multipathd.service; ! pidof multipathd >&2 || multipathd shutdown >&2; true",
+    )?;
+    wait_for("multipathd has ended", Duration::from_secs(10), || Ok(support::shell("! pidof multipathd >&2").ok()))
 }
 
 fn each_map(command: &str) -> anyhow::Result<()> {
@@ -92,5 +101,14 @@ impl Map {
     /// Its device file.
     pub fn device(&self) -> PathBuf {
         Path::new("/dev/mapper").join(&self.name)
+    }
+
+    /// From now on it fails all that is sent to it.
+    pub fn fail(&self) -> anyhow::Result<()> {
+        let Self { name } = self;
+        support::shell(&format!(
+            "table=\"0 $(blockdev --getsz /dev/mapper/{name}) error\" && dmsetup suspend --nolockfs {name} \
+             && dmsetup reload {name} --table \"$table\" && dmsetup resume {name}"
+        ))
     }
 }

@@ -90,6 +90,7 @@ fn multipath(node: &Node) -> anyhow::Result<Staged> {
     let settings = "defaults {\nuser_friendly_names yes\nfind_multipaths no\npolling_interval 1\n}\n\
                     overrides {\nalias_prefix lab-\nno_path_retry queue\n}\n";
     fs::write("/etc/multipath.conf", settings).context("write the settings of multipathd")?;
+    machine::end_multipathd()?;
     support::shell("modprobe dm-multipath && multipathd")?;
     let disk = machine::file_name(&log_in(5)?)?;
     let map = PathBuf::from("/dev/mapper/lab-a");

@@ -91,6 +91,7 @@ fn loop_on_fuse() -> Observation {
             written: [Some(7); 2],
             below: Vec::new(),
         }],
+        errors: None,
     };
     let file = HostPath::from("/srv/media/disk.img");
     seen.block_stacks = vec![
@@ -123,7 +124,7 @@ fn suspended() -> Observation {
     let kind = BlockKind::Mapper { name: "vg-data".into(), user: Some("LVM".into()), suspended: Some(true) };
     let (in_flight, finished, written) = (Some(0), [Some(7); 2], [None; 2]);
     let device = BlockDevice { name: "dm-4".into(), kind, in_flight, finished, written, below: Vec::new() };
-    seen.block_stacks = vec![BlockStack { mounted: Dev { major: 253, minor: 4 }, devices: vec![device] }];
+    seen.block_stacks = vec![BlockStack { mounted: Dev { major: 253, minor: 4 }, devices: vec![device], errors: None }];
     seen
 }
 
