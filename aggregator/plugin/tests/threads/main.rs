@@ -15,6 +15,7 @@ mod aws_network_policy_agent_568;
 mod calico_6629;
 mod cluster_api_10661;
 mod cni_plugins_47;
+mod community_1655;
 mod crossplane_5849;
 mod external_attacher_235;
 mod external_attacher_66;

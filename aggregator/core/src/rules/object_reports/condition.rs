@@ -18,8 +18,10 @@ const BAD: &[&str] = &[
     "missing",
     "notready",
     "pressure",
+    "recoverable",
     "refused",
     "stalled",
+    "terminal",
     "unavailable",
     "unhealthy",
     "unreachable",
@@ -90,8 +92,10 @@ mod tests {
 
     #[test]
     fn the_name_tells_which_status_is_bad() {
-        // Rook, Crossplane, Karpenter, Cluster API, Argo CD, KubeVirt, the node controller, OpenShift.
+        // AWS Controllers for Kubernetes, Rook, Crossplane, Karpenter, Cluster API, Argo CD, KubeVirt, the node controller, OpenShift.
         for (kind, status, reason, message, expected) in [
+            ("ACK.Recoverable", "True", "", "…", Some(Weight::Fails)),
+            ("ACK.Terminal", "False", "", "", None),
             ("DeletionIsBlocked", "True", "ObjectHasDependents", "…", Some(Weight::Blocks)),
             ("DeletionIsBlocked", "False", "ObjectHasNoDependents", "", None),
             ("Synced", "False", "ReconcileError", "…", Some(Weight::Fails)),

@@ -74,7 +74,8 @@ fn phrase(head: &str, message: &Message, limit: usize) -> String {
 pub fn read<'a>(case: &mut Case<'_, 'a>, target: &ObjectRef, meta: &Meta) -> Vec<ObjectReport<'a>> {
     let mut said = status(case, target, meta);
     said.extend(events(case, target, meta).into_iter().map(|event| event_report(target, event)));
-    said.sort_by_key(|one| one.weight);
+    // Of two that weigh the same the one that says more.
+    said.sort_by_key(|one| (one.weight, one.message.is_empty()));
     said
 }
 
