@@ -50,6 +50,7 @@ mod operator_lifecycle_manager_3356;
 mod osm_4466;
 mod pixie_1917;
 mod rancher_36450;
+mod rancher_38442;
 mod redpanda_9130;
 mod remove_empty_ns_operator_5;
 mod rook_12218;

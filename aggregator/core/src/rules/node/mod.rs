@@ -108,8 +108,9 @@ pub fn explain(case: &mut Case, target: &ObjectRef) {
         }
         return;
     }
-    // It is being deleted, which is all that could be done about it.
-    if case.diagnosis.terminating && unhealthy.never_reported && case.diagnosis.is_explained() {
+    // It is being deleted, which is all that could be done about it where no pod waits for it.
+    let is_only_deleted = case.diagnosis.terminating && case.diagnosis.is_explained();
+    if is_only_deleted && (unhealthy.never_reported || is_empty(case.lister, target)) {
         return;
     }
     let controllers_silent = control_plane::silent(case, target);
