@@ -39,6 +39,7 @@ mod kubernetes_60807;
 mod kubernetes_71925;
 mod kubernetes_72335;
 mod kubernetes_75788;
+mod kubernetes_77086;
 mod kubernetes_83332;
 mod kubevirt_13098;
 mod kubevirt_1491;

@@ -1,6 +1,6 @@
 //! What is left to say when objects and conditions have been looked at.
 
-use findings::FaultKind;
+use findings::{Cleanup, FaultKind};
 
 use super::content::Left;
 use super::controller_rights;
@@ -211,6 +211,9 @@ fn recreated(terminating: &TerminatingNamespace, left: &Left, diagnosis: &mut Di
     }
 }
 
+/// Finalizers that mean something in metadata.finalizers only.
+const IDLE_IN_SPEC: [&str; 2] = ["foregroundDeletion", "orphan"];
+
 /// The controller has done its part; others have not.
 fn foreign_finalizers(case: &mut Case, terminating: &TerminatingNamespace) {
     let spec = &terminating.namespace.spec.finalizers;
@@ -218,10 +221,16 @@ fn foreign_finalizers(case: &mut Case, terminating: &TerminatingNamespace) {
         return;
     }
     for finalizer in spec {
-        let words = format!("spec.finalizers holds {finalizer}; the namespace controller has removed its own entry");
+        // The garbage collector looks at metadata.finalizers only.
+        let is_idle = IDLE_IN_SPEC.contains(&finalizer.as_str());
+        let more = if is_idle { "; no controller handles it there" } else { "" };
+        let words =
+            format!("spec.finalizers holds {finalizer}; the namespace controller has removed its own entry{more}");
+        let cleanup = if is_idle { Cleanup::Nothing } else { Cleanup::Pending };
         case.diagnosis.causes.push(
             RootCause::here(&cause::NAMESPACE_SPEC_FINALIZER, terminating.target, words)
                 .same_as(finalizer)
+                .given(Circumstance::Cleanup(cleanup))
                 .name(Placeholder::Finalizer, finalizer)
                 .name(Placeholder::Namespace, terminating.name)
                 .evidence(terminating.target.to_string(), format!("spec.finalizers: {}", spec.join(", "))),
