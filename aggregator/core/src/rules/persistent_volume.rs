@@ -1,6 +1,6 @@
 //! Why a PersistentVolume does not go.
 
-use findings::Controller;
+use findings::{Cleanup, Controller};
 
 use super::admission_policy::{self, Seen};
 use super::csi_controller::{CsiController, Role};
@@ -43,7 +43,7 @@ pub fn explain(case: &mut Case, target: &ObjectRef) {
             "external-provisioner.volume.kubernetes.io/finalizer"
                 if volume.status.phase != "Released" || policy(volume) != "Delete" =>
             {
-                not_its_turn(case, target, volume);
+                not_its_turn(case, target, volume, finalizer);
             }
             "external-provisioner.volume.kubernetes.io/finalizer" => {
                 backend(case, target, volume, &cause::PV_BACKEND_DELETE_FAILS, finalizer);
@@ -130,7 +130,7 @@ fn not_released(case: &mut Case, target: &ObjectRef, volume: &PersistentVolume, 
 
 /// The provisioner is to delete no disk: it keeps that of a volume whose policy is not Delete, and looks at none that is
 /// not Released (sig-storage-lib-external-provisioner: controller/controller.go, `shouldDelete`).
-fn not_its_turn(case: &mut Case, target: &ObjectRef, volume: &PersistentVolume) {
+fn not_its_turn(case: &mut Case, target: &ObjectRef, volume: &PersistentVolume, finalizer: &str) {
     let (phase, policy) = (volume.status.phase.as_str(), policy(volume));
     let is_kept = policy != "Delete";
     let words = match is_kept {
@@ -140,10 +140,13 @@ fn not_its_turn(case: &mut Case, target: &ObjectRef, volume: &PersistentVolume) 
         false => "the provisioner deletes its disk only when the volume is Released".to_owned(),
     };
     let driver = volume.spec.csi.as_ref().map(|csi| csi.driver.as_str()).filter(|driver| !driver.is_empty());
-    let root = RootCause::here(&cause::PV_PROVISIONER_NOT_DUE, target, format!("{}; {words}", case.diagnosis.words))
-        .name(Placeholder::Pv, &target.name)
-        .name_if(Placeholder::Driver, driver)
-        .evidence(target.to_string(), format!("phase {phase}, reclaim policy {policy}"));
+    let root =
+        finalizer::patched(RootCause::below(&cause::PV_PROVISIONER_NOT_DUE, target), &volume.metadata, finalizer)
+            .at_itself(target, format!("{}; {words}", case.diagnosis.words))
+            .given(Circumstance::Cleanup(if is_kept { Cleanup::Nothing } else { Cleanup::Pending }))
+            .name(Placeholder::Pv, &target.name)
+            .name_if(Placeholder::Driver, driver)
+            .evidence(target.to_string(), format!("phase {phase}, reclaim policy {policy}"));
     let root = match driver.filter(|_| is_kept) {
         Some(driver) => CsiController::find(case, driver, Role::Provisioner).add_to(root),
         None => root,

@@ -56,6 +56,7 @@ mod redpanda_9130;
 mod remove_empty_ns_operator_5;
 mod rook_12218;
 mod rook_17059;
+mod sig_storage_lib_external_provisioner_20;
 #[path = "../cluster/support/mod.rs"]
 #[allow(dead_code, unused_imports)]
 mod support;

@@ -64,12 +64,15 @@ causes! {
             check("See its phase, its reclaim policy and who provisioned it (annotation \
                 pv.kubernetes.io/provisioned-by)")
                 .run("kubectl describe persistentvolume {pv}").typed(),
-            step("If the policy is Retain: start the CSI controller of {driver} again; it removes the finalizer, and the \
-                disk stays in the storage").when(&[NOT_READY, UNKNOWN]).if_known(),
-            step("If the policy is Retain: the CSI controller of {driver} renews its Lease, so search its log for {pv}")
-                .when(&[READY]).if_known(),
-            step("If the policy is Delete, and the phase is not Released: note the volume's handle, and set \
-                persistentVolumeReclaimPolicy to Retain; the volume then goes, and its disk stays in the storage"),
+            step("Start the CSI controller of {driver} again, if it does not run: it removes the finalizer, and the disk \
+                stays in the storage").when(&[NOTHING, NOT_READY, UNKNOWN]).if_known(),
+            step("The CSI controller of {driver} renews its Lease: search its log for {pv}")
+                .when(&[NOTHING, READY]).if_known(),
+            step("Note the volume's handle, and set persistentVolumeReclaimPolicy to Retain; the volume is then deleted, and \
+                its disk stays in the storage").when(&[PENDING]),
+            step("Last resort, where a provisioner that runs leaves it: note the volume's handle, then remove this one \
+                finalizer; the disk stays as its policy says. Refused if the object or its list has changed")
+                .run(TAKE_OFF).if_known().when(&[NOTHING]),
         ])
         .danger(DISK_STAYS)
         .sources(&["sig-storage-lib-external-provisioner: controller/controller.go, handleProtectionFinalizer, shouldDelete"])
