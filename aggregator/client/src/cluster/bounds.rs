@@ -41,7 +41,8 @@ impl Default for Bounds {
         Bounds {
             request_timeout: Duration::from_secs(10),
             in_flight: 8,
-            rounds: 16,
+            // A link of a chain takes about six.
+            rounds: 48,
             answer: 64 << 20,
             page: 4 << 20,
             room: Room { max_objects: 20_000, max_bytes: 32 << 20 },
