@@ -21,6 +21,7 @@ mod external_attacher_235;
 mod external_attacher_66;
 mod external_secrets_6677;
 mod flux2_632;
+mod gke_autoneg_controller_10;
 mod harvester_8321;
 mod helm_charts_2726;
 mod helm_controller_554;

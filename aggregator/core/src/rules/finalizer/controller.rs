@@ -172,8 +172,10 @@ pub fn named<'a>(case: &mut Case<'_, 'a>, wanted: &Wanted) -> Vec<Candidate<'a>>
 /// `alpha.example.com/cleanup`. What is not ready is first.
 pub fn namesakes<'a>(case: &mut Case<'_, 'a>, finalizer: &str) -> Vec<Runner<'a>> {
     let domain = finalizer.split('/').next().unwrap_or(finalizer);
-    let Some((name, rest)) = domain.split_once('.') else { return Vec::new() };
-    if !rest.contains('.') || !setter::is_telling(name) || !is_object_name(name) {
+    // The last two are the domain of who wrote it; one that begins with a common word has its name there.
+    let parts: Vec<&str> = domain.split('.').collect();
+    let Some(name) = parts.iter().rev().skip(1).rev().find(|part| setter::is_telling(part)) else { return Vec::new() };
+    if parts.len() < 3 || !is_object_name(name) {
         return Vec::new();
     }
     // One list for all finalizers: tenants choose their names, and a query for each would keep out those of others.
