@@ -44,6 +44,7 @@ mod kubernetes_77086;
 mod kubernetes_83332;
 mod kubevirt_13098;
 mod kubevirt_1491;
+mod kyverno_8815;
 mod longhorn_3457;
 mod longhorn_5319;
 mod multus_cni_669;

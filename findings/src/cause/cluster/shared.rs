@@ -64,6 +64,12 @@ pub(in crate::cause) const HIDDEN_ONE: Advice = step(
 )
 .when(&[HIDDEN]);
 
+/// What refuses the removal of a finalizer refuses this too, and says why.
+pub(in crate::cause) const TRY_A_CHANGE: Advice =
+    check("See whether the API server accepts a change of the object: removing a finalizer is one")
+        .run("kubectl annotate {type} {name} -n {namespace} why-terminating=try --dry-run=server")
+        .typed();
+
 /// k3s and RKE2 have controllers that no pod shows: install nothing.
 pub(in crate::cause) const READ_SERVER_LOG: Advice =
     check("Its controller is built into the server of k3s or RKE2. On a server node, search its log for {name}")

@@ -11,6 +11,9 @@ use crate::rules::prelude::*;
 use crate::rules::webhook::Request;
 use crate::rules::{control_plane, garbage_collector, webhook};
 
+/// More of them are not shown.
+const MAX_VALIDATORS: usize = 3;
+
 /// Why such a finalizer stays.
 pub fn by_controller_manager(case: &mut Case, target: &ObjectRef, meta: &Meta, finalizer: &str, cause: &'static Cause) {
     let is_of_job = cause.id == cause::JOB_TRACKING_FINALIZER.id;
@@ -53,7 +56,12 @@ pub fn by_controller_manager(case: &mut Case, target: &ObjectRef, meta: &Meta, f
         }
         None => (root, Vec::new()),
     };
+    let validators = webhook::validators(case, update);
     if is_of_job {
+        if let Some((configuration, name)) = validators.first() {
+            words
+                .push_str(&format!("; webhook {name} of {configuration} is called for each update, and may refuse it"));
+        }
         let changers = webhook::changers(case, update);
         let says = "is called for updates of this pod; containers that it adds make them invalid";
         beside
@@ -65,7 +73,13 @@ pub fn by_controller_manager(case: &mut Case, target: &ObjectRef, meta: &Meta, f
         false => root,
     };
     let seen = if beside.is_empty() { Seen::NotActed } else { Seen::Reason };
-    let root = root.with_evidence(beside);
+    let may_refuse = |name| format!("webhook {name} is called for each update of the object, and may refuse it");
+    let root = root.with_evidence(beside).with_evidence(
+        validators
+            .into_iter()
+            .take(MAX_VALIDATORS)
+            .map(|(configuration, name)| (configuration.to_string(), may_refuse(name))),
+    );
     let blocking = BlockingFinalizer { target, meta, finalizer, known: super::registry::find(finalizer, &target.kind) };
     let Some(root) = users::add(case, &blocking, root) else { return };
     // As long as something uses it no request is due that a policy may refuse.

@@ -197,6 +197,20 @@ pub fn changers(case: &mut Case, request: Request) -> Vec<String> {
     names
 }
 
+/// Validating webhooks that are called for a request and may refuse it, each with its configuration.
+pub fn validators(case: &mut Case, request: Request) -> Vec<(ObjectRef, String)> {
+    let mut found = Vec::new();
+    for configuration in configurations(case, known::VALIDATING).into_iter().flatten() {
+        let target = ObjectRef::cluster_wide(known::VALIDATING, &configuration.metadata.name);
+        for webhook in &configuration.webhooks {
+            if matches(case, webhook, request) != Match::No {
+                found.push((target.clone(), webhook.name.clone()));
+            }
+        }
+    }
+    found
+}
+
 /// The webhooks that are called for deletions in a namespace, those whose failure lets them pass first: each with its
 /// configuration, and its failurePolicy.
 pub fn of_deletions(case: &mut Case, namespace: &str) -> Vec<(ObjectRef, String, &'static str)> {

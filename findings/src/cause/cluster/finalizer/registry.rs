@@ -184,6 +184,7 @@ causes! {
         .safe(&[
             check("See whether {released_by} runs, and read its log")
                 .run("kubectl get deployments,statefulsets -A").typed().if_known().when(&[MANAGED]),
+            TRY_A_CHANGE,
             READ_LEASE.when(&[COUNTED]),
             check("See whether a webhook changes or refuses pods (mutating ones that add containers do)")
                 .run("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations").typed(),
