@@ -32,6 +32,7 @@ mod karpenter_2802;
 mod karpenter_3144;
 mod karpenter_provider_aws_1166;
 mod keda_1231;
+mod kubernetes_100855;
 mod kubernetes_113426;
 mod kubernetes_118261;
 mod kubernetes_129883;

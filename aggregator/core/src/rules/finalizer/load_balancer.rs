@@ -1,11 +1,12 @@
 //! Whether a Service that waits for its load balancer to be removed has one.
 
-use findings::{Cleanup, clean};
+use findings::{Cleanup, Controller, clean};
 
 use super::blocking_finalizer::BlockingFinalizer;
 use super::controller_reports::MAX_STEP_CHARS;
 use super::setter;
 use crate::rules::data_at_risk;
+use crate::rules::object_reports;
 use crate::rules::prelude::*;
 
 /// Says of what was found that there is no load balancer, where the Service shows that.
@@ -22,6 +23,12 @@ pub fn without_one(case: &mut Case, blocking: &BlockingFinalizer, found: RootCau
         return found;
     };
     data_at_risk::note_load_balancer(blocking.target, service, &mut case.diagnosis);
+    // kubernetes: staging/src/k8s.io/cloud-provider/controllers/service/controller.go: who writes it runs.
+    let failed = object_reports::events_of(case, blocking.target, blocking.meta, "SyncLoadBalancerFailed");
+    let found = match failed.is_empty() {
+        true => found,
+        false => found.given(blocking.controller(Controller::Ready)),
+    };
     // A controller that set it may have made one, and the API server empties the status when the type changes.
     let is_from_manifest = setter::is_from_manifest(blocking.meta, blocking.finalizer, &blocking.target.resource.group);
     let has_one = service.spec.kind == "LoadBalancer"
