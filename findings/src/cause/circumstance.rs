@@ -95,6 +95,8 @@ pub enum Creation {
     Possible,
     /// Its namespace is being deleted: the API server takes nothing new there.
     Refused,
+    /// It need not be: it exists, and reports a failure.
+    Exists,
 }
 
 /// How a pod that is not being deleted stands.
@@ -145,6 +147,8 @@ pub enum Circumstance {
     Account(Existence),
     /// Whether the node is declared out of service.
     OutOfService(Existence),
+    /// Whether a drain waits for a budget of another cluster.
+    RemoteBudget(Existence),
 }
 
 impl Circumstance {
@@ -192,11 +196,14 @@ impl Circumstance {
             Circumstance::Account(Existence::Gone) => "the controller's ServiceAccount is gone",
             Circumstance::OutOfService(Existence::Present) => "the node has the out-of-service taint",
             Circumstance::OutOfService(Existence::Gone) => "the node has no out-of-service taint",
+            Circumstance::RemoteBudget(Existence::Present) => "a budget of another cluster refuses an eviction",
+            Circumstance::RemoteBudget(Existence::Gone) => "no budget of another cluster is named",
             Circumstance::Attachment(Existence::Present) => "a VolumeAttachment of the volume is left",
             Circumstance::Attachment(Existence::Gone) => "no VolumeAttachment of the volume is left",
             Circumstance::JobManager(JobManager::ControllerManager) => "kube-controller-manager counts the Job's pods",
             Circumstance::JobManager(JobManager::Other) => "spec.managedBy of the Job names another controller",
             Circumstance::Creation(Creation::Possible) => "what is missing can be created again",
+            Circumstance::Creation(Creation::Exists) => "what the controller needs exists and reports a failure",
             Circumstance::Creation(Creation::Refused) => "the namespace of what is missing is being deleted",
             Circumstance::Class(Existence::Gone) => "the class that it names does not exist",
         }

@@ -82,14 +82,20 @@ static NODE: LazyLock<Regex> = LazyLock::new(|| {
 /// pkg/client, typed and unstructured).
 static NOT_FOUND: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r#"\b(?P<kind>[A-Za-z]+)(?:\.(?P<group>[a-z0-9.-]+))? "(?P<name>[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)" not found"#,
+        r#"(?:\bin (?:the )?namespace ['"]?(?P<ns>[a-z0-9-]+)['"]?: )?\b(?P<kind>[A-Za-z]+)(?:\.(?P<group>[a-z0-9.-]+))? "(?P<name>[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)" not found"#,
+    )
+});
+/// rancher: pkg/controllers/capr; cluster-api and others write it in much the same words.
+static WAITING: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r#"\b[Ww]aiting (?:for|on) (?:the )?(?P<kind>[A-Za-z]+) [\["']?(?P<name>[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)[\]"']? (?:to (?:be )?(?:deleted?|removed?|terminated?|finalized?)\b|deletion\b|removal\b)"#,
     )
 });
 static NAMESPACE_GONE: LazyLock<Regex> = LazyLock::new(|| pattern(r#"namespaces "(?P<name>[a-z0-9-]+)" not found"#));
 /// kubernetes: pkg/registry/core/pod/storage/eviction.go, `checkAndDecrement`.
 static BUDGET: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r#"(?:pods/"(?P<pod>[a-z0-9.-]+)"(?: -n "(?P<ns>[a-z0-9-]+)")?: )?Cannot evict pod as it would violate the pod's disruption budget\.(?: The disruption budget (?P<budget>[a-z0-9.-]+) needs)?"#,
+        r#"(?:pods/"(?P<pod>[a-z0-9.-]+)"(?: -n "(?P<ns>[a-z0-9-]+)")?: |Pod (?P<of>[a-z0-9-]+)/(?P<name>[a-z0-9.-]+): )?[Cc]annot evict pod as it would violate the pod's disruption budget\.(?: The disruption budget (?P<budget>[a-z0-9.-]+) needs)?"#,
     )
 });
 
@@ -132,8 +138,10 @@ pub enum Lead {
     NoKind { group: String, version: String, kind: String },
     /// A Service could not be called.
     ServiceCall { namespace: String, service: String, error: String },
-    /// An object does not exist: its kind, or the plural of that, as it is written.
-    NotFound { group: String, kind: String, name: String },
+    /// An object does not exist: its kind, or the plural of that, as it is written, and its namespace where that is.
+    NotFound { group: String, kind: String, name: String, namespace: Option<String> },
+    /// An object is waited for that is being deleted.
+    Waiting { kind: String, name: String },
     /// A namespace does not exist.
     NamespaceGone { name: String },
     /// A node is gone, or does not work.
@@ -152,7 +160,8 @@ const MAX_BYTES: usize = 16 << 10;
 /// All that a sentence names, each once.
 pub fn read(message: &Message) -> Vec<Lead> {
     let end = message.0.floor_char_boundary(MAX_BYTES);
-    scan(&message.0[..end], |_| true).0
+    // An error within an error has its quotes escaped.
+    scan(&message.0[..end].replace("\\\"", "\""), |_| true).0
 }
 
 impl Lead {
@@ -163,6 +172,7 @@ impl Lead {
             Lead::NoKind { .. }
                 | Lead::ServiceCall { .. }
                 | Lead::NotFound { .. }
+                | Lead::Waiting { .. }
                 | Lead::NamespaceGone { .. }
                 | Lead::Node { .. }
                 | Lead::Budget { .. }
@@ -211,7 +221,9 @@ pub fn scan(text: &str, is_wanted: impl Fn(&Lead) -> bool) -> (Vec<Lead>, usize)
         group: part(it, "group"),
         kind: part(it, "kind"),
         name: part(it, "name"),
+        namespace: it.name("ns").map(|namespace| namespace.as_str().to_owned()),
     });
+    scan.each(&WAITING, |it| Lead::Waiting { kind: part(it, "kind"), name: part(it, "name") });
     scan.each(&TIMED_OUT, |it| Lead::TimedOut { error: it[0].trim().to_owned() });
     scan.matches.retain(|(_, lead)| is_wanted(lead));
     let all = scan.outermost();
@@ -276,7 +288,9 @@ fn no_kind(captures: &Captures) -> Lead {
 
 fn budget(captures: &Captures) -> Lead {
     let some = |name: &str| captures.name(name).map(|part| part.as_str().to_owned());
-    Lead::Budget { pod: some("pod").map(|pod| (some("ns"), pod)), budget: some("budget") }
+    // kubectl's drain, and that of Cluster API (cluster-api: internal/controllers/machine/drain/drain.go).
+    let pod = some("pod").map(|pod| (some("ns"), pod)).or(some("name").map(|pod| (some("of"), pod)));
+    Lead::Budget { pod, budget: some("budget") }
 }
 
 fn part(captures: &Captures, name: &str) -> String {
@@ -327,7 +341,7 @@ mod tests {
         let gone = "error executing pre-delete hooks: namespaces \"zookeeper-operator\" not found";
         assert_eq!(leads(gone), [Lead::NamespaceGone { name: "zookeeper-operator".into() }]);
         let not_found = |group: &str, kind: &str, name: &str| {
-            [Lead::NotFound { group: group.into(), kind: kind.into(), name: name.into() }]
+            [Lead::NotFound { group: group.into(), kind: kind.into(), name: name.into(), namespace: None }]
         };
         let account = "reconcile failed: ServiceAccount \"deployer\" not found";
         assert_eq!(leads(account), not_found("", "ServiceAccount", "deployer"));
@@ -335,6 +349,13 @@ mod tests {
         assert_eq!(leads(config), not_found("aws.upbound.io", "ProviderConfig", "prod"));
         let secret = "error getting route53 provider: secrets \"route53\" not found";
         assert_eq!(leads(secret), not_found("", "secrets", "route53"));
+        let with_namespace = "error getting secret key in namespace storage: secrets \"key\" not found";
+        let [Lead::NotFound { namespace, .. }] = &leads(with_namespace)[..] else { panic!("{with_namespace}") };
+        assert_eq!(namespace.as_deref(), Some("storage"));
+        for waiting in ["waiting for machine [w-1] to delete", "Waiting for Machine w-1 to be deleted"] {
+            let [Lead::Waiting { kind, name }] = &leads(waiting)[..] else { panic!("{waiting}") };
+            assert_eq!((kind.to_lowercase().as_str(), name.as_str()), ("machine", "w-1"));
+        }
     }
 
     #[test]

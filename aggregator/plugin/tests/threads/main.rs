@@ -14,6 +14,7 @@ mod aws_load_balancer_controller_2341;
 mod aws_network_policy_agent_568;
 mod calico_6629;
 mod cluster_api_10661;
+mod cluster_api_13508;
 mod cni_plugins_47;
 mod community_1655;
 mod crossplane_5849;
@@ -21,6 +22,7 @@ mod external_attacher_235;
 mod external_attacher_66;
 mod external_secrets_6677;
 mod flux2_632;
+mod flux2_997;
 mod gke_autoneg_controller_10;
 mod harvester_8321;
 mod helm_charts_2726;
@@ -32,6 +34,7 @@ mod karpenter_2802;
 mod karpenter_3144;
 mod karpenter_provider_aws_1166;
 mod keda_1231;
+mod kuadrant_operator_169;
 mod kubernetes_100855;
 mod kubernetes_113426;
 mod kubernetes_118261;
@@ -55,11 +58,13 @@ mod osm_4466;
 mod pixie_1917;
 mod rancher_36450;
 mod rancher_38442;
+mod rancher_40456;
 mod redpanda_9130;
 mod remove_empty_ns_operator_5;
 mod rook_12218;
 mod rook_17059;
 mod sig_storage_lib_external_provisioner_20;
+mod strimzi_kafka_operator_9975;
 #[path = "../cluster/support/mod.rs"]
 #[allow(dead_code, unused_imports)]
 mod support;
@@ -69,6 +74,7 @@ mod terraform_provider_flux_67;
 mod tigera_operator_3413;
 mod topolvm_310;
 mod trident_572;
+mod velero_6785;
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,8 @@
 //! A finalizer of an installed program, and what is reported of it whichever program removes it.
 
-use findings::{Cleanup, Controller, kubernetes_distribution};
+use std::borrow::Cow;
+
+use findings::{Cleanup, Controller, Existence, kubernetes_distribution};
 
 use super::finalizer_cause::{MAX_REACTION_SECONDS, finalizer_cause};
 use super::registry::KnownFinalizer;
@@ -43,11 +45,14 @@ impl BlockingFinalizer<'_> {
     }
 
     /// The program that removes it: as it is known, or the one that set it, when the server recorded a distinctive name.
-    pub fn program(&self) -> Option<&str> {
+    pub fn program(&self) -> Option<Cow<'_, str>> {
         match self.known {
-            Some(known) if !known.program.is_empty() => Some(known.program),
+            Some(KnownFinalizer { program_by_label: Some((label, end)), .. }) => {
+                self.meta.labels.get(label).map(|name| format!("{name}{end}").into())
+            }
+            Some(known) if !known.program.is_empty() => Some(known.program.into()),
             Some(known) if known.set_by_another => None,
-            _ => self.setter(),
+            _ => self.setter().map(Cow::Borrowed),
         }
     }
 
@@ -57,7 +62,7 @@ impl BlockingFinalizer<'_> {
 
     /// Whether the server recorded that this program set it: else it is known by its name only.
     pub fn is_program_recorded(&self) -> bool {
-        self.setter() == self.program()
+        self.setter() == self.program().as_deref()
     }
 
     /// Whether the program that serves the kind is the one that removes it: the finalizer has the domain of the kind, and no
@@ -105,7 +110,10 @@ impl BlockingFinalizer<'_> {
             found.loses(known.lost).goes_on(known.goes_on()).name(Placeholder::ReleasedBy, known.released_by)
         });
         let cleanup = if self.known.is_some_and(|known| known.is_empty) { Cleanup::Nothing } else { Cleanup::Pending };
-        let found = found.given(self.controller(Controller::Unknown)).given(Circumstance::Cleanup(cleanup));
+        let found = found
+            .given(self.controller(Controller::Unknown))
+            .given(Circumstance::Cleanup(cleanup))
+            .given(Circumstance::RemoteBudget(Existence::Gone));
         found.same_as(self.target.resource.for_kubectl())
     }
 

@@ -60,7 +60,7 @@ pub fn follow_leads(case: &mut Case, target: &ObjectRef, meta: &Meta) -> Led {
     let mut led = Led::Nowhere;
     for said in object_reports::read(case, target, meta).iter().take(MAX_REPORTS) {
         for lead in leads::read(said.message).iter().take(MAX_LEADS) {
-            let sentence = Sentence { target, source: &said.source, says: &said.says };
+            let sentence = Sentence { target, source: &said.source, says: &said.says, is_of_before: said.is_of_before };
             match follow(case, &sentence, lead) {
                 Followed::Explained => return Led::Further,
                 Followed::Claimed(root) if matches!(led, Led::Nowhere) && is_about_an_object(&root) => {
@@ -73,6 +73,14 @@ pub fn follow_leads(case: &mut Case, target: &ObjectRef, meta: &Meta) -> Led {
         }
     }
     led
+}
+
+/// Whether the words of a Machine name a budget, which is in the cluster that the machine belongs to.
+pub fn names_budget(case: &mut Case, target: &ObjectRef, meta: &Meta) -> bool {
+    let is_machine = target.resource.group == "cluster.x-k8s.io" && target.resource.plural == "machines";
+    let is_budget = |lead: &leads::Lead| matches!(lead, leads::Lead::Budget { .. });
+    let said = if is_machine { object_reports::read(case, target, meta) } else { Vec::new() };
+    said.iter().take(MAX_REPORTS).any(|said| leads::read(said.message).iter().any(is_budget))
 }
 
 fn is_about_an_object(root: &RootCause) -> bool {

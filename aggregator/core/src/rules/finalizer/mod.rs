@@ -12,7 +12,7 @@ mod ineffective_removal;
 mod leader;
 mod load_balancer;
 mod operator;
-mod referenced_objects;
+pub mod referenced_objects;
 mod registry;
 mod remover;
 mod setter;

@@ -1,6 +1,7 @@
 //! Objects that show why the finalizer of another stays: its Job, its class, its issuer.
 
-use crate::rules::phrases::Quote;
+use crate::rules::object_reports::{self, Weight};
+use crate::rules::phrases::{Quote, within};
 use crate::rules::prelude::*;
 
 /// Who counts a pod.
@@ -34,11 +35,20 @@ pub fn counted_by(case: &mut Case, target: &ObjectRef, meta: &Meta) -> CountedBy
     }
 }
 
+/// Where an object names another.
+#[derive(Clone, Copy)]
+enum Named {
+    Field(Field),
+    Label(&'static str),
+    /// It is called as the object's namespace.
+    Namespace,
+}
+
 /// What the objects of a kind need by name to be handled.
 pub struct Needed {
     group: &'static str,
     plural: &'static str,
-    field: Field,
+    by: Named,
     /// The group of what is named.
     of: &'static str,
     /// The kinds it may be, with their plurals; the first where the object does not say it.
@@ -53,7 +63,7 @@ const NEEDED: &[Needed] = &[
     Needed {
         group: "gateway.networking.k8s.io",
         plural: "gateways",
-        field: Field::GatewayClass,
+        by: Named::Field(Field::GatewayClass),
         of: "gateway.networking.k8s.io",
         kinds: &[("GatewayClass", "gatewayclasses")],
         is_for_cleanup: false,
@@ -63,32 +73,150 @@ const NEEDED: &[Needed] = &[
     Needed {
         group: "acme.cert-manager.io",
         plural: "challenges",
-        field: Field::Issuer,
+        by: Named::Field(Field::Issuer),
         of: "cert-manager.io",
         kinds: &[("Issuer", "issuers"), ("ClusterIssuer", "clusterissuers")],
         is_for_cleanup: true,
         words: "does not exist: without it cert-manager cannot clean up",
     },
+    // fluxcd/kustomize-controller and helm-controller: docs/spec, "Service Account reference"
+    of_flux("kustomize.toolkit.fluxcd.io", "kustomizations"),
+    of_flux("helm.toolkit.fluxcd.io", "helmreleases"),
+    // strimzi/strimzi-kafka-operator: the operators of topics and users are containers of the Entity Operator of that Kafka
+    of_kafka("kafkatopics"),
+    of_kafka("kafkausers"),
+    // open-cluster-management-io/ocm: pkg/work/spoke; the agent of the managed cluster removes the finalizer
+    Needed {
+        group: "work.open-cluster-management.io",
+        plural: "manifestworks",
+        by: Named::Namespace,
+        of: "cluster.open-cluster-management.io",
+        kinds: &[("ManagedCluster", "managedclusters")],
+        is_for_cleanup: true,
+        words: "does not exist: the agent of that cluster removes the finalizer",
+    },
 ];
 
-/// What the object names and needs, where it does not exist.
-pub fn missing(case: &mut Case, target: &ObjectRef) -> Option<(ObjectRef, &'static Needed)> {
+const fn of_flux(group: &'static str, plural: &'static str) -> Needed {
+    Needed {
+        group,
+        plural,
+        by: Named::Field(Field::Account),
+        of: "",
+        kinds: &[("ServiceAccount", "serviceaccounts")],
+        is_for_cleanup: true,
+        words: "does not exist: Flux cannot act as it",
+    }
+}
+
+const fn of_kafka(plural: &'static str) -> Needed {
+    Needed {
+        group: "kafka.strimzi.io",
+        plural,
+        by: Named::Label("strimzi.io/cluster"),
+        of: "kafka.strimzi.io",
+        kinds: &[("Kafka", "kafkas")],
+        is_for_cleanup: true,
+        words: "does not exist: the operator that removes the finalizer went with it",
+    }
+}
+
+/// How what an object needs stands.
+pub enum Lack {
+    Missing,
+    /// It reports this: in brief, where, and all of it.
+    Failing(String, Quote),
+}
+
+/// What the object names and needs, where it does not exist or does not work.
+pub fn lacking(case: &mut Case, target: &ObjectRef, meta: &Meta) -> Option<(ObjectRef, &'static Needed, Lack)> {
     let Resource { group, plural, .. } = &target.resource;
     let needed = NEEDED.iter().find(|one| one.group == group && one.plural == plural)?;
-    let answer = case.lister.with_status(&target.resource, target.namespace.as_deref(), &target.name);
-    let named = case.diagnosis.silently(answer)?.spec.references.first(needed.field)?;
-    let (kind, plural) = match named.kind.as_str() {
+    let (said, name) = match needed.by {
+        Named::Field(field) => {
+            let answer = case.lister.with_status(&target.resource, target.namespace.as_deref(), &target.name);
+            let named = case.diagnosis.silently(answer)?.spec.references.first(field)?;
+            (named.kind.as_str(), named.name.clone())
+        }
+        Named::Label(key) => ("", meta.labels.get(key)?.to_owned()),
+        Named::Namespace => ("", target.namespace.clone()?),
+    };
+    let (kind, plural) = match said {
         "" => needed.kinds.first(),
         said => needed.kinds.iter().find(|(kind, _)| *kind == said),
     }?;
     // In the version in which the object is served what it names may not be.
     let (resource, served) = case.diagnosis.silently(case.lister.discovery())?.find(needed.of, plural)?;
     let namespace = target.namespace.clone().filter(|_| served.namespaced);
-    let object = ObjectRef { kind: (*kind).into(), resource, namespace, name: named.name.clone() };
+    let object = ObjectRef { kind: (*kind).into(), resource, namespace, name };
     let answer = case.lister.object(&object.resource, object.namespace.as_deref(), &object.name);
-    let is_gone = answer.is_missing();
-    case.diagnosis.optional(object.to_string(), "whether what the object needs exists", answer);
-    is_gone.then_some((object, needed))
+    if answer.is_missing() {
+        return Some((object, needed, Lack::Missing));
+    }
+    let found = case.diagnosis.optional(object.to_string(), "whether what the object needs exists", answer)?;
+    let said = object_reports::read(case, &object, &found.metadata).into_iter();
+    let first = said.filter(|said| FAILS.contains(&said.weight)).find(|_| needed.is_for_cleanup)?;
+    Some((object, needed, Lack::Failing(first.brief(), (first.source, first.says))))
+}
+
+/// Conditions with which an object does not work.
+const FAILS: [Weight; 3] = [Weight::Blocks, Weight::Fails, Weight::Doubts];
+
+/// The one object of this kind and name that is being deleted, in this namespace or in none.
+pub fn being_deleted(case: &mut Case, kind: &str, namespace: Option<&str>, name: &str) -> Option<ObjectRef> {
+    let all = case.diagnosis.silently(case.lister.discovery())?.all_named(kind);
+    let mut found = all.into_iter().take(MAX_KINDS).filter_map(|(resource, served)| {
+        let namespace = namespace.filter(|_| served.namespaced);
+        let answer = case.lister.object(&resource, namespace, name);
+        let one = case.diagnosis.silently(answer)?;
+        one.metadata.deletion_timestamp?;
+        let (kind, namespace) = (served.kind.clone().into(), namespace.map(str::to_owned));
+        Some(ObjectRef { kind, resource, namespace, name: name.to_owned() })
+    });
+    let first = found.next();
+    first.filter(|_| found.next().is_none())
+}
+
+/// More kinds of one name are not looked at.
+const MAX_KINDS: usize = 3;
+
+/// What an object of Cluster API waits for: what it names and is being deleted (cluster-api:
+/// internal/controllers/machine/machine_controller.go and cluster/cluster_controller.go, `reconcileDelete`).
+pub fn wait_for_parts(case: &mut Case, target: &ObjectRef) {
+    let Resource { group, plural, .. } = &target.resource;
+    let fields: &[Field] = match (group.as_ref(), plural.as_ref()) {
+        ("cluster.x-k8s.io", "machines") => &[Field::Infrastructure],
+        ("cluster.x-k8s.io", "clusters") => &[Field::ControlPlane, Field::Infrastructure],
+        _ => return,
+    };
+    let namespace = target.namespace.as_deref();
+    let answer = case.lister.with_status(&target.resource, namespace, &target.name);
+    let Some(object) = case.diagnosis.silently(answer) else { return };
+    for named in fields.iter().filter_map(|field| object.spec.references.first(*field)) {
+        let part = being_deleted(case, &named.kind, namespace, &named.name);
+        part.into_iter().for_each(|part| case.diagnosis.wait_for(part));
+    }
+    if plural == "clusters" {
+        let machines = Resource::new("cluster.x-k8s.io", target.resource.version.clone(), "machines");
+        let of = format!("cluster.x-k8s.io/cluster-name={}", target.name);
+        let answer = case.lister.labelled(&machines, scope_of(namespace), &of);
+        for machine in case.diagnosis.silently(answer).unwrap_or_default() {
+            if machine.metadata.deletion_timestamp.is_some() {
+                let name = machine.metadata.name.clone();
+                let namespace = machine.metadata.namespace.clone();
+                case.diagnosis.wait_for(ObjectRef {
+                    kind: "Machine".into(),
+                    resource: machines.clone(),
+                    namespace,
+                    name,
+                });
+            }
+        }
+    }
+}
+
+fn scope_of(namespace: Option<&str>) -> Scope {
+    namespace.map_or(Scope::All, within)
 }
 
 /// Why no update of an Ingress is taken: the AWS controller's webhook refuses those whose class is gone.

@@ -14,7 +14,7 @@ use super::finalizer_cause::{refused, setter as setter_words};
 use super::grouping;
 use super::load_balancer;
 use super::operator::{self, Operator};
-use super::referenced_objects::{self, Needed};
+use super::referenced_objects::{self, Lack, Needed};
 use super::registry::KnownFinalizer;
 use super::setter;
 use super::users;
@@ -51,33 +51,51 @@ pub fn explain(case: &mut Case, blocking: &BlockingFinalizer) {
     let Some(found) = users::add(case, blocking, found) else { return };
     // Who uses the object is nearer than what its controller reports.
     let is_used = found.draft.facts.has(Circumstance::Users(Users::Some));
-    let needed = if is_used { None } else { referenced_objects::missing(case, blocking.target) };
+    let needed = if is_used { None } else { referenced_objects::lacking(case, blocking.target, blocking.meta) };
     if case.diagnosis.pending {
         return;
     }
     let is_open = !is_used && blocking.is_open(&found);
-    if let Some((object, needed)) = needed.filter(|(_, needed)| is_open || !needed.is_for_cleanup) {
-        case.diagnosis.causes.push(without_needed(blocking, found, &object, needed));
+    if let Some((object, needed, lack)) = needed.filter(|(_, needed, _)| is_open || !needed.is_for_cleanup) {
+        case.diagnosis.causes.push(without_needed(blocking, found, &object, (needed, lack)));
         return;
+    }
+    if is_open {
+        let before = case.diagnosis.waits_for.len();
+        referenced_objects::wait_for_parts(case, blocking.target);
+        if case.diagnosis.pending || case.diagnosis.waits_for.len() > before {
+            return;
+        }
     }
     let found = if is_open { lead_on(case, blocking, found) } else { Some(found) };
     case.diagnosis.causes.extend(found.map(|found| grouping::keyed(blocking, found).in_place_of_own()));
 }
 
 /// Without its class an object is no controller's; without its issuer its controller does not finish.
-fn without_needed(blocking: &BlockingFinalizer, found: RootCause, object: &ObjectRef, needed: &Needed) -> RootCause {
+fn without_needed(
+    blocking: &BlockingFinalizer,
+    found: RootCause,
+    object: &ObjectRef,
+    (needed, lack): (&Needed, Lack),
+) -> RootCause {
+    let (state, words, (source, says)) = match lack {
+        Lack::Missing => (Creation::Possible, needed.words.to_owned(), (object.to_string(), "not found".to_owned())),
+        Lack::Failing(brief, quote) => (Creation::Exists, format!("its controller needs it: {brief}"), quote),
+    };
     let root = RootCause::below(&cause::FINALIZER_CONTROLLER_NEEDS_MISSING, blocking.target)
         .same_as(object)
         .in_place_of_own()
-        .given(Circumstance::Creation(Creation::Possible))
-        .evidence(object.to_string(), "not found")
+        .given(Circumstance::Creation(state))
+        .name(Placeholder::User, object.typed_name())
+        .name_if(Placeholder::UserNamespace, object.namespace.as_deref())
+        .evidence(source, says)
         .with_evidence(found.draft.evidence.iter().map(|one| (&one.source, &one.says)));
     let (links, missing) = match needed.is_for_cleanup {
         true => (found.steps.len(), "that this alone keeps its controller from finishing"),
         false => (1, "that its controller looks at the class first: some do not"),
     };
     let links = found.steps.into_iter().take(links).fold(root, RootCause::step);
-    links.step(Step::about(object, needed.words)).probable(missing)
+    links.step(Step::about(object, words)).probable(missing)
 }
 
 /// A controller that runs, or is unknown, is no more than a link where the object's own words name what is in its way: the
@@ -86,6 +104,10 @@ fn lead_on(case: &mut Case, blocking: &BlockingFinalizer, found: RootCause) -> O
     let first = case.diagnosis.causes.len();
     match controller_reports::follow_leads(case, blocking.target, blocking.meta) {
         Led::Nowhere => {
+            let found = match controller_reports::names_budget(case, blocking.target, blocking.meta) {
+                true => found.given(Circumstance::RemoteBudget(Existence::Present)),
+                false => found,
+            };
             let update = Request::about(blocking.target, blocking.meta, "UPDATE");
             let policies = admission_policy::evaluated(case, update).into_iter().take(MAX_OTHERS);
             let says =
@@ -160,7 +182,7 @@ fn built_in(case: &mut Case, blocking: &BlockingFinalizer) -> Option<RootCause> 
         Blame::Nobody if groups.is_empty() || blocking.known.is_none() => {
             let is_searched = groups.is_empty() && found.is_visible;
             let program = blocking.program().filter(|name| is_searched && controller::is_object_name(name));
-            let words = match program {
+            let words = match program.as_deref() {
                 Some(program) if blocking.is_program_recorded() => format!("{words}; no Deployment is named {program}"),
                 Some(program) => format!("{words}; no Deployment or StatefulSet is named {program}"),
                 None => words,
@@ -197,10 +219,11 @@ fn domain_controllers<'a>(
     let discovery = case.diagnosis.optional("API discovery", adds, case.lister.discovery());
     let groups = discovery.map_or(Vec::new(), |discovery| groups_of(blocking, discovery));
     let cut = Cut { groups: groups.clone(), plural: None };
+    let program = blocking.program();
     let wanted = Wanted {
         target: blocking.target,
         finalizer: blocking.finalizer,
-        program: blocking.program(),
+        program: program.as_deref(),
         is_recorded: blocking.is_program_recorded(),
         cut: &cut,
     };
@@ -243,10 +266,11 @@ fn groups_of(blocking: &BlockingFinalizer, discovery: &Discovery) -> Vec<String>
 fn custom(case: &mut Case, blocking: &BlockingFinalizer) -> Option<RootCause> {
     let Resource { group, plural, .. } = &blocking.target.resource;
     let cut = Cut { groups: vec![group.to_string()], plural: Some(plural.to_string()) };
+    let program = blocking.program();
     let wanted = Wanted {
         target: blocking.target,
         finalizer: blocking.finalizer,
-        program: blocking.program(),
+        program: program.as_deref(),
         is_recorded: blocking.is_program_recorded(),
         cut: &cut,
     };

@@ -19,6 +19,8 @@ pub struct Sentence<'s> {
     pub target: &'s ObjectRef,
     pub source: &'s str,
     pub says: &'s str,
+    /// Whether it was written before the object's deletion, as far as is known.
+    pub is_of_before: bool,
 }
 
 /// What came of a lead.
@@ -104,7 +106,10 @@ impl Sentence<'_> {
             Lead::NoKind { group, version, kind } => self.no_kind(case, group, version, kind),
             Lead::ServiceCall { namespace, service, .. } => self.service_call(case, namespace, service),
             Lead::Node { name } => self.node(case, name),
-            Lead::NotFound { group, kind, name } => self.not_found(case, group, kind, name),
+            Lead::NotFound { group, kind, name, namespace } => {
+                self.not_found(case, group, kind, (namespace.as_deref(), name))
+            }
+            Lead::Waiting { kind, name } => self.waiting(case, kind, name),
             Lead::NamespaceGone { name } => self.namespace_gone(case, name),
             Lead::Budget { pod, budget } => self.budget(case, pod.as_ref(), budget.as_deref()),
             Lead::TimedOut { error } => self.timed_out(case, error),
@@ -123,7 +128,7 @@ impl Sentence<'_> {
 
     /// A root that rests on the words alone.
     fn claim(&self, cause: &'static Cause, subject: &str, step: Step) -> RootCause {
-        let Sentence { target, source, says } = self;
+        let Sentence { target, source, says, .. } = self;
         let root = RootCause::below(cause, target).same_as(subject).step(step).evidence(source, says);
         match target.is(known::NAMESPACES) {
             true => root.name(Placeholder::Namespace, &target.name),

@@ -4,6 +4,7 @@ use findings::Creation;
 
 use super::{Followed, Sentence, repaired};
 use crate::rules::backend::{self, Backend};
+use crate::rules::finalizer::referenced_objects;
 use crate::rules::phrases::within;
 use crate::rules::prelude::*;
 
@@ -97,9 +98,15 @@ impl Sentence<'_> {
         Followed::Explained
     }
 
-    /// An object that the controller looked for. Words name no namespace: it is looked for in that of the target, and one that
-    /// is there proves nothing, for another may be meant.
-    pub(super) fn not_found(&self, case: &mut Case, group: &str, kind: &str, name: &str) -> Followed {
+    /// An object that the controller looked for. Words mostly name no namespace: it is looked for in that of the target, and one
+    /// that is there proves nothing, for another may be meant.
+    pub(super) fn not_found(
+        &self,
+        case: &mut Case,
+        group: &str,
+        kind: &str,
+        (said, name): (Option<&str>, &str),
+    ) -> Followed {
         let Some(discovery) = case.diagnosis.silently(case.lister.discovery()) else { return Followed::Nothing };
         let word = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
         let all = discovery.all_named(&word);
@@ -110,7 +117,7 @@ impl Sentence<'_> {
         if group.is_empty() && resource.plural == "pods" {
             return Followed::Nothing;
         }
-        let own = self.target.namespace.as_deref();
+        let own = said.or(self.target.namespace.as_deref());
         let namespace = own.filter(|_| served.namespaced);
         if served.namespaced && namespace.is_none() {
             return Followed::Nothing;
@@ -130,10 +137,31 @@ impl Sentence<'_> {
         }
         let answer = case.lister.object(resource, namespace, name);
         if answer.is_missing() {
+            // Old words may be of one in another namespace that was created since.
+            let is_another = self.is_of_before && said.is_none() && served.namespaced;
+            let all = is_another.then(|| case.diagnosis.silently(case.lister.namesakes(resource, name))).flatten();
+            if let Some(other) = all.unwrap_or_default().first() {
+                return repaired(
+                    ObjectRef { namespace: other.metadata.namespace.clone(), ..shown }.to_string(),
+                    "exists",
+                );
+            }
             return self.missing(case, vec![Step::about(&shown, "does not exist")]);
         }
         match case.diagnosis.silently(answer) {
             Some(_) if namespace.is_none() => repaired(shown.to_string(), "exists"),
+            _ => Followed::Nothing,
+        }
+    }
+
+    /// An object that must be gone first: a link where it is there and is being deleted.
+    pub(super) fn waiting(&self, case: &mut Case, kind: &str, name: &str) -> Followed {
+        match referenced_objects::being_deleted(case, kind, self.target.namespace.as_deref(), name) {
+            Some(object) if object != *self.target => {
+                case.diagnosis.evidence(self.source, self.says);
+                case.diagnosis.wait_for(object);
+                Followed::Explained
+            }
             _ => Followed::Nothing,
         }
     }

@@ -77,7 +77,7 @@ fn served_elsewhere(case: &mut Case) -> Option<Vec<String>> {
 
 fn content(case: &mut Case, terminating: &TerminatingNamespace, failure: &Condition, lead: &Lead) -> Option<Repair> {
     let (source, says) = (status_of(terminating), condition_text(failure));
-    let sentence = Sentence { target: terminating.target, source: &source, says: &says };
+    let sentence = Sentence { target: terminating.target, source: &source, says: &says, is_of_before: false };
     let root = match leads::follow(case, &sentence, lead) {
         Followed::Repaired(repair) => return Some(repair),
         Followed::Claimed(root) => *root,

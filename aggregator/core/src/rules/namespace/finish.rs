@@ -159,7 +159,7 @@ fn failing_conversions(case: &mut Case, terminating: &TerminatingNamespace) {
             Lead::Conversion { group: crd.spec.group.clone(), kind: kind.clone(), error: fault.to_string() }
         });
         let (source, says) = (format!("list of {resource}"), format!("fails: {fault}"));
-        let sentence = Sentence { target: terminating.target, source: &source, says: &says };
+        let sentence = Sentence { target: terminating.target, source: &source, says: &says, is_of_before: false };
         if let Followed::Claimed(root) = leads::follow(case, &sentence, &lead) {
             let missing = "whether the namespace controller's own list of them fails: it has written no condition yet";
             case.diagnosis.causes.push(root.probable(missing));

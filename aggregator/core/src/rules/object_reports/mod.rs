@@ -43,6 +43,8 @@ pub struct ObjectReport<'a> {
     pub message: &'a Message,
     /// The same, for a list of evidence.
     pub says: String,
+    /// Whether it is as it was before the deletion.
+    pub is_of_before: bool,
 }
 
 /// More of a sentence is not shown in a chain.
@@ -54,7 +56,7 @@ impl<'a> ObjectReport<'a> {
     fn new(weight: Weight, source: String, head: &str, message: &'a Message) -> Self {
         let head = clean(&head.replace('"', "'"), 120);
         let says = phrase(&head, message, MAX_EVIDENCE_CHARS);
-        ObjectReport { weight, source, head, message, says }
+        ObjectReport { weight, source, head, message, says, is_of_before: false }
     }
 
     pub fn brief(&self) -> String {
@@ -104,8 +106,11 @@ fn status<'a>(case: &mut Case<'_, 'a>, target: &ObjectRef, meta: &Meta) -> Vec<O
     let source = format!("status of {target}");
     let conditions = |all: &'a [Condition]| {
         let each = all.iter().filter_map(|one| Some((weigh(&target.resource.group, one)?, one)));
-        each.map(|(weight, one)| ObjectReport::new(weight, source.clone(), &head(one, meta), &one.message))
-            .collect::<Vec<_>>()
+        each.map(|(weight, one)| ObjectReport {
+            is_of_before: one.is_of_before(meta) || one.is_unchanged(meta),
+            ..ObjectReport::new(weight, source.clone(), &head(one, meta), &one.message)
+        })
+        .collect::<Vec<_>>()
     };
     if target.is(known::NODES) {
         let answer = case.lister.get::<Node>(known::NODES, None, &target.name);

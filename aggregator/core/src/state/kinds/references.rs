@@ -41,6 +41,12 @@ pub enum Field {
     PushedTo,
     /// A Challenge names its issuer.
     Issuer,
+    /// A Machine or a Cluster names the object of its infrastructure.
+    Infrastructure,
+    /// A Cluster names its control plane.
+    ControlPlane,
+    /// What Flux applies names the account that Flux works as; with a kubeconfig that is in another cluster.
+    Account,
 }
 
 /// Where a field stands, what it calls the name, and which other must have which value for it to count.
@@ -49,16 +55,18 @@ struct Place {
     path: &'static str,
     key: &'static str,
     only: Option<(&'static str, &'static str)>,
+    /// A field with which it does not count.
+    unless: &'static str,
 }
 
 const fn place(field: Field, path: &'static str) -> Place {
-    Place { field, path, key: "name", only: None }
+    Place { field, path, key: "name", only: None, unless: "" }
 }
 
 const DELETES: Option<(&str, &str)> = Some(("/deletionPolicy", "Delete"));
 
 impl Field {
-    const OF_SPEC: [Place; 11] = [
+    const OF_SPEC: [Place; 14] = [
         place(Field::SourceClaim, "/source/persistentVolumeClaimName"),
         place(Field::GatewayClass, "/gatewayClassName"),
         place(Field::Project, "/project"),
@@ -70,6 +78,9 @@ impl Field {
         Place { key: "resourceClaimName", ..place(Field::DeviceClaim, "/resourceClaims") },
         Place { only: DELETES, ..place(Field::PushedTo, "/secretStoreRefs") },
         place(Field::Issuer, "/issuerRef"),
+        place(Field::Infrastructure, "/infrastructureRef"),
+        place(Field::ControlPlane, "/controlPlaneRef"),
+        Place { unless: "/kubeConfig", ..place(Field::Account, "/serviceAccountName") },
     ];
 }
 
@@ -120,8 +131,9 @@ impl References {
             return saved;
         }
         let text = |path: &str| spec.pointer(path).and_then(Value::as_str);
-        let each = |Place { field, path, key, only }: Place| {
-            let counts = only.is_none_or(|(other, value)| text(other) == Some(value));
+        let each = |Place { field, path, key, only, unless }: Place| {
+            let counts = only.is_none_or(|(other, value)| text(other) == Some(value))
+                && (unless.is_empty() || spec.pointer(unless).is_none());
             let named: Box<[Named]> = match spec.pointer(path).filter(|_| counts)? {
                 Value::Array(all) => all.iter().take(MAX_NAMES).filter_map(|one| Named::read(one, key)).collect(),
                 one => Named::read(one, key).into_iter().collect(),

@@ -6,6 +6,7 @@ use crate::cause::page::*;
 
 const POSSIBLE: Circumstance = Circumstance::Creation(Creation::Possible);
 const REFUSED: Circumstance = Circumstance::Creation(Creation::Refused);
+const EXISTS: Circumstance = Circumstance::Creation(Creation::Exists);
 
 causes! {
     UPDATE_FAILS_VALIDATION = Cause::cluster(ClusterArea::Admission, "UpdateFailsValidation")
@@ -39,9 +40,9 @@ causes! {
         .diagnosis(Proven::Cluster("operator-refused"));
 
     FINALIZER_CONTROLLER_NEEDS_MISSING = Cause::cluster(ClusterArea::Finalizer, "FinalizerControllerNeedsMissing")
-        .title("The controller behind a finalizer needs something that is missing")
+        .title("The controller behind a finalizer needs something that is missing or fails")
         .meaning("The controller runs and reports on the object what it cannot reach or find: a Service without a ready \
-            endpoint, a kind whose CRD is gone, a namespace that does not exist, a right on another kind. That was looked up, and it is missing.")
+            endpoint, a kind whose CRD is gone, a namespace that does not exist, a right on another kind. That was looked up, and it is missing; or it exists, and reports a failure itself.")
         .proof("A condition of the object, or an Event about it, names a Service, a kind, a namespace or a right; the Service \
             does not exist or has no ready endpoint, the kind is not served, the namespace does not exist, or no role \
             grants the right. That this \
@@ -49,6 +50,8 @@ causes! {
         .safe(&[
             check("Read what it reports about the object").run("kubectl describe {type} {name} -n {namespace}").typed()
                 .if_known(),
+            Advice { when: &[EXISTS], ..SEE_USER },
+            step("Repair what that one reports; the controller then tries again").when(&[EXISTS]),
             step("Bring what is missing back; the controller tries again").when(&[POSSIBLE]),
             step("If it was removed for good: do the controller's clean-up by hand, as its documentation says, and then \
                 remove this one finalizer").when(&[POSSIBLE]),

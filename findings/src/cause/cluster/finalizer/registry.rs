@@ -7,6 +7,9 @@ use crate::cause::page::*;
 const COUNTED: Circumstance = Circumstance::JobManager(JobManager::ControllerManager);
 const MANAGED: Circumstance = Circumstance::JobManager(JobManager::Other);
 
+const REMOTE_BUDGET: Circumstance = Circumstance::RemoteBudget(Existence::Present);
+const NO_REMOTE_BUDGET: Circumstance = Circumstance::RemoteBudget(Existence::Gone);
+
 /// What does not run, or is not seen to run.
 const NOT_RUNNING: &[Circumstance] = &[NOT_READY, SCALED_DOWN, ABSENT, HIDDEN, UNSEEN, UNKNOWN];
 
@@ -94,7 +97,12 @@ causes! {
             check("Create the IngressClass again until the Ingress is deleted").run("kubectl get ingressclasses").typed()
                 .when(&[Circumstance::Class(Existence::Gone)]),
             READ_LOG,
-            step("Repair what it reports, mostly credentials or quota; it tries again").when(&[READY]),
+            step("Repair what it reports, mostly credentials or quota; it tries again").when(&[READY, NO_REMOTE_BUDGET]),
+            step("Repair the pods of that budget in the machine's own cluster: the eviction then succeeds")
+                .when(&[REMOTE_BUDGET]),
+            step("Or, where they may end without it, skip the drain")
+                .run("kubectl annotate {type} {name} -n {namespace} machine.cluster.x-k8s.io/exclude-node-draining=")
+                .when(&[REMOTE_BUDGET]),
             HIDDEN_ONE,
             FIND_IT,
             TAKE_OFF_FOR_NOTHING,

@@ -26,6 +26,8 @@ pub struct KnownFinalizer {
     pub by_another: bool,
     /// The program that takes it off, as its workload or a container of that is called, where others set it too.
     pub program: &'static str,
+    /// The same where its workload is called as this label of the object, with this at the end.
+    pub program_by_label: Option<(&'static str, &'static str)>,
     /// Whether it is set by a program that never takes it off.
     pub set_by_another: bool,
     /// The objects for whose last it waits.
@@ -212,6 +214,7 @@ impl KnownFinalizer {
             when: "",
             by_another: false,
             program: "",
+            program_by_label: None,
             set_by_another: false,
             used_by: &[],
             in_server: false,
@@ -226,6 +229,12 @@ impl KnownFinalizer {
             cause,
             comes_first: false,
         }
+    }
+
+    /// See [`KnownFinalizer::program_by_label`].
+    pub const fn program_by_label(mut self, label: &'static str, end: &'static str) -> Self {
+        self.program_by_label = Some((label, end));
+        self
     }
 
     /// See [`KnownFinalizer::in_controller_manager`].

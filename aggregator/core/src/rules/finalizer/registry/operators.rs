@@ -60,8 +60,8 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .by_another()
         .in_each_namespace()
         .released_by("Strimzi's Topic Operator")
-        .runs("in the Entity Operator's pod of the Kafka that the topic's label strimzi.io/cluster names, and goes with that")
-        .when("the topic is deleted in Kafka, with its data")
+        .program_by_label("strimzi.io/cluster", "-entity-operator")
+        .when("the topic is deleted in Kafka, with its data; it is a container of the Entity Operator of that Kafka")
         .destroys(Destroyed::data("Kafka topic").depending("unless strimzi.io/managed is false"))
         .lost("The topic and its data stay in Kafka")
         .source("strimzi/strimzi-kafka-operator: topic-operator/src/main/java/io/strimzi/operator/topic/KubernetesHandler.java"),
