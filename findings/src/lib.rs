@@ -31,8 +31,8 @@ mod verdict;
 
 pub use agent_image::agent_image;
 pub use cause::{
-    Advice, Area, Budget, Cause, CauseRef, Circumstance, Circumstances, Cleanup, ClusterArea, Controller, Creation,
-    Danger, Existence, JobManager, Patience, PodState, Proven, Unread, Users,
+    Advice, Area, Budget, Cause, CauseRef, Circle, Circumstance, Circumstances, Cleanup, ClusterArea, Controller,
+    Creation, Danger, Existence, JobManager, Patience, PodState, Proven, Unread, Users,
 };
 pub use fault::{FaultKind, errno};
 pub use finalizer_patch::finalizer_patch;

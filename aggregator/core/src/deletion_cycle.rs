@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use findings::cause;
+use findings::{Circle, Circumstance, Placeholder, cause};
 
 use crate::diagnosis::{RootCause, Step};
 use crate::graph::{Graph, Marks, Node};
@@ -77,10 +77,25 @@ fn around(graph: &Graph, start: Node) -> Option<Vec<Node>> {
     None
 }
 
+/// The first, or another, that one of them owns and waits for: without that owner the circle is open.
+fn owned<'g>(graph: &'g Graph, circle: &[Node]) -> Option<&'g ObjectRef> {
+    let before = circle.iter().cycle().skip(circle.len().saturating_sub(1));
+    let pairs = before.zip(circle).map(|(owner, node)| (graph.diagnosis(*owner), graph.object(*node)));
+    pairs.into_iter().find_map(|(owner, object)| owner.dependents.contains(object).then_some(object))
+}
+
 fn name(graph: &Graph, start: Node, circle: &[Node]) -> RootCause {
     let start = graph.object(start);
     let objects: Vec<&ObjectRef> = circle.iter().map(|node| graph.object(*node)).collect();
     let mut found = RootCause::below(&cause::DELETIONS_WAIT_FOR_EACH_OTHER, start);
+    found = match owned(graph, circle) {
+        Some(owned) => found
+            .given(Circumstance::Circle(Circle::OfOwners))
+            .name(Placeholder::Type, owned.type_for_kubectl())
+            .name(Placeholder::Name, &owned.name)
+            .name_if(Placeholder::Namespace, owned.namespace.as_deref()),
+        None => found.given(Circumstance::Circle(Circle::OfFinalizers)),
+    };
     let left_out = circle.len().saturating_sub(MAX_STEPS);
     for (index, (node, object)) in circle.iter().zip(&objects).enumerate() {
         if index == MAX_STEPS / 2 && left_out > 0 {

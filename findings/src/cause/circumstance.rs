@@ -117,6 +117,15 @@ pub enum JobManager {
     Other,
 }
 
+/// By what objects wait for each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Circle {
+    /// One of them owns the next, and is deleted in the foreground.
+    OfOwners,
+    /// No owner: finalizers of other kinds.
+    OfFinalizers,
+}
+
 /// One fact of a case. Of each kind of fact a case has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Circumstance {
@@ -147,6 +156,8 @@ pub enum Circumstance {
     Account(Existence),
     /// Whether the node is declared out of service.
     OutOfService(Existence),
+    /// By what objects wait for each other.
+    Circle(Circle),
     /// Whether a drain waits for a budget of another cluster.
     RemoteBudget(Existence),
 }
@@ -196,6 +207,8 @@ impl Circumstance {
             Circumstance::Account(Existence::Gone) => "the controller's ServiceAccount is gone",
             Circumstance::OutOfService(Existence::Present) => "the node has the out-of-service taint",
             Circumstance::OutOfService(Existence::Gone) => "the node has no out-of-service taint",
+            Circumstance::Circle(Circle::OfOwners) => "one of them owns the next",
+            Circumstance::Circle(Circle::OfFinalizers) => "none of them owns the next",
             Circumstance::RemoteBudget(Existence::Present) => "a budget of another cluster refuses an eviction",
             Circumstance::RemoteBudget(Existence::Gone) => "no budget of another cluster is named",
             Circumstance::Attachment(Existence::Present) => "a VolumeAttachment of the volume is left",

@@ -14,7 +14,8 @@ mod page;
 
 pub use checks::{Check, checks};
 pub use circumstance::{
-    Budget, Circumstance, Circumstances, Cleanup, Controller, Creation, Existence, JobManager, PodState, Unread, Users,
+    Budget, Circle, Circumstance, Circumstances, Cleanup, Controller, Creation, Existence, JobManager, PodState,
+    Unread, Users,
 };
 pub use cluster::*;
 pub use entry::{Advice, Area, Cause, CauseRef, ClusterArea, DO_NOT, Danger, Patience, Proven, UnknownCause, step};

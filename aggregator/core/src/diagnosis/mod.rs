@@ -62,6 +62,8 @@ pub struct Diagnosis {
     pub nodes: Vec<Arc<str>>,
     /// What must go or work first.
     pub waits_for: Vec<ObjectRef>,
+    /// Those of them that it owns, and that block it by that.
+    pub dependents: BTreeSet<ObjectRef>,
     /// Causes found at this object.
     pub causes: Vec<RootCause>,
     /// What Events claim in the name of an agent that others can have written.

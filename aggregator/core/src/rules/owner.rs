@@ -26,7 +26,10 @@ pub fn foreground(case: &mut Case, target: &ObjectRef, meta: &Meta) {
     let mut free = Vec::new();
     for (dependent, its) in &dependents {
         match its.deletion_timestamp {
-            Some(_) => case.diagnosis.wait_for(dependent.clone()),
+            Some(_) => {
+                case.diagnosis.wait_for(dependent.clone());
+                case.diagnosis.dependents.insert(dependent.clone());
+            }
             None => free.push((dependent, *its)),
         }
     }

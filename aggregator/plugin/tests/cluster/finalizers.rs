@@ -186,12 +186,43 @@ fn objects_that_own_each_other_end() {
     assert_eq!(looked.causes(), ["DeletionsWaitForEachOther"], "{:#?}", looked.report);
     looked.assert_chain(0, &["ConfigMap a/one", "ConfigMap a/two"]);
     assert!(looked.chain(0)[1].ends_with("it waits for ConfigMap a/one again"), "{:?}", looked.chain(0));
+    let edit = "kubectl edit configmap one -n a".to_owned();
+    assert!(looked.commands().contains(&edit), "{:?}", looked.commands());
+    let has = |looked: &Looked, text: &str| {
+        looked.report.roots[0].finding.remedy.steps.iter().any(|step| step.text.contains(text))
+    };
+    assert!(!has(&looked, "Find out which") && !has(&looked, "Where they"), "{:#?}", looked.report.roots);
     // What else holds one of them holds both.
     let held = world().change("/api/v1/configmaps", "two", |it| {
         it["metadata"]["finalizers"] = json!(["foregroundDeletion", "example.com/hold"]);
     });
     let looked = look(held, object("cm", "a", "one"));
     assert_eq!(looked.causes(), ["FinalizerOwnerUnknown"], "{:#?}", looked.report);
+}
+
+/// Where no owner makes the circle, no ownerReferences open it.
+#[test]
+fn objects_whose_controllers_wait_for_each_other_end() {
+    let waits = |of: &str| {
+        json!({"conditions": [{
+            "type": "Deleting", "status": "True", "reason": "Waiting", "message": format!("waiting for widget {of} to be deleted")
+        }]})
+    };
+    let path = "/apis/example.com/v1/widgets";
+    let world = healthy()
+        .with_custom("example.com", "widgets", "Widget")
+        .active("a")
+        .held("example.com/v1", "Widget", "a", "one", &["example.com/hold"])
+        .held("example.com/v1", "Widget", "a", "two", &["example.com/hold"])
+        .reports(path, "one", waits("two"))
+        .reports(path, "two", waits("one"))
+        .deployment("ops", "op", 1, 1)
+        .may_change("ops", "op", "example.com", "widgets");
+    let looked = look(world, object("widget", "a", "one"));
+    assert_eq!(looked.causes(), ["DeletionsWaitForEachOther"], "{:#?}", looked.report);
+    let steps = &looked.report.roots[0].finding.remedy.steps;
+    assert!(steps.iter().any(|step| step.text.starts_with("Find out which")), "{steps:#?}");
+    assert!(!looked.commands().iter().any(|one| one.contains(" edit ")), "{:?}", looked.commands());
 }
 
 #[test]
