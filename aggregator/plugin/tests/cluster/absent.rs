@@ -123,3 +123,47 @@ fn a_challenge_whose_issuer_does_not_exist_waits_for_it() {
         assert_eq!(challenge(kind, name, false).causes(), ["ExternalResourceFinalizer"], "{kind} {name}");
     }
 }
+
+fn pushed(namespace: fn(World) -> World, stores: Value) -> Looked {
+    let group = "external-secrets.io";
+    let world = namespace(healthy())
+        .with_custom(group, "pushsecrets", "PushSecret")
+        .with_custom(group, "secretstores", "SecretStore")
+        .held("external-secrets.io/v1", "PushSecret", "shop", "p", &["pushsecret.externalsecrets.io/finalizer"])
+        .change("/apis/external-secrets.io/v1/pushsecrets", "p", |one| {
+            one["spec"] =
+                json!({"deletionPolicy": "Delete", "secretStoreRefs": [{"kind": "SecretStore", "name": "vault"}]});
+        })
+        .with(stores)
+        .deployment("eso", "external-secrets", 1, 1)
+        .may_change("eso", "external-secrets", group, "pushsecrets");
+    look(world, object("pushsecret", "shop", "p"))
+}
+
+#[test]
+fn a_store_that_fails_or_is_gone_ends_the_chain_of_what_was_pushed_to_it() {
+    let store = |conditions: Value| {
+        json!({
+            "apiVersion": "external-secrets.io/v1", "kind": "SecretStore", "metadata": {"name": "vault", "namespace": "shop"},
+            "status": {"conditions": conditions}
+        })
+    };
+    let active = |world: World| world.active("shop");
+    let failing = json!([{"type": "Ready", "status": "False", "reason": "InvalidProviderConfig", "message": "permission denied"}]);
+    let looked = pushed(active, store(failing));
+    assert_eq!(looked.causes(), ["FinalizerControllerNeedsMissing"], "{:#?}", looked.report);
+    let last = looked.chain(0).pop().unwrap();
+    assert!(last.starts_with("SecretStore shop/vault: ") && last.contains("permission denied"), "{last}");
+    let looked = pushed(active, store(json!([{"type": "Ready", "status": "True"}])));
+    assert_eq!(looked.causes(), ["ExternalResourceFinalizer"], "{:#?}", looked.report);
+    let has = |looked: &Looked, text: &str| {
+        looked.report.roots[0].finding.remedy.steps.iter().any(|step| step.text.contains(text))
+    };
+    let looked = pushed(active, json!([]));
+    assert!(has(&looked, "Bring what is missing back"), "{:#?}", looked.report.roots);
+    // A namespace that is being deleted takes nothing new.
+    let looked = pushed(|world| world.going("shop", all_false()), json!([]));
+    assert_eq!(looked.causes(), ["FinalizerControllerNeedsMissing"], "{:#?}", looked.report);
+    assert!(!has(&looked, "Bring what is missing back"), "{:#?}", looked.report.roots);
+    assert!(looked.commands().iter().any(|one| one.starts_with("kubectl patch ")), "{:?}", looked.commands());
+}

@@ -68,7 +68,8 @@ pub(in crate::cause) const HIDDEN_ONE: Advice = step(
 pub(in crate::cause) const TRY_A_CHANGE: Advice =
     check("See whether the API server accepts a change of the object: removing a finalizer is one")
         .run("kubectl annotate {type} {name} -n {namespace} why-terminating=try --dry-run=server")
-        .typed();
+        .typed()
+        .if_known();
 
 /// k3s and RKE2 have controllers that no pod shows: install nothing.
 pub(in crate::cause) const READ_SERVER_LOG: Advice =

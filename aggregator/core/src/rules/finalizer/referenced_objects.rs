@@ -85,6 +85,16 @@ const NEEDED: &[Needed] = &[
     // strimzi/strimzi-kafka-operator: the operators of topics and users are containers of the Entity Operator of that Kafka
     of_kafka("kafkatopics"),
     of_kafka("kafkausers"),
+    // external-secrets/external-secrets: pkg/controllers/pushsecret
+    Needed {
+        group: "external-secrets.io",
+        plural: "pushsecrets",
+        by: Named::Field(Field::PushedTo),
+        of: "external-secrets.io",
+        kinds: &[("SecretStore", "secretstores"), ("ClusterSecretStore", "clustersecretstores")],
+        is_for_cleanup: true,
+        words: "does not exist: without it the secret cannot be deleted where it was pushed to",
+    },
     // open-cluster-management-io/ocm: pkg/work/spoke; the agent of the managed cluster removes the finalizer
     Needed {
         group: "work.open-cluster-management.io",

@@ -57,7 +57,9 @@ pub fn explain(case: &mut Case, blocking: &BlockingFinalizer) {
     }
     let is_open = !is_used && blocking.is_open(&found);
     if let Some((object, needed, lack)) = needed.filter(|(_, needed, _)| is_open || !needed.is_for_cleanup) {
-        case.diagnosis.causes.push(without_needed(blocking, found, &object, (needed, lack)));
+        let is_refused = object.namespace.as_deref().is_some_and(|place| case.lister.is_namespace_terminating(place));
+        let creation = if is_refused { Creation::Refused } else { Creation::Possible };
+        case.diagnosis.causes.push(without_needed(blocking, found, &object, (needed, lack, creation)));
         return;
     }
     if is_open {
@@ -76,10 +78,10 @@ fn without_needed(
     blocking: &BlockingFinalizer,
     found: RootCause,
     object: &ObjectRef,
-    (needed, lack): (&Needed, Lack),
+    (needed, lack, creation): (&Needed, Lack, Creation),
 ) -> RootCause {
     let (state, words, (source, says)) = match lack {
-        Lack::Missing => (Creation::Possible, needed.words.to_owned(), (object.to_string(), "not found".to_owned())),
+        Lack::Missing => (creation, needed.words.to_owned(), (object.to_string(), "not found".to_owned())),
         Lack::Failing(brief, quote) => (Creation::Exists, format!("its controller needs it: {brief}"), quote),
     };
     let root = RootCause::below(&cause::FINALIZER_CONTROLLER_NEEDS_MISSING, blocking.target)
@@ -90,6 +92,7 @@ fn without_needed(
         .name_if(Placeholder::UserNamespace, object.namespace.as_deref())
         .evidence(source, says)
         .with_evidence(found.draft.evidence.iter().map(|one| (&one.source, &one.says)));
+    let root = LAST_STEP.into_iter().fold(root, |root, value| root.name_if(value, found.value(value)));
     let (links, missing) = match needed.is_for_cleanup {
         true => (found.steps.len(), "that this alone keeps its controller from finishing"),
         false => (1, "that its controller looks at the class first: some do not"),
@@ -97,6 +100,9 @@ fn without_needed(
     let links = found.steps.into_iter().take(links).fold(root, RootCause::step);
     links.step(Step::about(object, words)).probable(missing)
 }
+
+/// What the removal of this one finalizer takes.
+const LAST_STEP: [Placeholder; 3] = [Placeholder::Finalizer, Placeholder::FinalizerPatch, Placeholder::Lost];
 
 /// A controller that runs, or is unknown, is no more than a link where the object's own words name what is in its way: the
 /// chain goes on there. Nothing when `diagnosis` says what that is.
@@ -133,9 +139,7 @@ fn lead_on(case: &mut Case, blocking: &BlockingFinalizer, found: RootCause) -> O
         let evidence = evidence.map(|one| (&one.source, &one.says));
         let links = links.in_place_of_own().with_evidence(evidence);
         // Where nothing brings back what is missing, its steps end with this one finalizer.
-        let links = [Placeholder::Finalizer, Placeholder::FinalizerPatch, Placeholder::Lost]
-            .into_iter()
-            .fold(links, |links, value| links.name_if(value, found.value(value)));
+        let links = LAST_STEP.into_iter().fold(links, |links, value| links.name_if(value, found.value(value)));
         *root = if links.draft.missing.is_some() { links } else { links.probable(missing) };
     }
     None

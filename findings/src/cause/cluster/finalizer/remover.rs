@@ -164,9 +164,7 @@ causes! {
         .safe(&[
             READ_REPORTS,
             READ_LOG,
-            check("See whether the API server accepts a change of the object: removing a finalizer is one")
-                .run("kubectl annotate {type} {name} -n {namespace} why-terminating=try --dry-run=server").typed()
-                .if_known(),
+            TRY_A_CHANGE,
             step("Repair what it reports; it tries again"),
         ])
         .note(RESUMES)
