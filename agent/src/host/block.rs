@@ -34,19 +34,10 @@ fn files_in(block: &Path) -> io::Result<Vec<LoopFile>> {
     let file = |name: &str| {
         // One that is not in use has no such file.
         let line = sys::read_capped(&block.join(name).join("loop/backing_file"), sys::limits::MAX_LINE_BYTES).ok()?;
-        let (path, deleted) = backing_file(&line);
+        let (path, deleted) = block_stack::backing_file(&line);
         Some((name.to_owned(), path, deleted))
     };
     Ok(names.filter_map(file).collect())
-}
-
-/// The path without the newline and without what the kernel adds to a deleted file.
-pub(super) fn backing_file(line: &[u8]) -> (HostPath, bool) {
-    let line = line.strip_suffix(b"\n").unwrap_or(line);
-    match line.strip_suffix(b" (deleted)") {
-        Some(path) => (HostPath::new(path), true),
-        None => (HostPath::new(line), false),
-    }
 }
 
 fn device(block: &Path, (name, file, deleted): LoopFile) -> Option<LoopDevice> {
@@ -63,12 +54,6 @@ fn device(block: &Path, (name, file, deleted): LoopFile) -> Option<LoopDevice> {
 mod tests {
     use super::*;
     use std::process::Command;
-
-    #[test]
-    fn strips_what_the_kernel_adds() {
-        assert_eq!(backing_file(b"/a b\n"), ("/a b".into(), false));
-        assert_eq!(backing_file(b"/a b (deleted)\n"), ("/a b".into(), true));
-    }
 
     #[test]
     fn sees_a_real_loop_device() {

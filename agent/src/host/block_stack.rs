@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::{HostRoot, block::backing_file, multipath::line};
-use crate::observation::{BlockDevice, BlockKind, BlockLayer, BlockStack, Dev, FileSystemErrors};
+use super::{HostRoot, multipath::line};
+use crate::observation::{BlockDevice, BlockKind, BlockLayer, BlockStack, Dev, FileSystemErrors, HostPath};
 use crate::sys;
 
 /// A file system on a partition of a logical volume on a RAID of multipath maps is still below this.
@@ -105,6 +105,15 @@ fn kind(device: &Path) -> BlockKind {
     }
 }
 
+/// The path without the newline and without what the kernel adds to a deleted file.
+pub(super) fn backing_file(line: &[u8]) -> (HostPath, bool) {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    match line.strip_suffix(b" (deleted)") {
+        Some(path) => (HostPath::new(path), true),
+        None => (HostPath::new(line), false),
+    }
+}
+
 struct Counters {
     in_flight: Option<u64>,
     finished: Option<u64>,
@@ -187,6 +196,12 @@ mod tests {
         }
         let names: Vec<String> = built_on(dir.path(), "loop0").into_iter().map(|layer| layer.name).collect();
         assert_eq!(names, ["dm-1", "dm-2", "dm-0"]);
+    }
+
+    #[test]
+    fn strips_what_the_kernel_adds() {
+        assert_eq!(backing_file(b"/a b\n"), ("/a b".into(), false));
+        assert_eq!(backing_file(b"/a b (deleted)\n"), ("/a b".into(), true));
     }
 
     #[test]
