@@ -16,10 +16,13 @@ impl ClusterReport {
         self.line(false, |verb, until| format!("{verb} terminating normally{until}."))
     }
 
-    /// `1 pod is held, for 13s: that is called stuck after 1m.`
+    /// `1 pod is held, for 13s: that is called stuck after 1m.` What waits for something younger may be older.
     pub fn young_line(&self) -> Option<String> {
+        let young = self.terminating_normally.iter().filter(|one| one.is_young);
+        let is_older = young.filter_map(|one| one.held.overdue_seconds).any(|seconds| seconds >= MIN_AGE_SECONDS);
+        let what = if is_older { "what that waits for" } else { "that" };
         self.line(true, |verb, until| {
-            format!("{verb} held{until}: that is called stuck after {}.", duration(MIN_AGE_SECONDS.unsigned_abs()))
+            format!("{verb} held{until}: {what} is called stuck after {}.", duration(MIN_AGE_SECONDS.unsigned_abs()))
         })
     }
 

@@ -11,7 +11,7 @@ mod stateful_set;
 
 use super::phrases::{some, within};
 use super::webhook::{self, Request};
-use super::{control_plane, data_at_risk, finalizer, minimum_age};
+use super::{admission_policy, control_plane, data_at_risk, finalizer, minimum_age};
 use crate::rules::prelude::*;
 
 /// More names are counted.
@@ -35,8 +35,12 @@ pub fn explain(case: &mut Case, target: &ObjectRef, look: fn(&mut Case, &ObjectR
     if case.lister.is_named(target) {
         let answer = case.lister.object(&target.resource, target.namespace.as_deref(), &target.name);
         if let Some(object) = case.diagnosis.silently(answer).filter(|_| !target.is(known::NODES)) {
-            case.diagnosis.is_delete_refused =
-                webhook::refuses(case, &[Request::about(target, &object.metadata, "DELETE")]);
+            let request = Request::about(target, &object.metadata, "DELETE");
+            case.diagnosis.is_delete_refused = webhook::refuses(case, &[request]);
+            let at = target.namespace.as_ref().map_or(String::new(), |namespace| format!(" -n {namespace}"));
+            let ask =
+                format!("; this asks the API server: kubectl delete {}{at} --dry-run=server", target.typed_name());
+            note_policies(case, request, &target.to_string(), &ask);
             if case.lister.is_going(&object.metadata) {
                 case.diagnosis.note(format!("{target} is being deleted already: ask without --before what holds it."));
             }
@@ -71,6 +75,16 @@ fn in_use(target: &ObjectRef, diagnosis: &mut Diagnosis) {
     let words: Vec<String> = all.filter_map(|found| Some(found.steps.first()?.words.clone())).collect();
     for words in words {
         diagnosis.note(format!("Not known: whether anything uses {target}, which would hold it ({words})."));
+    }
+}
+
+/// Says that it is not known whether a policy refuses to delete this.
+fn note_policies(case: &mut Case, request: Request, what: &str, ask: &str) {
+    if let Some((policy, binding)) = admission_policy::evaluated(case, request).first() {
+        case.diagnosis.note(format!(
+            "Not known: whether {policy} (bound by {binding}) refuses to delete {what}: its expressions are not evaluated \
+             here{ask}."
+        ));
     }
 }
 
@@ -174,7 +188,10 @@ impl Going<'_> {
 /// A webhook that refuses to let one of them go refuses the others as well.
 fn refused(case: &mut Case, kind: &Going, objects: &[&Object]) {
     if let Some(first) = objects.first() {
-        webhook::refuses(case, &[Request::about(&kind.named(&first.metadata), &first.metadata, "DELETE")]);
+        let named = kind.named(&first.metadata);
+        let request = Request::about(&named, &first.metadata, "DELETE");
+        webhook::refuses(case, &[request]);
+        note_policies(case, request, &format!("objects in {}", named.namespace.as_deref().unwrap_or_default()), "");
     }
 }
 

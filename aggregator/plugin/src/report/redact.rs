@@ -121,9 +121,14 @@ impl Aliases {
             // A host's name, or the end of a sentence.
             None if is_word && part.contains('.') => {
                 let label = |label: &str| self.by_name.get(label).cloned().unwrap_or_else(|| label.to_owned());
+                let is_named = |first: &str| self.by_name.contains_key(first);
                 match self.by_name.get(part.trim_end_matches('.')) {
                     Some(alias) => format!("{alias}{}", ".".repeat(part.len() - part.trim_end_matches('.').len())),
-                    None => part.split('.').map(label).collect::<Vec<_>>().join("."),
+                    // A finalizer or a group may have a name within, as that of a program has its namespace.
+                    None if part.split('.').next().is_some_and(is_named) => {
+                        part.split('.').map(label).collect::<Vec<_>>().join(".")
+                    }
+                    None => part.to_owned(),
                 }
             }
             _ => part.to_owned(),

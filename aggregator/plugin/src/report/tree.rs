@@ -1,6 +1,8 @@
 //! The answer for a person at a terminal: each root cause with the chain that leads to it, what it
 //! holds, and what to type next.
 
+use std::collections::HashSet;
+
 use aggregator_core::diagnosis::ToldBy;
 use aggregator_core::report::{AtRisk, Claim, ClusterReport, Held, NOT_KNOWN, Root};
 use aggregator_core::state::{ObjectRef, Subject};
@@ -156,7 +158,11 @@ fn needing_their_own_patch(root: &Root) -> Option<String> {
     let mut words = patch.split(' ');
     let (kind, name) = (words.next()?, words.next()?);
     let held = root.victims.iter().map(|victim| &victim.held.thing).chain(&root.on_the_way);
+    // What waits for another object goes with that.
+    let chains = root.victims.iter().filter_map(|victim| victim.chain.split_last());
+    let waiting: HashSet<&str> = chains.flat_map(|(_, before)| before).map(|link| link.subject.as_str()).collect();
     let others = held.filter(|other| other.type_for_kubectl() == kind && other.name != name);
+    let others = others.filter(|other| !waiting.contains(other.to_string().as_str()));
     let names: Vec<String> = others.map(ObjectRef::to_string).collect();
     (!names.is_empty()).then(|| {
         let names = some(&names, MAX_NAMES);

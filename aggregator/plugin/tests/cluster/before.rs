@@ -11,6 +11,26 @@ fn before(world: World, word: &str, name: &str) -> Looked {
     look(world, Subject::Before { word, namespace, name })
 }
 
+/// The API server evaluates its expressions, also without deleting.
+#[test]
+fn a_policy_that_may_refuse_the_deletion_is_named() {
+    let policy = |operation: &str| {
+        let mut policy = crate::policies::policy("", "configmaps");
+        policy[0]["spec"]["matchConstraints"]["resourceRules"][0]["operations"] = json!([operation]);
+        policy
+    };
+    let notes = |operation: &str, word: &str, name: &str| {
+        let notes = before(shop().with(policy(operation)), word, name).report.notes;
+        notes.into_iter().filter(|note| note.contains("ValidatingAdmissionPolicy limit (bound by ")).collect::<Vec<_>>()
+    };
+    let [note] = &notes("DELETE", "configmap", "c")[..] else { panic!("no note, or several") };
+    assert!(note.contains(" refuses to delete ConfigMap shop/c: "), "{note}");
+    assert!(note.ends_with("kubectl delete configmap/c -n shop --dry-run=server."), "{note}");
+    let [note] = &notes("DELETE", "ns", "shop")[..] else { panic!("no note, or several") };
+    assert!(note.contains(" refuses to delete objects in shop: "), "{note}");
+    assert_eq!(notes("UPDATE", "configmap", "c"), [""; 0]);
+}
+
 /// A namespace in which a pod runs with a claim, and nothing is wrong.
 fn shop() -> World {
     healthy().with(json!([

@@ -2,6 +2,9 @@
 
 use aggregator_core::state::{Answer, Answered, Facts, Question, Version};
 
+use findings::render::{Detail, Style};
+use plugin::report::tree;
+
 use crate::support::*;
 
 fn owned_by(version: &str, kind: &str, name: &str, uid: &str) -> Value {
@@ -299,4 +302,21 @@ fn a_cluster_wide_object_that_names_a_namespaced_owner_holds_it() {
     assert_eq!(looked.causes(), ["GarbageCollectorNotWorking"], "{:#?}", looked.report);
     let missing = looked.report.roots[0].finding.missing.as_deref().unwrap_or_default();
     assert!(missing.contains("outside of its namespace"), "{missing}");
+}
+
+/// The owner goes with its dependent: a patch of its own would skip what it waits for.
+#[test]
+fn the_patch_of_a_dependent_is_not_asked_for_its_owner() {
+    let world = healthy()
+        .active("shop")
+        .held("v1", "ConfigMap", "shop", "owner", &["foregroundDeletion"])
+        .held("v1", "ConfigMap", "shop", "dep", &["example.com/x"])
+        .change("/api/v1/configmaps", "owner", |one| one["metadata"]["uid"] = "o".into())
+        .change("/api/v1/configmaps", "dep", |one| {
+            one["metadata"]["ownerReferences"] = owned_by("v1", "ConfigMap", "owner", "o");
+        });
+    let report = look(world, everything()).report;
+    let text = tree(&report, Detail::Short, 100, Style::Plain);
+    assert!(text.contains("kubectl patch configmap dep ") && text.contains("ConfigMap shop/owner"), "{text}");
+    assert!(!text.contains("needs its own"), "{text}");
 }

@@ -4,6 +4,8 @@ use aggregator_core::judgement::judge;
 use aggregator_core::state::{Answer, Facts, Question};
 
 use crate::admission::crd;
+use findings::render::Style;
+
 use crate::support::*;
 
 /// The verdict while the deletion of the object at this path is so young, and when it is ten minutes old.
@@ -217,4 +219,34 @@ fn a_namespace_controller_that_left_a_trace_runs() {
         judge(&state).roots.len()
     };
     assert_eq!((roots("15"), roots("16")), (0, 1));
+}
+
+/// One that waits for another says nothing of what a third waits for.
+#[test]
+fn what_is_held_for_seconds_is_listed_by_what_it_waits_for() {
+    let mut world = healthy()
+        .active("shop")
+        .held("v1", "ConfigMap", "shop", "owner", &["foregroundDeletion"])
+        .held("v1", "ConfigMap", "shop", "dep", &["example.com/x"])
+        .held("v1", "ConfigMap", "shop", "settings", &["example.com/y"]);
+    for (name, seconds) in [("owner", 70), ("dep", 9), ("settings", 9)] {
+        let asked = world.ago(seconds);
+        world = world.change("/api/v1/configmaps", name, |one| {
+            one["metadata"]["uid"] = name.into();
+            one["metadata"]["deletionTimestamp"] = asked.into();
+            if name == "dep" {
+                one["metadata"]["ownerReferences"] = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner",
+                    "uid": "owner", "blockOwnerDeletion": true}]);
+            }
+        });
+    }
+    let report = look(world, everything()).report;
+    let text = plugin::report::screen(&report, 120, Style::Plain);
+    assert!(
+        text.contains("3 configmaps are held, the longest for 1m10s: what that waits for is called stuck"),
+        "{text}"
+    );
+    assert!(text.contains("  cm/owner in shop: ") || text.contains("configmap/owner in shop: "), "{text}");
+    let waits = text.lines().filter(|line| line.contains("waiting for ConfigMap shop/dep")).count();
+    assert!(waits == 1 && !text.contains("dep, owner") && !text.contains("owner, settings"), "{text}");
 }

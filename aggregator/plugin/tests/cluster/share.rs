@@ -45,10 +45,17 @@ fn a_name_is_replaced_wherever_it_stands_whole() {
     let world = healthy().held("v1", "ConfigMap", "shop", "blue-web", &["blue.example.com/hold"]);
     let state = State::new(everything(), world.at);
     let mut report = look(world, everything()).report;
-    report.notes =
-        ["dial blue-web.shop.svc:443: refused by blue-web.", "blue-web-2 and data stay"].map(String::from).into();
+    report.notes = ["dial blue-web.shop.svc:443: refused by blue-web.", "blue-web-2 and data stay, and a.shop.io/hold"]
+        .map(String::from)
+        .into();
     let notes: Vec<String> = redact(&report, &state).unwrap().notes.into_iter().collect();
-    assert_eq!(notes, ["blue-web-2 and data stay", "dial configmap-1.namespace-1.svc:443: refused by configmap-1."]);
+    assert_eq!(
+        notes,
+        [
+            "blue-web-2 and data stay, and a.shop.io/hold",
+            "dial configmap-1.namespace-1.svc:443: refused by configmap-1."
+        ]
+    );
 }
 
 #[test]

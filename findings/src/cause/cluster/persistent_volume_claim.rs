@@ -25,6 +25,8 @@ causes! {
                 .run("kubectl -n {namespace} get pod {pod} -o yaml").typed().when(&[RUNS]),
             check("Save what is needed of the ended pod: its log is deleted with it")
                 .run("kubectl -n {namespace} logs {pod} --all-containers").when(&[ENDED]),
+            step("Save the data before the pod is deleted: the claim's deletion cannot be undone, and takes the data with it if \
+                the volume's reclaim policy is Delete").when(&[RUNS]),
             step("Scale {workload} down first, if you do not need its pods: it replaces a deleted pod, and the new one stays \
                 Pending")
                 .run("kubectl -n {namespace} scale {workload} --replicas=0").if_known().when(&[RUNS]),
@@ -32,8 +34,6 @@ causes! {
             step("Set ttlSecondsAfterFinished on such Jobs, so that it does not happen again").when(&[ENDED]),
             step("Delete the pod, if you do not need it and nothing replaces it")
                 .run("kubectl -n {namespace} delete pod {pod}").when(&[RUNS]),
-            step("If the pod should stay: a deletion cannot be taken back, so save the data before the pod is deleted")
-                .when(&[RUNS]),
         ])
         .danger(PATCH_CLAIM)
         .sources(&["reference: pvc_protection_controller", "reference: a completed pod and its claim"])
