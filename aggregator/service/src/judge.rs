@@ -421,6 +421,17 @@ impl Judge {
         self.asked.retain(|question, asked| asked.pending || answers.contains_key(question));
     }
 
+    /// When the kind was scanned whose last scan is the oldest: what was deleted of it since is not known.
+    pub fn oldest_scan(&self) -> Option<Timestamp> {
+        let is_scan =
+            |question: &Question| question.is_scan() && matches!(question, Question::Objects { scope: Scope::All, .. });
+        let is_seen = |question: &Question| {
+            self.state.answers.get(question).is_some_and(|answered| matches!(answered.answer, Answer::Seen(_)))
+        };
+        let scans = self.asked.iter().filter(|(question, _)| is_scan(question) && is_seen(question));
+        scans.map(|(_, asked)| asked.seen).min()
+    }
+
     /// How often to [`Judge::prune`].
     pub const PRUNE_INTERVAL: Duration = RETENTION;
 

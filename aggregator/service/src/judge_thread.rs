@@ -150,6 +150,7 @@ impl JudgeThread {
             published.unconfirmed = unconfirmed;
             published.answers_left_out = judge.answers_left_out();
             published.cut_lists = cut_lists;
+            published.oldest_scan = judge.oldest_scan();
             published.silent_since = None;
         });
     }

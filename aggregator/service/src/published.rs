@@ -23,6 +23,8 @@ pub struct Published {
     pub answers_left_out: usize,
     /// Since when the API server has not been heard; none while it is.
     pub silent_since: Option<Timestamp>,
+    /// When the kind was scanned whose last scan is the oldest.
+    pub oldest_scan: Option<Timestamp>,
     /// Counts up with each judgement that differs.
     pub version: u64,
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use aggregator_core::diagnosis::MIN_AGE_SECONDS;
 use aggregator_core::state::{Answer, Answered, Facts, Question, Scope, known};
 use findings::FaultKind;
 use jiff::Timestamp;
@@ -20,6 +21,8 @@ pub const MIN_COSTLY_INTERVAL: Duration = Duration::from_secs(60);
 const INTERVAL_PER_OBJECT: Duration = Duration::from_millis(10);
 /// A kind of which nothing is being deleted is scanned again after so long.
 const SCAN_INTERVAL: Duration = Duration::from_secs(600);
+/// But after a minute if something of it was stuck so recently: what was released is often deleted again.
+const RECENTLY_STUCK: Duration = Duration::from_secs(3600);
 
 /// When an answer was asked for and when it will be again.
 #[derive(Clone, Copy, Debug)]
@@ -37,12 +40,23 @@ pub struct Schedule {
     pub seen: Timestamp,
     /// Since when it could not be asked, while the answer of before is still believed.
     pub lost_since: Option<Timestamp>,
+    /// When a scan found something stuck the last time.
+    stuck_at: Option<Timestamp>,
 }
 
 impl Schedule {
     /// For the first time.
     pub fn first(now: Timestamp) -> Self {
-        Schedule { at: now, due: now, interval: MIN_INTERVAL, pending: true, sent: now, seen: now, lost_since: None }
+        Schedule {
+            at: now,
+            due: now,
+            interval: MIN_INTERVAL,
+            pending: true,
+            sent: now,
+            seen: now,
+            lost_since: None,
+            stuck_at: None,
+        }
     }
 
     /// It is answered, with the same as before or not.
@@ -54,10 +68,16 @@ impl Schedule {
         now: Timestamp,
     ) -> Self {
         let interval_floor = min_interval(&answered.question, &answered.answer);
-        let interval = match &answered.question {
-            question if is_lease_query(question) => LEASE_INTERVAL,
+        let is_scan = answered.question.is_scan();
+        let stuck_at = match &answered.answer {
+            Answer::Seen(facts) if is_scan && has_stuck(facts, now) => Some(now),
+            _ => before.and_then(|before| before.stuck_at).filter(|at| now < later(*at, RECENTLY_STUCK)),
+        };
+        let interval = match (&answered.question, &answered.answer) {
+            (question, _) if is_lease_query(question) => LEASE_INTERVAL,
+            (_, Answer::Seen(facts)) if is_scan && facts.count() == 0 && stuck_at.is_some() => MIN_COSTLY_INTERVAL,
             // What is shown as stuck must not be long after its end.
-            question if question.is_scan() && matches!(answered.answer, Answer::Seen(_)) => interval_floor,
+            (_, Answer::Seen(_)) if is_scan => interval_floor,
             _ if is_same => {
                 before.map_or(interval_floor, |before| (before.interval * 2).min(MAX_INTERVAL).max(interval_floor))
             }
@@ -65,7 +85,7 @@ impl Schedule {
         };
         let sent = before.map_or(now, |before| before.sent);
         let seen = before.filter(|_| lost_since.is_some()).map_or(sent, |before| before.seen);
-        Schedule { at: now, due: later(now, interval), interval, pending: false, sent, seen, lost_since }
+        Schedule { at: now, due: later(now, interval), interval, pending: false, sent, seen, lost_since, stuck_at }
     }
 
     /// It is asked again.
@@ -78,6 +98,12 @@ impl Schedule {
         self.interval = answered.map_or(MIN_INTERVAL, |answered| min_interval(question, &answered.answer));
         self.due = self.due.min(later(self.at, self.interval).max(later(now, CHANGE_DELAY)));
     }
+}
+
+/// Whether something that a scan has found is stuck.
+fn has_stuck(scanned: &Facts, now: Timestamp) -> bool {
+    let deleted = scanned.metas().into_iter().filter_map(|meta| meta.deletion_timestamp);
+    deleted.min().is_some_and(|deleted| deleted.as_second().saturating_add(MIN_AGE_SECONDS) <= now.as_second())
 }
 
 /// How long after this answer it is asked for again at the soonest.

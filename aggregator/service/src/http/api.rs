@@ -57,6 +57,8 @@ pub struct Seen {
     incidents: Arc<Vec<Arc<Incident>>>,
     /// Since when the API server has not been heard.
     pub silent_since: Option<Timestamp>,
+    /// When the kind was scanned whose last scan is the oldest.
+    pub oldest_scan: Option<Timestamp>,
     rights: Rights,
 }
 
@@ -93,13 +95,13 @@ impl FromRequestParts<Shared> for Seen {
 
 /// What there is, and what of it this user may see.
 pub async fn see(shared: &Shared, user: &User) -> Result<Seen, Refusal> {
-    let (report, incidents, silent_since) = {
+    let (report, incidents, silent_since, oldest_scan) = {
         let published = shared.served.published.borrow();
-        (published.report.clone(), published.incidents.clone(), published.silent_since)
+        (published.report.clone(), published.incidents.clone(), published.silent_since, published.oldest_scan)
     };
     let whole = report.ok_or(Refusal::TooEarly)?;
     let rights = Rights::ask(&shared.reviews, user, &whole, &incidents).await.map_err(|_| Refusal::RightsUnknown)?;
-    Ok(Seen { whole, incidents, silent_since, rights })
+    Ok(Seen { whole, incidents, silent_since, oldest_scan, rights })
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -115,8 +117,19 @@ pub struct Answer<T> {
     content: T,
 }
 
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Stuck {
+    /// When the kind was scanned whose last scan is the oldest: what was deleted of it since may be missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    oldest_scan: Option<Timestamp>,
+    #[serde(flatten)]
+    report: ClusterReport,
+}
+
 pub async fn stuck(headers: HeaderMap, seen: Seen) -> Response {
-    tagged(&headers, &seen.answer(seen.report()))
+    tagged(&headers, &seen.answer(Stuck { oldest_scan: seen.oldest_scan, report: seen.report() }))
 }
 
 #[derive(Serialize, JsonSchema)]

@@ -1,13 +1,12 @@
 //! Which path is answered by whom, and how it is described.
 
 use crate::incidents::Incident;
-use aggregator_core::report::ClusterReport;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::routing::get;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
-use super::api::{self, Answer, CauseLine, Incidents, NodeAnswer, ObjectAnswer, Roots, tagged};
+use super::api::{self, Answer, CauseLine, Incidents, NodeAnswer, ObjectAnswer, Roots, Stuck, tagged};
 use super::openapi::{self, Answers, Route};
 use super::stream::stream;
 
@@ -23,7 +22,7 @@ pub fn routes() -> Vec<Route> {
     };
     let (incident, root) = ("/incidents/{id}", "The roots, again whenever they differ");
     vec![
-        json("/stuck", "The plugin's report, as JSON", schema::<Answer<ClusterReport>>, get(api::stuck)),
+        json("/stuck", "The plugin's report, as JSON", schema::<Answer<Stuck>>, get(api::stuck)),
         json("/roots", "One line for each root cause", schema::<Answer<Roots>>, get(api::roots)),
         json(
             "/objects/{group}/{kind}/{namespace}/{name}",

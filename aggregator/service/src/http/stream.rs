@@ -65,8 +65,10 @@ impl Follower {
                 return Some(event);
             }
             if Instant::now() >= alive_at {
-                let at = self.published.borrow().report.as_ref().map(|report| report.at.clone());
-                return Some(format!(": checked {}\n\n", at.unwrap_or_default()));
+                let published = self.published.borrow();
+                let at = published.report.as_ref().map(|report| report.at.as_str()).unwrap_or_default();
+                let scan = published.oldest_scan.map(|scan| format!(" {scan}")).unwrap_or_default();
+                return Some(format!(": checked {at}{scan}\n\n"));
             }
         }
     }

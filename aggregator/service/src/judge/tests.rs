@@ -221,20 +221,52 @@ fn what_is_judged_by_an_answer_from_before_its_deletion_is_known_to_be_until_it_
     assert!(!is_older(&mut judge, deleted, later(deleted, MIN_COSTLY_INTERVAL)), "and soon");
 }
 
+/// How long after each scan of a kind, in this order, the next one is due. Each has found something or nothing; what is found
+/// was deleted at second 0.
+fn waits_after_scans(scans: &[(u64, bool)]) -> Vec<u64> {
+    let question = Question::terminating_metadata(known::DEPLOYMENTS, Scope::All);
+    let found =
+        br#"{"items":[{"metadata":{"name":"held","namespace":"a","deletionTimestamp":"1970-01-01T00:00:00Z"}}]}"#;
+    let mut judge = Judge::new(seconds(0));
+    let mut wait = |(at, is_found): &(u64, bool)| {
+        let list: &[u8] = if *is_found { found } else { br#"{"items":[]}"# };
+        let answer = Answer::Seen(Page::read(&question, list).unwrap().facts);
+        judge.answered(Answered::whole(question.clone(), answer), seconds(*at));
+        u64::try_from(judge.asked[&question].due.as_second()).unwrap() - at
+    };
+    scans.iter().map(&mut wait).collect()
+}
+
 /// The page shows it as stuck until then, and says that it may be so for a minute.
 #[test]
 fn the_end_of_what_a_scan_has_found_is_seen_after_a_minute() {
-    let question = Question::terminating_metadata(known::DEPLOYMENTS, Scope::All);
-    let list =
-        br#"{"items":[{"metadata":{"name":"held","namespace":"a","deletionTimestamp":"1970-01-01T00:00:00Z"}}]}"#;
+    assert_eq!(waits_after_scans(&[(0, true), (60, true), (120, true), (180, true)]), [60; 4]);
+}
+
+/// As on a real cluster: two objects were released, deleted again with the same names, and missing for ten minutes.
+#[test]
+fn a_kind_of_which_something_was_stuck_is_scanned_every_minute_for_an_hour() {
+    let scans = [(60, true), (120, false), (180, false), (3600, false), (3660, false), (4260, false)];
+    assert_eq!(waits_after_scans(&scans), [60, 60, 60, 60, 600, 600]);
+    assert_eq!(waits_after_scans(&[(59, true), (119, false)]), [60, 600], "it was not stuck");
+}
+
+#[test]
+fn the_oldest_scan_is_that_of_the_kind_that_was_scanned_longest_ago() {
+    let scan = |kind, scope| Question::terminating_metadata(kind, scope);
+    let kinds = [known::DEPLOYMENTS, known::JOBS, known::STATEFUL_SETS].map(|kind| scan(kind, Scope::All));
     let mut judge = Judge::new(seconds(0));
-    let mut due = |at, list: &[u8]| {
-        let answer = Answer::Seen(Page::read(&question, list).unwrap().facts);
-        judge.answered(Answered::whole(question.clone(), answer), seconds(at));
-        judge.asked[&question].due.as_second() - at as i64
-    };
-    assert_eq!([0, 60, 120, 180].map(|at| due(at, list)), [60; 4]);
-    assert!(due(240, br#"{"items":[]}"#) > 60);
+    assert_eq!(judge.oldest_scan(), None);
+    judge.answered(nothing(scan(known::JOBS, Scope::Namespace("a".to_owned()))), seconds(10));
+    let denied = Answer::Failed(Fault::new(FaultKind::Denied, ""));
+    judge.answered(Answered::whole(kinds[2].clone(), denied), seconds(20));
+    judge.answered(nothing(kinds[0].clone()), seconds(30));
+    judge.answered(nothing(kinds[1].clone()), seconds(40));
+    assert_eq!(judge.oldest_scan(), Some(seconds(30)));
+    judge.asked.get_mut(&kinds[0]).unwrap().again(seconds(630));
+    assert_eq!(judge.oldest_scan(), Some(seconds(30)), "it is not answered yet");
+    judge.answered(nothing(kinds[0].clone()), seconds(700));
+    assert_eq!(judge.oldest_scan(), Some(seconds(40)));
 }
 
 /// As on a real cluster: an object was let go and its namespace went, and the scan of its kind was a minute old.

@@ -74,8 +74,8 @@ fn node(store: &Store, status: &str) {
 fn timeless(mut answer: Value) -> Value {
     match &mut answer {
         Value::Object(fields) => {
-            fields
-                .retain(|field, _| !["at", "overdue_seconds", "stuck_since", "oldest_since"].contains(&field.as_str()));
+            let of_time = ["at", "oldestScan", "overdue_seconds", "stuck_since", "oldest_since"];
+            fields.retain(|field, _| !of_time.contains(&field.as_str()));
             fields.values_mut().for_each(|value| *value = timeless(value.take()));
         }
         Value::Array(items) => items.iter_mut().for_each(|item| *item = timeless(item.take())),

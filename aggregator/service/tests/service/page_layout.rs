@@ -136,6 +136,7 @@ fn the_page_names_the_account_and_signs_out() -> anyhow::Result<()> {
     let text = text.as_str().unwrap();
     assert!(text.starts_with("Nothing is stuck in what was scanned and you can see.\n"), "{text}");
     assert!(text.contains("Last checked") && text.contains(" s ago"), "{text}");
+    assert!(text.contains(" s ago. Oldest scan of a kind: "), "{text}");
     assert!(text.contains("No stuck object was resolved in the last 24 hours."), "{text}");
     click(&mut browser, "document.getElementById('sign-out')")?;
     browser.until(&format!("{status} === 'Signed out.'"))?;

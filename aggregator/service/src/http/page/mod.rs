@@ -68,15 +68,23 @@ struct Typed {
 
 async fn roots(State(shared): State<Shared>, headers: HeaderMap, seen: Seen, Query(typed): Query<Typed>) -> Response {
     let (report, incidents) = (seen.report(), seen.visible_incidents());
-    let (silent_since, now) = (seen.silent_since, shared.served.clock.now());
-    let list = List { report: &report, silent_since, incidents: &incidents, filter: Filter::new(&typed.q), now };
+    let list = List {
+        report: &report,
+        silent_since: seen.silent_since,
+        oldest_scan: seen.oldest_scan,
+        incidents: &incidents,
+        filter: Filter::new(&typed.q),
+        now: shared.served.clock.now(),
+    };
     page(&headers, &list.markup())
 }
 
 /// The list of this report while the API server answers.
 pub(super) fn root_list(report: &ClusterReport) -> String {
     let now = report.at.parse().unwrap_or(Timestamp::UNIX_EPOCH);
-    List { report, silent_since: None, incidents: &[], filter: Filter::default(), now }.markup().into_string()
+    List { report, silent_since: None, oldest_scan: None, incidents: &[], filter: Filter::default(), now }
+        .markup()
+        .into_string()
 }
 
 async fn root(headers: HeaderMap, seen: Seen, Path(id): Path<String>) -> Result<Response, Refusal> {

@@ -21,6 +21,8 @@ pub struct List<'r> {
     pub report: &'r ClusterReport,
     /// Since when the API server has not answered.
     pub silent_since: Option<Timestamp>,
+    /// When the kind was scanned whose last scan is the oldest.
+    pub oldest_scan: Option<Timestamp>,
     /// What the caller sees of what was stuck.
     pub incidents: &'r [Incident],
     /// Only what these words find.
@@ -59,8 +61,12 @@ impl List<'_> {
                     @if !filter.is_empty() { " (" (roots.len()) " of " (report.roots.len()) ")" } }
             }
             p.checked {
-                "Last checked " time data-checked datetime=(report.at) { (report.at) }
-                "." @if !is_nothing_stuck { " What is gone can stay listed for a minute." }
+                "Last checked " time data-age="checked" datetime=(report.at) { (report.at) } "."
+                @if let Some(at) = self.oldest_scan {
+                    " Oldest scan of a kind: " time data-age="scanned" datetime=(at) { (at) }
+                    ". What was deleted since may not be listed yet."
+                }
+                @if !is_nothing_stuck { " What is gone can stay listed for a minute." }
             }
             ol.roots data-total=(self.total()) { @for root in roots.iter().take(MAX_ROOTS) { (item(root)) } }
             @if roots.len() > MAX_ROOTS {

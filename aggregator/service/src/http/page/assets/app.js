@@ -69,10 +69,10 @@ const showList = async () => {
   return 200;
 };
 
-// "5 s ago" beside each time of a check.
-const showAges = (at) => {
-  for (const time of document.querySelectorAll("[data-checked]")) {
-    if (at) time.dateTime = at;
+// "5 s ago" beside each time of a check and of a scan.
+const showAges = (latest = {}) => {
+  for (const time of document.querySelectorAll("[data-age]")) {
+    time.dateTime = latest[time.dataset.age] || time.dateTime;
     const seconds = Math.max(0, Math.round((Date.now() - Date.parse(time.dateTime)) / 1000));
     time.title = time.dateTime;
     time.textContent = seconds < 120 ? `${seconds} s ago` : `${Math.round(seconds / 60)} min ago`;
@@ -148,7 +148,10 @@ const follow = async ({ signal }) => {
 
 const heard = async (event) => {
   if (event.startsWith("event: unknown")) return say(failed(503));
-  if (event.startsWith(": checked ")) showAges(event.slice(": checked ".length));
+  if (event.startsWith(": checked ")) {
+    const [checked, scanned] = event.slice(": checked ".length).split(" ");
+    showAges({ checked, scanned });
+  }
   // An unchanged list is not sent again: one that failed is requested at the next message.
   behind ||= event.startsWith("event: roots");
   if (!behind) return;
