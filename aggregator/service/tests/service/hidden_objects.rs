@@ -100,6 +100,20 @@ fn answers(hidden: &str, prepare: impl FnOnce(&Store)) -> (Vec<Value>, String) {
     (hers, running.get("/api/v1/stuck", "admin").1)
 }
 
+/// `alice` sees the pods, and not what explains them.
+#[test]
+fn what_is_not_explained_has_a_heading() {
+    let running = Running::start_with("baseline", |store| {
+        still_alive(store);
+        tenant(store);
+    });
+    until(Duration::from_secs(30), || running.get("/page/roots", "alice").1.contains("tenant/running"));
+    let (_, list) = running.get("/page/roots", "alice");
+    assert!(list.contains("<h2>2 objects unknown, not explained</h2>"), "{list}");
+    let (_, list) = running.get("/page/roots?q=held", "alice");
+    assert!(list.contains("<h2>1 object unknown, not explained (1 of 2)</h2>"), "{list}");
+}
+
 #[test]
 fn what_is_hidden_changes_no_answer() {
     let (nothing, _) = answers("", |store| node(store, "True"));

@@ -4,6 +4,8 @@ use aggregator_core::report::{Held, Root};
 use aggregator_core::state::ObjectRef;
 use findings::Entity;
 
+use super::root_list::card_words;
+
 /// A longer filter is cut.
 const MAX_FILTER_CHARS: usize = 200;
 
@@ -43,7 +45,8 @@ impl Filter {
 
     /// Whether an object without a root matches.
     pub fn finds_held(&self, held: &Held) -> bool {
-        self.0.iter().all(|(field, word)| finds_in_object(*field, word, &held.thing))
+        let is_said = |field: Field, word: &str| field == Field::Text && held.words.to_lowercase().contains(word);
+        self.0.iter().all(|(field, word)| finds_in_object(*field, word, &held.thing) || is_said(*field, word))
     }
 }
 
@@ -51,7 +54,7 @@ fn finds_in_root(field: Field, word: &str, root: &Root) -> bool {
     let cause = root.finding.cause;
     let has = |text: &str| text.to_lowercase().contains(word);
     let by_itself = match field {
-        Field::Text => has(cause.id) || has(cause.title) || has(&root.id.to_string()),
+        Field::Text => has(cause.id) || has(&root.id.to_string()) || card_words(root).iter().any(|words| has(words)),
         Field::Node => {
             let nodes = root.victims.iter().flat_map(|victim| &victim.nodes);
             nodes.map(AsRef::as_ref).chain(root.node()).any(has)
@@ -105,6 +108,16 @@ mod tests {
         assert!(!Filter::new("node:worker").finds_root(&root));
         root.victims[0].nodes.push("Worker-7".into());
         assert!(Filter::new("node:worker").finds_root(&root) && !Filter::new("node:other").finds_root(&root));
+    }
+
+    #[test]
+    fn what_stands_on_the_card_is_found() {
+        let mut root = root(&[&["ConfigMap shop/cfg-17"]]);
+        root.finalizer = Some("op17.example.com/cleanup".to_owned());
+        root.finding.confidence = findings::Confidence::Probable;
+        for typed in ["op17", "cfg-17 · op17.example.com/cleanup", "probable", "stuck", root.finding.cause.title] {
+            assert!(Filter::new(typed).finds_root(&root), "{typed}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! All roots, the worst first, and what was resolved in the last day.
 
-use aggregator_core::report::{ClusterReport, Root, by_reason, roots_in_words};
+use aggregator_core::report::{ClusterReport, Held, Root, by_reason, roots_in_words};
 use findings::{Confidence, Verdict, duration};
 use jiff::{SignedDuration, Timestamp};
 use maud::{Markup, html};
@@ -36,6 +36,13 @@ pub fn name(root: &Root) -> String {
     last.into_iter().chain(root.finalizer.as_deref()).collect::<Vec<_>>().join(" · ")
 }
 
+/// The words on the card of a root, without its numbers: those change by themselves.
+pub fn card_words(root: &Root) -> [String; 4] {
+    let confidence = if root.finding.confidence == Confidence::Probable { "probable" } else { "" };
+    let name = format!("{}{}", waiting(root), name(root));
+    [root.finding.cause.title.to_owned(), name, verdict(root.verdict).to_owned(), confidence.to_owned()]
+}
+
 /// What stands before the name of what is not broken, only in use.
 pub fn waiting(root: &Root) -> &'static str {
     if root.finding.cause.in_use { "Waiting for " } else { "" }
@@ -54,11 +61,14 @@ impl List<'_> {
             @if is_nothing_stuck {
                 @let scanned = if report.not_scanned.is_empty() { "" } else { "was scanned and " };
                 p.nothing { "Nothing is stuck in what " (scanned) "you can see." }
-            } @else if roots.is_empty() && unexplained.is_empty() && !filter.is_empty() {
-                p.nothing { "Nothing matches the filter. " (self.total()) " without it." }
+            } @else if roots.is_empty() && unexplained.is_empty() {
+                p.nothing { "Nothing matches. " (report.roots.len() + report.unexplained.len()) " without the filter." }
             } @else {
-                h2 { (roots_in_words(roots.iter().copied()))
-                    @if !filter.is_empty() { " (" (roots.len()) " of " (report.roots.len()) ")" } }
+                @let (heading, of) = match roots.is_empty() {
+                    true => (unexplained_in_words(&unexplained), (unexplained.len(), report.unexplained.len())),
+                    false => (roots_in_words(roots.iter().copied()), (roots.len(), report.roots.len())),
+                };
+                h2 { (heading) @if !filter.is_empty() { " (" (of.0) " of " (of.1) ")" } }
             }
             p.checked {
                 "Last checked " time data-age="checked" datetime=(report.at) { (report.at) } "."
@@ -68,7 +78,7 @@ impl List<'_> {
                 }
                 @if !is_nothing_stuck { " What is gone can stay listed for a minute." }
             }
-            ol.roots data-total=(self.total()) { @for root in roots.iter().take(MAX_ROOTS) { (item(root)) } }
+            ol.roots { @for root in roots.iter().take(MAX_ROOTS) { (item(root)) } }
             @if roots.len() > MAX_ROOTS {
                 p { (roots.len() - MAX_ROOTS) " more: filter, or use the API or " code { "kubectl why-terminating" } "." }
             }
@@ -84,14 +94,6 @@ impl List<'_> {
                 (self.resolved(is_nothing_stuck))
                 (not_scanned(report))
             }
-        }
-    }
-
-    /// Whatever the filter leaves out.
-    fn total(&self) -> String {
-        match self.report.roots.as_slice() {
-            [] => "0 root causes".to_owned(),
-            roots => roots_in_words(roots.iter()),
         }
     }
 
@@ -124,17 +126,27 @@ impl List<'_> {
     }
 }
 
+/// `2 objects stuck, 1 object unknown, not explained`
+fn unexplained_in_words(unexplained: &[&Held]) -> String {
+    let stuck = unexplained.iter().filter(|held| held.verdict == Verdict::Stuck).count();
+    let counts = [(stuck, "stuck"), (unexplained.len() - stuck, "unknown")];
+    let counts = counts.iter().filter(|(number, _)| *number > 0);
+    let counts: Vec<String> = counts.map(|(number, state)| format!("{} {state}", counted(*number, "object"))).collect();
+    format!("{}, not explained", counts.join(", "))
+}
+
 fn item(root: &Root) -> Markup {
     let id = root.id;
+    let [title, name, verdict, confidence] = card_words(root);
     html! {
         li {
             a href={ "#root=" (id) } data-root=(id) {
-                strong.cause { (root.finding.cause.title) }
-                span.name { (waiting(root)) (name(root)) }
+                strong.cause { (title) }
+                span.name { (name) }
                 span.facts {
-                    span.verdict.(root.verdict.as_str()) { (verdict(root.verdict)) }
+                    span.verdict.(root.verdict.as_str()) { (verdict) }
                     @if let Some(seconds) = root.oldest() { " for " (duration(seconds)) }
-                    @if root.finding.confidence == Confidence::Probable { " · probable" }
+                    @if !confidence.is_empty() { " · " (confidence) }
                     " · holds " (counted(root.objects(), "object"))
                 }
             }

@@ -50,8 +50,6 @@ const go = (change, isNewEntry) => {
   isNewEntry ? history.pushState(null, "", address) : history.replaceState(null, "", address);
 };
 
-const live = () => `Live: ${document.querySelector("[data-total]").dataset.total}.`;
-
 const links = () => [...document.querySelectorAll("[data-root]")];
 
 const showList = async () => {
@@ -159,7 +157,7 @@ const heard = async (event) => {
   if (code !== 200) return say(failed(code));
   behind = false;
   await showOne(false);
-  say(live());
+  say("Live");
 };
 
 const choose = (block) => {
@@ -196,7 +194,7 @@ const begin = async (who) => {
   find("sign-in").hidden = true;
   find("view").hidden = find("session").hidden = false;
   const code = await showList().catch(() => 0);
-  say(code === 200 ? live() : failed(code));
+  say(code === 200 ? "Live" : failed(code));
   find("filter").focus();
   await showOne(false);
   follow(session);
@@ -226,11 +224,18 @@ const copy = async (button, text) => {
   setTimeout(() => { button.textContent = words; }, 2000);
 };
 
+const showFiltered = async () => {
+  await showList();
+  // What the filter leaves out is not shown beside what it finds.
+  if (!links().some((link) => link.dataset.root === place().get("root"))) go({ root: "" });
+  await showOne(false);
+};
+
 let typing = 0;
 const filter = () => {
   go({ q: find("filter").value.trim() });
   clearTimeout(typing);
-  typing = setTimeout(() => showList().then(() => showOne(false)).catch(() => {}), FILTER_DELAY_MS);
+  typing = setTimeout(() => showFiltered().catch(() => {}), FILTER_DELAY_MS);
 };
 
 find("sign-in").addEventListener("submit", signIn);
