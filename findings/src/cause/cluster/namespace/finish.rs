@@ -60,7 +60,7 @@ causes! {
                 changed").run(FINALIZE_WITHOUT).when(&[NOTHING]),
             step("Last resort. Lost, if it was not cleaned up by hand before: what that program keeps outside of the \
                 namespace. Remove this one entry of spec.finalizers; refused if the namespace has changed")
-                .run(FINALIZE_WITHOUT).when(&[PENDING]),
+                .run(FINALIZE_WITHOUT).e2e("namespace-spec").when(&[PENDING]),
         ])
         .dont("Do not send PUT /finalize with an empty list",
             "Whatever the owner of the finalizer cleans up outside of this namespace stays behind, \

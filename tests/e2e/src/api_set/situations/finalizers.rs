@@ -112,7 +112,10 @@ pub fn all() -> Vec<Situation> {
         Situation::new(
             "namespace-spec",
             namespace_spec,
-            [ask("ns/e2e-spec-held", "NamespaceSpecFinalizer", "Namespace e2e-spec-held")],
+            [ask("ns/e2e-spec-held", "NamespaceSpecFinalizer", "Namespace e2e-spec-held").then_typing(
+                &["kubectl get namespace e2e-spec-held -o json | grep -vF"],
+                &["namespace e2e-spec-held"],
+            )],
         ),
         Situation::new(
             "claim-in-use",
