@@ -75,6 +75,8 @@ placeholders! {
     Finalizer = "finalizer": Text;
     /// What takes one finalizer off one object.
     FinalizerPatch = "finalizer_patch": FinalizerPatch;
+    /// An entry of a namespace's `spec.finalizers`.
+    SpecFinalizer = "spec_finalizer": QualifiedName;
     /// The file that thaws a cgroup of version 1.
     FreezerState = "freezer_state": FreezerState;
     /// Where fusectl is to be mounted.
@@ -283,6 +285,7 @@ mod tests {
             (Placeholder::GroupVersion, "metrics.k8s.io/v1beta1"),
             (Placeholder::Json, r#"{"a":"b"}"#),
             (Placeholder::FinalizerPatch, patch.as_str()),
+            (Placeholder::SpecFinalizer, "openshift.io/origin"),
             (Placeholder::PodCidr, "10.0.0.0/24"),
             (Placeholder::Comm, "-bash"),
         ] {
@@ -335,6 +338,8 @@ mod tests {
             (Placeholder::Pod, "a/b/c"),
             (Placeholder::Json, "[1]"),
             (Placeholder::FinalizerPatch, "[]"),
+            (Placeholder::SpecFinalizer, "a' /etc/shadow; x 'b"),
+            (Placeholder::SpecFinalizer, "/a"),
             (Placeholder::Json, "{"),
             (Placeholder::Comm, "a\u{1b}"),
             (Placeholder::Comm, ""),

@@ -263,7 +263,7 @@ mod tests {
     fn where_a_mount_is_travels_with_its_path() {
         let path = "/k/pods/u/volume-subpaths/v/app/0";
         let values = Values::new().with(Placeholder::Path, path).with(Placeholder::MountNamespacePid, 77);
-        let finding = FindingBuilder::new(&cause::VOLUME_HELD_BY_PROCESS);
+        let finding = FindingBuilder::new(&cause::SUB_PATH_TARGET_MISSING);
         let finding = FindingBuilder { names: values, ..finding }.finish();
         let sent = annotation(finding, &[]).to_json();
         let unmounts = |annotation: &str| {
@@ -275,7 +275,7 @@ mod tests {
         assert_ne!(older, sent);
         assert_eq!(unmounts(&older), [format!("umount {path}")]);
         // An older agent with a step of its own for it reported this.
-        let older = sent.replace("VolumeHeldByProcess", "NestedMount").replace("\"path\":", "\"mount\":");
+        let older = sent.replace("SubPathTargetMissing", "NestedMount").replace("\"path\":", "\"mount\":");
         assert_eq!(unmounts(&older), [""; 0]);
     }
 

@@ -68,6 +68,8 @@ pub enum Shape {
     Pod,
     /// Letters, digits, dots and dashes.
     Type,
+    /// A name with the domain of its owner before a slash, or without.
+    QualifiedName,
     /// Two names with a slash between.
     TypedName,
     /// An object of JSON.
@@ -135,6 +137,7 @@ impl Shape {
             }
             Shape::Image => is_word(value, 255, "-._/:") && value.contains('/'),
             Shape::Type => is_word(value, 253, "-."),
+            Shape::QualifiedName => is_word(value, 317, "-._/"),
             Shape::TypedName => {
                 value.split_once('/').is_some_and(|(kind, name)| Shape::Type.has(kind) && Shape::ApiName.has(name))
             }

@@ -76,21 +76,21 @@ mod tests {
         Source { path: path.to_owned(), text: text.to_owned() }
     }
 
-    const FINDER: &str = "agent/core/src/causes/multipath.rs";
+    const FINDER: &str = "agent/core/src/causes/shim.rs";
 
-    /// The entry of `MultipathStale` with these files beside it.
+    /// The entry of `ShimGone` with these files beside it.
     fn broken(sources: impl IntoIterator<Item = Source>) -> Vec<String> {
-        let text = "causes! {\n    MULTIPATH_STALE = Cause::gate(Gate::X, \"MultipathStale\")";
-        let entry = source("findings/src/cause/node/multipath.rs", text);
+        let text = "causes! {\n    SHIM_GONE = Cause::gate(Gate::X, \"ShimGone\")";
+        let entry = source("findings/src/cause/node/shim.rs", text);
         check(&sources.into_iter().chain([entry]).collect::<Vec<_>>())
     }
 
     #[test]
     fn an_entry_stands_in_the_file_of_its_finders_name() {
-        assert!(broken([])[0].contains("no finder is called multipath"));
-        assert!(broken([source(FINDER, "")])[0].contains("does not find MULTIPATH_STALE"));
-        let text = "cause::MULTIPATH_STALE\nmod tests {\"MultipathStale\"}";
-        assert_eq!(broken([source("agent/core/src/causes/multipath/part.rs", text)]), [""; 0]);
+        assert!(broken([])[0].contains("no finder is called shim"));
+        assert!(broken([source(FINDER, "")])[0].contains("does not find SHIM_GONE"));
+        let text = "cause::SHIM_GONE\nmod tests {\"ShimGone\"}";
+        assert_eq!(broken([source("agent/core/src/causes/shim/part.rs", text)]), [""; 0]);
     }
 
     #[test]
@@ -106,10 +106,10 @@ mod tests {
 
     #[test]
     fn a_finder_is_tested_in_its_own_file() {
-        let finder = |tests: &str| source(FINDER, &format!("cause::MULTIPATH_STALE\nmod tests {{{tests}}}"));
-        assert_eq!(broken([finder("\"MultipathStale\"")]), [""; 0]);
-        assert!(broken([finder("")])[0].contains("its tests do not name MultipathStale"));
-        let elsewhere = source("agent/core/src/causes/tests_rare.rs", "\"MultipathStale\"");
+        let finder = |tests: &str| source(FINDER, &format!("cause::SHIM_GONE\nmod tests {{{tests}}}"));
+        assert_eq!(broken([finder("\"ShimGone\"")]), [""; 0]);
+        assert!(broken([finder("")])[0].contains("its tests do not name ShimGone"));
+        let elsewhere = source("agent/core/src/causes/tests_rare.rs", "\"ShimGone\"");
         assert_eq!(broken([finder(""), elsewhere]).len(), 2);
     }
 }

@@ -72,6 +72,7 @@ mod tests {
                 .command
                 .unwrap_or_default()
                 .replace(" patch {type} {name} -n {namespace} --type=json -p {finalizer_patch}", "");
+            let command = command.replace(shared::FINALIZE_WITHOUT, "");
             let command = command.replace(" patch volumeattachment {attachment} --type=json -p {finalizer_patch}", "");
             for forbidden in [" patch ", " replace ", "--grace-period", "--raw /api/v1/namespaces", "/finalize"] {
                 assert!(!command.contains(forbidden), "{command}");

@@ -85,6 +85,10 @@ pub(in crate::cause) const REPAIR_SERVER: Advice = step(
 pub(in crate::cause) const TAKE_OFF: &str =
     "kubectl patch {type} {name} -n {namespace} --type=json -p {finalizer_patch}";
 
+/// `kubectl patch` does not reach this subresource. Each entry stands on a line of its own.
+pub(in crate::cause) const FINALIZE_WITHOUT: &str = "kubectl get namespace {namespace} -o json | grep -vF '\"{spec_finalizer}\"' | \
+    kubectl replace --raw /api/v1/namespaces/{namespace}/finalize -f -";
+
 /// What uses the object, by its name.
 pub(in crate::cause) const SEE_USER: Advice = Advice {
     otherwise: Some("kubectl describe {user}"),

@@ -232,6 +232,7 @@ fn foreign_finalizers(case: &mut Case, terminating: &TerminatingNamespace) {
                 .same_as(finalizer)
                 .given(Circumstance::Cleanup(cleanup))
                 .name(Placeholder::Finalizer, finalizer)
+                .name(Placeholder::SpecFinalizer, finalizer)
                 .name(Placeholder::Namespace, terminating.name)
                 .evidence(terminating.target.to_string(), format!("spec.finalizers: {}", spec.join(", "))),
         );

@@ -36,10 +36,10 @@ causes! {
                 .when(&[PENDING, NOT_READY, SCALED_DOWN, ABSENT, HIDDEN, UNSEEN, UNKNOWN]),
             step("Repair what the Event names in the cloud or in the Service: a permission, a lock, an annotation. The \
                 controller runs, and tries again").when(&[READY]),
-            step("Last resort, only where the cloud has the load balancer no more: remove this one finalizer; refused if the \
-                object or its list has changed").run(TAKE_OFF).if_known().when(&[READY]),
             TAKE_OFF_FOR_NOTHING,
             step("Take the finalizer out of the chart or manifest that sets it").when(&[NOTHING]),
+            step("Last resort, only where the cloud has the load balancer no more: remove this one finalizer; refused if the \
+                object or its list has changed").run(TAKE_OFF).if_known().when(&[READY]),
             LAST_RESORT,
         ])
         .note(RESUMES)

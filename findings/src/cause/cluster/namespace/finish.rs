@@ -3,10 +3,6 @@
 use crate::cause::cluster::shared::*;
 use crate::cause::page::*;
 
-/// `kubectl patch` does not reach this subresource. Each entry stands on a line of its own.
-const FINALIZE_WITHOUT: &str = "kubectl get namespace {namespace} -o json | grep -vF '\"{finalizer}\"' | \
-    kubectl replace --raw /api/v1/namespaces/{namespace}/finalize -f -";
-
 causes! {
     NAMESPACE_CONDITION_OUTDATED = Cause::cluster(ClusterArea::Namespace, "NamespaceConditionOutdated")
         .title("The namespace's condition names what works again")
@@ -57,10 +53,10 @@ causes! {
                 .run("kubectl get namespace {namespace} -o yaml --show-managed-fields").typed().when(&[PENDING]),
             step("If it is not installed any more, install it again until the namespace is gone").when(&[PENDING]),
             step("Remove this one entry of spec.finalizers: nothing is left to clean up. Refused if the namespace has \
-                changed").run(FINALIZE_WITHOUT).when(&[NOTHING]),
+                changed").run(FINALIZE_WITHOUT).if_known().when(&[NOTHING]),
             step("Last resort. Lost, if it was not cleaned up by hand before: what that program keeps outside of the \
                 namespace. Remove this one entry of spec.finalizers; refused if the namespace has changed")
-                .run(FINALIZE_WITHOUT).e2e("namespace-spec").when(&[PENDING]),
+                .run(FINALIZE_WITHOUT).e2e("namespace-spec").if_known().when(&[PENDING]),
         ])
         .dont("Do not send PUT /finalize with an empty list",
             "Whatever the owner of the finalizer cleans up outside of this namespace stays behind, \
