@@ -42,7 +42,7 @@ fn with_roots(roots: usize) -> Running {
 
 /// Clicks as a mouse does, where the element is.
 fn click(browser: &mut Browser, element: &str) -> anyhow::Result<()> {
-    browser.eval(&format!("{element}.scrollIntoView({{block: 'nearest'}})"))?;
+    browser.eval(&format!("{element}.scrollIntoView({{block: 'center'}})"))?;
     let at = browser.eval(&format!(
         "(() => {{ const box = {element}.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; }})()"
     ))?;
