@@ -4,7 +4,7 @@ use aggregator_core::report::{Held, Root};
 use aggregator_core::state::ObjectRef;
 use findings::Entity;
 
-use super::root_list::card_words;
+use super::root_card::card_words;
 
 /// A longer filter is cut.
 const MAX_FILTER_CHARS: usize = 200;

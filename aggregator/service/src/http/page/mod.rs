@@ -5,6 +5,7 @@ mod chain_diagram;
 mod contrast;
 mod filter;
 mod merged;
+mod root_card;
 mod root_details;
 mod root_list;
 mod svg;

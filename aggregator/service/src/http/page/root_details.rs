@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::chain_diagram::{Diagram, diagram};
 use super::merged::{Merged, merged};
-use super::root_list::{name, verdict, waiting};
+use super::root_card::{name, verdict, waiting};
 use super::svg::svg;
 use super::timeline::timeline;
 use crate::incidents::Incident;

@@ -1,11 +1,12 @@
 //! All roots, the worst first, and what was resolved in the last day.
 
 use aggregator_core::report::{ClusterReport, Held, Root, by_reason, roots_in_words};
-use findings::{Confidence, Verdict, duration};
+use findings::{Verdict, duration};
 use jiff::{SignedDuration, Timestamp};
 use maud::{Markup, html};
 
 use super::filter::Filter;
+use super::root_card::{card, counted};
 use crate::incidents::Incident;
 
 /// What is not explained is named so often.
@@ -28,24 +29,6 @@ pub struct List<'r> {
     /// Only what these words find.
     pub filter: Filter,
     pub now: Timestamp,
-}
-
-/// The name of what is at the end of the chain, and the finalizer that holds it where that is the root.
-pub fn name(root: &Root) -> String {
-    let last = root.finding.chain.last().map(|link| link.subject.as_str());
-    last.into_iter().chain(root.finalizer.as_deref()).collect::<Vec<_>>().join(" · ")
-}
-
-/// The words on the card of a root, without its numbers: those change by themselves.
-pub fn card_words(root: &Root) -> [String; 4] {
-    let confidence = if root.finding.confidence == Confidence::Probable { "probable" } else { "" };
-    let name = format!("{}{}", waiting(root), name(root));
-    [root.finding.cause.title.to_owned(), name, verdict(root.verdict).to_owned(), confidence.to_owned()]
-}
-
-/// What stands before the name of what is not broken, only in use.
-pub fn waiting(root: &Root) -> &'static str {
-    if root.finding.cause.in_use { "Waiting for " } else { "" }
 }
 
 impl List<'_> {
@@ -78,7 +61,7 @@ impl List<'_> {
                 }
                 @if !is_nothing_stuck { " What is gone can stay listed for a minute." }
             }
-            ol.roots { @for root in roots.iter().take(MAX_ROOTS) { (item(root)) } }
+            ol.roots { @for root in roots.iter().take(MAX_ROOTS) { (card(root)) } }
             @if roots.len() > MAX_ROOTS {
                 p { (roots.len() - MAX_ROOTS) " more: filter, or use the API or " code { "kubectl why-terminating" } "." }
             }
@@ -135,25 +118,6 @@ fn unexplained_in_words(unexplained: &[&Held]) -> String {
     format!("{}, not explained", counts.join(", "))
 }
 
-fn item(root: &Root) -> Markup {
-    let id = root.id;
-    let [title, name, verdict, confidence] = card_words(root);
-    html! {
-        li {
-            a href={ "#root=" (id) } data-root=(id) {
-                strong.cause { (title) }
-                span.name { (name) }
-                span.facts {
-                    span.verdict.(root.verdict.as_str()) { (verdict) }
-                    @if let Some(seconds) = root.oldest() { " for " (duration(seconds)) }
-                    @if !confidence.is_empty() { " · " (confidence) }
-                    " · holds " (counted(root.objects(), "object"))
-                }
-            }
-        }
-    }
-}
-
 fn not_scanned(report: &ClusterReport) -> Markup {
     html! {
         @if !report.not_scanned.is_empty() {
@@ -171,18 +135,4 @@ fn not_scanned(report: &ClusterReport) -> Markup {
             ul { @for unknown in report.unknown.iter().take(MAX_LISTED) { li { (unknown.source) ": " (unknown.why) "; hides " (unknown.hides) } } }
         }
     }
-}
-
-/// A verdict in words.
-pub fn verdict(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Stuck => "Stuck",
-        Verdict::CannotTell => "Unknown",
-        Verdict::Progressing => "Terminating normally",
-        Verdict::Clear => "Not stuck",
-    }
-}
-
-fn counted(number: usize, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
