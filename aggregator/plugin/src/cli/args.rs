@@ -211,8 +211,8 @@ pub struct UiFlags {
 pub enum Share {
     /// They are kept
     Names,
-    /// Those of objects, namespaces, nodes and accounts are replaced by a kind and a number; kinds, API groups, finalizers and
-    /// file names stay: read it before you publish it
+    /// Those of objects, namespaces, nodes and ServiceAccounts are replaced by a kind and a number; kinds, API groups,
+    /// finalizers, files, users and addresses stay: read it before you publish it
     Redacted,
 }
 

@@ -8,8 +8,7 @@ use findings::cause;
 use serde_json::Value;
 
 /// What of an object names another one.
-const NAMING_KEYS: [&str; 6] =
-    ["namespace", "nodeName", "claimName", "volumeName", "persistentVolumeName", "serviceAccountName"];
+const NAMING_KEYS: [&str; 5] = ["nodeName", "claimName", "volumeName", "persistentVolumeName", "serviceAccountName"];
 
 /// Kinds whose names say what software is installed, as API groups and finalizers do.
 const KEPT_KINDS: [&str; 4] = ["customresourcedefinitions", "apiservices", "csidrivers", "priorityclasses"];

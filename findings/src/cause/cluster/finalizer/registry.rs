@@ -38,7 +38,7 @@ causes! {
                 controller runs, and tries again").when(&[READY]),
             TAKE_OFF_FOR_NOTHING,
             step("Take the finalizer out of the chart or manifest that sets it").when(&[NOTHING]),
-            step("Last resort, only where the cloud has the load balancer no more: remove this one finalizer; refused if the \
+            step("Last resort, only where the cloud no longer has the load balancer: remove this one finalizer; refused if the \
                 object or its list has changed").run(TAKE_OFF).if_known().when(&[READY]),
             LAST_RESORT,
         ])

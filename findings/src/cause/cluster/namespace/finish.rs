@@ -58,9 +58,8 @@ causes! {
                 namespace. Remove this one entry of spec.finalizers; refused if the namespace has changed")
                 .run(FINALIZE_WITHOUT).e2e("namespace-spec").if_known().when(&[PENDING]),
         ])
-        .dont("Do not send PUT /finalize with an empty list",
-            "Whatever the owner of the finalizer cleans up outside of this namespace stays behind, \
-                unknown to every controller.")
+        .dont("Do not remove another entry of spec.finalizers (PUT /finalize) before its program is done",
+            "Whatever that program cleans up outside of this namespace stays behind, unknown to every controller.")
         .sources(&["reference: openshift.io/origin and the like"])
         .diagnosis(Proven::Cluster("namespace-spec"));
 
