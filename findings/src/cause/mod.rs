@@ -103,7 +103,9 @@ mod tests {
         let is_agents = |command: &str| command.split_whitespace().any(|word| word == "why-terminating-agent");
         for cause in all().filter(|cause| matches!(cause.area, Area::Cluster(_))) {
             for advice in cause.safe {
-                let is_there = advice.command.is_some_and(is_agents);
+                let is_there = advice.command.is_some_and(|command| {
+                    is_agents(command) || cause.node_is_lost && command.starts_with("journalctl ")
+                });
                 assert_eq!(advice.on_the_node, is_there, "{}: {:?}", cause.id, advice.command);
             }
         }

@@ -1,6 +1,7 @@
 //! From the graph to the answer: each root cause once, with all it holds, and what terminates normally.
 
 mod gaps;
+mod node_shell;
 mod reach;
 mod roots;
 mod waiting;
@@ -12,7 +13,7 @@ use crate::diagnosis::{Found, RootCause, Step};
 use crate::engine::{build, to_ask};
 use crate::explanation_cache::ExplanationCache;
 use crate::graph::{Graph, Marks, Node};
-use crate::lister::Changes;
+use crate::lister::{Changes, Lister};
 use crate::report::{ClusterReport, Counts, Held, TerminatingNormally};
 use crate::shares::Shares;
 use crate::state::{Question, State, Subject};
@@ -82,6 +83,8 @@ fn report(state: &State, graph: &Graph, has_questions: bool) -> ClusterReport {
         unknown,
         notes,
     };
+    let lister = Lister::new(state);
+    report.roots.iter_mut().for_each(|root| root.add_way_to_node(&lister));
     report.count();
     report
 }

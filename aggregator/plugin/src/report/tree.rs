@@ -199,8 +199,11 @@ fn said_by(by: &ToldBy, finding: &Finding) -> String {
         .unverified
         .as_ref()
         .map_or(String::new(), |why| format!(" Unverified: {}; so the steps here only look.", clean(why, 200)));
-    let is_there = finding.remedy.steps.first().is_some_and(|step| step.on_the_node);
-    let which = if is_there { "Run the steps" } else { "The first step runs here; run the others" };
+    let which = match finding.remedy.steps.iter().take_while(|step| !step.on_the_node).count() {
+        0 => "Run the steps",
+        2 => "The first two steps run here; run the others",
+        _ => "The first step runs here; run the others",
+    };
     let steps = format!("{which} on {node} as root. All but the first rest on what its agent reported.");
     let who =
         if by.unverified.is_some() { "Reported by an Event in the name of the agent" } else { "Reported by the agent" };

@@ -31,6 +31,7 @@ mod live;
 mod mcp;
 mod minimum_age;
 mod named;
+mod node_shell;
 mod not_stuck;
 mod on_node;
 mod own_words;

@@ -59,7 +59,8 @@ causes! {
             SEE_NODE,
             check("On the node, see why the kubelet ended or whom it cannot reach (expired certificate, full disk, a \
                 hanging mount); that of RKE2 writes /var/lib/rancher/rke2/agent/logs/kubelet.log")
-                .run(KUBELET_JOURNAL),
+                .run(KUBELET_JOURNAL)
+                .on_the_node(),
             check("On the node, ask which process or mount it hangs in").run("why-terminating-agent check").on_the_node(),
             step("Start the kubelet again: running containers are not touched, and it finishes the deletions by \
                 itself"),

@@ -78,6 +78,20 @@ lite! {
         conditions: Vec<Condition>,
         /// What its kubelet still has mounted or attached.
         volumes_in_use: Vec<String>,
+        addresses: Vec<NodeAddress>,
+        node_info: NodeInfo,
+    }
+
+    NodeAddress {
+        /// `InternalIP`, `Hostname`.
+        #[serde(rename = "type")]
+        kind: String,
+        address: String,
+    }
+
+    NodeInfo {
+        /// `PRETTY_NAME` of its `/etc/os-release`.
+        os_image: String,
     }
 }
 
