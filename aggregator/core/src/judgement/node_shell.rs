@@ -5,8 +5,9 @@ use std::net::IpAddr;
 use findings::{Finding, Step, quote_for_shell};
 
 use crate::lister::Lister;
+use crate::messages::kubelet;
 use crate::report::Root;
-use crate::state::{Node, is_true, known};
+use crate::state::{Node, known};
 
 impl Root {
     /// Puts it before the first step that runs on the node.
@@ -26,9 +27,8 @@ impl Root {
 /// By the name that its `/etc/os-release` gives it, as its kubelet reports it.
 fn way(node: &Node) -> Option<Step> {
     let name = quote_for_shell(&node.metadata.name)?;
-    let system = node.status.node_info.os_image.as_str();
-    let (text, command) = if system.starts_with("Talos") {
-        match is_true(&node.status.conditions, "Ready") {
+    let (text, command) = match node.status.node_info.os_image.split(' ').next()? {
+        "Talos" => match kubelet::runs_pods(node) {
             // `umount -N` is not busybox's. What the pod has mounted keeps the file systems of other pods in use.
             true => (
                 format!(
@@ -46,24 +46,25 @@ fn way(node: &Node) -> Option<Step> {
                 );
                 (text, format!("talosctl -n {address} logs kubelet"))
             }
-        }
-    } else if system.starts_with("Bottlerocket") {
-        let instance = node.spec.provider_id.strip_prefix("aws:///")?.split('/').nth(1)?;
-        let text = format!(
-            "Bottlerocket on {name} has no shell of its own: log in, and type enter-admin-container, then sudo \
+        },
+        "Bottlerocket" => {
+            let instance = node.spec.provider_id.strip_prefix("aws:///")?.split('/').nth(1)?;
+            let text = format!(
+                "Bottlerocket on {name} has no shell of its own: log in, and type enter-admin-container, then sudo \
             sheltie, which opens a root shell on the node"
-        );
-        (text, format!("aws ssm start-session --target {}", quote_for_shell(instance)?))
-    } else if system.starts_with("Container-Optimized OS") {
-        let mut place = node.spec.provider_id.strip_prefix("gce://")?.split('/');
-        let [project, zone, instance] = [place.next()?, place.next()?, place.next()?].map(quote_for_shell);
-        let text = format!(
-            "Log in to {name} and become root (sudo -i). Its root file system is read-only; toolbox has \
+            );
+            (text, format!("aws ssm start-session --target {}", quote_for_shell(instance)?))
+        }
+        "Container-Optimized" => {
+            let mut place = node.spec.provider_id.strip_prefix("gce://")?.split('/');
+            let [project, zone, instance] = [place.next()?, place.next()?, place.next()?].map(quote_for_shell);
+            let text = format!(
+                "Log in to {name} and become root (sudo -i). Its root file system is read-only; toolbox has \
             debugging tools"
-        );
-        (text, format!("gcloud compute ssh {} --project {} --zone {}", instance?, project?, zone?))
-    } else {
-        return None;
+            );
+            (text, format!("gcloud compute ssh {} --project {} --zone {}", instance?, project?, zone?))
+        }
+        _ => return None,
     };
     Some(Step { text, command: Some(command), on_the_node: false, is_check: true, tested: false })
 }
