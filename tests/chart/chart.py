@@ -37,6 +37,7 @@ SETS = {
         [("ValidatingAdmissionPolicy", 2)],
     ),
     "kernel stacks": ({"agent": {"kernelStacks": True}}, [("DaemonSet", 1)]),
+    "the kernel's log": ({"agent": {"kernelLog": True}, "openshift": {"scc": True}}, [("DaemonSet", 1)]),
     "the kubelet's counters": ({"agent": {"kubeletMetrics": True}}, [("DaemonSet", 1)]),
     "OpenShift": (
         {"openshift": {"scc": True}, "namespace": {"create": True}},
@@ -278,10 +279,12 @@ def check_details():
     pod = old["spec"]["template"]
     assert pod["metadata"]["annotations"]["container.apparmor.security.beta.kubernetes.io/reader"] == "unconfined"
     assert "appArmorProfile" not in pod["spec"]["containers"][0]["securityContext"]
-    stacks = {it["kind"]: it for it in objects(render(SETS["kernel stacks"][0]))}["DaemonSet"]
-    [reader, talker] = stacks["spec"]["template"]["spec"]["containers"]
-    assert "SYS_ADMIN" in reader["securityContext"]["capabilities"]["add"]
-    assert "add" not in talker["securityContext"]["capabilities"]
+    for values, right in [("kernel stacks", "SYS_ADMIN"), ("the kernel's log", "SYSLOG")]:
+        agent = {it["kind"]: it for it in objects(render(SETS[values][0]))}["DaemonSet"]
+        [reader, talker] = agent["spec"]["template"]["spec"]["containers"]
+        assert reader["securityContext"]["capabilities"]["add"] == ["SYS_PTRACE", "DAC_READ_SEARCH", right]
+        assert ("--kernel-log" in reader["args"]) == (right == "SYSLOG")
+        assert "add" not in talker["securityContext"]["capabilities"]
     rendered = {it["kind"]: it for it in objects(render(SETS["own priority, namespace made, some nodes"][0]))}["DaemonSet"]
     [reader, talker] = rendered["spec"]["template"]["spec"]["containers"]
     assert reader["args"][2:] == ["--kubelet-root=/data/kubelet", "--cri-endpoint=unix:///run/own.sock"], reader["args"]

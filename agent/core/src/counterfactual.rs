@@ -151,6 +151,7 @@ fn share(seen: &Observation, candidate: &Candidate) -> Observation {
         csi: seen.csi.clone(),
         dra_drivers: seen.dra_drivers.clone(),
         kubelet_counters: seen.kubelet_counters.clone(),
+        kernel_log: Seen::Missing,
         staging: Vec::new(),
         volumes_changed_ms: Seen::Missing,
         unstaged: Vec::new(),

@@ -70,8 +70,11 @@ pub struct CheckArgs {
     /// Where the host's root directory is mounted [default: the kubelet's view of it]
     #[arg(long)]
     pub host_root: Option<PathBuf>,
+    /// For a task in D, also show what the kernel logged about it (needs CAP_SYSLOG)
+    #[arg(long)]
+    pub kernel_log: bool,
     /// The socket of the `reader` that scans the node [default: this process scans]
-    #[arg(long, env = "READER", requires = "node_name", conflicts_with_all = ["kubelet_pid", "kubelet_root", "cri_endpoint", "host_root"])]
+    #[arg(long, env = "READER", requires = "node_name", conflicts_with_all = ["kubelet_pid", "kubelet_root", "cri_endpoint", "host_root", "kernel_log"])]
     pub reader: Option<PathBuf>,
     /// Also save what was seen to this file, for `judge` or a bug report
     #[arg(long)]
@@ -90,6 +93,9 @@ pub struct LookArgs {
     /// Where the host's root directory is mounted [default: the kubelet's view of it]
     #[arg(long, env = "HOST_ROOT")]
     pub host_root: Option<PathBuf>,
+    /// For a task in D, also report what the kernel logged about it (needs CAP_SYSLOG)
+    #[arg(long, env = "KERNEL_LOG")]
+    pub kernel_log: bool,
 }
 
 /// Flags of `reader`; each is an environment variable too.
@@ -128,7 +134,7 @@ pub struct RunArgs {
     #[command(flatten)]
     pub look: LookArgs,
     /// The socket of the `reader` that scans the node [default: this process scans]
-    #[arg(long, env = "READER", conflicts_with_all = ["kubelet_root", "cri_endpoint", "host_root"])]
+    #[arg(long, env = "READER", conflicts_with_all = ["kubelet_root", "cri_endpoint", "host_root", "kernel_log"])]
     pub reader: Option<PathBuf>,
     /// Delay of the first scan after a pod's deadline
     #[arg(long, env = "FIRST_SCAN", default_value = "15s", value_parser = interval)]
@@ -306,7 +312,7 @@ mod tests {
     /// So they are given to the reader, and the chart has values for it.
     #[test]
     fn where_things_are_is_said_to_who_looks() {
-        for flag in ["--kubelet-root=/k", "--cri-endpoint=/run/x.sock", "--host-root=/host"] {
+        for flag in ["--kubelet-root=/k", "--cri-endpoint=/run/x.sock", "--host-root=/host", "--kernel-log"] {
             Args::try_parse_from(["x", "reader", "--socket=/s", flag]).unwrap();
             let refused = Args::try_parse_from(["x", "run", "--reader=/s", flag]).unwrap_err();
             assert_eq!(refused.kind(), clap::error::ErrorKind::ArgumentConflict, "{flag}");

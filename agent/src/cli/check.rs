@@ -75,6 +75,7 @@ fn check(args: CheckArgs) -> anyhow::Result<u8> {
                 kubelet_root: args.kubelet_root.clone(),
                 cri_socket: args.cri_endpoint.clone(),
                 host_root: args.host_root.clone(),
+                kernel_log: args.kernel_log,
                 kubeconfig: args.kubeconfig.clone(),
                 ..scan::Options::default()
             });

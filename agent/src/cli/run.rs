@@ -23,6 +23,7 @@ pub fn read(args: ReaderArgs) -> anyhow::Result<()> {
         kubelet_root: args.look.kubelet_root,
         cri_socket: args.look.cri_endpoint,
         host_root: args.look.host_root,
+        kernel_log: args.look.kernel_log,
         ..scan::Options::default()
     };
     reader::run(reader::Options { socket: args.socket, look })
@@ -55,6 +56,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<()> {
             kubelet_root: args.look.kubelet_root.clone(),
             cri_socket: args.look.cri_endpoint.clone(),
             host_root: args.look.host_root.clone(),
+            kernel_log: args.look.kernel_log,
             kubeconfig: args.kubeconfig.clone(),
             ..scan::Options::default()
         })),

@@ -11,6 +11,7 @@ pub use threads::read_again;
 pub(super) use threads::wchan;
 use threads::{Standing, other_threads};
 
+use super::descriptors::walk;
 use super::seen_at;
 
 use crate::observation::{Owner, Process, Seen, Source, Thread};
@@ -20,6 +21,11 @@ use crate::sys::{self, ProcDir};
 
 /// From here on a look at every process of the node is cheaper than a walk.
 const MAX_DESCENDANTS: usize = 500;
+/// What many processes have open below `/dev`, and what is no device there.
+const COMMON_DEVICES: [&str; 11] =
+    ["null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts/", "console", "shm/", "mqueue/"];
+/// The descriptors of a process in D are read for so long.
+const DEVICES_TIMEOUT: Duration = Duration::from_millis(50);
 /// It is read for so long which processes of the pods were killed: of a million.
 const KILLED_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -56,8 +62,28 @@ pub fn read(dir: &ProcDir, depth: Depth) -> io::Result<Process> {
         mount_ns: mount_namespace(pid, dir, &threads),
         owner: owner(dir, stat.exiting()),
         comm: stat.comm,
+        devices: if threads.iter().any(|thread| thread.state == 'D' && !thread.in_exec) {
+            devices(dir)
+        } else {
+            Vec::new()
+        },
         threads,
     })
+}
+
+/// What a process has open below `/dev`, by the links alone: nothing is opened or asked.
+fn devices(dir: &ProcDir) -> Vec<String> {
+    const MAX_DEVICES: usize = 8;
+    let mut devices: Vec<String> = Vec::new();
+    walk(dir, Instant::now() + DEVICES_TIMEOUT, |_, link| {
+        let path = String::from_utf8_lossy(link);
+        let is_common = |name: &str| COMMON_DEVICES.iter().any(|common| name.starts_with(common));
+        let is_device = path.strip_prefix("/dev/").is_some_and(|name| !is_common(name));
+        if is_device && devices.len() < MAX_DEVICES && !devices.iter().any(|known| **known == path) {
+            devices.push(path.into_owned());
+        }
+    });
+    devices
 }
 
 /// Whom a process belongs to.
@@ -151,6 +177,14 @@ mod tests {
         let process = seen.get().unwrap();
         assert_eq!((process.comm.as_str(), process.state, process.parent), ("sleep", 'S', std::process::id()));
         assert!(!process.kill_pending && process.mount_ns.is_some() && process.pid_ns.is_some());
+    }
+
+    #[test]
+    fn devices_are_what_is_open_below_dev_but_for_the_common_ones() {
+        let open = ["/dev/null", "/dev/urandom", "/dev/kmsg", "/proc/self/stat"].map(std::fs::File::open);
+        let devices = devices(&ProcDir::open(std::process::id()).unwrap());
+        assert_eq!(devices.contains(&"/dev/kmsg".to_owned()), open[2].is_ok(), "{devices:?}");
+        assert!(!devices.iter().any(|device| device.ends_with("null") || device.ends_with("random")), "{devices:?}");
     }
 
     #[test]

@@ -21,6 +21,7 @@ pub mod global_mount;
 pub mod holder;
 pub mod immutable_file;
 pub mod in_flight_descriptor;
+mod kernel_log;
 pub mod kill;
 pub mod kubelet;
 pub mod kubelet_operations;

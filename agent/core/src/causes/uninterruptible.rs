@@ -5,7 +5,7 @@ use findings::{Confidence, Evidence};
 
 use super::blocked_task::{self, BlockedTask};
 use super::prelude::*;
-use super::{blocked_on, fuse, layers, nfs};
+use super::{blocked_on, fuse, kernel_log, layers, nfs};
 
 /// The causes behind the tasks among `processes` that should end and wait; tasks that wait for the same thing give one
 /// finding, which names the first of them.
@@ -59,6 +59,7 @@ pub fn explain(view: &PodView, waiting: &BlockedTask) -> Finding {
     if waiting.process.has_left_mounts(waiting.thread) && finding.cause.id != cause::UNINTERRUPTIBLE_TASK.id {
         finding.doubt(MOUNTS_LEFT);
     }
+    kernel_log::add_evidence(view, waiting, &mut finding);
     finding
 }
 

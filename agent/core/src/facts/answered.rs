@@ -53,6 +53,7 @@ impl Question {
             }
             CsiDrivers => seen.csi != Seen::NotAsked,
             KubeletCounters => seen.kubelet_counters != Seen::NotAsked,
+            KernelLog => seen.kernel_log != Seen::NotAsked,
             BlockStack(dev) => seen.block_stacks.iter().any(|stack| stack.mounted == *dev),
             MultipathMap(dev) => seen.multipath.iter().any(|map| map.mounted == *dev),
             Shims(sandbox) => seen.shims.iter().any(|shim| shim.sandbox == *sandbox),

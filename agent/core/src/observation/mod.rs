@@ -9,6 +9,7 @@ mod cgroup;
 mod csi;
 mod fault;
 mod holder;
+mod kernel_log;
 mod kubelet_counters;
 mod mount;
 mod mount_copy;
@@ -40,6 +41,7 @@ pub use cgroup::*;
 pub use csi::*;
 pub use fault::{Fault, FaultKind, Reason, Source};
 pub use holder::*;
+pub use kernel_log::*;
 pub use kubelet_counters::*;
 pub use mount::*;
 pub use mount_copy::*;
@@ -125,6 +127,9 @@ pub struct Observation {
     /// What the kubelet counts; asked only where a volume or a device is otherwise unexplained.
     #[serde(default)]
     pub kubelet_counters: Seen<KubeletCounters>,
+    /// What the kernel logged of late; asked only where a task waits in the kernel, and read only where the user wants it.
+    #[serde(default)]
+    pub kernel_log: Seen<Vec<KernelLine>>,
     /// CSI staging mounts (`globalmount`).
     pub staging: Vec<StagingMount>,
     /// Milliseconds since the epoch when a pod's directory or a CSI volume of one last came or went; asked only where

@@ -33,6 +33,9 @@ pub struct Process {
     /// The threads that were read: of a suspect's parent those in D, of some only the leader, else all.
     pub threads: Vec<Thread>,
     pub owner: Owner,
+    /// What it has open below `/dev`, but for what every process has; read where a thread of it is in D.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

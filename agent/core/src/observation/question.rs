@@ -81,6 +81,8 @@ pub enum Question {
     Shims(String),
     /// What the kubelet counts of its own work, of the kubelet.
     KubeletCounters,
+    /// What the kernel has logged.
+    KernelLog,
     /// This PersistentVolume, of the API server.
     PersistentVolume(String),
 }
@@ -150,7 +152,9 @@ impl Question {
             PodVolumes(_) | DraState | VolumesChanged => (Read, Direct),
             ProtectedFiles(_) => (Search, Direct),
             // From here on /proc, /sys and cgroup files that take no lock of the task or the file system they speak of.
-            RuntimeListener | CgroupTree(_) | Process { .. } | MultipathMap(_) | UnmountedDevices => (Read, Direct),
+            KernelLog | RuntimeListener | CgroupTree(_) | Process { .. } | MultipathMap(_) | UnmountedDevices => {
+                (Read, Direct)
+            }
             // One status for each process of a pod; nothing can be judged before.
             KilledProcesses => (Read, Direct),
             // Its members are nearly always found below its init.

@@ -379,6 +379,7 @@ pub fn process(pid: u32, comm: &str, state: char, parent: u32) -> Process {
         mount_ns: Some(1),
         threads: vec![thread],
         owner: Owner::Host,
+        devices: Vec::new(),
     }
 }
 

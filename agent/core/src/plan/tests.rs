@@ -16,6 +16,7 @@ fn lists(whole: &Observation) -> Observation {
     seen.dra_drivers.clear();
     seen.csi = Seen::NotAsked;
     seen.kubelet_counters = Seen::NotAsked;
+    seen.kernel_log = Seen::NotAsked;
     seen.volumes_changed_ms = Seen::NotAsked;
     seen.mounts.others.clear();
     if let Seen::Seen(api) = &mut seen.api {
@@ -171,6 +172,7 @@ fn answer(question: &Question, whole: &Observation, seen: &mut Observation) {
             seen.dra_drivers = whole.dra_drivers.clone();
         }
         KubeletCounters => seen.kubelet_counters = whole.kubelet_counters.clone(),
+        KernelLog => seen.kernel_log = whole.kernel_log.clone(),
         BlockStack(dev) => copy_all(&whole.block_stacks, &mut seen.block_stacks, |stack| stack.mounted == *dev),
         MultipathMap(dev) => copy_all(&whole.multipath, &mut seen.multipath, |map| map.mounted == *dev),
         Shims(id) => copy_all(&whole.shims, &mut seen.shims, |shim| shim.sandbox == *id),

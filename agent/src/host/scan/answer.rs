@@ -115,6 +115,10 @@ impl Scan<'_> {
             }
             Question::CsiDrivers => self.csi_drivers(question.deadline(), seen).await,
             Question::KubeletCounters => seen.kubelet_counters = self.kubelet_counters(seen).await,
+            Question::KernelLog if self.options.kernel_log => {
+                seen.kernel_log = crate::host::seen(sys::kernel_log().map(|ring| parse::kernel_log(&ring)));
+            }
+            Question::KernelLog => seen.kernel_log = Seen::Missing,
             Question::MultipathMap(dev) => seen.multipath.extend(multipath::maps(&self.host, &[*dev])),
             // Answered together, or later.
             Question::ContainerStatus(_)

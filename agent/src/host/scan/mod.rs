@@ -136,6 +136,7 @@ impl<'a> Scan<'a> {
             node,
             csi: Seen::NotAsked,
             kubelet_counters: Seen::NotAsked,
+            kernel_log: Seen::NotAsked,
             volumes_changed_ms: Seen::NotAsked,
             faults,
             ..Observation::default()

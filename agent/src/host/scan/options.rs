@@ -19,6 +19,8 @@ pub struct Options {
     pub cri_socket: Option<PathBuf>,
     /// Where the host's root is mounted.
     pub host_root: Option<PathBuf>,
+    /// Whether to read what the kernel logged.
+    pub kernel_log: bool,
     /// Who connects to the runtime and to drivers.
     pub sockets: Sockets,
     /// Who asks the API server, when this process does not do so itself.

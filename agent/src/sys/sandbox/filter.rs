@@ -76,6 +76,7 @@ fn refused_arguments(role: Role) -> anyhow::Result<BpfProgram> {
     refused.insert(libc::SYS_ioctl, none_of(1, &REQUESTS)?);
     let not_streams = NOT_STREAMS.iter().map(|kind| one(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), *kind));
     refused.insert(libc::SYS_socketpair, not_streams.collect::<Result<_, _>>()?);
+    refused.insert(libc::SYS_syslog, none_of(0, &[crate::sys::SYSLOG_READ_ALL])?);
     if role != Role::Talker {
         let address = SeccompCondition::new(4, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
         refused.insert(libc::SYS_sendto, vec![SeccompRule::new(vec![address])?]);

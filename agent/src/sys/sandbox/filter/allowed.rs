@@ -123,6 +123,9 @@ const CONVERSES: &[c_long] = &[
     libc::SYS_setsockopt,
 ];
 
+/// Nothing of it but reading, see the refused arguments.
+const READS_THE_KERNEL_LOG: &[c_long] = &[libc::SYS_syslog];
+
 const CONNECTS: &[c_long] = &[libc::SYS_socket, libc::SYS_connect];
 
 /// Listens for scrapes, and finds the address of a name.
@@ -155,7 +158,7 @@ const LEGACY: &[c_long] = &[];
 /// What this role may call.
 pub fn calls(role: Role) -> impl Iterator<Item = c_long> {
     let own: &[&[c_long]] = match role {
-        Role::Reader => &[],
+        Role::Reader => &[READS_THE_KERNEL_LOG],
         Role::Broker => &[CONNECTS],
         Role::Talker => &[CONNECTS, SERVES],
     };

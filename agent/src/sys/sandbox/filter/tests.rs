@@ -105,6 +105,8 @@ fn every_call_that_is_given_up_is_refused() {
         call!(SYS_openat, libc::AT_FDCWD, NOWHERE, libc::O_TRUNC),
         call!(SYS_openat, libc::AT_FDCWD, c"/tmp".as_ptr(), libc::O_TMPFILE | libc::O_WRONLY, 0),
         call!(SYS_socket, libc::AF_INET6, libc::SOCK_STREAM, 0),
+        // What the console shows; of the kernel's log only reading is left.
+        call!(SYS_syslog, 8, 0, 0),
         #[cfg(target_arch = "x86_64")]
         call!(SYS_open, NOWHERE, libc::O_WRONLY),
         #[cfg(target_arch = "x86_64")]
