@@ -13,6 +13,10 @@ use crate::rules::prelude::*;
 /// After its deadline a kubelet needs some seconds to finish and to report; no agent is queried before.
 const SETTLING_SECONDS: i64 = 10;
 
+/// After a cut a kubelet may report at once, and hear of its pods only at its next try to watch them: 30 seconds and their
+/// jitter (client-go: tools/cache/reflector.go, `NewReflectorWithOptions`).
+const RECONNECT_SECONDS: i64 = 60;
+
 /// The pod garbage collector needs a minute; after two something refuses it.
 const MAX_COLLECTION_SECONDS: i64 = 120;
 
@@ -217,14 +221,14 @@ fn at_node(case: &mut Case, terminating: &TerminatingPod) {
     at_healthy_node(case, terminating, on);
 }
 
-/// Since when a node that was out of reach is Ready, while its kubelet may still be within the grace period that it
-/// counts from then on.
+/// Since when a node that was out of reach is Ready, while its kubelet may not have heard of the deletion yet, or be within
+/// the grace period that it counts from then on.
 fn is_ready_again(lister: &Lister, terminating: &TerminatingPod, on: &Node) -> Option<u64> {
     let grace = terminating.pod.metadata.deletion_grace_period_seconds.unwrap_or(0).max(0);
     let since = condition(&on.status.conditions, "Ready")?.last_transition_time?;
     let seconds = lister.seconds_since(since);
     let was_away = terminating.pod.metadata.deletion_requested_at().is_some_and(|asked| asked < since);
-    (was_away && seconds < grace.saturating_add(SETTLING_SECONDS)).then(|| seconds.unsigned_abs())
+    (was_away && seconds < grace.saturating_add(RECONNECT_SECONDS + SETTLING_SECONDS)).then(|| seconds.unsigned_abs())
 }
 
 /// The collector removes it within two minutes after the Node went; later something refuses that.

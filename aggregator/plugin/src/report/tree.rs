@@ -77,6 +77,9 @@ fn verdict(report: &ClusterReport, held: &Held, style: Style) -> String {
         (Verdict::Stuck, Some(seconds)) => format!("{} for {}{since}", style.bad("Stuck"), duration(seconds)),
         (Verdict::Stuck, None) => style.bad("Stuck"),
         (Verdict::CannotTell, _) => style.doubtful("Unknown"),
+        (Verdict::Progressing, _) if held.overdue_seconds.is_none() && held.thing.kind == "Node" => {
+            "being drained".to_owned()
+        }
         (Verdict::Progressing, _) => "Terminating normally".to_owned(),
         (Verdict::Clear, _) => "Not stuck in a deletion".to_owned(),
     }

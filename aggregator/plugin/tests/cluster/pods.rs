@@ -80,6 +80,8 @@ fn a_node_that_is_ready_again_is_not_out_of_reach() {
     let looked = look(back(12), everything());
     assert_eq!((looked.causes(), looked.report.verdict), (vec!["PodWithinGrace"], Verdict::Progressing));
     assert!(looked.chain(0)[0].contains("node-a is Ready again for 12s"), "{:?}", looked.chain(0));
+    // The kubelet of a node that was cut off for a minute and a half needed 40 seconds for a pod with a grace period of ten.
+    assert_eq!(causes_of(back(60)), ["PodWithinGrace"]);
     assert_eq!(causes_of(back(900)), ["PodContainersNotStopped"]);
     let node = look(back(12), object("node", "", "node-a"));
     assert!(!node.causes().contains(&"NodeUnreachable"), "{:#?}", node.report);

@@ -116,7 +116,9 @@ fn a_silent_node_and_what_waits_behind_it() {
     for waits in ["pvc-scenario-1", "pv-scenario-1", "StatefulSet sts-scenario-1"] {
         assert!(behind.contains(waits), "{behind}");
     }
-    assert!(looked.report.notes.iter().any(|note| note.contains("Local to node-b: PersistentVolume pv-scenario-1")));
+    assert!(
+        looked.chain(0).last().unwrap().ends_with("only its disks have the data of PersistentVolume pv-scenario-1")
+    );
     assert!(!looked.commands().iter().any(|command| command.contains("--force")), "{:?}", looked.commands());
 }
 

@@ -19,6 +19,11 @@ const UNTAINT: Advice = step("The node is declared out of service already: remov
     .run("kubectl taint node {node} node.kubernetes.io/out-of-service-")
     .when(&[Circumstance::OutOfService(Existence::Present)]);
 
+const LOCAL_DATA: Advice = check("The data of {pv} is on a disk of this host alone: after the next step its pod is created again and \
+        stays Pending until this host is back. Only if it never comes back: delete the claim, and restore the data from a backup")
+    .if_known()
+    .when(&[IN_SERVICE]);
+
 causes! {
     NODE_UNREACHABLE = Cause::cluster(ClusterArea::Pod, "NodeUnreachable")
         .holds_from_the_start()
@@ -32,6 +37,7 @@ causes! {
             check("Find out which it is: the host's console or the cloud's state shows whether it is down or cut \
                 off"),
             step("Bring the node back: its kubelet finishes the deletions by itself, and local data survives"),
+            LOCAL_DATA,
             step("Only when the host is confirmed off: declare it out of service; its pods are deleted within 20 \
                 seconds and their volumes are detached (remove the taint again before it comes back)")
                 .run("kubectl taint node {node} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute")
@@ -84,6 +90,7 @@ causes! {
         .safe(&[
             SEE_NODE,
             step("Start the host again: its kubelet finishes the deletions by itself"),
+            LOCAL_DATA,
             step("If its cloud still shows it as stopped, and it stays off: declare it out of service; its pods are \
                 deleted within 20 seconds and their volumes are detached (remove the taint again before it comes back)")
                 .run("kubectl taint node {node} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute")

@@ -29,12 +29,24 @@ pub fn waits_for_drain(finalizer: &str) -> bool {
 /// Why a pod is still there.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Left {
-    Budget { namespace: String, name: String },
-    Budgets { namespace: String, names: Vec<String> },
-    Declines { annotation: &'static str, namespace: String },
-    Returns { taint: String },
+    /// Without the flags for these `kubectl drain` evicts no pod at all, so they come first.
     Unmanaged,
     LocalData,
+    Budget {
+        namespace: String,
+        name: String,
+    },
+    Budgets {
+        namespace: String,
+        names: Vec<String>,
+    },
+    Declines {
+        annotation: &'static str,
+        namespace: String,
+    },
+    Returns {
+        taint: String,
+    },
     NotAsked,
 }
 
@@ -110,6 +122,9 @@ fn by_whom(case: &mut Case, target: &ObjectRef, node: &Node, by: Drainer) -> Vec
         Some(pods) => drained.refused(case, pods, &mut left),
         None => Vec::new(),
     };
+    if left.contains_key(&Left::Unmanaged) || left.contains_key(&Left::LocalData) {
+        left.remove(&Left::NotAsked);
+    }
     root.extend(left.iter().map(|(why, pods)| drained.limited(why, drained.found(case, why, pods, &budgets))));
     root
 }
@@ -223,7 +238,10 @@ impl DrainedNode<'_, '_> {
                 let fact = budget.map(|budget| why_none(budget, program.is_some()));
                 let root = self.below(&cause::DRAIN_BUDGET_ALLOWS_NONE, &shown);
                 let root = fact.into_iter().fold(root, |root, fact| root.given(Circumstance::Budget(fact)));
+                let is_unready = |pod: &&&Pod| !is_true(&pod.status.conditions, "Ready");
+                let unready = pods.iter().find(is_unready).map(|pod| pod.metadata.name.as_str());
                 root.name_if(Placeholder::Workload, workload)
+                    .name_if(Placeholder::Pod, unready)
                     .step(pods_step("not evicted"))
                     .step(Step::about(&shown, &words))
                     .evidence(format!("status of {shown}"), words)
@@ -253,11 +271,10 @@ impl DrainedNode<'_, '_> {
                     .evidence(names.join(", "), format!("created after the taint, with a toleration of {taint}"))
             }
             Left::Unmanaged => self.consent(pods_step(
-                "no controller would create it again; kubectl drain stops there without \
-                    --force",
+                "no controller would create it again; without --force kubectl drain evicts no pod of the node",
             )),
             Left::LocalData => self.consent(pods_step(
-                "data in an emptyDir would be lost; kubectl drain stops there without --delete-emptydir-data",
+                "data in an emptyDir would be lost; without --delete-emptydir-data kubectl drain evicts no pod of the node",
             )),
             Left::NotAsked => {
                 let said = object_reports::read(case, self.target, &self.node.metadata);

@@ -118,11 +118,11 @@ pub fn explain(case: &mut Case, target: &ObjectRef) {
     // No controller judges nodes any more: the status of this one may be old.
     let found = judge(case, &unhealthy);
     case.diagnosis.causes.extend(controllers_silent.filter(|silent| silent.draft.root != found.draft.root));
+    let found = with_local_volumes(case, target, found);
     case.diagnosis.causes.push(found);
     if is_judged {
         not_evicted(case, &unhealthy);
     }
-    local_volumes(case, target);
 }
 
 /// Karpenter ends the machine when the node is empty, and takes its finalizer off when that is done (karpenter:
@@ -429,8 +429,8 @@ fn volume_of<'a>(case: &mut Case<'_, 'a>, namespace: &str, name: &str) -> Option
     case.diagnosis.required(format!("PersistentVolume {volume}"), hides, answer)
 }
 
-/// Data that is only on this node's disk.
-fn local_volumes(case: &mut Case, target: &ObjectRef) {
+/// Says which data is only on this node's disks.
+fn with_local_volumes(case: &mut Case, target: &ObjectRef, mut found: RootCause) -> RootCause {
     let volumes = match claims_on(case.lister, target) {
         Some(claims) => claims.iter().filter_map(|(at, name)| volume_of(case, at, name)).collect(),
         None => {
@@ -439,13 +439,14 @@ fn local_volumes(case: &mut Case, target: &ObjectRef) {
         }
     };
     let local = volumes.iter().filter(|volume| volume.only_node() == Some(target.name.as_str()));
-    let local: Vec<String> = local.map(|volume| volume.metadata.name.clone()).collect();
-    if !local.is_empty() {
-        case.diagnosis.note(format!(
-            "Local to {}: PersistentVolume {}. This data exists on that host only; it survives if the host comes \
-             back, and is lost if the claim is given up.",
-            target.name,
-            super::phrases::some(&local, 5)
-        ));
+    let local: Vec<String> = local.map(|volume| findings::clean(&volume.metadata.name, 128)).collect();
+    let at_node = found.steps.iter_mut().find(|step| step.object.as_ref() == Some(target));
+    match (local.first(), at_node) {
+        (Some(first), Some(step)) => {
+            let names = super::phrases::some(&local, 5);
+            step.words.push_str(&format!("; only its disks have the data of PersistentVolume {names}"));
+            found.name(Placeholder::Pv, first)
+        }
+        _ => found,
     }
 }

@@ -37,8 +37,8 @@ causes! {
             check("See whether the controller manager runs, which counts the pods of a budget")
                 .run("kubectl -n kube-system get lease kube-controller-manager -o yaml").typed().when(&[NOT_COUNTED]),
             step("Make the pods ready that are not; the budget then allows an eviction").when(&[TOO_FEW_READY]),
-            step("Set unhealthyPodEvictionPolicy: AlwaysAllow in the budget: pods that are not ready may then be evicted")
-                .when(&[TOO_FEW_READY, TOO_FEW_READY_OF_ALL]),
+            step("Set unhealthyPodEvictionPolicy: AlwaysAllow in the budget: pods that are not ready, as {pod} of this node, may \
+                then be evicted").when(&[TOO_FEW_READY, TOO_FEW_READY_OF_ALL]).if_known(),
             step("Make the pods ready that are not. Then add a replica, or set maxUnavailable of the budget to 1: with all of \
                 them ready it still allows no eviction").when(&[TOO_FEW_READY_OF_ALL]),
             check("Read what that program waits for (Longhorn, Rook), and leave the budget alone").when(&[OF_PROGRAM]),
