@@ -25,5 +25,6 @@ pub mod resource;
 mod rules;
 pub mod shares;
 pub mod state;
+pub mod workload;
 
 pub use rules::{KnownFinalizer, MAX_AGE_SECONDS, MAX_RENEWAL_SECONDS, known_finalizers};

@@ -130,6 +130,10 @@ impl<'a> Lister<'a> {
     }
 
     /// Whether the deletion is only assumed, without a request.
+    pub fn is_of_deleted_machine(&self) -> bool {
+        self.state.is_of_deleted_machine
+    }
+
     pub fn is_before(&self) -> bool {
         matches!(self.state.subject, Subject::Before { .. })
     }

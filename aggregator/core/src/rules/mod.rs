@@ -38,6 +38,7 @@ mod webhook;
 
 pub use agent::event_age::{MAX_AGE_SECONDS, MAX_RENEWAL_SECONDS};
 pub use finalizer::{KnownFinalizer, known as known_finalizers};
+pub use object::{is_node_of, is_of_node};
 
 use self::case::Case;
 use crate::diagnosis::Diagnosis;

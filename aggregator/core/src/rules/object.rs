@@ -48,8 +48,7 @@ pub fn lead_to_namespace(case: &mut Case, target: &ObjectRef) {
 
 /// Whether a Machine or a NodeClaim waits for its node to be drained; then what that waits for has been said.
 fn drains(case: &mut Case, target: &ObjectRef) -> bool {
-    let of_node = [("karpenter.sh", "nodeclaims"), ("cluster.x-k8s.io", "machines")];
-    if !of_node.iter().any(|(group, plural)| target.resource.group == *group && target.resource.plural == *plural) {
+    if !is_of_node(&target.resource) {
         return false;
     }
     let answer = case.lister.with_status(&target.resource, target.namespace.as_deref(), &target.name);
@@ -76,9 +75,14 @@ fn drains(case: &mut Case, target: &ObjectRef) -> bool {
     (case.diagnosis.is_explained() && !is_open) || case.diagnosis.pending
 }
 
+/// Whether these become nodes.
+pub fn is_of_node(resource: &Resource) -> bool {
+    matches!((&*resource.group, &*resource.plural), ("karpenter.sh", "nodeclaims") | ("cluster.x-k8s.io", "machines"))
+}
+
 /// The nodes of Cluster API are mostly in another cluster, where each may have the name of one here. A nodeRef has a uid up
 /// to v1beta1 (cluster-api: api/core/v1beta1/machine_types.go, api/core/v1beta2/machine_types.go).
-fn is_node_of(machine: &Object, node: &Node) -> bool {
+pub fn is_node_of(machine: &Object, node: &Node) -> bool {
     let is_same = |its: &str, own: &str| !its.is_empty() && its == own;
     is_same(&machine.status.node_uid, &node.metadata.uid) || is_same(&machine.spec.provider_id, &node.spec.provider_id)
 }

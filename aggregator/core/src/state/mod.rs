@@ -160,6 +160,9 @@ pub struct State {
     /// Whether agents may be asked now: that takes a strong right.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub live: bool,
+    /// Whether the node that is named is that of a Machine of Cluster API which is being deleted, in another cluster.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub is_of_deleted_machine: bool,
     /// The check that a pod of this plugin ran on a node for this answer.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub node_check: Option<NodeCheck>,
@@ -181,6 +184,7 @@ impl State {
             kubelet_log: false,
             all_kinds: false,
             live: false,
+            is_of_deleted_machine: false,
             node_check: None,
             answers: BTreeMap::new(),
         }

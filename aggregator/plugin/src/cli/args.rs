@@ -140,6 +140,9 @@ pub struct Flags {
     /// Show what would hold TYPE/NAME, and what would be lost, if it were deleted (a node: drained) now
     #[arg(long, conflicts_with = "watch")]
     pub before: bool,
+    /// Follow a Machine (Cluster API, NodeClaim) whose node is in another cluster to that node, with this kubeconfig
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["watch", "before", "on_node", "save_state"])]
+    pub workload_kubeconfig: Option<PathBuf>,
     /// How to reach the cluster
     #[command(flatten)]
     pub connection: Connection,

@@ -11,6 +11,7 @@ mod subject;
 mod ui;
 mod version;
 mod watch;
+mod workload;
 
 pub use args::Args;
 pub use run::main;

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use clap::{CommandFactory as _, Parser as _};
 use findings::render::{self, Style};
 
@@ -13,7 +13,7 @@ use super::args::{self, Args, Command, Flags};
 use super::query::{add_version, complete_state, query_visible};
 use super::subject::subject;
 use super::version::version;
-use super::{complete, mcp, on_node, ui, watch};
+use super::{complete, mcp, on_node, ui, watch, workload};
 use aggregator_core::judgement::judge;
 use aggregator_core::state::{State, Subject};
 use client::{Client, Defaults, Unreachable, connect, words};
@@ -64,6 +64,9 @@ async fn run(args: Args) -> Result<ExitCode> {
             let (client, own) = connect(&args::connection(&flags.connection)).await?;
             let namespace = flags.namespace.clone().unwrap_or(own.namespace);
             let subject = subject(&object, namespace, &flags)?;
+            if flags.workload_kubeconfig.is_some() {
+                bail!("wait follows no Machine into another cluster: leave --workload-kubeconfig out");
+            }
             watch::wait(&client, &subject, &flags, timeout).await.map_err(|error| with_server(error, own.server))
         }
         None => look(&args.object, &args.flags).await,
@@ -98,7 +101,11 @@ async fn once(client: &Client, mut subject: Subject, own: &str, flags: &Flags) -
     if let Some(file) = &flags.save_state {
         save(&state, file)?;
     }
-    respond(&judge(&state), Some(&state), &flags.answer)
+    let mut report = judge(&state);
+    if let Some(file) = &flags.workload_kubeconfig {
+        workload::follow(&state, &mut report, file, flags).await?;
+    }
+    respond(&report, Some(&state), &flags.answer)
 }
 
 /// Readable by its owner only: it holds names and messages that others have no permission to see.

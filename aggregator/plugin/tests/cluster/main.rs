@@ -59,3 +59,4 @@ mod ui;
 mod unverified;
 mod users;
 mod versions;
+mod workload;

@@ -78,7 +78,10 @@ pub fn explain(case: &mut Case, target: &ObjectRef) {
             format!("{}; {}", super::phrases::held_by(case.lister, &node.metadata), case.diagnosis.words);
     }
     if case.diagnosis.terminating || case.lister.is_named(target) {
-        let left = drain::explain(case, target, node);
+        let left = match case.lister.is_of_deleted_machine() {
+            true => drain::explain_machine(case, target, node),
+            false => drain::explain(case, target, node),
+        };
         case.diagnosis.causes.extend(left.into_iter().map(RootCause::in_place_of_own));
     }
     let is_drained = case.diagnosis.causes.is_empty();
