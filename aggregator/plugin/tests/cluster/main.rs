@@ -41,6 +41,7 @@ mod pods;
 mod policies;
 mod products;
 mod properties;
+mod recipes;
 mod recordings;
 mod resumed;
 mod rights;
