@@ -95,6 +95,8 @@ fn the_check_of_a_node_is_part_of_the_answer() {
     assert_eq!((created.len(), checks(cluster.fake.store()).len()), (1, 0), "it is deleted");
     let spec = &created[0]["spec"];
     assert_eq!((&spec["nodeName"], &spec["hostPID"]), (&json!("node-a"), &json!(true)));
+    let security = &spec["containers"][0]["securityContext"];
+    assert_eq!(security["seLinuxOptions"]["type"], "spc_t", "as the DaemonSet: {security}");
     assert!(spec["volumes"].is_null() && spec["activeDeadlineSeconds"].is_u64(), "{spec:#}");
     assert_eq!(spec["containers"][0]["command"][3], json!("shop/web-0"));
 }
