@@ -33,9 +33,15 @@ pub fn build(state: &State, kept: &mut ExplanationCache, changes: &Changes) -> (
         let fault = Fault::new(FaultKind::TooLarge, "");
         about.hidden(list, fault, "the rest of them");
     }
+    let questions = lister.questions(trace);
+    if let Some(rounds) = state.rounds_used_up {
+        let words = format!("the search ended after {rounds} rounds of queries");
+        questions.iter().for_each(|question| {
+            about.hidden(question.to_string(), Fault::new(FaultKind::NotAsked, &words), "the rest of the chain");
+        });
+    }
     graph.about = about;
     (graph.scanned, graph.not_scanned) = (scan.kinds, scan.not_scanned);
-    let questions = lister.questions(trace);
     deletion_cycle::mark(&mut graph);
     (graph, questions)
 }

@@ -17,7 +17,7 @@ use super::list::readable;
 use super::retry_after::ask;
 use super::{counts, discovery, kubelet_log, live, objects};
 
-/// Asks until the judgement has all it needs. `progress` hears how many questions each round has.
+/// Asks until the judgement has all it needs, or the rounds are used up: the state says so. `progress` hears how many questions each round has.
 pub async fn gather(client: &Client, state: &mut State, bounds: Bounds, progress: impl Fn(usize, usize)) {
     let server = BoundedClient::new(client, bounds);
     let mut budget = AnswerBudget::new(bounds.answers);
@@ -39,6 +39,7 @@ pub async fn gather(client: &Client, state: &mut State, bounds: Bounds, progress
         let (scans, others) = join(scans, others.buffer_unordered(bounds.in_flight).collect::<Vec<Answered>>()).await;
         scans.into_iter().chain(others).for_each(|answered| drop(budget.add(state, answered)));
     }
+    state.rounds_used_up = Some(bounds.rounds);
 }
 
 /// Asks one question, which may take several requests.

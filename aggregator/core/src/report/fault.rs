@@ -22,7 +22,7 @@ fn words(kind: FaultKind) -> &'static str {
         FaultKind::Denied => "not visible to us",
         FaultKind::Gone => "the server does not serve it",
         FaultKind::Malformed => "the answer cannot be read",
-        FaultKind::NotAsked => "not asked",
+        FaultKind::NotAsked => "not queried",
         FaultKind::TimedOut => "no answer in time",
         FaultKind::TooLarge => "there is more than is kept",
         FaultKind::Failed | FaultKind::Hung | FaultKind::Refused | FaultKind::Stale => "",

@@ -166,6 +166,9 @@ pub struct State {
     /// The check that a pod of this plugin ran on a node for this answer.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub node_check: Option<NodeCheck>,
+    /// After how many rounds of queries no more were made: what is still open then stays unknown.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rounds_used_up: Option<usize>,
     #[serde(with = "as_list")]
     pub answers: BTreeMap<Question, Answered>,
 }
@@ -186,6 +189,7 @@ impl State {
             live: false,
             is_of_deleted_machine: false,
             node_check: None,
+            rounds_used_up: None,
             answers: BTreeMap::new(),
         }
     }

@@ -139,6 +139,25 @@ fn a_server_that_never_answers_costs_one_deadline_per_round() {
     );
 }
 
+#[test]
+fn rounds_that_are_used_up_are_reported_with_what_was_not_queried() {
+    let world = healthy().going("stuck", json!(null)).going_pod("stuck", "web", "node-a", "Running");
+    let whole = look_within(world, everything(), Bounds::default(), |_| {});
+    assert_eq!((whole.state.rounds_used_up, whole.report.unknown.len()), (None, 0), "{:#?}", whole.report.unknown);
+    let world = healthy().going("stuck", json!(null)).going_pod("stuck", "web", "node-a", "Running");
+    let looked = look_within(world, everything(), Bounds { rounds: 2, ..Bounds::default() }, |_| {});
+    assert_eq!(looked.report.verdict, Verdict::CannotTell);
+    let ended = "not queried: the search ended after 2 rounds of queries";
+    let open: Vec<&str> = looked.report.unknown.iter().filter(|one| one.why == ended).map(|one| &*one.source).collect();
+    assert!(
+        open.contains(&"mutatingwebhookconfigurations.admissionregistration.k8s.io"),
+        "{:#?}",
+        looked.report.unknown
+    );
+    let screen = plugin::report::screen(&looked.report, 120, findings::render::Style::Plain);
+    assert!(screen.split_whitespace().collect::<Vec<_>>().join(" ").contains(ended), "{screen}");
+}
+
 /// Pods come in the order of their namespaces: the first has more than four times what there is room for.
 #[test]
 fn of_a_list_that_is_too_long_each_namespace_has_its_share() {
