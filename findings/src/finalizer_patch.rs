@@ -18,9 +18,21 @@ struct Operation {
     value: Option<String>,
 }
 
+const OF_METADATA: &str = "/metadata/finalizers/";
+const OF_SPEC: &str = "/spec/finalizers/";
+
 /// The JSON patch that takes the finalizer at this place off the object with this uid.
 pub fn finalizer_patch(uid: &str, index: usize, finalizer: &str) -> String {
-    let at = format!("/metadata/finalizers/{index}");
+    removal(OF_METADATA, uid, index, finalizer)
+}
+
+/// The same of an entry of a namespace's `spec.finalizers`.
+pub fn spec_finalizer_patch(uid: &str, index: usize, finalizer: &str) -> String {
+    removal(OF_SPEC, uid, index, finalizer)
+}
+
+fn removal(list: &str, uid: &str, index: usize, finalizer: &str) -> String {
+    let at = format!("{list}{index}");
     let one = |op: &str, path: &str, value: Option<&str>| Operation {
         op: op.to_owned(),
         path: path.to_owned(),
@@ -31,15 +43,23 @@ pub fn finalizer_patch(uid: &str, index: usize, finalizer: &str) -> String {
 }
 
 pub(crate) fn is_finalizer_patch(value: &str) -> bool {
+    is_removal(OF_METADATA, value)
+}
+
+pub(crate) fn is_spec_finalizer_patch(value: &str) -> bool {
+    is_removal(OF_SPEC, value)
+}
+
+fn is_removal(list: &str, value: &str) -> bool {
     let Ok([uid, finalizer, removal]) = serde_json::from_str::<[Operation; 3]>(value) else { return false };
     let (Some(uid), Some(name)) = (uid.value, finalizer.value) else { return false };
-    let index = removal.path.strip_prefix("/metadata/finalizers/").and_then(|index| index.parse().ok());
+    let index = removal.path.strip_prefix(list).and_then(|index| index.parse().ok());
     let is_word = |word: &str| {
         !word.is_empty()
             && word.len() <= MAX_BYTES
             && word.chars().all(|c| c.is_ascii_alphanumeric() || OTHERS.contains(c))
     };
-    is_word(&uid) && is_word(&name) && index.is_some_and(|index| finalizer_patch(&uid, index, &name) == value)
+    is_word(&uid) && is_word(&name) && index.is_some_and(|index| self::removal(list, &uid, index, &name) == value)
 }
 
 #[cfg(test)]
@@ -55,7 +75,8 @@ mod tests {
                 + r#"{"op":"test","path":"/metadata/finalizers/1","value":"example.com/hold"},"#
                 + r#"{"op":"remove","path":"/metadata/finalizers/1"}]"#
         );
-        assert!(is_finalizer_patch(&patch));
+        assert!(is_finalizer_patch(&patch) && !is_spec_finalizer_patch(&patch));
+        assert!(is_spec_finalizer_patch(&spec_finalizer_patch("96fb425e-919e", 1, "openshift.io/origin")));
         for other in [
             "[]",
             r#"[{"op":"remove","path":"/metadata/finalizers"}]"#,

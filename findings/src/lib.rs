@@ -35,7 +35,7 @@ pub use cause::{
     Creation, Danger, Existence, JobManager, Patience, PodState, Proven, Unread, Users,
 };
 pub use fault::{FaultKind, errno};
-pub use finalizer_patch::finalizer_patch;
+pub use finalizer_patch::{finalizer_patch, spec_finalizer_patch};
 pub use finding::{Confidence, Evidence, Finding, Link, Remedy, Step};
 pub use finding_builder::FindingBuilder;
 pub use force::{ForceCost, ForcedVolume, OtherPod, Writer};

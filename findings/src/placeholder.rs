@@ -75,8 +75,8 @@ placeholders! {
     Finalizer = "finalizer": Text;
     /// What takes one finalizer off one object.
     FinalizerPatch = "finalizer_patch": FinalizerPatch;
-    /// An entry of a namespace's `spec.finalizers`.
-    SpecFinalizer = "spec_finalizer": QualifiedName;
+    /// What takes one entry of a namespace's `spec.finalizers` off.
+    SpecFinalizerPatch = "spec_finalizer_patch": SpecFinalizerPatch;
     /// The file that thaws a cgroup of version 1.
     FreezerState = "freezer_state": FreezerState;
     /// Where fusectl is to be mounted.
@@ -254,6 +254,7 @@ mod tests {
     fn only_what_has_its_shape_is_taken() {
         let uid = "96fb425e-919e-44f9-8b42-b1254a602ba1";
         let patch = crate::finalizer_patch(uid, 0, "example.com/hold");
+        let of_spec = crate::spec_finalizer_patch(uid, 1, "openshift.io/origin");
         let path = format!("/var/lib/kubelet/pods/{uid}/volumes/x y");
         for (placeholder, good) in [
             (Placeholder::Pid, "42"),
@@ -285,7 +286,8 @@ mod tests {
             (Placeholder::GroupVersion, "metrics.k8s.io/v1beta1"),
             (Placeholder::Json, r#"{"a":"b"}"#),
             (Placeholder::FinalizerPatch, patch.as_str()),
-            (Placeholder::SpecFinalizer, "openshift.io/origin"),
+            (Placeholder::SpecFinalizerPatch, of_spec.as_str()),
+            (Placeholder::KeepAnnotation, "services.k8s.aws/deletion-policy=retain"),
             (Placeholder::PodCidr, "10.0.0.0/24"),
             (Placeholder::Comm, "-bash"),
         ] {
@@ -338,8 +340,9 @@ mod tests {
             (Placeholder::Pod, "a/b/c"),
             (Placeholder::Json, "[1]"),
             (Placeholder::FinalizerPatch, "[]"),
-            (Placeholder::SpecFinalizer, "a' /etc/shadow; x 'b"),
-            (Placeholder::SpecFinalizer, "/a"),
+            (Placeholder::SpecFinalizerPatch, "[]"),
+            (Placeholder::KeepAnnotation, "a/b=x; y"),
+            (Placeholder::KeepAnnotation, "a/b"),
             (Placeholder::Json, "{"),
             (Placeholder::Comm, "a\u{1b}"),
             (Placeholder::Comm, ""),

@@ -76,6 +76,8 @@ pub enum Shape {
     Json,
     /// A JSON patch that takes one finalizer off.
     FinalizerPatch,
+    /// One that takes one entry of a namespace's `spec.finalizers` off.
+    SpecFinalizerPatch,
     /// An address and a prefix length.
     Cidr,
     /// Any line, for sentences.
@@ -142,6 +144,7 @@ impl Shape {
                 value.split_once('/').is_some_and(|(kind, name)| Shape::Type.has(kind) && Shape::ApiName.has(name))
             }
             Shape::Json => value.len() <= MAX_JSON && value.starts_with('{') && is_json(value),
+            Shape::SpecFinalizerPatch => finalizer_patch::is_spec_finalizer_patch(value),
             Shape::FinalizerPatch => finalizer_patch::is_finalizer_patch(value),
             Shape::Cidr => value.split_once('/').is_some_and(|(address, length)| {
                 address.parse::<core::net::IpAddr>().is_ok() && decimal(length).is_some_and(|length| length <= 128)

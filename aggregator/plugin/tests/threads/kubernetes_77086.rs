@@ -18,6 +18,16 @@ fn a_finalizer_that_no_program_handles_there_is_removed_through_finalize() {
     let steps = &looked.report.roots[0].finding.remedy.steps;
     assert!(steps.iter().all(|step| !step.text.contains("install it again")), "{steps:#?}");
     assert!(looked.commands().iter().any(is_put), "{:?}", looked.commands());
+    // One that is the last of several: what is before it ends with no comma then.
+    let world = healthy().going("delete-me", all_false()).change("/api/v1/namespaces", "delete-me", |one| {
+        one["spec"]["finalizers"] = json!(["example.com/a", "foregroundDeletion"]);
+    });
+    let looked = look(world, object("ns", "", "delete-me"));
+    let patch = "kubectl patch --local -f - --type=json -p '[{\"op\":\"test\",\"path\":\"/metadata/uid\",\
+        \"value\":\"delete-me\"},{\"op\":\"test\",\"path\":\"/spec/finalizers/1\",\"value\":\"foregroundDeletion\"},\
+        {\"op\":\"remove\",\"path\":\"/spec/finalizers/1\"}]' -o json";
+    let all: Vec<_> = looked.report.roots.iter().flat_map(|root| &root.finding.remedy.steps).collect();
+    assert!(all.iter().any(|step| step.command.as_ref().is_some_and(|it| it.contains(patch))), "{all:#?}");
     let looked = asked("example.com/keep");
     let steps = &looked.report.roots[0].finding.remedy.steps;
     assert!(steps.iter().any(|step| step.text.contains("install it again")), "{steps:#?}");

@@ -85,8 +85,9 @@ pub(in crate::cause) const REPAIR_SERVER: Advice = step(
 pub(in crate::cause) const TAKE_OFF: &str =
     "kubectl patch {type} {name} -n {namespace} --type=json -p {finalizer_patch}";
 
-/// `kubectl patch` does not reach this subresource. Each entry stands on a line of its own.
-pub(in crate::cause) const FINALIZE_WITHOUT: &str = "kubectl get namespace {namespace} -o json | grep -vF '\"{spec_finalizer}\"' | \
+/// `kubectl patch` does not reach this subresource: it changes what was read, and no server.
+pub(in crate::cause) const FINALIZE_WITHOUT: &str = "kubectl get namespace {namespace} -o json | \
+    kubectl patch --local -f - --type=json -p {spec_finalizer_patch} -o json | \
     kubectl replace --raw /api/v1/namespaces/{namespace}/finalize -f -";
 
 /// What uses the object, by its name.

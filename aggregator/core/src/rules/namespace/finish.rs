@@ -1,6 +1,6 @@
 //! What is left to say when objects and conditions have been looked at.
 
-use findings::{Cleanup, FaultKind};
+use findings::{Cleanup, FaultKind, spec_finalizer_patch};
 
 use super::content::Left;
 use super::controller_rights;
@@ -220,7 +220,8 @@ fn foreign_finalizers(case: &mut Case, terminating: &TerminatingNamespace) {
     if terminating.has_own_finalizer() {
         return;
     }
-    for finalizer in spec {
+    let uid = &terminating.namespace.metadata.uid;
+    for (index, finalizer) in spec.iter().enumerate() {
         // The garbage collector looks at metadata.finalizers only.
         let is_idle = IDLE_IN_SPEC.contains(&finalizer.as_str());
         let more = if is_idle { "; no controller handles it there" } else { "" };
@@ -232,7 +233,10 @@ fn foreign_finalizers(case: &mut Case, terminating: &TerminatingNamespace) {
                 .same_as(finalizer)
                 .given(Circumstance::Cleanup(cleanup))
                 .name(Placeholder::Finalizer, finalizer)
-                .name(Placeholder::SpecFinalizer, finalizer)
+                .name_if(
+                    Placeholder::SpecFinalizerPatch,
+                    (!uid.is_empty()).then(|| spec_finalizer_patch(uid, index, finalizer)),
+                )
                 .name(Placeholder::Namespace, terminating.name)
                 .evidence(terminating.target.to_string(), format!("spec.finalizers: {}", spec.join(", "))),
         );

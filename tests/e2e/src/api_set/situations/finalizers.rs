@@ -113,7 +113,7 @@ pub fn all() -> Vec<Situation> {
             "namespace-spec",
             namespace_spec,
             [ask("ns/e2e-spec-held", "NamespaceSpecFinalizer", "Namespace e2e-spec-held").then_typing(
-                &["kubectl get namespace e2e-spec-held -o json | grep -vF"],
+                &["kubectl get namespace e2e-spec-held -o json | kubectl patch --local"],
                 &["namespace e2e-spec-held"],
             )],
         ),
