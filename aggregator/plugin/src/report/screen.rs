@@ -164,8 +164,10 @@ fn next(page: &mut Page, root: &Root) {
             None => part(page, "Next", &format!("{node}{}", step.text)),
         }
     }
-    // A check may say what to repair as well; a last resort repairs nothing.
-    let mut repairs = steps.iter().filter(|step| !step.is_last_resort());
+    // A check may say what to repair as well; a last resort repairs nothing, nor does what deletes the pod of a check.
+    let tidies =
+        |step: &findings::Step| step.is_check && step.command.as_ref().is_some_and(|it| it.contains(" delete"));
+    let mut repairs = steps.iter().filter(|step| !step.is_last_resort() && !tidies(step));
     let fix = repairs.clone().find(|step| !step.is_check).or(repairs.next_back());
     if let Some(fix) = fix.filter(|fix| Some(*fix) != next) {
         page.filled_at_most(MAX_FIX_LINES, &format!("   {:<LABEL_COLUMNS$}", "Fix"), &fix.text);
