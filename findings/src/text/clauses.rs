@@ -19,6 +19,10 @@ pub fn clean_sentence(text: &str, limit: usize) -> String {
         .flat_map(|clause| if is_long(&clause) { clause.split_inclusive(' ').collect() } else { vec![clause] })
         .collect();
     let room = limit.saturating_sub(GAP.chars().count());
+    // Go's errors name the cause after the last colon. Where advice follows it, its end is what can be spared.
+    if let Some(short) = from_last_colon(&whole, room, GAP, limit) {
+        return short;
+    }
     let back = fitting(pieces.iter().rev(), room * 2 / 3);
     let taken: usize = pieces.iter().rev().take(back).map(|piece| piece.chars().count()).sum();
     let front = fitting(pieces.iter(), room - taken).min(pieces.len() - back);
@@ -26,6 +30,30 @@ pub fn clean_sentence(text: &str, limit: usize) -> String {
         return clean(&whole, limit);
     }
     format!("{}{GAP}{}", pieces[..front].concat(), pieces[pieces.len() - back..].concat())
+}
+
+/// What stands before the last colon, or its beginning, and what follows the colon, cut at its end: where that is several
+/// sentences, and longer than its share.
+fn from_last_colon(whole: &str, room: usize, gap: &str, limit: usize) -> Option<String> {
+    let at = whole.rfind(": ")? + 2;
+    let (head, last) = whole.split_at(at);
+    if last.chars().count() <= room * 2 / 3 || !last.contains(". ") {
+        return None;
+    }
+    let head_room = room / 3;
+    if head.chars().count() <= head_room {
+        return Some(beginning(whole, limit));
+    }
+    let front = beginning(head, head_room);
+    let front = front.trim_end_matches('…');
+    Some(format!("{front}{gap}{}", beginning(last, room - front.chars().count())))
+}
+
+/// The words that have room, with what shows that there are more.
+fn beginning(text: &str, limit: usize) -> String {
+    let words: Vec<&str> = text.split_inclusive(' ').collect();
+    let words = words[..fitting(words.iter(), limit.saturating_sub(1))].concat();
+    format!("{}…", words.trim_end())
 }
 
 /// How many pieces have room.
@@ -71,6 +99,21 @@ mod tests {
             }
         }
         assert_eq!(clean_sentence("short", 200), "short");
+    }
+
+    /// libdns, by cert-manager.
+    #[test]
+    fn advice_after_the_cause_is_cut_first() {
+        let text = "Error cleaning up challenge: Found no Zones for domain _acme-challenge.shop.example.com. (neither in the \
+            sub-domain nor in the SLD) please make sure your domain-entries in the config are correct and the API key is \
+            correctly setup with Zone.read rights.";
+        for limit in [120, 160, 200] {
+            let short = clean_sentence(text, limit);
+            assert!(short.contains("Found no Zones for domain _acme-challenge.shop.example.com"), "{short}");
+            assert!(short.chars().count() <= limit, "{short}");
+        }
+        let deep = clean_sentence(&format!("{}: {text}", "while reconciling the object".repeat(5)), 200);
+        assert!(deep.contains("Found no Zones for domain") && deep.chars().count() <= 200, "{deep}");
     }
 
     #[test]
