@@ -74,6 +74,7 @@ mod terraform_provider_flux_67;
 mod tigera_operator_3413;
 mod topolvm_310;
 mod trident_572;
+mod vcluster_1163;
 mod velero_6785;
 
 #[cfg(test)]
