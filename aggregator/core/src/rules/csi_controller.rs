@@ -26,7 +26,7 @@ pub enum Role {
 
 /// What is known of a driver's controller: the steps depend on it.
 pub struct CsiController<'d> {
-    driver: &'d str,
+    pub driver: &'d str,
     lease: String,
     /// How the sidecar stands.
     pub sidecar: Sidecar,
@@ -43,6 +43,14 @@ impl<'d> CsiController<'d> {
         };
         let sidecar = find_lease(case, &lease);
         CsiController { driver, lease, sidecar, driver_exists: existence(case, driver) }
+    }
+
+    /// The same of the attacher that a finalizer of a volume names, with dashes for all that is neither letter nor digit.
+    pub fn of_finalizer(case: &mut Case, finalizer: &'d str) -> Self {
+        let driver = finalizer.split_once('/').map_or(finalizer, |(_, driver)| driver);
+        let lease = lock_name(&format!("external-attacher-leader-{driver}"));
+        let sidecar = find_lease(case, &lease);
+        CsiController { driver, lease, sidecar, driver_exists: Existence::Present }
     }
 
     /// "; CSIDriver D does not exist", or nothing.

@@ -1,6 +1,6 @@
 //! Why a volume is not detached.
 
-use findings::{Controller, Existence};
+use findings::Existence;
 
 use super::csi_controller::{CsiController, Role, Sidecar};
 use super::phrases::{lasting, overdue};
@@ -148,7 +148,12 @@ fn idle(case: &mut Case, target: &ObjectRef, attachment: &Attachment) {
         Some(volume) => format!("{words}; {volume} has the same finalizer"),
         None => words,
     };
-    let root = silent_attacher(case, target, driver, root, words);
+    let finalizer = attachment.metadata.finalizers.first().map_or("", |finalizer| finalizer);
+    let controller = match driver.as_str() {
+        "" => CsiController::of_finalizer(case, finalizer),
+        driver => CsiController::find(case, driver, Role::Attacher),
+    };
+    let root = silent_attacher(target, controller, root, words);
     case.diagnosis.causes.push(root);
 }
 
@@ -163,24 +168,27 @@ fn held_too(case: &mut Case, attachment: &Attachment) -> Option<ObjectRef> {
 /// No VolumeAttachment of the volume is left, and the attacher's finalizer is.
 pub fn left_on_volume(case: &mut Case, target: &ObjectRef, volume: &PersistentVolume, finalizer: &str) {
     let words = format!("{}; nothing is attached, and {finalizer} is left", case.diagnosis.words);
-    let driver = volume.spec.csi.as_ref().map_or("", |csi| csi.driver.as_str());
+    let driver = volume.spec.csi.as_ref().map(|csi| csi.driver.as_str()).filter(|driver| !driver.is_empty());
     let root = finalizer::patched(RootCause::below(&cause::VOLUME_ATTACHER_GONE, target), &volume.metadata, finalizer)
         .name(Placeholder::Finalizer, finalizer)
         .given(Circumstance::Attachment(Existence::Gone))
         .evidence(target.to_string(), format!("finalizer {finalizer}"))
         .evidence("volumeattachments", format!("none names {}", target.name));
-    let root = silent_attacher(case, target, driver, root, words);
+    let (controller, words) = match driver {
+        Some(driver) => (CsiController::find(case, driver, Role::Attacher), words),
+        None => {
+            let words = format!("{words}; it has no spec.csi, and an old csi-attacher passes over such a volume");
+            (CsiController::of_finalizer(case, finalizer), words)
+        }
+    };
+    let root = silent_attacher(target, controller, root, words);
     case.diagnosis.causes.push(root);
 }
 
 /// Neither an error nor an Event says why the attacher does nothing: its Lease and its CSIDriver may.
-fn silent_attacher(case: &mut Case, target: &ObjectRef, driver: &str, root: RootCause, words: String) -> RootCause {
+fn silent_attacher(target: &ObjectRef, controller: CsiController, root: RootCause, words: String) -> RootCause {
     let why = "why the finalizer stays: neither a detachError nor an Event names the reason";
-    if driver.is_empty() {
-        let root = root.given(Circumstance::Controller(Controller::Unknown));
-        return root.at_itself(target, words).probable(why);
-    }
-    let controller = CsiController::find(case, driver, Role::Attacher);
+    let driver = controller.driver;
     let attacher = match &controller.sidecar {
         Sidecar::Silent(lease) => format!("; csi-attacher of {driver} is silent: {} is {}", lease.0, lease.1),
         Sidecar::Alive(_) => format!("; csi-attacher of {driver} runs, and reports nothing"),

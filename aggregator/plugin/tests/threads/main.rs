@@ -18,6 +18,7 @@ mod cluster_api_13508;
 mod cni_plugins_47;
 mod community_1655;
 mod crossplane_5849;
+mod external_attacher_217;
 mod external_attacher_235;
 mod external_attacher_66;
 mod external_secrets_6677;
