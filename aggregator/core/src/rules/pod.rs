@@ -105,6 +105,14 @@ fn judge(case: &mut Case, terminating: &TerminatingPod) {
         let finalizers = pod.metadata.finalizers.in_words();
         if !has_node || pod.is_mirror() {
             case.diagnosis.words.push_str(&format!("; held by {finalizers}"));
+        } else if !pod.has_ended() && is_node_gone(case, pod) {
+            // Nothing can be looked up there, and no kubelet will report that it has ended.
+            let words = format!(
+                "; force-deleted, held by {finalizers}; its Node {} does not exist: whether its processes have ended is \
+                 not visible here",
+                pod.spec.node_name
+            );
+            case.diagnosis.words.push_str(&words);
         } else if !pod.has_ended() {
             let words = format!("{}; force-deleted, its processes may be alive", case.diagnosis.words);
             let by = if pod.collected().is_some() { " (written by the pod garbage collector)" } else { "" };
@@ -145,6 +153,10 @@ fn is_on_lost_node(case: &mut Case, pod: &Pod) -> bool {
     let answer = (!name.is_empty()).then(|| case.lister.get::<Node>(known::NODES, None, name));
     let on = answer.and_then(|answer| case.diagnosis.silently(answer));
     on.is_some_and(|on| node::is_lost(case.lister, on))
+}
+
+fn is_node_gone(case: &Case, pod: &Pod) -> bool {
+    case.lister.get::<Node>(known::NODES, None, &pod.spec.node_name).is_missing()
 }
 
 /// The collector marked it, and it is still there.

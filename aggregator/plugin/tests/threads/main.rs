@@ -30,6 +30,7 @@ mod helm_charts_2726;
 mod helm_controller_554;
 mod istio_18815;
 mod istio_29451;
+mod juicefs_csi_driver_340;
 mod karpenter_2219;
 mod karpenter_2802;
 mod karpenter_3144;
