@@ -37,6 +37,7 @@ mod karpenter_3144;
 mod karpenter_provider_aws_1166;
 mod keda_1231;
 mod kuadrant_operator_169;
+mod kube_arangodb_220;
 mod kubernetes_100855;
 mod kubernetes_113426;
 mod kubernetes_118261;

@@ -13,6 +13,8 @@ fn a_node_that_is_being_deleted_is_not_asked_to_come_back() {
     let asked = world.ago(7200);
     let world = world.change("/api/v1/nodes", "node-a", |node| node["metadata"]["deletionTimestamp"] = asked.into());
     let looked = look(world, object("node", "", "node-a"));
-    assert_eq!(looked.causes(), ["ExternalResourceFinalizer"], "{:#?}", looked.report);
+    assert_eq!(looked.causes(), ["ControllerCleanupPending"], "{:#?}", looked.report);
+    let steps = &looked.report.roots[0].finding.remedy.steps;
+    assert!(steps.iter().any(|step| step.text.contains("nothing is left to clean up")), "{steps:#?}");
     assert!(looked.chain(0)[0].contains("user-node-remove_c-abcde"), "{:?}", looked.chain(0));
 }

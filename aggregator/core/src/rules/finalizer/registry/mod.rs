@@ -135,6 +135,8 @@ mod tests {
             ("composite.apiextensions.crossplane.io", "Crossplane"),
             ("runner.actions.summerwind.dev", "actions-runner-controller"),
             ("actions.summerwind.dev/runner-pod", "actions-runner-controller"),
+            ("agent.database.arangodb.com/agency-serving", "the ArangoDB operator"),
+            ("operator.cdi.kubevirt.io", "CDI's cdi-operator"),
             ("ephemeralrunner.actions.github.com/finalizer", "the controller of gha-runner-scale-set"),
             ("cns.vmware.com/pvc-protection", "the vSphere CSI driver's syncer"),
             ("kopf.zalando.org/KopfFinalizerMarker", "an operator written with Kopf"),

@@ -16,12 +16,53 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .when("every component of KubeVirt is deleted")
         .lost("Components, webhooks and CRDs of KubeVirt stay")
         .source("kubevirt/kubevirt: pkg/virt-operator/util/client.go"),
-    known(&[Domain("kubevirt.io")])
+    known(&[Is("operator.cdi.kubevirt.io")])
+        .on("CDI")
+        .released_by("CDI's cdi-operator")
+        .when("what it has installed is deleted")
+        .lost("Deployments, webhooks and CRDs of CDI stay; the disks that it has imported stay anyway")
+        .source("kubevirt/containerized-data-importer: pkg/operator/controller/controller.go"),
+    known(&[
+        StartsWith("kubevirt.io/virtualMachine"),
+        StartsWith("kubevirt.io/migration"),
+        Domain("snapshot.kubevirt.io"),
+        Domain("backup.kubevirt.io"),
+    ])
         .on("VirtualMachine, VirtualMachineInstanceMigration, VirtualMachineSnapshot, …")
         .released_by("KubeVirt")
         .when("the virtual machine, migration, snapshot or backup has ended")
         .lost("Orphaned virtual machines, disks or snapshots remain")
         .source("kubevirt/kubevirt: staging/src/kubevirt.io/api/core/v1/types.go"),
+    known(&[Domain("kubevirt.io")])
+        .on("objects of KubeVirt and of what is built around it: CDI, HyperConverged, SSP, …")
+        .released_by("the operator or controller of that component of KubeVirt")
+        .when("what it made for the object is removed")
+        .lost("What that component has made for the object stays")
+        .source("kubevirt/hyperconverged-cluster-operator: controllers/hyperconverged/hyperconverged_controller.go"),
+    known(&[Is("finalizers.gatekeeper.sh/sync"), Is("finalizers.gatekeeper.sh/syncset")])
+        .on("any kind that Gatekeeper syncs")
+        .released_by("Gatekeeper")
+        .when("it has forgotten its copy of the object; today's Gatekeeper sets it no longer")
+        .lost("Nothing: it stands for a copy in Gatekeeper's memory")
+        .is_empty()
+        .source("open-policy-agent/gatekeeper: pkg/controller/sync/sync_controller.go"),
+    known(&[
+        Is("kyverno.io/webhooks"), Is("kyverno.io/policywebhooks"), Is("kyverno.io/ttlwebhooks"),
+        Is("kyverno.io/globalcontextwebhooks"), Is("kyverno.io/exceptionwebhooks"),
+    ])
+        .on("Deployment, Role, RoleBinding, ClusterRole and ClusterRoleBinding of Kyverno itself")
+        .released_by("the Kyverno controller that is being deleted with it")
+        .when("its webhook configurations are deleted")
+        .lost("Webhook configurations of Kyverno stay, and may refuse requests until they are deleted")
+        .source("kyverno/kyverno: cmd/cleanup-controller/main.go"),
+    known(&[Is("cluster.open-cluster-management.io/manifest-work-cleanup")])
+        .on("ManifestWork")
+        .by_another()
+        .released_by("the work agent of the managed cluster")
+        .runs("in that cluster")
+        .when("what the ManifestWork applied there is deleted")
+        .lost("What was applied stays in the managed cluster")
+        .source("open-cluster-management-io/ocm: pkg/work/spoke"),
     known(&[Is("tigera.io/cni-protector")])
         .on("ServiceAccount, ClusterRole and ClusterRoleBinding of calico-node and calico-cni-plugin")
         .released_by("the Tigera operator")
@@ -126,6 +167,13 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .when("it has removed the ClusterRoles of the project that name the namespace")
         .lost("Rules of Rancher's project roles still name the namespace")
         .source("rancher/rancher: pkg/controllers/managementuser/rbac/namespace_handler.go"),
+    known(&[StartsWith("clusterscoped.controller.cattle.io/user-node-remove_")])
+        .on("Node of management.cattle.io")
+        .released_by("Rancher")
+        .when("it sees the object before its deletion; no Rancher since 2.4 has the controller behind it")
+        .lost("Nothing: today's Rancher deletes the node without it")
+        .is_empty()
+        .source("rancher/rancher: pkg/controllers/management/node/controller.go"),
     outside(&[Domain("controller.cattle.io")])
         .on("objects of Rancher: clusters, projects, users, nodes, Namespaces, bindings")
         .released_by("Rancher")

@@ -142,6 +142,14 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .when("the disk is detached from the virtual machine, or vCenter knows of it")
         .lost("The disk stays attached to the virtual machine, and vCenter keeps what it knew of it")
         .source("kubernetes-sigs/vsphere-csi-driver: pkg/syncer/cnsoperator/types/types.go"),
+    known(&[Domain("database.arangodb.com")])
+        .on("Pod, PersistentVolumeClaim, ArangoDeployment")
+        .released_by("the ArangoDB operator")
+        .when(
+            "the server may end: a DB-Server is drained, enough agents are left, the member of a claim is gone; of an                 ArangoDeployment, when its pods and claims have no such finalizer any more",
+        )
+        .lost("A server ends that is not drained: of what it alone has a copy is lost with its claim")
+        .source("arangodb/kube-arangodb: docs/design/lifecycle_hooks_and_finalizers.md"),
     known(&[Domain("velero.io")])
         .on("Restore, DataUpload, DataDownload, PodVolumeBackup, PodVolumeRestore, VolumeSnapshotContent")
         .released_by("Velero")
