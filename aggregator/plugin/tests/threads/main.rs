@@ -79,6 +79,7 @@ mod topolvm_310;
 mod trident_572;
 mod vcluster_1163;
 mod velero_6785;
+mod velero_8120;
 
 #[cfg(test)]
 mod tests {

@@ -65,6 +65,8 @@ pub fn one(case: &mut Case, target: &ObjectRef, meta: &Meta, finalizer: &str) {
         "foregroundDeletion" => owner::foreground(case, target, meta),
         "orphan" => owner::orphan(case, target, meta),
         _ => match registry::find_on(finalizer, &target.kind, meta) {
+            // The answer to the other one is the answer to both.
+            Some(known) if known.waits_for_another(&meta.finalizers) => {}
             Some(known) if known.in_controller_manager => {
                 by_controller_manager(case, target, meta, finalizer, known.cause);
             }

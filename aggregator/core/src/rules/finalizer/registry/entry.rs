@@ -4,7 +4,7 @@ use std::fmt;
 
 use findings::Cause;
 
-use crate::state::Field;
+use crate::state::{Field, Finalizers};
 
 /// A finalizer, or a family of them. It is written as a page, each field by the method of its name.
 #[derive(Debug)]
@@ -22,6 +22,8 @@ pub struct KnownFinalizer {
     pub hosted_with: &'static str,
     /// What must have happened by then, after "when".
     pub when: &'static str,
+    /// The finalizers of the same object that go before it: while one is there, its program does nothing.
+    pub after: &'static [&'static str],
     /// Whether that is another program than the operator of the kinds: who may change these says nothing of it.
     pub by_another: bool,
     /// The program that takes it off, as its workload or a container of that is called, where others set it too.
@@ -212,6 +214,7 @@ impl KnownFinalizer {
             runs: "",
             hosted_with: "",
             when: "",
+            after: &[],
             by_another: false,
             program: "",
             program_by_label: None,
@@ -235,6 +238,17 @@ impl KnownFinalizer {
     pub const fn program_by_label(mut self, label: &'static str, end: &'static str) -> Self {
         self.program_by_label = Some((label, end));
         self
+    }
+
+    /// See [`KnownFinalizer::after`].
+    pub const fn after(mut self, first: &'static [&'static str]) -> Self {
+        self.after = first;
+        self
+    }
+
+    /// Whether it waits for another finalizer of the object.
+    pub fn waits_for_another(&self, finalizers: &Finalizers) -> bool {
+        self.after.iter().any(|first| finalizers.iter().any(|one| one == first))
     }
 
     /// See [`KnownFinalizer::in_controller_manager`].

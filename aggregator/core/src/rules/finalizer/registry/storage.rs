@@ -32,6 +32,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .source("kubernetes-csi/external-snapshotter: pkg/common-controller/snapshot_controller.go"),
     KnownFinalizer::new(&[Is("snapshot.storage.kubernetes.io/volumesnapshot-bound-protection")], &cause::SNAPSHOT_FINALIZER)
         .on("VolumeSnapshot")
+        .after(&["snapshot.storage.kubernetes.io/volumesnapshot-as-source-protection"])
         .released_by("the snapshot controller")
         .used_by(&[
             UsedBy::new("snapshot.storage.k8s.io", "volumesnapshotcontents", Back::Field(Field::Snapshot)).anywhere(),
