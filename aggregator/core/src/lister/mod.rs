@@ -129,6 +129,11 @@ impl<'a> Lister<'a> {
         self.state.all_kinds
     }
 
+    /// Whether every kind is scanned in all namespaces.
+    pub fn scans_cluster(&self) -> bool {
+        matches!(self.state.subject, Subject::Everything { namespace: None, .. })
+    }
+
     /// Whether the deletion is only assumed, without a request.
     pub fn is_of_deleted_machine(&self) -> bool {
         self.state.is_of_deleted_machine

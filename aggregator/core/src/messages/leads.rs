@@ -82,13 +82,19 @@ static NODE: LazyLock<Regex> = LazyLock::new(|| {
 /// pkg/client, typed and unstructured).
 static NOT_FOUND: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r#"(?:\bin (?:the )?namespace ['"]?(?P<ns>[a-z0-9-]+)['"]?: )?\b(?P<kind>[A-Za-z]+)(?:\.(?P<group>[a-z0-9.-]+))? "(?P<name>[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)" not found"#,
+        r#"(?:\bin (?:the )?namespace ['"]?(?P<ns>[a-z0-9-]+)['"]?: )?\b(?P<kind>[A-Za-z]+)(?:\.(?P<group>[a-z0-9.-]+))? "(?:(?P<own>[a-z0-9-]+)/)?(?P<name>[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)" not found"#,
     )
 });
-/// rancher: pkg/controllers/capr; cluster-api and others write it in much the same words.
+/// rancher: pkg/controllers/capr; cluster-api and others write it in much the same words. Some name the kind only.
 static WAITING: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r#"\b[Ww]aiting (?:for|on) (?:the )?(?P<kind>[A-Za-z]+) [\["']?(?P<name>[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)[\]"']? (?:to (?:be )?(?:deleted?|removed?|terminated?|finalized?)\b|deletion\b|removal\b)"#,
+        r#"\b[Ww]aiting (?:for|on) (?:the |all |its )*(?P<kind>[A-Za-z]+)(?: [\["']?(?P<name>[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)[\]"']?)? (?:to (?:be )?(?:deleted?|removed?|terminated?|finalized?)\b|deletion\b|removal\b)"#,
+    )
+});
+/// crossplane: internal/controller/protection/usage, and apiextensions/usage before.
+static WAITING_FOR_USER: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r#"[Ww]aiting for the using resource \(which is an? "(?P<kind>[A-Za-z]+)" named "(?P<name>[a-z0-9.-]+)"\) to be deleted"#,
     )
 });
 static NAMESPACE_GONE: LazyLock<Regex> = LazyLock::new(|| pattern(r#"namespaces "(?P<name>[a-z0-9-]+)" not found"#));
@@ -140,7 +146,7 @@ pub enum Lead {
     ServiceCall { namespace: String, service: String, error: String },
     /// An object does not exist: its kind, or the plural of that, as it is written, and its namespace where that is.
     NotFound { group: String, kind: String, name: String, namespace: Option<String> },
-    /// An object is waited for that is being deleted.
+    /// An object is waited for that is being deleted; where it has no name, those of its kind.
     Waiting { kind: String, name: String },
     /// A namespace does not exist.
     NamespaceGone { name: String },
@@ -221,9 +227,11 @@ pub fn scan(text: &str, is_wanted: impl Fn(&Lead) -> bool) -> (Vec<Lead>, usize)
         group: part(it, "group"),
         kind: part(it, "kind"),
         name: part(it, "name"),
-        namespace: it.name("ns").map(|namespace| namespace.as_str().to_owned()),
+        namespace: it.name("own").or(it.name("ns")).map(|namespace| namespace.as_str().to_owned()),
     });
-    scan.each(&WAITING, |it| Lead::Waiting { kind: part(it, "kind"), name: part(it, "name") });
+    for pattern in [&WAITING_FOR_USER, &WAITING] {
+        scan.each(pattern, |it| Lead::Waiting { kind: part(it, "kind"), name: part(it, "name") });
+    }
     scan.each(&TIMED_OUT, |it| Lead::TimedOut { error: it[0].trim().to_owned() });
     scan.matches.retain(|(_, lead)| is_wanted(lead));
     let all = scan.outermost();
@@ -352,6 +360,18 @@ mod tests {
         let with_namespace = "error getting secret key in namespace storage: secrets \"key\" not found";
         let [Lead::NotFound { namespace, .. }] = &leads(with_namespace)[..] else { panic!("{with_namespace}") };
         assert_eq!(namespace.as_deref(), Some("storage"));
+        let secret = "credential secret \"team-a/aso-credential\" not found";
+        let expected = Lead::NotFound {
+            group: String::new(),
+            kind: "secret".into(),
+            name: "aso-credential".into(),
+            namespace: Some("team-a".into()),
+        };
+        assert_eq!(leads(secret), [expected]);
+        let waits = |kind: &str, name: &str| [Lead::Waiting { kind: kind.into(), name: name.into() }];
+        assert_eq!(leads("uninstall: Waiting for CephCluster to be deleted"), waits("CephCluster", ""));
+        let using = "Waiting for the using resource (which is a \"XBucket\" named \"my-bucket-1\") to be deleted.";
+        assert_eq!(leads(using), waits("XBucket", "my-bucket-1"));
         for waiting in ["waiting for machine [w-1] to delete", "Waiting for Machine w-1 to be deleted"] {
             let [Lead::Waiting { kind, name }] = &leads(waiting)[..] else { panic!("{waiting}") };
             assert_eq!((kind.to_lowercase().as_str(), name.as_str()), ("machine", "w-1"));

@@ -8,6 +8,7 @@ pub(crate) mod api_service;
 pub(crate) mod errors;
 pub(crate) mod kubelet;
 pub(crate) mod leads;
+mod names;
 pub(crate) mod namespace;
 mod normalise;
 mod quote;

@@ -1,7 +1,7 @@
 //! Objects that show why the finalizer of another stays: its Job, its class, its issuer.
 
 use crate::rules::object_reports::{self, Weight};
-use crate::rules::phrases::{Quote, within};
+use crate::rules::phrases::Quote;
 use crate::rules::prelude::*;
 
 /// Who counts a pod.
@@ -107,6 +107,17 @@ const NEEDED: &[Needed] = &[
     },
 ];
 
+/// A Job by which a controller cleans up.
+pub const CLEANUP_JOB: Needed = Needed {
+    group: "batch",
+    plural: "jobs",
+    by: Named::Namespace,
+    of: "batch",
+    kinds: &[("Job", "jobs")],
+    is_for_cleanup: true,
+    words: "",
+};
+
 const fn of_flux(group: &'static str, plural: &'static str) -> Needed {
     Needed {
         group,
@@ -171,63 +182,6 @@ pub fn lacking(case: &mut Case, target: &ObjectRef, meta: &Meta) -> Option<(Obje
 
 /// Conditions with which an object does not work.
 const FAILS: [Weight; 3] = [Weight::Blocks, Weight::Fails, Weight::Doubts];
-
-/// The one object of this kind and name that is being deleted, in this namespace or in none.
-pub fn being_deleted(case: &mut Case, kind: &str, namespace: Option<&str>, name: &str) -> Option<ObjectRef> {
-    let all = case.diagnosis.silently(case.lister.discovery())?.all_named(kind);
-    let mut found = all.into_iter().take(MAX_KINDS).filter_map(|(resource, served)| {
-        let namespace = namespace.filter(|_| served.namespaced);
-        let answer = case.lister.object(&resource, namespace, name);
-        let one = case.diagnosis.silently(answer)?;
-        one.metadata.deletion_timestamp?;
-        let (kind, namespace) = (served.kind.clone().into(), namespace.map(str::to_owned));
-        Some(ObjectRef { kind, resource, namespace, name: name.to_owned() })
-    });
-    let first = found.next();
-    first.filter(|_| found.next().is_none())
-}
-
-/// More kinds of one name are not looked at.
-const MAX_KINDS: usize = 3;
-
-/// What an object of Cluster API waits for: what it names and is being deleted (cluster-api:
-/// internal/controllers/machine/machine_controller.go and cluster/cluster_controller.go, `reconcileDelete`).
-pub fn wait_for_parts(case: &mut Case, target: &ObjectRef) {
-    let Resource { group, plural, .. } = &target.resource;
-    let fields: &[Field] = match (group.as_ref(), plural.as_ref()) {
-        ("cluster.x-k8s.io", "machines") => &[Field::Infrastructure],
-        ("cluster.x-k8s.io", "clusters") => &[Field::ControlPlane, Field::Infrastructure],
-        _ => return,
-    };
-    let namespace = target.namespace.as_deref();
-    let answer = case.lister.with_status(&target.resource, namespace, &target.name);
-    let Some(object) = case.diagnosis.silently(answer) else { return };
-    for named in fields.iter().filter_map(|field| object.spec.references.first(*field)) {
-        let part = being_deleted(case, &named.kind, namespace, &named.name);
-        part.into_iter().for_each(|part| case.diagnosis.wait_for(part));
-    }
-    if plural == "clusters" {
-        let machines = Resource::new("cluster.x-k8s.io", target.resource.version.clone(), "machines");
-        let of = format!("cluster.x-k8s.io/cluster-name={}", target.name);
-        let answer = case.lister.labelled(&machines, scope_of(namespace), &of);
-        for machine in case.diagnosis.silently(answer).unwrap_or_default() {
-            if machine.metadata.deletion_timestamp.is_some() {
-                let name = machine.metadata.name.clone();
-                let namespace = machine.metadata.namespace.clone();
-                case.diagnosis.wait_for(ObjectRef {
-                    kind: "Machine".into(),
-                    resource: machines.clone(),
-                    namespace,
-                    name,
-                });
-            }
-        }
-    }
-}
-
-fn scope_of(namespace: Option<&str>) -> Scope {
-    namespace.map_or(Scope::All, within)
-}
 
 /// Why no update of an Ingress is taken: the AWS controller's webhook refuses those whose class is gone.
 pub fn ingress_class(case: &mut Case, target: &ObjectRef, finalizer: &str) -> Option<Quote> {

@@ -14,6 +14,7 @@ use super::finalizer_cause::{refused, setter as setter_words};
 use super::grouping;
 use super::load_balancer;
 use super::operator::{self, Operator};
+use super::parts;
 use super::referenced_objects::{self, Lack, Needed};
 use super::registry::KnownFinalizer;
 use super::setter;
@@ -64,8 +65,17 @@ pub fn explain(case: &mut Case, blocking: &BlockingFinalizer) {
     }
     if is_open {
         let before = case.diagnosis.waits_for.len();
-        referenced_objects::wait_for_parts(case, blocking.target);
+        parts::wait_for(case, blocking.target, blocking.meta);
         if case.diagnosis.pending || case.diagnosis.waits_for.len() > before {
+            return;
+        }
+        let job = parts::failing_clean_up(case, blocking.target, blocking.meta);
+        if case.diagnosis.pending {
+            return;
+        }
+        if let Some((object, lack)) = job {
+            let lacking = (&referenced_objects::CLEANUP_JOB, lack, Creation::Exists);
+            case.diagnosis.causes.push(without_needed(blocking, found, &object, lacking));
             return;
         }
     }

@@ -4,7 +4,7 @@ use findings::Creation;
 
 use super::{Followed, Sentence, repaired};
 use crate::rules::backend::{self, Backend};
-use crate::rules::finalizer::referenced_objects;
+use crate::rules::finalizer::parts;
 use crate::rules::phrases::within;
 use crate::rules::prelude::*;
 
@@ -154,9 +154,13 @@ impl Sentence<'_> {
         }
     }
 
-    /// An object that must be gone first: a link where it is there and is being deleted.
+    /// An object that must be gone first: a link where it is there and is being deleted. Those without a name are parts of
+    /// the target.
     pub(super) fn waiting(&self, case: &mut Case, kind: &str, name: &str) -> Followed {
-        match referenced_objects::being_deleted(case, kind, self.target.namespace.as_deref(), name) {
+        if name.is_empty() {
+            return Followed::Nothing;
+        }
+        match parts::being_deleted(case, kind, self.target.namespace.as_deref(), name) {
             Some(object) if object != *self.target => {
                 case.diagnosis.evidence(self.source, self.says);
                 case.diagnosis.wait_for(object);

@@ -70,6 +70,8 @@ pub fn weigh(group: &str, condition: &Condition) -> Option<Weight> {
         "True" if is_going && !condition.message.is_empty() => Weight::Goes,
         "False" if is_bad || is_going => return None,
         "False" if is_about => Weight::Blocks,
+        // A switch that is off, mostly: what is wrong has a reason.
+        "False" if condition.is_bare() => Weight::Doubts,
         "False" => Weight::Fails,
         "Unknown" if is_about => Weight::Blocks,
         "Unknown" => Weight::Doubts,
@@ -96,6 +98,7 @@ mod tests {
         for (kind, status, reason, message, expected) in [
             ("ACK.Recoverable", "True", "", "…", Some(Weight::Fails)),
             ("ACK.Terminal", "False", "", "", None),
+            ("sharding", "False", "", "", Some(Weight::Doubts)),
             ("DeletionIsBlocked", "True", "ObjectHasDependents", "…", Some(Weight::Blocks)),
             ("DeletionIsBlocked", "False", "ObjectHasNoDependents", "", None),
             ("Synced", "False", "ReconcileError", "…", Some(Weight::Fails)),

@@ -105,9 +105,13 @@ fn has_conditions(resource: &Resource) -> bool {
 fn status<'a>(case: &mut Case<'_, 'a>, target: &ObjectRef, meta: &Meta) -> Vec<ObjectReport<'a>> {
     let source = format!("status of {target}");
     let conditions = |all: &'a [Condition]| {
-        let each = all.iter().filter_map(|one| Some((weigh(&target.resource.group, one)?, one)));
+        // Nothing was reported of the deletion then.
+        let is_silent = |one: &&Condition| one.is_bare() && (one.is_of_before(meta) || one.is_unchanged(meta));
+        let each =
+            all.iter().filter(|one| !is_silent(one)).filter_map(|one| Some((weigh(&target.resource.group, one)?, one)));
         each.map(|(weight, one)| ObjectReport {
             is_of_before: one.is_of_before(meta) || one.is_unchanged(meta),
+            is_outdated: one.is_of_before(meta),
             ..ObjectReport::new(weight, source.clone(), &head(one, meta), &one.message)
         })
         .collect::<Vec<_>>()

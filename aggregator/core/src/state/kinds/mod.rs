@@ -103,6 +103,11 @@ impl Condition {
         }
     }
 
+    /// Whether it says no more than its status.
+    pub fn is_bare(&self) -> bool {
+        self.reason.is_empty() && self.message.is_empty()
+    }
+
     /// Whether its status is as it was before the object's deletion. Its message may have been written since.
     pub fn is_unchanged(&self, meta: &Meta) -> bool {
         is_earlier(self.last_transition_time, meta)

@@ -45,6 +45,8 @@ pub enum Field {
     Infrastructure,
     /// A Cluster names its control plane.
     ControlPlane,
+    /// A claim of Crossplane names its composite, and that names what it is composed of.
+    Composed,
     /// What Flux applies names the account that Flux works as; with a kubeconfig that is in another cluster.
     Account,
 }
@@ -66,7 +68,7 @@ const fn place(field: Field, path: &'static str) -> Place {
 const DELETES: Option<(&str, &str)> = Some(("/deletionPolicy", "Delete"));
 
 impl Field {
-    const OF_SPEC: [Place; 14] = [
+    const OF_SPEC: [Place; 16] = [
         place(Field::SourceClaim, "/source/persistentVolumeClaimName"),
         place(Field::GatewayClass, "/gatewayClassName"),
         place(Field::Project, "/project"),
@@ -80,6 +82,8 @@ impl Field {
         place(Field::Issuer, "/issuerRef"),
         place(Field::Infrastructure, "/infrastructureRef"),
         place(Field::ControlPlane, "/controlPlaneRef"),
+        place(Field::Composed, "/resourceRef"),
+        place(Field::Composed, "/resourceRefs"),
         Place { unless: "/kubeConfig", ..place(Field::Account, "/serviceAccountName") },
     ];
 }
@@ -151,6 +155,11 @@ impl References {
     /// The first that this field names.
     pub fn first(&self, field: Field) -> Option<&Named> {
         self.0.get(&field)?.first()
+    }
+
+    /// All that this field names.
+    pub fn all(&self, field: Field) -> &[Named] {
+        self.0.get(&field).map_or(&[], |all| all)
     }
 
     /// Whether this field names this object.

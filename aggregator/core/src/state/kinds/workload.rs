@@ -93,6 +93,8 @@ lite! {
     JobSpec {
         /// Who counts its pods, when it is not the Job controller.
         managed_by: String,
+        /// Whether it is to have no pods for now.
+        suspend: bool,
     }
 
     Ingress {
