@@ -71,7 +71,7 @@ fn drains(case: &mut Case, target: &ObjectRef) -> bool {
     let is_unasked = |root: &RootCause| root.draft.cause.id == cause::DRAIN_NOT_ISSUED.id;
     let is_open =
         of_cluster_api && case.diagnosis.waits_for.is_empty() && !causes.is_empty() && causes.iter().all(is_unasked);
-    case.diagnosis.causes.extend(causes);
+    case.diagnosis.causes.extend(causes.into_iter().map(|root| node::drain::skippable(root, target)));
     (case.diagnosis.is_explained() && !is_open) || case.diagnosis.pending
 }
 

@@ -49,6 +49,11 @@ fn the_budget_of_this_cluster_is_the_root() {
         }
     ]));
     assert_eq!(looked.causes(), ["DrainBudgetAllowsNone"], "{:#?}", looked.report);
+    let steps = &looked.report.roots[0].finding.remedy.steps;
+    assert!(steps.iter().any(|step| step.text.contains("unhealthyPodEvictionPolicy")), "{steps:#?}");
+    let skip =
+        "kubectl annotate machines.cluster.x-k8s.io/w-1 -n clusters machine.cluster.x-k8s.io/exclude-node-draining=";
+    assert!(looked.commands().iter().any(|one| one == skip), "{:?}", looked.commands());
     let last = looked.chain(0).pop().unwrap();
     assert!(last.starts_with("PodDisruptionBudget shop/db: allows 0 disruptions"), "{last}");
 }

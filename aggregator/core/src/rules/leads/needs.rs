@@ -5,6 +5,7 @@ use findings::Creation;
 use super::{Followed, Sentence, repaired};
 use crate::rules::backend::{self, Backend};
 use crate::rules::finalizer::parts;
+use crate::rules::node::drain;
 use crate::rules::phrases::within;
 use crate::rules::prelude::*;
 
@@ -93,6 +94,11 @@ impl Sentence<'_> {
         let words = format!("allows 0 disruptions: it wants {desired_healthy} healthy pods, and {current_healthy} are");
         let root =
             RootCause::below(&cause::DRAIN_BUDGET_ALLOWS_NONE, &shown).evidence(format!("status of {shown}"), &words);
+        let is_of_program = drain::program(budget, found.as_slice()).is_some();
+        let root = root.given(Circumstance::Budget(drain::why_none(budget, is_of_program)));
+        let root = drain::skippable(root, self.target);
+        let unready = found.filter(|pod| !is_true(&pod.status.conditions, "Ready"));
+        let root = root.name_if(Placeholder::Pod, unready.map(|pod| &pod.metadata.name));
         let root = pod.iter().fold(root, |root, pod| root.step(Step::about(pod, "not evicted")));
         case.diagnosis.causes.push(root.step(Step::about(&shown, words)));
         Followed::Explained

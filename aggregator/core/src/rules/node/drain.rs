@@ -67,6 +67,14 @@ pub fn explain_machine(case: &mut Case, target: &ObjectRef, node: &Node) -> Vec<
     }
 }
 
+/// Names the Machine whose drain may be skipped.
+pub fn skippable(root: RootCause, machine: &ObjectRef) -> RootCause {
+    let is_machine = machine.resource.group == "cluster.x-k8s.io" && machine.resource.plural == "machines";
+    let named = Some(machine).filter(|_| is_machine);
+    root.name_if(Placeholder::User, named.map(ObjectRef::typed_name))
+        .name_if(Placeholder::UserNamespace, named.and_then(|machine| machine.namespace.as_deref()))
+}
+
 /// The pods that a drain of the node evicts.
 pub fn evicted<'a>(case: &mut Case<'_, 'a>, target: &ObjectRef) -> Vec<&'a Pod> {
     let answer = case.lister.get::<Node>(known::NODES, None, &target.name);
@@ -426,7 +434,7 @@ impl DrainedNode<'_, '_> {
 }
 
 /// Why it allows no eviction.
-fn why_none(budget: &Budget, is_of_program: bool) -> findings::Budget {
+pub fn why_none(budget: &Budget, is_of_program: bool) -> findings::Budget {
     let BudgetStatus { current_healthy, desired_healthy, expected_pods, .. } = budget.status;
     match () {
         () if is_of_program => findings::Budget::OfProgram,
@@ -443,7 +451,7 @@ fn why_none(budget: &Budget, is_of_program: bool) -> findings::Budget {
 
 /// The program's object that the budget or its pods belong to: it may keep such a budget only while an eviction would lose
 /// data, and take it away by itself.
-fn program<'a>(budget: &'a Budget, pods: &[&'a Pod]) -> Option<&'a Owner> {
+pub fn program<'a>(budget: &'a Budget, pods: &[&'a Pod]) -> Option<&'a Owner> {
     let is_foreign = |owner: &&Owner| owner.controller && owner.group_version().0.contains('.');
     let of_budget = budget.metadata.owner_references.iter().find(|owner| owner.controller);
     of_budget.or_else(|| pods.iter().flat_map(|pod| &pod.metadata.owner_references).find(is_foreign))

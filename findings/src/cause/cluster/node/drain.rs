@@ -46,6 +46,9 @@ causes! {
                 .when(&[NONE_UNAVAILABLE]),
             step("Add a replica (its pods are of {workload}), or set maxUnavailable: 1 in place of minAvailable")
                 .when(&[WANTS_ALL]).if_known(),
+            step("Or, where the pods may end without it, skip the drain of the machine")
+                .run("kubectl annotate {user} -n {user_namespace} machine.cluster.x-k8s.io/exclude-node-draining=")
+                .if_known(),
         ])
         .danger(AROUND)
         .sources(&[
