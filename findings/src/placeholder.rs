@@ -94,6 +94,8 @@ placeholders! {
     /// What is lost when a finalizer is taken off before its clean-up is done.
     Lost = "lost": Text;
     Lease = "lease": ApiName;
+    /// The annotation by which what an object stands for outside of the cluster is kept.
+    KeepAnnotation = "keep_annotation": Annotation;
     Map = "map": Map;
     Mount = "mount": Path;
     /// A process in whose mount namespace the paths of the steps are, and which is never ended. Set only where they are

@@ -117,6 +117,17 @@ pub enum JobManager {
     Other,
 }
 
+/// What an object's own words are worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Words {
+    /// As far as is known, they are of the deletion.
+    Current,
+    /// They were written before it.
+    Outdated,
+    /// What they name works again, or exists.
+    Refuted,
+}
+
 /// By what objects wait for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Circle {
@@ -158,6 +169,8 @@ pub enum Circumstance {
     OutOfService(Existence),
     /// By what objects wait for each other.
     Circle(Circle),
+    /// What the words are worth that the object's controller reports.
+    Words(Words),
     /// Whether a drain waits for a budget of another cluster.
     RemoteBudget(Existence),
 }
@@ -218,6 +231,9 @@ impl Circumstance {
             Circumstance::Creation(Creation::Possible) => "what is missing can be created again",
             Circumstance::Creation(Creation::Exists) => "what the controller needs exists and reports a failure",
             Circumstance::Creation(Creation::Refused) => "the namespace of what is missing is being deleted",
+            Circumstance::Words(Words::Current) => "what its controller reports may be of the deletion",
+            Circumstance::Words(Words::Outdated) => "what its controller reports was written before the deletion",
+            Circumstance::Words(Words::Refuted) => "what its controller lacked is there",
             Circumstance::Class(Existence::Gone) => "the class that it names does not exist",
         }
     }

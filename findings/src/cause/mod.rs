@@ -15,7 +15,7 @@ mod page;
 pub use checks::{Check, checks};
 pub use circumstance::{
     Budget, Circle, Circumstance, Circumstances, Cleanup, Controller, Creation, Existence, JobManager, PodState,
-    Unread, Users,
+    Unread, Users, Words,
 };
 pub use cluster::*;
 pub use entry::{Advice, Area, Cause, CauseRef, ClusterArea, DO_NOT, Danger, Patience, Proven, UnknownCause, step};

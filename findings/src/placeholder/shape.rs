@@ -70,6 +70,8 @@ pub enum Shape {
     Type,
     /// A name with the domain of its owner before a slash, or without.
     QualifiedName,
+    /// Such a name, an equals sign and a word.
+    Annotation,
     /// Two names with a slash between.
     TypedName,
     /// An object of JSON.
@@ -140,6 +142,9 @@ impl Shape {
             Shape::Image => is_word(value, 255, "-._/:") && value.contains('/'),
             Shape::Type => is_word(value, 253, "-."),
             Shape::QualifiedName => is_word(value, 317, "-._/"),
+            Shape::Annotation => value
+                .split_once('=')
+                .is_some_and(|(name, value)| Shape::QualifiedName.has(name) && is_word(value, 63, "-")),
             Shape::TypedName => {
                 value.split_once('/').is_some_and(|(kind, name)| Shape::Type.has(kind) && Shape::ApiName.has(name))
             }

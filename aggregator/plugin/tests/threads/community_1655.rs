@@ -23,6 +23,11 @@ fn the_condition_that_has_words_is_quoted() {
         .may_change("ack-system", "ack-s3-controller", group, "buckets");
     let looked = look(world, object("bucket", "ack-system", "assets"));
     assert_eq!(looked.causes(), ["ExternalResourceFinalizer"], "{:#?}", looked.report);
+    let steps = &looked.report.roots[0].finding.remedy.steps;
+    assert!(!steps.iter().any(|step| step.text.contains("credentials")), "{steps:#?}");
+    let keep = "kubectl annotate buckets.s3.services.k8s.aws assets -n ack-system \
+        'services.k8s.aws/deletion-policy=retain' --overwrite";
+    assert!(looked.commands().iter().any(|one| one == keep), "{:?}", looked.commands());
     let root = looked.chain(0).pop().unwrap();
     assert!(
         root.contains("ACK.Recoverable=True: \"BucketNotEmpty: The bucket you tried to delete is not empty"),

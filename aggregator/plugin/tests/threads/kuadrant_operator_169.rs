@@ -34,6 +34,10 @@ fn what_exists_in_another_namespace_is_not_called_missing() {
     let root = looked.chain(0).pop().unwrap();
     assert!(root.contains("IstioOperator istio-system/istiocontrolplane exists"), "{root}");
     assert!(root.contains("unchanged since before the deletion"), "{root}");
+    let restart = "kubectl -n kuadrant rollout restart deployment/kuadrant-operator";
+    assert!(looked.commands().iter().any(|one| one == restart), "{:?}", looked.commands());
+    let steps = &looked.report.roots[0].finding.remedy.steps;
+    assert!(!steps.iter().any(|step| step.text.starts_with("Repair what it reports")), "{steps:#?}");
     let looked = look(world(), object("kuadrant", "kuadrant", "sample"));
     assert_eq!(looked.causes(), ["FinalizerControllerNeedsMissing"], "{:#?}", looked.report);
 }

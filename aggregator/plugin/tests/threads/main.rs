@@ -36,6 +36,7 @@ mod helm_controller_554;
 mod istio_18815;
 mod istio_29451;
 mod juicefs_csi_driver_340;
+mod k8s_config_connector_375;
 mod karpenter_2219;
 mod karpenter_2802;
 mod karpenter_3144;

@@ -1,6 +1,6 @@
 //! What several pages say.
 
-use crate::cause::circumstance::{Circumstance, Circumstances, Cleanup, Controller, Existence, Users};
+use crate::cause::circumstance::{Circumstance, Circumstances, Cleanup, Controller, Existence, Users, Words};
 use crate::cause::entry::{Advice, Cause, Danger, check, step};
 
 pub(in crate::cause) const READY: Circumstance = Circumstance::Controller(Controller::Ready);
@@ -23,6 +23,8 @@ pub(in crate::cause) const ACCOUNT_EXISTS: Circumstance = Circumstance::Account(
 pub(in crate::cause) const ACCOUNT_GONE: Circumstance = Circumstance::Account(Existence::Gone);
 pub(in crate::cause) const PENDING: Circumstance = Circumstance::Cleanup(Cleanup::Pending);
 pub(in crate::cause) const NOTHING: Circumstance = Circumstance::Cleanup(Cleanup::Nothing);
+pub(in crate::cause) const CURRENT_WORDS: Circumstance = Circumstance::Words(Words::Current);
+pub(in crate::cause) const REFUTED_WORDS: Circumstance = Circumstance::Words(Words::Refuted);
 
 /// Of any kind of object.
 pub(in crate::cause) const READ_REPORTS: Advice = check("Read what is reported about the object")
@@ -49,7 +51,18 @@ pub(in crate::cause) const READ_LOG: Advice = check("Read the log of {workload} 
     .run("kubectl -n {workload_namespace} logs {workload} --since=1h --tail=200")
     .if_known()
     .when(&[READY]);
-pub(in crate::cause) const REPAIR: Advice = step("Repair what it reports; it tries again").when(&[READY]);
+pub(in crate::cause) const REPAIR: Advice =
+    step("Repair what it reports; it tries again").when(&[READY, CURRENT_WORDS]);
+/// It has not looked again.
+pub(in crate::cause) const RESTART: Advice = step("Restart it: what it lacked is there, and it has not checked again")
+    .run("kubectl -n {workload_namespace} rollout restart {workload}")
+    .if_known()
+    .when(&[READY, REFUTED_WORDS]);
+/// Where the controller reads an annotation of the object.
+pub(in crate::cause) const KEEP_OUTSIDE: Advice =
+    step("To keep what it stands for outside of the cluster, and delete the object alone")
+        .run("kubectl annotate {type} {name} -n {namespace} {keep_annotation} --overwrite")
+        .if_known();
 
 /// Of one of which nothing is known.
 pub(in crate::cause) const FIND_IT: Advice =

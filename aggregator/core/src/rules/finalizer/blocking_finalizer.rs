@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use findings::{Cleanup, Controller, Existence, kubernetes_distribution};
+use findings::{Cleanup, Controller, Existence, Words, kubernetes_distribution};
 
 use super::finalizer_cause::{MAX_REACTION_SECONDS, finalizer_cause};
 use super::registry::KnownFinalizer;
@@ -107,12 +107,18 @@ impl BlockingFinalizer<'_> {
     pub fn start(&self, cause: &'static Cause) -> RootCause {
         let found = finalizer_cause(self.target, self.meta, self.finalizer, cause);
         let found = self.known.iter().fold(found, |found, known| {
-            found.loses(known.lost).goes_on(known.goes_on()).name(Placeholder::ReleasedBy, known.released_by)
+            let keep = known.destroyed(&self.target.kind).and_then(|destroyed| destroyed.kept_by);
+            found
+                .loses(known.lost)
+                .goes_on(known.goes_on())
+                .name(Placeholder::ReleasedBy, known.released_by)
+                .name_if(Placeholder::KeepAnnotation, keep)
         });
         let cleanup = if self.known.is_some_and(|known| known.is_empty) { Cleanup::Nothing } else { Cleanup::Pending };
         let found = found
             .given(self.controller(Controller::Unknown))
             .given(Circumstance::Cleanup(cleanup))
+            .given(Circumstance::Words(Words::Current))
             .given(Circumstance::RemoteBudget(Existence::Gone));
         found.same_as(self.target.resource.for_kubectl())
     }

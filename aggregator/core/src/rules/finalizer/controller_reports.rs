@@ -1,6 +1,6 @@
 //! What an object, or the Events about it, say of a controller that does not finish.
 
-use findings::clean;
+use findings::{Words, clean};
 
 use crate::messages::{Message, errors, leads};
 use crate::rules::leads::{Followed, Repair, Sentence, follow};
@@ -24,6 +24,7 @@ pub struct Reported {
     pub evidence: Option<(String, String)>,
     /// The service account that it says was refused.
     pub refused: Option<Account>,
+    pub worth: Words,
 }
 
 /// Reads the object's own words.
@@ -40,7 +41,8 @@ pub fn read(case: &mut Case, target: &ObjectRef, meta: &Meta) -> Reported {
     let words = found.map_or(String::new(), |found| format!(": {}", brief(found)));
     let refused = found.and_then(|found| errors::refused_account(found.message));
     let refused = refused.map(|(namespace, name)| (namespace.to_owned(), name.to_owned()));
-    Reported { cause, words, evidence: found.map(|found| (found.source.clone(), found.says.clone())), refused }
+    let worth = if found.is_some_and(|found| found.is_outdated) { Words::Outdated } else { Words::Current };
+    Reported { cause, words, evidence: found.map(|found| (found.source.clone(), found.says.clone())), refused, worth }
 }
 
 /// What came of what the object's own words name.

@@ -2,7 +2,7 @@
 
 mod serving;
 
-use findings::{Controller, Creation, Existence, Users, Verdict};
+use findings::{Controller, Creation, Existence, Users, Verdict, Words};
 
 use self::serving::Serving;
 use super::account;
@@ -131,7 +131,7 @@ fn lead_on(case: &mut Case, blocking: &BlockingFinalizer, found: RootCause) -> O
             return Some(found.with_evidence(policies.map(|(policy, _)| (policy.to_string(), says))));
         }
         Led::Repaired(Repair { name, how, .. }) => {
-            let mut found = found;
+            let mut found = found.given(Circumstance::Words(Words::Refuted));
             if let Some(last) = found.steps.last_mut() {
                 last.words = format!("{}; {name} {how}", last.words);
             }

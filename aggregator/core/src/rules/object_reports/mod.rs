@@ -45,6 +45,8 @@ pub struct ObjectReport<'a> {
     pub says: String,
     /// Whether it is as it was before the deletion.
     pub is_of_before: bool,
+    /// Whether its words too were written before.
+    pub is_outdated: bool,
 }
 
 /// More of a sentence is not shown in a chain.
@@ -56,7 +58,7 @@ impl<'a> ObjectReport<'a> {
     fn new(weight: Weight, source: String, head: &str, message: &'a Message) -> Self {
         let head = clean(&head.replace('"', "'"), 120);
         let says = phrase(&head, message, MAX_EVIDENCE_CHARS);
-        ObjectReport { weight, source, head, message, says, is_of_before: false }
+        ObjectReport { weight, source, head, message, says, is_of_before: false, is_outdated: false }
     }
 
     pub fn brief(&self) -> String {

@@ -97,7 +97,9 @@ causes! {
             check("Create the IngressClass again until the Ingress is deleted").run("kubectl get ingressclasses").typed()
                 .when(&[Circumstance::Class(Existence::Gone)]),
             READ_LOG,
-            step("Repair what it reports, mostly credentials or quota; it tries again").when(&[READY, NO_REMOTE_BUDGET]),
+            Advice { when: &[READY, CURRENT_WORDS, NO_REMOTE_BUDGET], ..REPAIR },
+            RESTART,
+            KEEP_OUTSIDE,
             step("Repair the pods of that budget in the machine's own cluster: the eviction then succeeds")
                 .when(&[REMOTE_BUDGET]),
             step("Or, where they may end without it, skip the drain")
@@ -126,6 +128,8 @@ causes! {
             READ_REPORTS,
             READ_LOG,
             REPAIR,
+            RESTART,
+            KEEP_OUTSIDE,
             READ_SERVER_LOG,
             REPAIR_SERVER,
             HIDDEN_ONE,

@@ -165,7 +165,8 @@ causes! {
             READ_REPORTS,
             READ_LOG,
             TRY_A_CHANGE,
-            step("Repair what it reports; it tries again"),
+            Advice { when: &[CURRENT_WORDS], ..REPAIR },
+            RESTART,
         ])
         .note(RESUMES)
         .danger(BY_HAND)

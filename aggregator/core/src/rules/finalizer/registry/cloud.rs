@@ -95,7 +95,8 @@ pub static KNOWN: &[KnownFinalizer] = &[
             "the resource is deleted in AWS, unless the annotation services.k8s.aws/deletion-policy, or the controller's \
                 own setting, says retain",
         )
-        .destroys(Destroyed::data("AWS resource of").depending("unless services.k8s.aws/deletion-policy retains it"))
+        .destroys(Destroyed::data("AWS resource of").depending("unless services.k8s.aws/deletion-policy retains it")
+            .kept_by("services.k8s.aws/deletion-policy=retain"))
         .lost("The resource stays in AWS and costs money")
         .source("aws-controllers-k8s/s3-controller: pkg/resource/bucket/descriptor.go"),
     outside(&[Domain("cnrm.cloud.google.com")])
@@ -105,7 +106,10 @@ pub static KNOWN: &[KnownFinalizer] = &[
             "the resource is deleted in Google Cloud, unless the annotation cnrm.cloud.google.com/deletion-policy says \
                 abandon",
         )
-        .destroys(Destroyed::data("Google Cloud resource of").depending("unless cnrm.cloud.google.com/deletion-policy abandons it"))
+        .destroys(Destroyed::data("Google Cloud resource of").depending("unless cnrm.cloud.google.com/deletion-policy abandons it")
+            .kept_by("cnrm.cloud.google.com/deletion-policy=abandon"))
+        // In namespaced mode its name has a hash at the end; its other programs do not take the finalizer off.
+        .program("cnrm-controller-manager")
         .lost("The resource stays in Google Cloud and costs money")
         .source("GoogleCloudPlatform/k8s-config-connector: pkg/k8s/constants.go"),
     in_use(&[Is("in-use.crossplane.io")])

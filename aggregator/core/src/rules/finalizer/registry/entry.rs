@@ -70,12 +70,14 @@ pub struct Destroyed {
     of: &'static [&'static str],
     /// What else decides it, as `unless …` or `if …`.
     pub condition: &'static str,
+    /// The annotation of the object that keeps it, also once the object is being deleted.
+    pub kept_by: Option<&'static str>,
 }
 
 impl Destroyed {
     /// Something that holds data.
     pub const fn data(noun: &'static str) -> Self {
-        Destroyed { noun, has_data: true, of: &[], condition: "" }
+        Destroyed { noun, has_data: true, of: &[], condition: "", kept_by: None }
     }
 
     /// Something that holds none, or of which that is not known.
@@ -86,6 +88,12 @@ impl Destroyed {
     /// See [`Destroyed::of`].
     pub const fn of(mut self, kinds: &'static [&'static str]) -> Self {
         self.of = kinds;
+        self
+    }
+
+    /// See [`Destroyed::kept_by`].
+    pub const fn kept_by(mut self, annotation: &'static str) -> Self {
+        self.kept_by = Some(annotation);
         self
     }
 

@@ -103,7 +103,8 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .released_by("Strimzi's Topic Operator")
         .program_by_label("strimzi.io/cluster", "-entity-operator")
         .when("the topic is deleted in Kafka, with its data; it is a container of the Entity Operator of that Kafka")
-        .destroys(Destroyed::data("Kafka topic").depending("unless strimzi.io/managed is false"))
+        .destroys(Destroyed::data("Kafka topic").depending("unless strimzi.io/managed is false")
+            .kept_by("strimzi.io/managed=false"))
         .lost("The topic and its data stay in Kafka")
         .source("strimzi/strimzi-kafka-operator: topic-operator/src/main/java/io/strimzi/operator/topic/KubernetesHandler.java"),
     known(&[Domain("strimzi.io")])

@@ -225,7 +225,7 @@ impl Served<'_, '_> {
     }
 
     fn unfinished(&self, reported: Reported, leads: Option<Quote>) -> RootCause {
-        let Reported { cause, words, evidence, .. } = reported;
+        let Reported { cause, words, evidence, worth, .. } = reported;
         let words = format!("runs ({}) and has not removed it{words}", self.state);
         // What was reported is nearer than what the finalizer is known for.
         let is_general = cause.id == cause::FINALIZER_CONTROLLER_FAILING.id;
@@ -234,6 +234,6 @@ impl Served<'_, '_> {
         let root = if is_invalid { root.same_as(self.blocking.target) } else { root };
         let since = self.serving.runner.new_since(self.lister);
         let is_new = since.map(|since| (self.workload().to_string(), format!("ready since {since}")));
-        root.with_evidence(evidence.into_iter().chain(leads).chain(is_new))
+        root.given(Circumstance::Words(worth)).with_evidence(evidence.into_iter().chain(leads).chain(is_new))
     }
 }
