@@ -100,9 +100,10 @@ static:
 image:
 	CARGO=$(CARGO) sh deploy/image.sh $(PROGRAM) $(PROFILE) $(TARGET) $(ARCH)
 
-## A release with its checksums, in $(TARGET)/release-files; of several machines with ARCH=amd64,arm64
+## A release with its checksums, in $(TARGET)/release-files; of several machines with ARCH=amd64,arm64, with the plugin for Windows too:
+## PLUGINS=windows-amd64,windows-arm64
 release:
-	CARGO=$(CARGO) sh deploy/release.sh $(TARGET)/release-files $(ARCH)
+	CARGO=$(CARGO) sh deploy/release.sh $(TARGET)/release-files $(ARCH) $(PLUGINS)
 
 ## Run the plugin of each archive that `make release` has made, for another machine under qemu or wine
 archives:

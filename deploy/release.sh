@@ -2,7 +2,10 @@
 # Writes the files of a release: archives of the plugin, krew's manifest for them, the images, the chart as `helm package`
 # would name it, and checksums.
 #
-#    release.sh OUTPUT amd64,arm64
+#    release.sh OUTPUT amd64,arm64 [windows-amd64,windows-arm64]
+#
+# The second list: further platforms of the plugin. PREBUILT: a directory with archives of it that were made elsewhere, as those for
+# macOS (deploy/plugin-archive.sh).
 #
 # IMAGE_REPOSITORY (ghcr.io/OWNER/why-terminating) is where the images will be and REPOSITORY_URL (https://github.com/OWNER/why-terminating)
 # where this release will be: chart, krew's manifest and programs then name them. Without them all name a host that never resolves.
@@ -13,16 +16,9 @@ rm -rf "$1"
 mkdir -p "$1"
 output=$(realpath "$1") machines=$2
 export IMAGE_REPOSITORY="${IMAGE_REPOSITORY:-$unpublished}" REPOSITORY_URL="${REPOSITORY_URL:-https://$unpublished}"
-export WHY_TERMINATING_AGENT_IMAGE="$IMAGE_REPOSITORY/agent:$version"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM
-
-# The same files give the same archive.
-packed() { # FOLDER WHAT ARCHIVE
-	tar -C "$1" --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --format=ustar -cf - "$2" |
-		gzip -9n >"$3"
-}
 
 # Puts in where the release is, and its version.
 published() {
@@ -30,13 +26,17 @@ published() {
 }
 
 cp deploy/krew/why-terminating.yaml "$output"
-for machine in $(echo "$machines" | tr , ' '); do
-	name=kubectl-why_terminating-linux-$machine
-	sh deploy/contents.sh plugin release "$machine" "$work/$name"
-	install -m 644 LICENSE docs/man/kubectl-why_terminating*.1 "$work/$name"
-	packed "$work/$name" . "$output/$name.tar.gz"
-	sum=$(sha256sum <"$output/$name.tar.gz" | cut -d' ' -f1)
-	sed "s/ARCH/$machine/; s/SHA256/$sum/" deploy/krew/platform.yaml >>"$output/why-terminating.yaml"
+for platform in $(echo "$machines" | sed 's/[^,]*/linux-&/g' | tr , ' ') $(echo "${3-}" | tr , ' '); do
+	sh deploy/plugin-archive.sh "$platform" "$output"
+done
+[ -z "${PREBUILT-}" ] || cp "$PREBUILT"/kubectl-why_terminating-*.tar.gz "$output"
+for archive in "$output"/kubectl-why_terminating-*.tar.gz; do
+	platform=${archive##*kubectl-why_terminating-}
+	platform=${platform%.tar.gz}
+	case $platform in windows-*) program=kubectl-why_terminating.exe ;; *) program=kubectl-why_terminating ;; esac
+	sum=$(sha256sum <"$archive" | cut -d' ' -f1)
+	sed "s/OS/${platform%-*}/; s/ARCH/${platform#*-}/; s/PROGRAM/$program/; s/SHA256/$sum/" deploy/krew/platform.yaml \
+		>>"$output/why-terminating.yaml"
 done
 published "$output/why-terminating.yaml"
 sh deploy/image.sh all release "$output" "$machines"

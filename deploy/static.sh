@@ -2,7 +2,7 @@
 # Builds static programs and prints their paths: target/static/TRIPLE/debug or release. The same sources give the same bytes in
 # any directory (tests/reproducible.sh).
 #
-#    static.sh agent|aggregator|plugin|all dev|release [amd64|arm64]
+#    static.sh agent|aggregator|plugin|all dev|release [amd64|arm64|windows-amd64|…]
 set -eu
 cd "$(dirname "$0")/.."
 . deploy/programs.sh
@@ -21,15 +21,25 @@ rustc=${RUSTC:-rustc}
 rust=$("$rustc" --print sysroot)/lib/rustlib/src/rust
 # A distribution's compiler may have no commit.
 commit=$("$rustc" -vV | awk '/^commit-hash:/ && $2 != "unknown" || /^release:/ { print $2; exit }')
-RUSTFLAGS="${RUSTFLAGS:-} -C target-feature=+crt-static"
+RUSTFLAGS="${RUSTFLAGS:-}" build=build exe=
+# What macOS has of its own cannot be linked statically.
+case $triple in *-apple-*) ;; *) RUSTFLAGS="$RUSTFLAGS -C target-feature=+crt-static" ;; esac
+case $triple in
+*-windows-*)
+	PATH=${ZIGBUILD:-$(sh deploy/zigbuild.sh)}:$PATH build=zigbuild exe=.exe
+	export PATH
+	;;
+esac
 # Panics name these directories. The last prefix that matches applies.
 for place in "$PWD=/source" "$target=/target" "${CARGO_HOME:-$HOME/.cargo}=/cargo" "$rust=/rustc/$commit"; do
 	RUSTFLAGS="$RUSTFLAGS --remap-path-prefix=$place"
 done
-if [ "$profile" = release ]; then
+case $profile-$triple in
+release-*-linux-*)
 	# One bit for a relocation instead of 24 bytes; a linker without this option leaves them as they are.
 	RUSTFLAGS="$RUSTFLAGS -C link-arg=-Wl,-z,pack-relative-relocs"
-fi
+	;;
+esac
 export RUSTFLAGS
 # Symbols would be nine tenths of a test image.
 export CARGO_PROFILE_DEV_DEBUG=false CARGO_PROFILE_DEV_STRIP=symbols
@@ -43,11 +53,11 @@ fi
 for program in $(programs "$1"); do
 	name=$(binary "$program")
 	# Without --target the flags would apply to procedural macros too, which must be shared libraries.
-	"${CARGO:-cargo}" build -q --locked --profile "$profile" --target "$triple" --target-dir "$target" \
+	"${CARGO:-cargo}" $build -q --locked --profile "$profile" --target "$triple" --target-dir "$target" \
 		-p "$(echo "$name" | tr _ -)" --bin "$name"
-	! grep -qF "$rust" "$built/$name" || { echo "$built/$name names $rust, a directory of this machine" >&2; exit 1; }
-	[ "$profile" != release ] || weigh "$built/$name"
+	! grep -qF "$rust" "$built/$name$exe" || { echo "$built/$name$exe names $rust, a directory of this machine" >&2; exit 1; }
+	[ "$profile" != release ] || weigh "$built/$name$exe"
 	# A glibc before 2.36 cannot start a static program with packed relocations.
-	[ "$triple" != "$own" ] || "$built/$name" --version >/dev/null
-	echo "$built/$name"
+	[ "$triple" != "$own" ] || "$built/$name$exe" --version >/dev/null
+	echo "$built/$name$exe"
 done

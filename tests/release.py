@@ -25,6 +25,9 @@ from chart import render
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 VERSION = re.search(r'^version = "(.*)"$', (ROOT / "Cargo.toml").read_text(), re.M)[1]
 MACHINES = ["amd64", "arm64"]
+WINDOWS = ["windows-amd64", "windows-arm64"]
+# As made on macOS.
+PREBUILT = "darwin-arm64"
 # Where the release is said to be published.
 REGISTRY, FORGE = "registry.example.com/wt", "https://forge.example.com/wt"
 NOTICES = {"licenses.txt", "sbom.cdx.json"}
@@ -36,14 +39,15 @@ USERS = {
 }
 # Builds a script that has glibc's version as a static program has it. Everything else runs the real cargo.
 CARGO = """#!/bin/sh
-[ "$1" = build ] || exec {cargo} "$@"
+case $1 in build | zigbuild) ;; *) exec {cargo} "$@" ;; esac
+[ "$1" = build ] || exe=.exe
 while [ $# -gt 0 ]; do
     case $1 in --target) triple=$2 ;; --target-dir) target=$2 ;; --bin) name=$2 ;; esac
     shift
 done
 mkdir -p "$target/$triple/release"
-echo '#!/bin/true GNU C Library (stand-in) stable release version 2.99.' >"$target/$triple/release/$name"
-chmod 755 "$target/$triple/release/$name"
+echo '#!/bin/true GNU C Library (stand-in) stable release version 2.99.' >"$target/$triple/release/$name${{exe-}}"
+chmod 755 "$target/$triple/release/$name${{exe-}}"
 """
 
 
@@ -63,8 +67,13 @@ def made(folder):
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)
     env = {**os.environ, "TARGET": str(target), **{name: str(folder / name) for name in programs}}
-    env.update(IMAGE_REPOSITORY=REGISTRY, REPOSITORY_URL=FORGE)
-    subprocess.run(["sh", ROOT / "deploy/release.sh", folder / "out", ",".join(MACHINES)], check=True, env=env)
+    (folder / "prebuilt").mkdir()
+    with tarfile.open(folder / f"prebuilt/kubectl-why_terminating-{PREBUILT}.tar.gz", "w:gz") as archive:
+        for name in ["kubectl-why_terminating", "LICENSE", "licenses.txt"]:
+            archive.addfile(tarfile.TarInfo(f"./{name}"))
+    env.update(IMAGE_REPOSITORY=REGISTRY, REPOSITORY_URL=FORGE, PREBUILT=str(folder / "prebuilt"))
+    arguments = [folder / "out", ",".join(MACHINES), ",".join(WINDOWS)]
+    subprocess.run(["sh", ROOT / "deploy/release.sh", *arguments], check=True, env=env)
     return {file.name: file.read_bytes() for file in (folder / "out").iterdir()}
 
 
@@ -85,19 +94,20 @@ def check_manifest(manifest, files):
     found = []
     for platform in spec["platforms"]:
         labels = platform["selector"]["matchLabels"]
-        found.append(labels["arch"])
+        found.append(f"{labels['os']}-{labels['arch']}")
         name = platform["uri"].rsplit("/", 1)[1]
         assert platform["uri"].startswith(f"{FORGE}/releases/download/v{VERSION}/")
-        assert labels["os"] == "linux" and name == f"kubectl-why_terminating-linux-{found[-1]}.tar.gz"
+        assert name == f"kubectl-why_terminating-{found[-1]}.tar.gz"
+        assert platform["bin"].endswith(".exe") == (labels["os"] == "windows")
         assert platform["sha256"] == hashlib.sha256(files[name]).hexdigest()
         copied = {pathlib.PurePosixPath(it["from"]).name for it in platform["files"]}
         assert {it["to"] for it in platform["files"]} == {"."} and platform["bin"] in copied <= set(held(files[name]))
-    assert found == MACHINES
+    assert found == [PREBUILT, *(f"linux-{machine}" for machine in MACHINES), *WINDOWS]
 
 
-def check_archive(archive):
+def check_archive(archive, program="kubectl-why_terminating"):
     entries = held(archive)
-    assert entries["kubectl-why_terminating"][0].mode & 0o111 and NOTICES | {"LICENSE", "kubectl-why_terminating.1"} <= set(entries)
+    assert entries[program][0].mode & 0o111 and NOTICES | {"LICENSE", "kubectl-why_terminating.1"} <= set(entries)
     assert all((it.uid, it.gid, it.mtime) == (0, 0, 0) for it, _ in entries.values())
 
 
@@ -134,6 +144,11 @@ def main():
         files = made(folder)
         for machine in MACHINES:
             check_archive(files[f"kubectl-why_terminating-linux-{machine}.tar.gz"])
+        for platform in WINDOWS:
+            archive = files[f"kubectl-why_terminating-{platform}.tar.gz"]
+            check_archive(archive, "kubectl-why_terminating.exe")
+            texts = {name: text.decode() for name, (_, text) in held(archive).items() if name in NOTICES}
+            assert "mingw-w64" in texts["sbom.cdx.json"] and "mingw-w64" in texts["licenses.txt"]
         for program in USERS:
             check_image(program, files[f"{program}.oci.tar"])
         # Helm's engine takes the packed chart for the one of the tree, with images that exist.
