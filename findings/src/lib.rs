@@ -32,7 +32,7 @@ mod verdict;
 pub use agent_image::agent_image;
 pub use cause::{
     Advice, Area, Budget, Cause, CauseRef, Circle, Circumstance, Circumstances, Cleanup, ClusterArea, Controller,
-    Creation, Danger, Existence, JobManager, Patience, PodState, Proven, Unread, Users, Words,
+    Creation, Danger, Existence, JobManager, Patience, PodState, Proven, Reach, Unread, Users, Words,
 };
 pub use fault::{FaultKind, errno};
 pub use finalizer_patch::{finalizer_patch, spec_finalizer_patch};

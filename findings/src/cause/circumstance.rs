@@ -71,6 +71,8 @@ pub enum Unread {
     Secrets,
     /// Of any: no key of the API server opens one of them.
     Encrypted,
+    /// Of one whose cache the API server makes anew.
+    Starting,
     /// That is not known.
     Unknown,
 }
@@ -97,6 +99,17 @@ pub enum Creation {
     Refused,
     /// It need not be: it exists, and reports a failure.
     Exists,
+}
+
+/// Why the API server does not reach a backend that has a ready endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// The connection is refused.
+    Refused,
+    /// No connection was made.
+    Cut,
+    /// No answer came in time.
+    Late,
 }
 
 /// How a pod that is not being deleted stands.
@@ -157,6 +170,9 @@ pub enum Circumstance {
     Unread(Unread),
     /// Whether what is missing can be created again.
     Creation(Creation),
+    /// Whether the storage has what is to be deleted or detached, by its own words.
+    Stored(Existence),
+    Reach(Reach),
     /// Whether a VolumeAttachment of the volume is left.
     Attachment(Existence),
     /// Who counts the pods of a Job.
@@ -228,6 +244,12 @@ impl Circumstance {
             Circumstance::Attachment(Existence::Gone) => "no VolumeAttachment of the volume is left",
             Circumstance::JobManager(JobManager::ControllerManager) => "kube-controller-manager counts the Job's pods",
             Circumstance::JobManager(JobManager::Other) => "spec.managedBy of the Job names another controller",
+            Circumstance::Unread(Unread::Starting) => "the API server's cache of the kind is not ready",
+            Circumstance::Stored(Existence::Present) => "the storage does not say that it is gone",
+            Circumstance::Stored(Existence::Gone) => "the storage answers that it is gone",
+            Circumstance::Reach(Reach::Refused) => "the connection is refused",
+            Circumstance::Reach(Reach::Cut) => "no connection is made",
+            Circumstance::Reach(Reach::Late) => "no answer comes in time",
             Circumstance::Creation(Creation::Possible) => "what is missing can be created again",
             Circumstance::Creation(Creation::Exists) => "what the controller needs exists and reports a failure",
             Circumstance::Creation(Creation::Refused) => "the namespace of what is missing is being deleted",

@@ -14,7 +14,7 @@ mod page;
 
 pub use checks::{Check, checks};
 pub use circumstance::{
-    Budget, Circle, Circumstance, Circumstances, Cleanup, Controller, Creation, Existence, JobManager, PodState,
+    Budget, Circle, Circumstance, Circumstances, Cleanup, Controller, Creation, Existence, JobManager, PodState, Reach,
     Unread, Users, Words,
 };
 pub use cluster::*;

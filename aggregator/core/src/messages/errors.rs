@@ -27,6 +27,12 @@ pub fn is_invalid(message: &Message, object: &ObjectRef) -> bool {
     all.into_iter().any(|(at, _)| !message.0[at..].starts_with(&of_controller))
 }
 
+/// Whether the API server's cache of a kind is not ready, so that nobody can list it for the moment (kubernetes:
+/// staging/src/k8s.io/apiserver/pkg/storage/cacher/cacher.go).
+pub fn is_cache_starting(message: &Message) -> bool {
+    message.has("storage is (re)initializing")
+}
+
 /// Whether a call failed because nothing is behind a Service (kubernetes: apiserver/pkg/util/proxy/proxy.go,
 /// `ResolveEndpoint` and `ResolveCluster`): once something is, it is wrong.
 pub fn is_backend_missing(error: &str) -> bool {
@@ -115,6 +121,22 @@ impl Refusal {
     }
 }
 
+/// Whether a storage answers that what is to be deleted or detached is not there (any more): gRPC's code, the codes of clouds,
+/// and the words of vSphere's. What the call itself lacks, a Secret or an endpoint, is another thing.
+pub fn is_gone_in_storage(message: &Message) -> bool {
+    const GONE: [&str; 6] = [
+        "code = notfound",
+        ".notfound",
+        "could not be found",
+        "already been deleted",
+        "does not exist",
+        "no longer exists",
+    ];
+    const OTHERS: [&str; 5] = ["secret", "credential", "endpoint", "serviceaccount", "namespace"];
+    let text = message.0.to_ascii_lowercase();
+    GONE.iter().any(|part| text.contains(part)) && !OTHERS.iter().any(|part| text.contains(part))
+}
+
 /// Whether a CSI sidecar could not read the Secret that a driver call needs.
 pub fn is_secret_not_loaded(message: &Message) -> bool {
     message.has("failed to load secret")
@@ -192,6 +214,24 @@ mod tests {
         let selector = "0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.";
         assert!(!is_volume_node_affinity_conflict(&selector.into()));
         assert!(!is_volume_node_affinity_conflict(&"0/3 nodes are available: 3 Insufficient cpu.".into()));
+    }
+
+    /// vsphere-csi-driver#502; external-provisioner#1277.
+    #[test]
+    fn a_storage_says_that_nothing_is_there() {
+        for gone in [
+            "failed to detach disk: '52f3' from node: 'w1'. Error: CNS: The object or item referred to could not be found",
+            "rpc error: code = NotFound desc = Failed to find access point for volume: fs-1::fsap-1",
+        ] {
+            assert!(is_gone_in_storage(&gone.into()), "{gone}");
+        }
+        for other in [
+            r#"secrets "keys" not found"#,
+            "rpc error: code = NotFound desc = secret keys",
+            "rpc error: code = Internal",
+        ] {
+            assert!(!is_gone_in_storage(&other.into()), "{other}");
+        }
     }
 
     /// external-attacher: pkg/controller/csi_handler.go, where it reads the credentials that a PersistentVolume names.

@@ -1,6 +1,6 @@
 //! Why a PersistentVolume does not go.
 
-use findings::{Cleanup, Controller};
+use findings::{Cleanup, Controller, Existence};
 
 use super::admission_policy::{self, Seen};
 use super::csi_controller::{CsiController, Role};
@@ -8,7 +8,7 @@ use super::phrases::held_by;
 use super::phrases::{overdue, within};
 use super::webhook::{self, Request};
 use super::{control_plane, data_at_risk, finalizer, invalid_owner, volume_attachment};
-use crate::messages::quote;
+use crate::messages::{errors, quote};
 use crate::rules::prelude::*;
 
 const PROTECTION: &str = "kubernetes.io/pv-protection";
@@ -33,7 +33,7 @@ pub fn explain(case: &mut Case, target: &ObjectRef) {
     case.diagnosis.overdue = overdue(case.lister, &volume.metadata);
     case.diagnosis.words = format!("{}; phase {}", held_by(case.lister, &volume.metadata), volume.status.phase);
     super::finalizer::count_left_out(target, &volume.metadata, &mut case.diagnosis);
-    let mut released_by = None;
+    let (mut released_by, mut is_gone) = (None, false);
     for finalizer in &volume.metadata.finalizers {
         match finalizer.as_str() {
             PROTECTION => released_by = protection(case, target, volume),
@@ -46,9 +46,11 @@ pub fn explain(case: &mut Case, target: &ObjectRef) {
                 not_its_turn(case, target, volume, finalizer);
             }
             "external-provisioner.volume.kubernetes.io/finalizer" => {
-                backend(case, target, volume, &cause::PV_BACKEND_DELETE_FAILS, finalizer);
+                is_gone |= backend(case, target, volume, &cause::PV_BACKEND_DELETE_FAILS, finalizer);
             }
-            "kubernetes.io/pv-controller" => backend(case, target, volume, &cause::PV_DELETION_PENDING, finalizer),
+            "kubernetes.io/pv-controller" => {
+                is_gone |= backend(case, target, volume, &cause::PV_DELETION_PENDING, finalizer);
+            }
             // It stays attached while a pod uses it: pv-protection explains which.
             other if other.starts_with("external-attacher/") && is_in_use(volume) => {}
             other if other.starts_with("external-attacher/") => attachments(case, target, volume, other),
@@ -56,7 +58,7 @@ pub fn explain(case: &mut Case, target: &ObjectRef) {
         }
     }
     // The provisioner has deleted the disk of a volume that is being deleted before it removes its finalizer.
-    if volume.metadata.finalizers.iter().any(|finalizer| DISK_DELETERS.contains(&finalizer.as_str())) {
+    if !is_gone && volume.metadata.finalizers.iter().any(|finalizer| DISK_DELETERS.contains(&finalizer.as_str())) {
         data_at_risk::note_volume_disk(target, volume, released_by, &mut case.diagnosis);
     }
 }
@@ -157,14 +159,14 @@ fn not_its_turn(case: &mut Case, target: &ObjectRef, volume: &PersistentVolume, 
     });
 }
 
-/// Held until the storage has deleted the disk.
+/// Held until the storage has deleted the disk. Returns whether the storage says that it has none.
 fn backend(
     case: &mut Case,
     target: &ObjectRef,
     volume: &PersistentVolume,
     cause: &'static findings::Cause,
     finalizer: &str,
-) {
+) -> bool {
     // Events about what lives in no namespace stand in this one.
     let about =
         format!("involvedObject.kind=PersistentVolume,involvedObject.name={},reason=VolumeFailedDelete", target.name);
@@ -175,6 +177,7 @@ fn backend(
         Some(event) => &event.message,
         None => &volume.status.message,
     };
+    let is_gone = errors::is_gone_in_storage(said);
     let words = if said.is_empty() {
         case.diagnosis.words.clone()
     } else {
@@ -186,6 +189,7 @@ fn backend(
     let root = finalizer::patched(RootCause::below(cause, target), &volume.metadata, finalizer)
         .at_itself(target, words)
         .name(Placeholder::Pv, &target.name)
+        .given(Circumstance::Stored(if is_gone { Existence::Gone } else { Existence::Present }))
         .evidence(target.to_string(), format!("phase {}, reclaim policy {}", volume.status.phase, policy(volume)));
     let root = match said.is_empty() {
         false => {
@@ -199,6 +203,7 @@ fn backend(
         Some(controller) => controller.add_to(root),
         None => root.given(Circumstance::Controller(Controller::Unknown)),
     });
+    is_gone
 }
 
 fn policy(volume: &PersistentVolume) -> &str {

@@ -81,6 +81,10 @@ fn failing(case: &mut Case, target: &ObjectRef, attachment: &Attachment, error: 
         }
     }
     let root = base(&cause::VOLUME_DETACH_FAILS, target, attachment)
+        .given(Circumstance::Stored(match errors::is_gone_in_storage(&error.message) {
+            true => Existence::Gone,
+            false => Existence::Present,
+        }))
         .evidence(target.to_string(), format!("status.detachError: {}", quote(&error.message, 400)));
     let (root, words) = with_absent(case, attachment, root, words);
     case.diagnosis.causes.push(root.at_itself(target, words));

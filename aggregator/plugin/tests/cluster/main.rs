@@ -43,6 +43,7 @@ mod products;
 mod properties;
 mod recipes;
 mod recordings;
+mod refuted;
 mod resumed;
 mod rights;
 mod roots;

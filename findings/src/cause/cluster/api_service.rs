@@ -1,5 +1,6 @@
 //! Why an aggregated API is not served.
 
+use crate::cause::circumstance::{Circumstance, Creation, Reach};
 use crate::cause::cluster::shared::*;
 use crate::cause::page::*;
 
@@ -9,6 +10,11 @@ const READ_APISERVICE: Advice =
 const GOES_BY_ITSELF: Advice = check(
     "Then wait: the namespace controller tries again within a minute, and the namespaces are deleted automatically",
 );
+
+const POSSIBLE: Circumstance = Circumstance::Creation(Creation::Possible);
+const CONNECTION_REFUSED: Circumstance = Circumstance::Reach(Reach::Refused);
+const CUT: Circumstance = Circumstance::Reach(Reach::Cut);
+const LATE: Circumstance = Circumstance::Reach(Reach::Late);
 
 causes! {
     API_SERVICE_WITHOUT_SERVICE = Cause::cluster(ClusterArea::Api, "ApiServiceWithoutService")
@@ -21,7 +27,8 @@ causes! {
             (404).")
         .safe(&[
             READ_APISERVICE,
-            step("If the add-on should be there, install it again: its Service {service} comes back with it"),
+            step("If the add-on should be there, install it again: its Service {service} comes back with it")
+                .when(&[POSSIBLE]),
             step("If the add-on was removed for good, remove what it left behind; nothing is behind this API any more")
                 .run("kubectl delete apiservice {apiservice}")
                 .e2e("dead-api"),
@@ -71,14 +78,15 @@ causes! {
             (context deadline exceeded) does not show whether the pod was reached.")
         .safe(&[
             READ_APISERVICE,
-            step("If the message has a time-out and no \"dial\", see first whether the pod is too slow: its processor \
-                limit, its restarts, its log"),
+            step("See first whether the pod is too slow: its processor limit, its restarts, its log").when(&[LATE]),
+            step("A refused connection is an answer: nothing listens at that port. Compare the Service's targetPort with the \
+                port that the pod listens on, and read the pod's log").when(&[CONNECTION_REFUSED]),
             check("See whether other pods of node {node} are out of reach too: only this port means a firewall or \
                 security group between control plane and nodes, all of the node means its route or tunnel, pods of \
                 every node means the way out of the control plane")
-                .run("kubectl get apiservices,endpointslices -A -o wide").typed().if_known(),
+                .run("kubectl get apiservices,endpointslices -A -o wide").typed().if_known().when(&[CUT, LATE]),
             step("Repair the path: open the port from the control plane to the nodes (in private clusters only 443 and \
-                10250 are open), or mend route, CNI or tunnel (konnectivity)"),
+                10250 are open), or mend route, CNI or tunnel (konnectivity)").when(&[CUT, LATE]),
             GOES_BY_ITSELF,
         ])
         .dont("Do not run kubectl delete apiservice",

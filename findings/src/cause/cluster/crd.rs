@@ -1,5 +1,6 @@
 //! CustomResourceDefinitions: their own deletion, and the conversion of their objects.
 
+use crate::cause::circumstance::{Circumstance, Unread};
 use crate::cause::cluster::shared::*;
 use crate::cause::page::*;
 
@@ -8,6 +9,9 @@ const UNCONVERTED: Danger = Danger::new(
     "Without conversion the versions are taken for equal and objects are read wrong. A deleted CRD waits for the \
         same objects.",
 );
+
+const KNOWN: Circumstance = Circumstance::Unread(Unread::Unknown);
+const STARTING: Circumstance = Circumstance::Unread(Unread::Starting);
 
 causes! {
     CONVERSION_WEBHOOK_UNAVAILABLE = Cause::cluster(ClusterArea::Admission, "ConversionWebhookUnavailable")
@@ -57,7 +61,9 @@ causes! {
             instances cannot be listed by us, or are not being deleted.")
         .safe(&[
             check("List the instances").run("kubectl get {crd} -A").typed(),
-            step("Let what holds each of them finish (its finalizers), not the CRD"),
+            step("Let what holds each of them finish (its finalizers), not the CRD").when(&[KNOWN]),
+            step("Wait: after a change of the CRD the API server makes its cache of the kind anew, which takes minutes. If it \
+                lasts, see who changes the CRD again and again (managedFields), else restart the API server").when(&[STARTING]),
         ])
         .dont("Do not remove customresourcecleanup.apiextensions.k8s.io from the CRD",
             "The instances stay in etcd and come back when the CRD is installed again.")

@@ -36,7 +36,10 @@ causes! {
             the driver's csi-provisioner, where it has one, shows whether it runs.")
         .safe(&[
             check("Read the volume's Events (VolumeFailedDelete)").run("kubectl describe persistentvolume {pv}").typed(),
-            step("Repair what the storage answers; the provisioner tries again by itself").when(&[READY, UNKNOWN]),
+            step("Repair what the storage answers; the provisioner tries again by itself").when(&[READY, UNKNOWN, STORED]),
+            step("The storage answers that the disk does not exist. See in its own console that it is gone, and let the account \
+                of the driver's CSI controller patch persistentvolumes: without that right only its finalizer stays")
+                .when(&[NOT_STORED]),
             step("Start the CSI controller of {driver} again: its Lease has run out. It then deletes the disk")
                 .when(&[NOT_READY]).if_known(),
             check("Where no Event says anything, see whether the CSI controller of {driver} runs: its pod holds this Lease")
@@ -46,10 +49,12 @@ causes! {
                 .when(&[DRIVER_GONE, NOT_READY, UNKNOWN]).if_known(),
             step("Last resort, only if the driver was removed for good: delete the disk in the storage's own console, then \
                 remove this one finalizer; refused if the object or its list has changed")
-                .run(TAKE_OFF).when(&[DRIVER_GONE, NOT_READY, UNKNOWN]).if_known(),
+                .run(TAKE_OFF).when(&[DRIVER_GONE, NOT_READY, UNKNOWN, STORED]).if_known(),
+            step("Last resort, after you have seen that the storage has no such disk: remove this one finalizer; refused if the \
+                object or its list has changed").run(TAKE_OFF).when(&[NOT_STORED]).if_known(),
         ])
         .danger(DISK_STAYS)
-        .sources(&["reference: sig-storage-lib, deleteVolumeOperation"])
+        .sources(&["reference: sig-storage-lib, deleteVolumeOperation", "external-provisioner#1277"])
         .diagnosis(Proven::Cluster("volume-disk"));
 
     PV_PROVISIONER_NOT_DUE = Cause::cluster(ClusterArea::Storage, "PvProvisionerNotDue")

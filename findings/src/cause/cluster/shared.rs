@@ -26,6 +26,9 @@ pub(in crate::cause) const NOTHING: Circumstance = Circumstance::Cleanup(Cleanup
 pub(in crate::cause) const CURRENT_WORDS: Circumstance = Circumstance::Words(Words::Current);
 pub(in crate::cause) const REFUTED_WORDS: Circumstance = Circumstance::Words(Words::Refuted);
 
+pub(in crate::cause) const STORED: Circumstance = Circumstance::Stored(Existence::Present);
+pub(in crate::cause) const NOT_STORED: Circumstance = Circumstance::Stored(Existence::Gone);
+
 /// Of any kind of object.
 pub(in crate::cause) const READ_REPORTS: Advice = check("Read what is reported about the object")
     .run("kubectl describe {type} {name} -n {namespace}")

@@ -37,9 +37,12 @@ causes! {
         .safe(&[
             check("Read the driver's words and look at the volume in the storage's own console")
                 .run("kubectl get volumeattachment {attachment} -o yaml").typed(),
-            step("Repair what it names; the driver tries again by itself").when(&[NODE_EXISTS]),
+            step("Repair what it names; the driver tries again by itself").when(&[NODE_EXISTS, STORED]),
+            step("The storage answers that there is nothing to detach, so no try succeeds: see in its console that no instance \
+                has the volume").when(&[NODE_EXISTS, NOT_STORED]),
             GONE_WITH_NODE,
             Advice { when: &[NODE_GONE], ..FORGET_ATTACHMENT },
+            Advice { when: &[NODE_EXISTS, NOT_STORED], ..FORGET_ATTACHMENT },
         ])
         .danger(PATCH_ATTACHMENT)
         .sources(&["karpenter#2169", "kubernetes-sigs/vsphere-csi-driver#359"])

@@ -1,5 +1,7 @@
 //! Why an aggregated API is said to be unavailable.
 
+use findings::Creation;
+
 use super::backed_api::Unavailable;
 use super::unreachable;
 use crate::messages::api_service::{Failure, failure};
@@ -17,7 +19,13 @@ impl Unavailable<'_> {
             Backend::Unknown if case.diagnosis.pending => return,
             Backend::NoService => {
                 let service = self.service();
+                let place = service.namespace.as_deref().unwrap_or_default();
+                let creation = match case.lister.is_namespace_terminating(place) {
+                    true => Creation::Refused,
+                    false => Creation::Possible,
+                };
                 self.found(&cause::API_SERVICE_WITHOUT_SERVICE)
+                    .given(Circumstance::Creation(creation))
                     .evidence(service.to_string(), "not found")
                     .step(Step::about(&service, "does not exist"))
             }

@@ -1,5 +1,7 @@
 //! Why the API server does not reach an API that has a ready endpoint.
 
+use findings::Reach;
+
 use super::backed_api::Unavailable;
 use super::neighbours::{self, Neighbour};
 use crate::messages::api_service::{Failure, address};
@@ -12,14 +14,22 @@ const CUT_SOMEWHERE: &str = "where the way is cut: the error does not say so";
 /// And where no answer came in time.
 const CUT_OR_SLOW: &str = "whether the way is cut or the pod is too slow: a time-out does not show that";
 
-/// Explains it by the node of the endpoint, where that is known.
+/// Explains it by the node of the endpoint, where that is known. Refused is an answer: a host was reached.
 pub fn explain(case: &mut Case, api: &Unavailable, failure: Failure, node: Option<&str>) -> RootCause {
+    let reach = match failure {
+        Failure::ConnectionRefused => Reach::Refused,
+        Failure::TimedOut => Reach::Late,
+        _ => Reach::Cut,
+    };
+    by_failure(case, api, failure, node).given(Circumstance::Reach(reach))
+}
+
+fn by_failure(case: &mut Case, api: &Unavailable, failure: Failure, node: Option<&str>) -> RootCause {
     let is_late = failure == Failure::TimedOut;
     let what = if is_late { "it does not answer the API server in time" } else { "the API server cannot reach it" };
     let words = format!("has a ready endpoint, and {what}: {}", api.available.message);
     let service = Step::about(&api.service(), words);
     let unsure = if is_late { CUT_OR_SLOW } else { CUT_SOMEWHERE };
-    // Refused is an answer: a host was reached.
     let is_refused = failure == Failure::ConnectionRefused;
     let Some(name) = node else {
         let root = api.found(&cause::API_SERVICE_UNREACHABLE).step(service);

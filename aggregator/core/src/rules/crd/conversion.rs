@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use findings::FaultKind;
+use findings::{FaultKind, Unread};
 use jiff::Timestamp;
 
+use crate::messages::errors;
 use crate::rules::backend::{self, Backend};
 use crate::rules::ca_bundle;
 use crate::rules::phrases::{condition_text, count, overdue, some, terminating};
@@ -170,14 +171,20 @@ pub(super) fn instances(case: &mut Case, target: &ObjectRef, crd: &Crd) {
     let says = condition(&crd.status.conditions, "Terminating");
     let blind = case.diagnosis.unknown.len() > before;
     if held == 0 && case.diagnosis.causes.is_empty() && !case.diagnosis.pending && (free > 0 || blind) {
+        let is_starting = free == 0 && says.is_some_and(|says| errors::is_cache_starting(&says.message));
         let words = match free {
+            0 if is_starting => {
+                "nobody can list its instances for the moment: the API server's cache is not ready".to_owned()
+            }
             0 => "instances remain that cannot be listed by us".to_owned(),
             free => format!("{free} instances remain that are not being deleted"),
         };
         let words = says.map_or(words.clone(), |says| format!("{words}; the server says: {}", condition_text(says)));
-        case.diagnosis
-            .causes
-            .push(RootCause::here(&cause::CRD_INSTANCES_REMAIN, target, words).name(Placeholder::Crd, &target.name));
+        case.diagnosis.causes.push(
+            RootCause::here(&cause::CRD_INSTANCES_REMAIN, target, words)
+                .name(Placeholder::Crd, &target.name)
+                .given(Circumstance::Unread(if is_starting { Unread::Starting } else { Unread::Unknown })),
+        );
     }
 }
 

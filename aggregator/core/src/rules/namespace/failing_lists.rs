@@ -54,7 +54,7 @@ pub fn name(terminating: &TerminatingNamespace, left: &Left, diagnosis: &mut Dia
                 "whether the list of Secrets fails: it is not read here, because that would read their content",
             ),
             Unread::Secrets => found,
-            Unread::Listed | Unread::Encrypted | Unread::Unknown => found.step(step.clone()),
+            Unread::Listed | Unread::Encrypted | Unread::Starting | Unread::Unknown => found.step(step.clone()),
         };
     }
 }
