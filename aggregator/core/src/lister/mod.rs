@@ -129,6 +129,11 @@ impl<'a> Lister<'a> {
         self.state.all_kinds
     }
 
+    /// Whether every kind is scanned.
+    pub fn scans(&self) -> bool {
+        matches!(self.state.subject, Subject::Everything { .. })
+    }
+
     /// Whether every kind is scanned in all namespaces.
     pub fn scans_cluster(&self) -> bool {
         matches!(self.state.subject, Subject::Everything { namespace: None, .. })

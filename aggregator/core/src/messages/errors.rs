@@ -27,7 +27,7 @@ pub fn is_invalid(message: &Message, object: &ObjectRef) -> bool {
     all.into_iter().any(|(at, _)| !message.0[at..].starts_with(&of_controller))
 }
 
-/// Whether the API server's cache of a kind is not ready, so that nobody can list it for the moment (kubernetes:
+/// Whether the API server's cache of a kind is not ready, so that no client can list it for the moment (kubernetes:
 /// staging/src/k8s.io/apiserver/pkg/storage/cacher/cacher.go).
 pub fn is_cache_starting(message: &Message) -> bool {
     message.has("storage is (re)initializing")

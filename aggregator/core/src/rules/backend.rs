@@ -184,8 +184,7 @@ fn lost(case: &mut Case, name: &str) -> bool {
     node.is_some_and(|node| condition(&node.status.conditions, "Ready").is_some_and(|ready| ready.status != "True"))
 }
 
-/// Why no pod is ready, in a few words.
-pub fn not_ready(lister: &Lister, pods: &[&Pod]) -> String {
+fn not_ready(lister: &Lister, pods: &[&Pod]) -> String {
     let waiting =
         pods.iter().flat_map(|pod| pod.status.init_container_statuses.iter().chain(&pod.status.container_statuses));
     let mut reasons: Vec<&str> =

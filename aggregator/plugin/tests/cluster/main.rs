@@ -36,6 +36,7 @@ mod not_stuck;
 mod on_node;
 mod own_words;
 mod owners;
+mod parts;
 mod plugin;
 mod pods;
 mod policies;

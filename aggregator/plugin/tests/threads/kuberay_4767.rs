@@ -43,7 +43,7 @@ fn the_job_that_failed_is_the_root() {
     assert!(!looked.chain(0).iter().any(|link| link.starts_with("Job")), "{:#?}", looked.chain(0));
     let old =
         world(json!({"status": {"conditions": failed}})).change("/apis/batch/v1/jobs", "x1-redis-cleanup", |job| {
-            job["metadata"]["creationTimestamp"] = json!(null)
+            job["status"]["conditions"][0]["lastTransitionTime"] = "2026-01-01T00:00:00Z".into();
         });
     let looked = look(old, object("raycluster", "ml", "x1"));
     assert!(!looked.chain(0).iter().any(|link| link.starts_with("Job")), "{:#?}", looked.chain(0));

@@ -3,18 +3,19 @@
 
 use std::collections::BTreeSet;
 
+use super::blocking_finalizer::is_within;
 use super::referenced_objects::Lack;
 use crate::messages::leads::{self, Lead};
 use crate::messages::{Message, quote};
-use crate::rules::backend;
-use crate::rules::object_reports;
+use crate::rules::object_reports::{self, Weight};
 use crate::rules::phrases::within;
 use crate::rules::prelude::*;
+use crate::rules::scan;
 
 /// More kinds of one name are not looked at.
 const MAX_KINDS: usize = 3;
-/// Nor more of one group.
-const MAX_GROUP_KINDS: usize = 24;
+/// Nor more for an object that was named: those of its own group and domain come first.
+const MAX_KINDS_OF_ONE: usize = 64;
 /// More parts that an object names are not looked up, nor more Jobs.
 const MAX_PARTS: usize = 16;
 /// More of a sentence is not shown as evidence.
@@ -41,9 +42,7 @@ pub fn wait_for(case: &mut Case, target: &ObjectRef, meta: &Meta) {
         return;
     }
     named(case, target);
-    if !case.diagnosis.pending && case.diagnosis.waits_for.is_empty() {
-        owned(case, target, meta);
-    }
+    owned(case, target, meta);
 }
 
 /// What its spec names: the parts of an object of Cluster API (cluster-api: internal/controllers/machine/machine_controller.go
@@ -63,21 +62,9 @@ fn named(case: &mut Case, target: &ObjectRef) {
         let part = being_deleted(case, &named.kind, own, &named.name);
         part.into_iter().for_each(|part| case.diagnosis.wait_for(part));
     }
-    if (group.as_ref(), plural.as_ref()) == ("cluster.x-k8s.io", "clusters") {
-        let machines = Resource::new("cluster.x-k8s.io", target.resource.version.clone(), "machines");
-        let of = format!("cluster.x-k8s.io/cluster-name={}", target.name);
-        let answer = case.lister.labelled(&machines, scope_of(namespace), &of);
-        for machine in case.diagnosis.silently(answer).unwrap_or_default() {
-            if machine.metadata.deletion_timestamp.is_some() {
-                let (name, namespace) = (machine.metadata.name.clone(), machine.metadata.namespace.clone());
-                let (kind, resource) = ("Machine".into(), machines.clone());
-                case.diagnosis.wait_for(ObjectRef { kind, resource, namespace, name });
-            }
-        }
-    }
 }
 
-/// What it owns, of the kinds of its own group and of those that its words wait for; and what its words name of its group.
+/// What belongs to it, of custom kinds and of those that its words wait for; and what its words name of its group.
 fn owned(case: &mut Case, target: &ObjectRef, meta: &Meta) {
     let Some(discovery) = case.diagnosis.silently(case.lister.discovery()) else { return };
     let said = object_reports::read(case, target, meta);
@@ -90,81 +77,175 @@ fn owned(case: &mut Case, target: &ObjectRef, meta: &Meta) {
     let is_waited_for = |served: &ServedResource| {
         [&served.kind, &served.plural].iter().any(|it| waited_for.contains(&it.to_lowercase()))
     };
+    let is_of_domain = |resource: &Resource| domain(&resource.group) == domain(&target.resource.group);
     let mut kinds = discovery.deletable_kinds();
     kinds.retain(|(resource, served)| {
-        (resource.group == target.resource.group || is_waited_for(served))
-            && (served.namespaced || target.namespace.is_none())
+        (!resource.is_built_in() || is_waited_for(served)) && (served.namespaced || target.namespace.is_none())
     });
-    kinds.sort_by_key(|(_, served)| !is_waited_for(served));
-    for (resource, served) in kinds.into_iter().take(MAX_GROUP_KINDS) {
+    kinds.sort_by_key(|(resource, served)| {
+        (!is_waited_for(served), resource.group != target.resource.group, !is_of_domain(resource))
+    });
+    // What a scan has listed is not asked again.
+    let most = if case.lister.scans() { usize::MAX } else { MAX_KINDS_OF_ONE };
+    for (resource, served) in kinds.into_iter().take(most) {
         let scope = match case.lister.scans_cluster() {
             true => Scope::All,
             false => scope_of(target.namespace.as_deref().filter(|_| served.namespaced)),
         };
-        let all = case.diagnosis.silently(case.lister.terminating_metadata(&resource, scope)).unwrap_or_default();
-        for one in all {
-            let Meta { name, namespace, uid, owner_references, .. } = &one.metadata;
-            let is_own = !meta.uid.is_empty() && owner_references.iter().any(|owner| owner.uid == meta.uid);
+        // Each link of the chain is shown to those who may read it.
+        let (answer, _) = case.lister.read_apart(|lister| lister.terminating_metadata(&resource, scope));
+        for one in case.diagnosis.silently(answer).unwrap_or_default() {
+            let Meta { name, namespace, uid, .. } = &one.metadata;
             let is_above = meta.owner_references.iter().any(|owner| owner.uid == *uid);
             let is_beside = *namespace == target.namespace && resource.group == target.resource.group;
             let is_named = || is_beside && !is_above && words.iter().any(|words| words.waits_for(name));
-            let (kind, resource) = (served.kind.clone().into(), resource.clone());
-            let part = ObjectRef { kind, resource, namespace: namespace.clone(), name: name.clone() };
-            if part != *target && (is_own || is_named()) {
+            let part = scan::reference(&resource, &served.kind, one);
+            if part != *target && (belongs(&one.metadata, target, meta) || is_named()) {
                 case.diagnosis.wait_for(part);
             }
         }
     }
+    let Some(namespace) = target.namespace.as_deref() else { return };
+    let (pods, _) = case.lister.read_apart(|lister| lister.list::<Pod>(known::PODS, within(namespace)));
+    let pods = case.diagnosis.silently(pods).unwrap_or_default().into_iter().map(|pod| &pod.metadata);
+    for pod in pods.filter(|pod| pod.deletion_timestamp.is_some() && belongs(pod, target, meta)) {
+        case.diagnosis.wait_for(ObjectRef::pod(namespace, &pod.name));
+    }
+}
+
+/// `rook.io` of `ceph.rook.io`.
+fn domain(group: &str) -> &str {
+    group.rmatch_indices('.').nth(1).map_or(group, |(at, _)| &group[at + 1..])
+}
+
+/// Whether an object belongs to another one: by its owner, by a label with that one's uid, or by one with its name under a key
+/// that is called as its kind: `cluster.x-k8s.io/cluster-name`.
+fn belongs(one: &Meta, target: &ObjectRef, meta: &Meta) -> bool {
+    let kind = target.kind.to_lowercase();
+    let is_called_so = |key: &str| {
+        key.rsplit_once('/').is_some_and(|(domain, name)| {
+            name.strip_suffix("-name").unwrap_or(name) == kind && is_within(&target.resource.group, domain)
+        })
+    };
+    let has_label = |key: &String| {
+        one.labels.get(key).is_some_and(|value| *value == meta.uid || (*value == target.name && is_called_so(key)))
+    };
+    !meta.uid.is_empty()
+        && (one.owner_references.iter().any(|owner| owner.uid == meta.uid) || one.labels.keys().any(has_label))
 }
 
 fn scope_of(namespace: Option<&str>) -> Scope {
     namespace.map_or(Scope::All, within)
 }
 
-/// A Job or a pod that the object owns, where that does not end well: made since the deletion, or named in the object's
-/// words, it is how the controller cleans up.
+/// A Job or a pod that belongs to the object and does not end well: it is how the controller cleans up. What had failed
+/// before the deletion is of another task, unless the object's words name it.
 pub fn failing_clean_up(case: &mut Case, target: &ObjectRef, meta: &Meta) -> Option<(ObjectRef, Lack)> {
     let namespace = target.namespace.as_deref().filter(|_| !target.resource.is_built_in())?;
     let jobs = case.diagnosis.silently(case.lister.list::<Job>(known::JOBS, within(namespace)))?;
     let pods = case.diagnosis.silently(case.lister.list::<Pod>(known::PODS, within(namespace)))?;
     let said = object_reports::read(case, target, meta);
     let asked = meta.deletion_requested_at();
-    let is_of_deletion = |one: &Meta| {
-        one.owner_references.iter().any(|owner| owner.uid == meta.uid)
-            && (one.creation_timestamp.zip(asked).is_some_and(|(made, asked)| made >= asked)
+    let is_of_deletion = |one: &Meta, failed: Option<jiff::Timestamp>| {
+        belongs(one, target, meta)
+            && (failed.zip(asked).is_none_or(|(failed, asked)| failed >= asked)
                 || said.iter().any(|said| said.message.names(&one.name)))
     };
-    let mut jobs = jobs.into_iter().filter(|job| is_of_deletion(&job.metadata)).take(MAX_PARTS);
-    let of_job = jobs.find_map(|job| not_ending(case, namespace, job, &pods));
+    let failed_at = |job: &Job| condition(&job.status.conditions, "Failed").and_then(|one| one.last_transition_time);
+    let mut jobs = jobs.into_iter().filter(|job| is_of_deletion(&job.metadata, failed_at(job))).take(MAX_PARTS);
+    let of_job = jobs.find_map(|job| not_ending(namespace, job, &pods));
     of_job.or_else(|| {
-        let own = pods.into_iter().filter(|pod| is_of_deletion(&pod.metadata));
-        own.take(MAX_PARTS).find_map(|pod| not_running(case, namespace, pod, ""))
+        let own = pods.into_iter().filter(|pod| is_of_deletion(&pod.metadata, pod.ended_at()));
+        own.take(MAX_PARTS).find_map(|pod| not_running(namespace, pod, ""))
     })
 }
 
-fn not_ending(case: &mut Case, namespace: &str, job: &Job, pods: &[&Pod]) -> Option<(ObjectRef, Lack)> {
-    let shown = ObjectRef::namespaced(known::JOBS, namespace, &job.metadata.name);
+/// What a field `…Ref` of an object that reports nothing names, and does not exist.
+pub fn gone(case: &mut Case, target: &ObjectRef, meta: &Meta) -> Option<ObjectRef> {
+    if object_reports::read(case, target, meta).iter().any(|said| said.weight != Weight::Restates) {
+        return None;
+    }
+    let answer = case.lister.with_status(&target.resource, target.namespace.as_deref(), &target.name);
+    let own = case.diagnosis.silently(answer)?;
+    let discovery = case.diagnosis.silently(case.lister.discovery())?;
+    own.spec.references.all(Field::Any).iter().find_map(|named| {
+        let all = discovery.all_named(&named.kind);
+        let [(resource, served)] = all.as_slice() else { return None };
+        let place = Some(named.namespace.clone()).filter(|named| !named.is_empty()).or(target.namespace.clone());
+        let namespace = place.filter(|_| served.namespaced);
+        let answer = case.lister.object(resource, namespace.as_deref(), &named.name);
+        let (kind, name, is_gone) = (served.kind.clone().into(), named.name.clone(), answer.is_missing());
+        case.diagnosis.silently(answer);
+        is_gone.then(|| ObjectRef { kind, resource: resource.clone(), namespace, name })
+    })
+}
+
+fn not_ending(namespace: &str, job: &Job, pods: &[&Pod]) -> Option<(ObjectRef, Lack)> {
+    if is_true(&job.status.conditions, "Complete") {
+        return None;
+    }
+    let Meta { name, uid, .. } = &job.metadata;
+    let shown = ObjectRef::namespaced(known::JOBS, namespace, name);
     let source = format!("status of {shown}");
-    let failed = job.status.conditions.iter().find(|one| one.kind == "Failed" && one.status == "True");
+    let is_its = |pod: &&&Pod| {
+        pod.metadata.labels.get("job-name") == Some(name)
+            || pod.metadata.owner_references.iter().any(|owner| owner.kind == "Job" && owner.uid == *uid)
+    };
+    let mut own = pods.iter().filter(is_its).take(MAX_PARTS);
+    let failed = condition(&job.status.conditions, "Failed").filter(|one| one.status == "True");
     if let Some(failed) = failed {
-        let brief = format!("failed ({})", failed.reason);
+        let of_pod = own.find_map(|pod| Some(format!("; pod {}: {}", pod.metadata.name, trouble(pod)?)));
+        let brief = format!("failed ({}){}", failed.reason, of_pod.unwrap_or_default());
         return Some((shown, Lack::Failing(brief, (source, quote(&failed.message, MAX_CHARS)))));
     }
     if job.spec.suspend {
         let says = "spec.suspend: true".to_owned();
         return Some((shown, Lack::Failing(format!("suspended ({says})"), (source, says))));
     }
-    let own = pods.iter().filter(|pod| pod.metadata.labels.get("job-name") == Some(&job.metadata.name));
-    own.take(MAX_PARTS).find_map(|pod| not_running(case, namespace, pod, &format!("of {shown}: ")))
+    own.find_map(|pod| not_running(namespace, pod, &format!("of {shown}: ")))
 }
 
-fn not_running(case: &mut Case, namespace: &str, pod: &Pod, of: &str) -> Option<(ObjectRef, Lack)> {
+fn not_running(namespace: &str, pod: &Pod, of: &str) -> Option<(ObjectRef, Lack)> {
     let shown = ObjectRef::pod(namespace, &pod.metadata.name);
-    let words = match pod.status.phase.as_str() {
-        "Failed" => "failed".to_owned(),
-        "Pending" => backend::not_ready(case.lister, &[pod]),
-        _ => return None,
-    };
+    let words = trouble(pod)?;
     let says = format!("phase {}: {words}", pod.status.phase);
     Some((shown.clone(), Lack::Failing(format!("{of}{words}"), (format!("status of {shown}"), says))))
+}
+
+/// Why a pod does not do its work.
+fn trouble(pod: &Pod) -> Option<String> {
+    let is_failed = pod.status.phase == "Failed";
+    if pod.status.phase == "Pending"
+        && let Some(bound) = condition(&pod.status.conditions, "PodScheduled").filter(|bound| bound.status == "False")
+    {
+        return Some(with_message("not scheduled:", &bound.message));
+    }
+    let of_container = pod.containers().find_map(|container| {
+        let name = &container.name;
+        match (&container.state.waiting, &container.state.terminated) {
+            (Some(waits), _) if !matches!(waits.reason.as_str(), "ContainerCreating" | "PodInitializing" | "") => {
+                Some(with_message(&format!("container {name} waits: {}", waits.reason), &waits.message))
+            }
+            (_, Some(ended)) if is_failed && ended.exit_code != Some(0) => {
+                let code = ended.exit_code.map_or(String::new(), |code| format!(" with exit code {code}"));
+                Some(with_message(&format!("container {name} ended{code}: {}", ended.reason), &ended.message))
+            }
+            _ => None,
+        }
+    });
+    of_container.or_else(|| is_failed.then(|| "failed".to_owned()))
+}
+
+fn with_message(words: &str, message: &Message) -> String {
+    if message.is_empty() { words.to_owned() } else { format!("{words} {}", quote(message, MAX_CHARS)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::domain;
+
+    #[test]
+    fn the_domain_of_a_group() {
+        assert_eq!(["ceph.rook.io", "rook.io", "io"].map(domain), ["rook.io", "rook.io", "io"]);
+    }
 }

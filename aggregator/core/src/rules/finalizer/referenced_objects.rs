@@ -118,6 +118,9 @@ pub const CLEANUP_JOB: Needed = Needed {
     words: "",
 };
 
+/// Whatever a field of the object names.
+pub const NAMED: Needed = Needed { words: "does not exist, and the object names it", ..CLEANUP_JOB };
+
 const fn of_flux(group: &'static str, plural: &'static str) -> Needed {
     Needed {
         group,

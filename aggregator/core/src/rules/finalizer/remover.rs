@@ -80,6 +80,17 @@ pub fn explain(case: &mut Case, blocking: &BlockingFinalizer) {
         }
     }
     let found = if is_open { lead_on(case, blocking, found) } else { Some(found) };
+    let gone = match is_open && blocking.is_custom() && found.is_some() && !case.diagnosis.pending {
+        true => parts::gone(case, blocking.target, blocking.meta),
+        false => None,
+    };
+    if let Some((object, found)) = gone.zip(found.clone()) {
+        let is_refused = object.namespace.as_deref().is_some_and(|place| case.lister.is_namespace_terminating(place));
+        let creation = if is_refused { Creation::Refused } else { Creation::Possible };
+        let lacking = (&referenced_objects::NAMED, Lack::Missing, creation);
+        case.diagnosis.causes.push(without_needed(blocking, found, &object, lacking));
+        return;
+    }
     case.diagnosis.causes.extend(found.map(|found| grouping::keyed(blocking, found).in_place_of_own()));
 }
 

@@ -2,6 +2,8 @@
 
 use jiff::Timestamp;
 
+use crate::messages::Message;
+
 use super::{Condition, Meta, Taint, Toleration, condition, lite};
 
 lite! {
@@ -72,11 +74,15 @@ lite! {
 
     Ended {
         finished_at: Option<Timestamp>,
+        exit_code: Option<i64>,
+        reason: String,
+        message: Message,
     }
 
     /// Why a container has not started.
     Waiting {
         reason: String,
+        message: Message,
     }
 }
 
@@ -128,7 +134,7 @@ impl Pod {
         all().next().is_some() && all().all(ContainerStatus::has_ended)
     }
 
-    fn containers(&self) -> impl Iterator<Item = &ContainerStatus> {
+    pub fn containers(&self) -> impl Iterator<Item = &ContainerStatus> {
         let status = &self.status;
         status
             .init_container_statuses

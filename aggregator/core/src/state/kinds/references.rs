@@ -49,6 +49,8 @@ pub enum Field {
     Composed,
     /// What Flux applies names the account that Flux works as; with a kubeconfig that is in another cluster.
     Account,
+    /// Any field `…Ref` that has a kind and a name.
+    Any,
 }
 
 /// Where a field stands, what it calls the name, and which other must have which value for it to count.
@@ -144,7 +146,19 @@ impl References {
             };
             (!named.is_empty()).then_some((field, named))
         };
-        References(Field::OF_SPEC.into_iter().filter_map(each).collect())
+        let mut found: BTreeMap<_, _> = Field::OF_SPEC.into_iter().filter_map(each).collect();
+        // A claimRef points back, to who asked for the object.
+        let is_other = |name: &str| {
+            let is_known = Field::OF_SPEC.iter().any(|place| place.path.strip_prefix('/') == Some(name));
+            name.ends_with("Ref") && name != "claimRef" && !is_known
+        };
+        let fields = spec.as_object().into_iter().flatten().filter(|(name, _)| is_other(name));
+        let any = fields.filter_map(|(_, value)| Named::read(value, "name")).filter(|named| !named.kind.is_empty());
+        let any: Box<[Named]> = any.take(MAX_NAMES).collect();
+        if !any.is_empty() {
+            found.insert(Field::Any, any);
+        }
+        References(found)
     }
 
     /// Whether no field names anything.

@@ -42,10 +42,12 @@ causes! {
     FINALIZER_CONTROLLER_NEEDS_MISSING = Cause::cluster(ClusterArea::Finalizer, "FinalizerControllerNeedsMissing")
         .title("The controller behind a finalizer needs something that is missing or fails")
         .meaning("The controller runs and reports on the object what it cannot reach or find: a Service without a ready \
-            endpoint, a kind whose CRD is gone, a namespace that does not exist, a right on another kind. That was looked up, and it is missing; or it exists, and reports a failure itself.")
+            endpoint, a kind whose CRD is gone, a namespace that does not exist, a right on another kind. That was looked up, and it is missing; or it exists, and reports a failure itself: so may a \
+            Job or a pod that the controller made for the clean-up.")
         .proof("A condition of the object, or an Event about it, names a Service, a kind, a namespace or a right; the Service \
             does not exist or has no ready endpoint, the kind is not served, the namespace does not exist, or no role \
-            grants the right. That this \
+            grants the right. Or a Job or a pod is owned by the object, or has a label with its uid, and failed since the deletion, is \
+            suspended, or cannot start. That this \
             alone keeps the controller from finishing is inferred, so it is probable.")
         .safe(&[
             check("Read what it reports about the object").run("kubectl describe {type} {name} -n {namespace}").typed()
