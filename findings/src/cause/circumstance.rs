@@ -139,6 +139,8 @@ pub enum Words {
     Outdated,
     /// What they name works again, or exists.
     Refuted,
+    /// It says nothing.
+    None,
 }
 
 /// By what objects wait for each other.
@@ -256,6 +258,7 @@ impl Circumstance {
             Circumstance::Words(Words::Current) => "what its controller reports may be of the deletion",
             Circumstance::Words(Words::Outdated) => "what its controller reports was written before the deletion",
             Circumstance::Words(Words::Refuted) => "what its controller lacked is there",
+            Circumstance::Words(Words::None) => "its controller reports nothing",
             Circumstance::Class(Existence::Gone) => "the class that it names does not exist",
         }
     }

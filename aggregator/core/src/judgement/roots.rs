@@ -1,6 +1,8 @@
 //! The root causes of an answer: each once, with its explanations and all it holds.
 
-use findings::{CauseRef, ClusterArea, Confidence, Evidence, Finding, Placeholder, RootId, Verdict};
+use findings::{
+    CauseRef, Circumstance, ClusterArea, Confidence, Evidence, Finding, Placeholder, RootId, Verdict, Words,
+};
 use foldhash::{HashMap, HashSet};
 
 use crate::at_risk::{AtRisk, MAX_AT_RISK};
@@ -38,6 +40,8 @@ struct Draft {
     root: Root,
     /// How many steps the shown finding has of its own.
     steps: usize,
+    /// Whether it quotes a reason.
+    is_told: bool,
     /// Its explanations, those included that find no room.
     explanations: HashSet<String>,
 }
@@ -162,7 +166,8 @@ impl Draft {
             behind: Vec::new(),
             reads: held.reads.clone(),
         };
-        Draft { root, steps: cause.steps.len(), explanations: HashSet::from_iter([explanation(cause)]) }
+        let explanations = HashSet::from_iter([explanation(cause)]);
+        Draft { root, steps: cause.steps.len(), is_told: is_told(cause), explanations }
     }
 
     fn finish(mut self) -> Root {
@@ -176,9 +181,10 @@ impl Draft {
     }
 
     /// Of the explanations the worst is shown, that a node is lost before others, what an agent found before what the API
-    /// shows, and what only its node knows last; of one explanation the chain that shows most.
+    /// shows, what quotes a reason before what quotes none, and what only its node knows last; of one explanation the chain
+    /// that shows most.
     fn explain(&mut self, found: Found) {
-        let (Found { cause, .. }, Draft { root, steps, explanations }) = (found, &mut *self);
+        let (Found { cause, .. }, Draft { root, steps, is_told: was_told, explanations }) = (found, &mut *self);
         let is_new = explanations.insert(explanation(cause));
         let is_same = root.finding.root == cause.draft.root;
         let is_better = match is_same {
@@ -186,8 +192,8 @@ impl Draft {
             false => {
                 let (is_lost, is_agents) = (cause.draft.cause.node_is_lost, cause.agent.is_some());
                 let of_root = (root.verdict, root.finding.cause.node_is_lost, root.look_on.is_none());
-                (cause.verdict, is_lost, cause.look_on().is_none(), is_agents)
-                    > (of_root.0, of_root.1, of_root.2, root.told_by.is_some())
+                (cause.verdict, is_lost, cause.look_on().is_none(), is_agents, is_told(cause))
+                    > (of_root.0, of_root.1, of_root.2, root.told_by.is_some(), *was_told)
             }
         };
         if !is_better {
@@ -209,6 +215,7 @@ impl Draft {
             }
         }
         (root.verdict, root.told_by, root.look_on) = (cause.verdict, told_by(cause), cause.look_on());
+        *was_told = is_told(cause);
         *steps = cause.steps.len();
     }
 }
@@ -228,6 +235,11 @@ fn text_bytes(finding: &Finding) -> usize {
 /// What makes an explanation another one. Of what only the node knows each pod has a key of its own, and one cause.
 fn explanation(cause: &RootCause) -> String {
     if cause.look_on().is_some() { cause.draft.cause.id.to_owned() } else { cause.draft.root.clone() }
+}
+
+/// Whether it quotes a reason of the object's own words.
+fn is_told(cause: &RootCause) -> bool {
+    !cause.draft.facts.has(Circumstance::Words(Words::None))
 }
 
 fn told_by(cause: &RootCause) -> Option<crate::diagnosis::ToldBy> {

@@ -12,6 +12,7 @@ mod names;
 pub(crate) mod namespace;
 mod normalise;
 mod quote;
+pub(crate) mod reports;
 
 use std::fmt;
 
@@ -36,6 +37,11 @@ impl Message {
     /// Whether nothing is said.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Whether it says what the other one does, and more.
+    pub fn says_more_than(&self, other: &Message) -> bool {
+        !other.is_empty() && self.0.len() > other.0.len() && self.0.contains(&other.0)
     }
 
     fn has(&self, part: &str) -> bool {

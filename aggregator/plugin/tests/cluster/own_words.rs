@@ -110,6 +110,71 @@ fn a_sentence_of_the_status_outside_of_its_conditions_is_read() {
     assert!(looked.report.unknown.is_empty(), "{:#?}", looked.report);
 }
 
+/// argo-workflows#16599, percona-server-mongodb-operator#2137: a mode that is off is no reason.
+#[test]
+fn a_condition_that_is_only_false_is_not_quoted() {
+    let looked = asked(widget(conditions(json!([{"type": "PodRunning", "status": "False"}]))));
+    assert!(root(&looked).ends_with("has not removed it"), "{:?}", looked.chain(0));
+}
+
+/// devworkspace-operator#877, flink-kubernetes-operator#1110, external-snapshotter's status.error.
+#[test]
+fn the_sentence_of_a_failure_comes_before_a_condition_that_speaks_of_something_else() {
+    let ready = json!({"type": "Ready", "status": "False", "reason": "Stopped", "message": "stopped by its user"});
+    for failed in [
+        json!({"phase": "Error", "message": "Failed to clean up: see logs for job cleanup-a"}),
+        json!({"error": "Failed to clean up: see logs for job cleanup-a"}),
+        json!({"deleteError": {"message": "Failed to clean up: see logs for job cleanup-a"}}),
+    ] {
+        let mut status = failed.clone();
+        status["conditions"] = json!([ready]);
+        let looked = asked(widget(status));
+        assert!(root(&looked).contains("\"Failed to clean up: see logs"), "{failed}: {:?}", looked.chain(0));
+    }
+    // An Event is the beginning of what the status says.
+    let status = json!({"error": {"message": "Failed to delete: rpc error: DeadlineExceeded"}});
+    let looked = asked(widget(status).event(("Widget", "a", "w"), "Warning", "DeleteError", "Failed to delete"));
+    assert!(root(&looked).contains("\"Failed to delete: rpc error: DeadlineExceeded\""), "{:?}", looked.chain(0));
+}
+
+/// hive#923, karpenter-provider-gcp#334, kubevirt#18724.
+#[test]
+fn what_is_of_the_making_or_of_before_or_a_default_comes_last() {
+    let world = || widget(json!({}));
+    let (before, since) = (world().ago(90_000), world().ago(60));
+    let of = |kind: &str, status: &str, reason: &str, message: &str, at: &str| json!({"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": at});
+    let idle =
+        of("InstanceTerminating", "Unknown", "AwaitingReconciliation", "object is awaiting reconciliation", &since);
+    let quota = of("Launched", "Unknown", "LaunchFailed", "Quota exceeded", &since);
+    let looked = asked(widget(conditions(json!([idle, quota]))));
+    assert!(root(&looked).contains("Launched=Unknown LaunchFailed: \"Quota exceeded\""), "{:?}", looked.chain(0));
+    let install = of("ProvisionFailed", "True", "MonitoringFailed", "install failed", &since);
+    let looked = asked(widget(conditions(json!([install]))));
+    assert!(root(&looked).contains("it says no more than ProvisionFailed=True"), "{:?}", looked.chain(0));
+    let looked = asked(widget(conditions(json!([install, quota]))));
+    assert!(root(&looked).contains("Launched=Unknown"), "{:?}", looked.chain(0));
+    let old = of("Synced", "False", "Old", "quota", &before);
+    let new = of("Reachable", "Unknown", "New", "no answer", &since);
+    let both = widget(json!({"message": "three buckets are left there", "conditions": [old, new]}));
+    assert!(root(&asked(both)).contains("\"three buckets are left there\""));
+    let sentence = json!({"type": "Progressing", "status": "False", "reason": "Tracker t does not exist"});
+    let deleting = json!({"type": "Deleting", "status": "True", "reason": "Backup is being deleted"});
+    let looked = asked(widget(conditions(json!([deleting, sentence]))));
+    assert!(root(&looked).contains("Progressing=False: \"Tracker t does not exist\""), "{:?}", looked.chain(0));
+}
+
+/// flink-kubernetes-operator#1110, kubeblocks#8824: of what one program has not finished the words that say more are shown.
+#[test]
+fn of_several_objects_of_one_program_the_words_of_one_that_has_some_are_shown() {
+    let world = || widget(json!({})).held("example.com/v1", "Widget", "a", "v", &["example.com/cleanup"]);
+    for told in ["v", "w"] {
+        let looked = look(world().reports(WIDGETS, told, json!({"errorMessage": "bucket is not empty"})), everything());
+        let [only] = looked.report.roots.as_slice() else { panic!("{:#?}", looked.report) };
+        let last = only.finding.chain.last().map(|link| link.state.clone()).unwrap();
+        assert!(last.contains("\"bucket is not empty\""), "{told}: {last}");
+    }
+}
+
 #[test]
 fn normal_events_are_read_and_those_before_the_deletion_or_of_another_object_are_not() {
     let usage = "Waiting for the using resource (which is a \"XBucket\" named \"b\") to be deleted.";

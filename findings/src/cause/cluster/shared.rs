@@ -56,6 +56,8 @@ pub(in crate::cause) const READ_LOG: Advice = check("Read the log of {workload} 
     .when(&[READY]);
 pub(in crate::cause) const REPAIR: Advice =
     step("Repair what it reports; it tries again").when(&[READY, CURRENT_WORDS]);
+pub(in crate::cause) const REPAIR_SILENT: Advice =
+    step("Repair what its log names; it tries again").when(&[READY, Circumstance::Words(Words::None)]);
 /// It has not looked again.
 pub(in crate::cause) const RESTART: Advice = step("Restart it: what it lacked is there, and it has not checked again")
     .run("kubectl -n {workload_namespace} rollout restart {workload}")

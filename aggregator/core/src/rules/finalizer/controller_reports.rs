@@ -41,7 +41,11 @@ pub fn read(case: &mut Case, target: &ObjectRef, meta: &Meta) -> Reported {
     let words = found.map_or(String::new(), |found| format!(": {}", brief(found)));
     let refused = found.and_then(|found| errors::refused_account(found.message));
     let refused = refused.map(|(namespace, name)| (namespace.to_owned(), name.to_owned()));
-    let worth = if found.is_some_and(|found| found.is_outdated) { Words::Outdated } else { Words::Current };
+    let worth = match found {
+        None => Words::None,
+        Some(found) if found.is_outdated => Words::Outdated,
+        Some(_) => Words::Current,
+    };
     Reported { cause, words, evidence: found.map(|found| (found.source.clone(), found.says.clone())), refused, worth }
 }
 
@@ -109,7 +113,7 @@ pub fn add_words(mut found: RootCause, told: Option<String>) -> RootCause {
 
 fn brief(said: &ObjectReport) -> String {
     match said.weight {
-        Weight::Restates => format!("it says no more than {}", said.brief()),
+        Weight::Restates | Weight::Made => format!("it says no more than {}", said.brief()),
         _ => said.brief(),
     }
 }

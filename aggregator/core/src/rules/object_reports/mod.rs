@@ -8,6 +8,7 @@ mod condition;
 use findings::clean;
 
 use super::phrases::within;
+use crate::messages::reports::is_about_deletion;
 use crate::messages::{Message, quote};
 use crate::rules::prelude::*;
 use condition::weigh;
@@ -25,10 +26,14 @@ pub enum Weight {
     Fails,
     /// The status has a sentence outside of its conditions.
     Tells,
+    /// A condition has not changed since before the deletion, and does not speak of it.
+    Before,
     /// A Normal Event.
     Notes,
     /// A condition is `Unknown`.
     Doubts,
+    /// A condition says how the object was made.
+    Made,
     /// A condition only says that the deletion was asked for.
     Restates,
 }
@@ -78,8 +83,16 @@ fn phrase(head: &str, message: &Message, limit: usize) -> String {
 pub fn read<'a>(case: &mut Case<'_, 'a>, target: &ObjectRef, meta: &Meta) -> Vec<ObjectReport<'a>> {
     let mut said = status(case, target, meta);
     said.extend(events(case, target, meta).into_iter().map(|event| event_report(target, event)));
-    // Of two that weigh the same the one that says more.
-    said.sort_by_key(|one| (one.weight, one.message.is_empty()));
+    // Of two that weigh the same the one that speaks of the deletion, then the one that says more.
+    let strays = |one: &ObjectReport| one.weight == Weight::Fails && !is_about_deletion(&one.head, one.message);
+    said.sort_by_key(|one| (one.weight, strays(one), one.message.is_empty()));
+    // An Event may be the beginning of what the status says.
+    if let Some(at) =
+        said.first().and_then(|first| said.iter().position(|one| one.message.says_more_than(first.message)))
+    {
+        let whole = said.remove(at);
+        said.insert(0, whole);
+    }
     said
 }
 
@@ -109,10 +122,12 @@ fn status<'a>(case: &mut Case<'_, 'a>, target: &ObjectRef, meta: &Meta) -> Vec<O
     let conditions = |all: &'a [Condition]| {
         // Nothing was reported of the deletion then.
         let is_silent = |one: &&Condition| one.is_bare() && (one.is_of_before(meta) || one.is_unchanged(meta));
-        let each =
-            all.iter().filter(|one| !is_silent(one)).filter_map(|one| Some((weigh(&target.resource.group, one)?, one)));
-        each.map(|(weight, one)| ObjectReport {
-            is_of_before: one.is_of_before(meta) || one.is_unchanged(meta),
+        let each = all.iter().filter(|one| !is_silent(one)).filter_map(|one| {
+            let is_of_before = one.is_of_before(meta) || one.is_unchanged(meta);
+            Some((weigh(&target.resource.group, one, is_of_before)?, is_of_before, one))
+        });
+        each.map(|(weight, is_of_before, one)| ObjectReport {
+            is_of_before,
             is_outdated: one.is_of_before(meta),
             ..ObjectReport::new(weight, source.clone(), &head(one, meta), &one.message)
         })
@@ -148,8 +163,9 @@ fn status<'a>(case: &mut Case<'_, 'a>, target: &ObjectRef, meta: &Meta) -> Vec<O
     };
     let ObjectStatus { conditions: all, reason, message, error_message, .. } = &object.status;
     let mut said = conditions(all);
-    let fields = [(reason, message), (reason, error_message)].into_iter().filter(|(_, message)| !message.is_empty());
-    said.extend(fields.map(|(reason, message)| ObjectReport::new(Weight::Tells, source.clone(), reason, message)));
+    let fields = [(Weight::Tells, message), (Weight::Fails, error_message)];
+    let fields = fields.into_iter().filter(|(_, message)| !message.is_empty());
+    said.extend(fields.map(|(weight, message)| ObjectReport::new(weight, source.clone(), reason, message)));
     said
 }
 

@@ -159,11 +159,14 @@ pub struct ObjectSpec {
     pub provider_id: String,
     #[serde(skip_serializing_if = "References::is_empty")]
     pub references: References,
+    /// The field that protects what it stands for from its deletion, where that is true: `forProvider.deletionProtection`.
+    #[serde(rename = "deletionProtectionField", skip_serializing_if = "String::is_empty")]
+    pub protection: String,
 }
 
 impl ObjectSpec {
     fn is_empty(&self) -> bool {
-        self.provider_id.is_empty() && self.references.is_empty()
+        self.provider_id.is_empty() && self.references.is_empty() && self.protection.is_empty()
     }
 }
 
@@ -171,8 +174,28 @@ impl<'de> Deserialize<'de> for ObjectSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let spec = Value::deserialize(deserializer)?;
         let provider_id = text(&spec, "providerID").to_owned();
-        Ok(ObjectSpec { provider_id, references: References::read(&spec) })
+        let protection = match text(&spec, "deletionProtectionField") {
+            "" => protection(&spec, MAX_DEPTH).unwrap_or_default(),
+            read => read.to_owned(),
+        };
+        Ok(ObjectSpec { provider_id, references: References::read(&spec), protection })
     }
+}
+
+/// Deeper no field is looked for.
+const MAX_DEPTH: usize = 3;
+
+fn protection(spec: &Value, depth: usize) -> Option<String> {
+    let is_word = |name: &str| name.len() <= 60 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let is_it = |name: &str| {
+        let name = name.to_ascii_lowercase().replace('_', "");
+        name.contains("deletionprotection") || name.contains("terminationprotection")
+    };
+    spec.as_object()?.iter().filter(|(name, _)| is_word(name)).find_map(|(name, value)| match value {
+        Value::Bool(true) if is_it(name) => Some(name.clone()),
+        Value::Object(_) if depth > 1 => protection(value, depth - 1).map(|below| format!("{name}.{below}")),
+        _ => None,
+    })
 }
 
 /// What most kinds have in their status. Of a custom kind it may have any shape; what has another one is passed over.
@@ -210,17 +233,20 @@ impl<'de> Deserialize<'de> for ObjectStatus {
             "" => (reason, other_sentence(&status).unwrap_or_default()),
             message => (reason, message),
         };
+        let error = first(&["errorMessage", "failureMessage"]).or_else(|| error_field(&status)).unwrap_or_default();
+        // Beside a phase that is a failure its sentence is about that.
+        let failed = ["phase", "state"].map(|field| text(&status, field)).into_iter().find(|state| is_failure(state));
+        let (reason, message, error) = match failed.filter(|_| error.is_empty() && !message.is_empty()) {
+            Some(state) => (if reason.is_empty() { state } else { reason }, "", message),
+            None => (reason, message, error),
+        };
         Ok(ObjectStatus {
             conditions: status["conditions"].as_array().into_iter().flatten().map(loose_condition).collect(),
             reason: reason.to_owned(),
             message: message.into(),
             node_name: of_node("nodeName", "name"),
             node_uid: of_node("nodeUid", "uid"),
-            // A snapshot has an object there.
-            error_message: match first(&["errorMessage", "failureMessage"]) {
-                Some(message) => message.into(),
-                None => text(&status["error"], "message").into(),
-            },
+            error_message: error.into(),
             is_done: ["readyToUse", "isDone"].iter().any(|field| status[*field] == true)
                 || matches!(text(&status, "phase"), "Bound" | "Succeeded" | "Failed"),
         })
@@ -233,10 +259,23 @@ fn text<'a>(value: &'a Value, field: &str) -> &'a str {
 
 /// The first field of a status that has a sentence, whatever it is called.
 fn other_sentence(status: &Value) -> Option<&str> {
-    let fields =
-        status.as_object()?.iter().filter(|(name, _)| !name.starts_with("error") && !name.starts_with("failure"));
+    let fields = status.as_object()?.iter().filter(|(name, _)| !is_failure(name));
     let texts = fields.filter_map(|(_, value)| value.as_str());
     texts.into_iter().find(|text| text.split(' ').filter(|word| !word.is_empty()).nth(MIN_WORDS - 1).is_some())
+}
+
+/// The first field that is called an error: a sentence, or an object with one, as of a snapshot.
+fn error_field(status: &Value) -> Option<&str> {
+    let mut fields = status.as_object()?.iter().filter(|(name, _)| name.to_ascii_lowercase().ends_with("error"));
+    fields.find_map(|(_, value)| {
+        Some(value.as_str().unwrap_or_else(|| text(value, "message"))).filter(|said| !said.is_empty())
+    })
+}
+
+/// Whether the name of a field, or of a phase, is that of a failure.
+fn is_failure(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.contains("error") || name.contains("fail")
 }
 
 /// Fewer words are a name or a state.
@@ -245,11 +284,16 @@ const MIN_WORDS: usize = 4;
 /// A time that cannot be read leaves the rest of the condition as it is.
 fn loose_condition(value: &Value) -> Condition {
     let time = |field| text(value, field).parse().ok();
+    // VirtualMachineBackups of KubeVirt have their sentence there.
+    let (reason, message) = match (text(value, "reason"), text(value, "message")) {
+        (sentence, "") if sentence.contains(' ') => ("", sentence),
+        both => both,
+    };
     Condition {
         kind: text(value, "type").to_owned(),
         status: text(value, "status").to_owned(),
-        reason: text(value, "reason").to_owned(),
-        message: text(value, "message").into(),
+        reason: reason.to_owned(),
+        message: message.into(),
         last_transition_time: time("lastTransitionTime"),
         last_heartbeat_time: time("lastHeartbeatTime"),
         observed_generation: value["observedGeneration"].as_i64(),
@@ -279,6 +323,10 @@ mod tests {
         let machine = r#"{"spec": {"providerID": "x"}, "status": {"nodeRef": {"name": "n", "uid": "u"}}}"#;
         let read: Object = serde_json::from_str(machine).unwrap();
         let ObjectStatus { node_name, node_uid, .. } = &read.status;
+        let protected = r#"{"spec": {"forProvider": {"deletionProtection": true, "a": {"b": {}}}}}"#;
+        let kept: Object = serde_json::from_str(protected).unwrap();
+        assert_eq!(kept.spec.protection, "forProvider.deletionProtection");
+        assert_eq!(again(&kept), kept);
         assert_eq!((read.spec.provider_id.as_str(), node_name.as_str(), node_uid.as_str()), ("x", "n", "u"));
         assert_eq!(again(&read), read);
     }

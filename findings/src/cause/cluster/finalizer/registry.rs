@@ -98,6 +98,7 @@ causes! {
                 .when(&[Circumstance::Class(Existence::Gone)]),
             READ_LOG,
             Advice { when: &[READY, CURRENT_WORDS, NO_REMOTE_BUDGET], ..REPAIR },
+            REPAIR_SILENT,
             RESTART,
             KEEP_OUTSIDE,
             step("Repair the pods of that budget in the machine's own cluster: the eviction then succeeds")
@@ -128,6 +129,7 @@ causes! {
             READ_REPORTS,
             READ_LOG,
             REPAIR,
+            REPAIR_SILENT,
             RESTART,
             KEEP_OUTSIDE,
             READ_SERVER_LOG,

@@ -166,6 +166,7 @@ causes! {
             READ_LOG,
             TRY_A_CHANGE,
             Advice { when: &[CURRENT_WORDS], ..REPAIR },
+            REPAIR_SILENT,
             RESTART,
         ])
         .note(RESUMES)

@@ -71,6 +71,7 @@ pub fn explain(case: &mut Case, blocking: &BlockingFinalizer, serving: Serving) 
         Leader::Leads { source, says } => Some((source, says)),
     };
     let missing = match served.is_proven() {
+        true if reported.words.is_empty() => "why it has not finished: its log may say it",
         true => "why it has not finished, but for these words: its log has the rest",
         false => INFERRED,
     };
