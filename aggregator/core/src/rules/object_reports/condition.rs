@@ -52,7 +52,7 @@ const NEITHER: &[&str] = &[
 ];
 
 /// Reasons of a condition that is `Unknown` because its controller has not looked yet (awslabs/operatorpkg: status/condition_set.go;
-/// openshift/hive: pkg/controller/utils/conditions.go). No field tells them from a doubt.
+/// openshift/hive: pkg/controller/utils/conditions.go). No field distinguishes them from a doubt.
 const DEFAULTS: &[&str] = &["AwaitingReconciliation", "Initialized", "ReconcilingDependents"];
 
 /// Reasons that only say that the deletion was asked for.
