@@ -45,7 +45,13 @@ const OF_THE_CALLER: [(&str, &str, &str); 7] = [
 const REFUSED: &str = " (refused)";
 
 /// What `tests/apiserver/tests/fake/rights.rs` tries, to see it refused.
-const TRIED: [&str; 2] = ["why-terminating-agent: get secrets", "why-terminating-test: delete pods"];
+const TRIED: [&str; 4] = [
+    "why-terminating-agent: get secrets",
+    "why-terminating-test: delete pods",
+    // `wait` queries again where it may not watch, as of kinds that the role only lists (aggregator/plugin/tests/cluster/recipes.rs).
+    "kubectl-why_terminating: watch applications.argoproj.io",
+    "kubectl-why_terminating: watch kustomizations.kustomize.toolkit.fluxcd.io",
+];
 
 /// What no test uses on this server, each with the reason.
 const NOT_STAGED: [(&str, &str); 1] =

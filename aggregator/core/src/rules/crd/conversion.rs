@@ -174,7 +174,7 @@ pub(super) fn instances(case: &mut Case, target: &ObjectRef, crd: &Crd) {
         let is_starting = free == 0 && says.is_some_and(|says| errors::is_cache_starting(&says.message));
         let words = match free {
             0 if is_starting => {
-                "nobody can list its instances for the moment: the API server's cache is not ready".to_owned()
+                "no client can list its instances for the moment: the API server's cache is not ready".to_owned()
             }
             0 => "instances remain that cannot be listed by us".to_owned(),
             free => format!("{free} instances remain that are not being deleted"),

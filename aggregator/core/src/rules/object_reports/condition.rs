@@ -117,7 +117,6 @@ mod tests {
         for (kind, status, reason, message, expected) in [
             ("ACK.Recoverable", "True", "", "…", Some(Weight::Fails)),
             ("ACK.Terminal", "False", "", "", None),
-            ("sharding", "False", "", "", Some(Weight::Doubts)),
             ("DeletionIsBlocked", "True", "ObjectHasDependents", "…", Some(Weight::Blocks)),
             ("DeletionIsBlocked", "False", "ObjectHasNoDependents", "", None),
             ("Synced", "False", "ReconcileError", "…", Some(Weight::Fails)),
