@@ -9,7 +9,7 @@ use super::{Message, pattern};
 /// What must be gone or done first, in the words of any controller.
 static FIRST: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"(?i)\b(?:wait\w*|delet\w*|remov\w*|exist\w*|depend\w*|remain\w*|still|first|in use|used by|bound|attached)\b",
+        r"(?i-u)\b(?:wait\w*|delet\w*|remov\w*|exist\w*|depend\w*|remain\w*|still|first|in use|used by|bound|attached)\b",
     )
 });
 
