@@ -159,14 +159,11 @@ pub struct ObjectSpec {
     pub provider_id: String,
     #[serde(skip_serializing_if = "References::is_empty")]
     pub references: References,
-    /// The field that protects what it stands for from its deletion, where that is true: `forProvider.deletionProtection`.
-    #[serde(rename = "deletionProtectionField", skip_serializing_if = "String::is_empty")]
-    pub protection: String,
 }
 
 impl ObjectSpec {
     fn is_empty(&self) -> bool {
-        self.provider_id.is_empty() && self.references.is_empty() && self.protection.is_empty()
+        self.provider_id.is_empty() && self.references.is_empty()
     }
 }
 
@@ -174,28 +171,8 @@ impl<'de> Deserialize<'de> for ObjectSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let spec = Value::deserialize(deserializer)?;
         let provider_id = text(&spec, "providerID").to_owned();
-        let protection = match text(&spec, "deletionProtectionField") {
-            "" => protection(&spec, MAX_DEPTH).unwrap_or_default(),
-            read => read.to_owned(),
-        };
-        Ok(ObjectSpec { provider_id, references: References::read(&spec), protection })
+        Ok(ObjectSpec { provider_id, references: References::read(&spec) })
     }
-}
-
-/// Deeper no field is looked for.
-const MAX_DEPTH: usize = 3;
-
-fn protection(spec: &Value, depth: usize) -> Option<String> {
-    let is_word = |name: &str| name.len() <= 60 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    let is_it = |name: &str| {
-        let name = name.to_ascii_lowercase().replace('_', "");
-        name.contains("deletionprotection") || name.contains("terminationprotection")
-    };
-    spec.as_object()?.iter().filter(|(name, _)| is_word(name)).find_map(|(name, value)| match value {
-        Value::Bool(true) if is_it(name) => Some(name.clone()),
-        Value::Object(_) if depth > 1 => protection(value, depth - 1).map(|below| format!("{name}.{below}")),
-        _ => None,
-    })
 }
 
 /// What most kinds have in their status. Of a custom kind it may have any shape; what has another one is passed over.
@@ -323,10 +300,6 @@ mod tests {
         let machine = r#"{"spec": {"providerID": "x"}, "status": {"nodeRef": {"name": "n", "uid": "u"}}}"#;
         let read: Object = serde_json::from_str(machine).unwrap();
         let ObjectStatus { node_name, node_uid, .. } = &read.status;
-        let protected = r#"{"spec": {"forProvider": {"deletionProtection": true, "a": {"b": {}}}}}"#;
-        let kept: Object = serde_json::from_str(protected).unwrap();
-        assert_eq!(kept.spec.protection, "forProvider.deletionProtection");
-        assert_eq!(again(&kept), kept);
         assert_eq!((read.spec.provider_id.as_str(), node_name.as_str(), node_uid.as_str()), ("x", "n", "u"));
         assert_eq!(again(&read), read);
     }
