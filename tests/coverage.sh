@@ -3,7 +3,7 @@
 # lines that nothing ran; fails where they run too little of the whole.
 #
 # What judges are the five crates that cannot read or write. The tests are theirs and those of the plugin, which asks
-# them through a fake API server; of the files that are counted, tests at their end and samples are not.
+# them through a fake API server; of the files that are counted, tests at their end are not.
 #
 # Installs cargo-llvm-cov below the target directory, and builds in a directory of its own there, which `cargo llvm-cov
 # clean --workspace` empties. It needs the llvm-cov of the compiler's LLVM: rustup's, Debian's, or what LLVM_COV and
@@ -50,7 +50,7 @@ awk -v root="$PWD/" -v least="$least" '
 		name = index(path, root) == 1 ? substr(path, length(root) + 1) : path
 		crate = name
 		judges = sub(/\/src\/.*/, "", crate) && crate ~ /^(findings|agent\/core|agent\/reconcile|aggregator\/core|aggregator\/service)$/ &&
-			name !~ /\/tests(\.rs$|\/)|\/sample\.rs$/
+			name !~ /\/tests(\.rs$|\/)/
 		if (judges) { tests = tests_of(path); files[++count] = name; crates[crate] = 1 }
 	}
 	/^DA:/ && judges {

@@ -13,8 +13,6 @@ mod finding;
 mod finding_builder;
 mod force;
 mod gate;
-#[cfg(feature = "golden-answers")]
-pub mod golden_answers;
 mod ids;
 mod kill_guard;
 pub mod kubernetes_distribution;

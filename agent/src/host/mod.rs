@@ -26,8 +26,6 @@ mod rpc_fault;
 pub mod runtime;
 pub mod scan;
 pub mod shims;
-#[cfg(test)]
-mod skip;
 mod socket_list;
 mod sockets;
 pub mod superblocks;

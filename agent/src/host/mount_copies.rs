@@ -53,11 +53,11 @@ pub fn may_detach_mounts() -> crate::observation::Seen<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{host::mounts::test_mounts, observation::HostPath};
+    use crate::{host::mounts::tests::namespace, observation::HostPath};
 
     #[test]
     fn a_private_copy_is_found_where_it_is_and_not_at_home() {
-        let mut home = test_mounts::Namespace::new();
+        let mut home = namespace::Namespace::new();
         home.run("mount --make-rprivate / && mount -t tmpfs pins /mnt && mkdir -p /mnt/netns/cni-7");
         home.run("mount -t tmpfs pin /mnt/netns/cni-7");
         let mut other = home.copy("private");

@@ -287,7 +287,7 @@ mod tests {
     use std::{fs, os::unix::fs::symlink, os::unix::net::UnixListener};
 
     use super::*;
-    use crate::host::mounts::test_mounts::Namespace;
+    use crate::host::mounts::tests::namespace::Namespace;
 
     fn both(base: &Path, dir: &str) -> [Beneath; 2] {
         [Walk::Kernel, Walk::Own].map(|walk| Beneath::open_by(|_| walk, base, Path::new(dir)).unwrap())

@@ -18,7 +18,7 @@ pub fn names_what_is_staged(scenario: &Scenario, node: &Node, staged: &Staged) -
     if !staged.expect.iter().filter_map(|expect| expect.cause).any(is_proven_here) {
         return Ok(());
     }
-    let file = findings::golden_answers::folder("lab").join(format!("{}.txt", scenario.name));
+    let file = answers::folder("lab").join(format!("{}.txt", scenario.name));
     if std::env::var_os("KEEP_ANSWERS").is_some() {
         fs::write(&file, ask::shown(node)?).with_context(|| format!("write {}", file.display()))?;
     }

@@ -22,6 +22,7 @@ mod rights;
 mod runtime;
 #[cfg(any(test, feature = "sample"))]
 #[allow(clippy::unwrap_used, reason = "made for tests, in this crate and in the agent's")]
+#[path = "../../tests/sample/mod.rs"]
 pub mod sample;
 mod saved;
 mod seen;

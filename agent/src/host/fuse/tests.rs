@@ -3,7 +3,7 @@
 use super::*;
 use crate::host::Sockets;
 use crate::host::mounts::MountReader;
-use crate::host::mounts::test_mounts::Namespace;
+use crate::host::mounts::tests::namespace::Namespace;
 use crate::host::prober::Prober;
 use crate::observation::FuseProbe;
 

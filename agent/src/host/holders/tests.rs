@@ -7,9 +7,8 @@ use std::sync::{Mutex, PoisonError};
 
 use super::*;
 use crate::host::mounts::living;
-use crate::host::mounts::test_mounts::Namespace;
+use crate::host::mounts::tests::namespace::{Namespace, skip};
 use crate::host::prober::Prober;
-use crate::host::skip::skip;
 use crate::observation::{HeldBy, HostPath, mounted_at};
 
 /// A namespace that plays the kubelet's, with a shared tmpfs on which a volume is mounted.

@@ -61,7 +61,7 @@ fn cgroup_lines(file: &Path) -> io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::mounts::test_mounts::Namespace;
+    use crate::host::mounts::tests::namespace::Namespace;
 
     #[test]
     fn is_taken_for_the_same_namespace_only() {

@@ -9,9 +9,7 @@ mod first;
 mod living;
 mod table;
 #[cfg(test)]
-pub(crate) mod test_mounts;
-#[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod touchable;
 
 use std::collections::{BTreeMap, HashSet};

@@ -1,4 +1,7 @@
-use super::{test_mounts::Namespace, *};
+pub(crate) mod namespace;
+
+use self::namespace::Namespace;
+use super::*;
 
 fn points(table: &MountTable) -> Vec<&str> {
     table.mounts.iter().filter_map(|mount| mount.mount_point.as_str()).collect()

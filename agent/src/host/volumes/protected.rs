@@ -57,7 +57,7 @@ fn protected(facts: &FileFacts, path: &HostPath) -> Option<ProtectedFile> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::{mounts::test_mounts::Namespace, skip::skip};
+    use crate::host::mounts::tests::namespace::{Namespace, skip};
     use std::{fs, process::Command};
 
     #[test]

@@ -2,7 +2,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use super::*;
 use crate::host::mounts::MountReader;
-use crate::host::mounts::test_mounts::Namespace;
+use crate::host::mounts::tests::namespace::Namespace;
 use crate::observation::VolData;
 use crate::parse::mountinfo::mounts;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use aggregator_core::report::{ClusterReport, Root};
 use aggregator_core::state::Subject;
-use findings::golden_answers::Answer;
+use answers::Answer;
 use findings::render::{Detail, Style};
 use findings::{Cause, Confidence, Proven, Verdict};
 use plugin::report::tree;
@@ -13,7 +13,7 @@ use plugin::report::tree;
 /// What names a cause, and not because an agent says so, is an answer for its page. That of a user's own thread comes
 /// first; none is better than a recorded one.
 pub fn is_as_kept(report: &ClusterReport) {
-    let Some(test) = findings::golden_answers::current_test() else { return };
+    let Some(test) = answers::current_test() else { return };
     let is_of_thread = module_path!().starts_with("threads");
     let is_before = matches!(report.subject, Subject::Before { .. });
     let of_root = |root: &Root| (root.finding.cause, root.verdict, root.finding.confidence);
@@ -26,7 +26,7 @@ pub fn is_as_kept(report: &ClusterReport) {
         let detail = if report.roots.is_empty() { Detail::Wide } else { Detail::Short };
         let text = tree(report, detail, 80, Style::Plain);
         let answer = Answer { cause: cause.id, faults: &faults, text: &text };
-        findings::golden_answers::check_kept(&findings::golden_answers::folder("cluster"), &test, &answer);
+        answers::check_kept(&answers::folder("cluster"), &test, &answer);
     }
 }
 

@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// Where the answers of this kind lie.
 pub fn folder(kind: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/answers").join(kind)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(kind)
 }
 
 /// Whether the answer of this scenario names the cause as a root.

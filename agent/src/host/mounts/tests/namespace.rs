@@ -103,3 +103,10 @@ impl Drop for Namespace {
         let _ = self.shell.kill();
     }
 }
+
+/// For a test of what a kernel may refuse: it says that it cannot run, also where it is counted as passed. Not by
+/// `eprintln!`: the test harness hides what a passed test prints with it.
+pub(crate) fn skip(why: &str) {
+    let name = std::thread::current().name().unwrap_or("a test").to_owned();
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {name}: {why}");
+}

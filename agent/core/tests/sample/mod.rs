@@ -439,14 +439,13 @@ pub fn node_causes(seen: &Observation) -> Vec<&'static str> {
 fn kept(report: &findings::NodeReport) {
     use findings::render::{self, Detail, Page, Style};
     use findings::{Confidence, Proven, Verdict};
-    let Some(test) = findings::golden_answers::current_test() else { return };
+    let Some(test) = answers::current_test() else { return };
     let of_pods = report.pods.iter().flat_map(|pod| pod.findings.iter().map(move |finding| (finding, pod.verdict)));
     let of_node = report.node_findings.iter().map(|found| (&found.finding, report.verdict));
     let all: Vec<_> = of_pods.chain(of_node).collect();
     for (finding, verdict) in &all {
         let cause = finding.cause.id;
-        if matches!(finding.cause.diagnosis, Proven::Lab(scenario) if findings::golden_answers::is_shown_by(scenario, cause))
-        {
+        if matches!(finding.cause.diagnosis, Proven::Lab(scenario) if answers::is_shown_by(scenario, cause)) {
             continue;
         }
         let mut page = Page::new(80, Style::Plain);
@@ -456,8 +455,8 @@ fn kept(report: &findings::NodeReport) {
         let lacks_a_step = finding.remedy.steps.len() < finding.cause.safe.len();
         let faults =
             [all.len() > 1, *verdict != Verdict::Stuck, finding.confidence != Confidence::Proven, lacks_a_step];
-        let answer = findings::golden_answers::Answer { cause, faults: &faults, text: &page.finish() };
-        findings::golden_answers::check_kept(&findings::golden_answers::folder("node"), &test, &answer);
+        let answer = answers::Answer { cause, faults: &faults, text: &page.finish() };
+        answers::check_kept(&answers::folder("node"), &test, &answer);
     }
 }
 
