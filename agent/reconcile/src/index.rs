@@ -197,7 +197,7 @@ impl Index {
     pub fn facts(&self, now: Instant) -> Seen<ApiFacts> {
         let why = self.broken.as_ref().map_or("it has not answered yet", |(_, fault)| &fault.says);
         if !self.synced {
-            return Seen::Failed(Fault::new(Source::ApiServer, (FaultKind::Stale, why)));
+            return Seen::failed(Source::ApiServer, (FaultKind::Stale, why));
         }
         let stale = (!self.is_fresh(now)).then(|| Fault::new(Source::ApiServer, (FaultKind::Stale, why)));
         let pods = self.pods.values().map(|known| {

@@ -14,7 +14,7 @@ use cgroups_rs::freezer::{FreezerController, FreezerState};
 use findings::PodUid;
 
 use super::{HostRoot, fault_at};
-use crate::observation::{CgroupDir, CgroupMount, CgroupNode, Fault, FaultKind, Freezer, HostPath, PodCgroup, Seen};
+use crate::observation::{CgroupDir, CgroupMount, CgroupNode, FaultKind, Freezer, HostPath, PodCgroup, Seen};
 use crate::parse;
 use crate::sys::{self, EntryKind};
 
@@ -236,10 +236,10 @@ fn tree_at(top: &Path, hierarchy: &str) -> Seen<Vec<CgroupNode>> {
         open.extend(children.map(|entry| below.join(&entry.name)));
         nodes.push(CgroupNode { freezer: freezer(&path, hierarchy), below: HostPath::from(below), procs });
         if nodes.len() == MAX_CGROUPS {
-            return Seen::Failed(Fault::new(
+            return Seen::failed(
                 top.display().to_string(),
                 (FaultKind::TooLarge, format!("has more than {MAX_CGROUPS} cgroups")),
-            ));
+            );
         }
     }
     if nodes.is_empty() { Seen::Missing } else { Seen::Seen(nodes) }

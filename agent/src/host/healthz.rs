@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::observation::{Fault, FaultKind, Healthz, Seen};
+use crate::observation::{FaultKind, Healthz, Seen};
 
 /// The kubelet's default port.
 pub const DEFAULT_PORT: u16 = 10248;
@@ -16,15 +16,11 @@ const MAX_ANSWER_BYTES: u64 = 4096;
 pub async fn answer(port: u16) -> Seen<Healthz> {
     let source = format!("http://127.0.0.1:{port}/healthz");
     match tokio::time::timeout(DEADLINE, ask(port)).await {
-        Ok(Ok(answer)) => parse(&answer).map_or_else(
-            || Seen::Failed(Fault::new(source, (FaultKind::Malformed, "the answer is no HTTP"))),
-            Seen::Seen,
-        ),
+        Ok(Ok(answer)) => parse(&answer)
+            .map_or_else(|| Seen::failed(source, (FaultKind::Malformed, "the answer is no HTTP")), Seen::Seen),
         Ok(Err(error)) if error.kind() == std::io::ErrorKind::ConnectionRefused => Seen::Missing,
-        Ok(Err(error)) => Seen::Failed(Fault::new(source, error)),
-        Err(_) => {
-            Seen::Failed(Fault::new(source, (FaultKind::TimedOut, format!("did not answer within {DEADLINE:?}"))))
-        }
+        Ok(Err(error)) => Seen::failed(source, error),
+        Err(_) => Seen::failed(source, (FaultKind::TimedOut, format!("did not answer within {DEADLINE:?}"))),
     }
 }
 

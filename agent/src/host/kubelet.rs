@@ -74,7 +74,7 @@ pub fn find(cgroup_mounts: &[CgroupMount], host: &HostRoot, prober: &Prober, whi
     refused.clear();
     let pids = match sys::pids() {
         Ok(pids) => pids,
-        Err(error) => return Search { kubelet: Seen::Failed(Fault::new("/proc", error)), refused },
+        Err(error) => return Search { kubelet: Seen::failed("/proc", error), refused },
     };
     let named: Vec<u32> = pids.into_iter().filter(|pid| has_name(*pid)).collect();
     let kubelet = first_of(&named, prober, wanted, &mut refused).map_or_else(|| absence(&refused, wanted), Seen::Seen);
@@ -126,20 +126,20 @@ fn choose(
 fn absence(refused: &[FalseKubelet], wanted: Option<u32>) -> Seen<KubeletProcess> {
     if let Some(pid) = wanted {
         let says = format!("pid {pid}, which --kubelet-pid names, is not believed to be a kubelet of this node");
-        return Seen::Failed(Fault::new("/proc", (FaultKind::NotAsked, says)));
+        return Seen::failed("/proc", (FaultKind::NotAsked, says));
     }
     let doubtful = refused.iter().find(|refused| refused.why != Disbelief::InPod);
     match doubtful.map(|refused| &refused.why) {
         Some(Disbelief::Untold(fault)) => Seen::Failed(fault.clone()),
-        Some(_) => Seen::Failed(Fault::new(
+        Some(_) => Seen::failed(
             "/proc",
             (FaultKind::NotAsked, "no process with a kubelet's name is believed to be the node's"),
-        )),
+        ),
         None if sees_the_host() => Seen::Missing,
-        None => Seen::Failed(Fault::new(
+        None => Seen::failed(
             "/proc",
             (FaultKind::Denied, "shows another pid namespace than the host's; run it with hostPID"),
-        )),
+        ),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{io, path::PathBuf, sync::Arc};
 
 use super::{HostRoot, mounts::Table};
-use crate::observation::{Fault, HostPath, NetworkNamespace, Seen};
+use crate::observation::{HostPath, NetworkNamespace, Seen};
 use crate::sys;
 
 /// Reads a pinned network namespace. Kernels before 5.8 do not show of a path whether it is a mount; then `table`, the mount
@@ -25,7 +25,7 @@ pub(super) fn facts(
     };
     match pinned {
         Ok(pinned) => Seen::Seen(NetworkNamespace { path, pinned, missing: false }),
-        Err(error) => Seen::Failed(Fault::new("network namespace", error)),
+        Err(error) => Seen::failed("network namespace", error),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::{io, path::Path};
 
 use super::{HostRoot, mounts::touchable};
-use crate::observation::{Fault, FaultKind, HostPath, Mount, Seen};
+use crate::observation::{FaultKind, HostPath, Mount, Seen};
 use crate::sys::{self, Beneath, Entry, FileFacts, Socket};
 
 /// Such a directory, held open for a look. What lies below it is reached by no link and on no other mount, and only
@@ -64,7 +64,7 @@ impl<'a> Tree<'a> {
         }
         match path.as_path().strip_prefix(self.at.as_path()) {
             Ok(below) => seen(path, question(&self.root, below)),
-            Err(_) => Seen::Failed(Fault::new(path, (FaultKind::NotAsked, format!("is not below {}", self.at.show())))),
+            Err(_) => Seen::failed(path, (FaultKind::NotAsked, format!("is not below {}", self.at.show()))),
         }
     }
 }
@@ -73,9 +73,9 @@ fn seen<T>(path: &HostPath, result: io::Result<T>) -> Seen<T> {
     match result {
         Ok(value) => Seen::Seen(value),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Seen::Missing,
-        Err(error) => Seen::Failed(match sys::refusal(&error) {
-            Some(why) => Fault::new(path.show(), (FaultKind::NotAsked, why)),
-            None => Fault::new(path.show(), error),
-        }),
+        Err(error) => match sys::refusal(&error) {
+            Some(why) => Seen::failed(path.show(), (FaultKind::NotAsked, why)),
+            None => Seen::failed(path.show(), error),
+        },
     }
 }

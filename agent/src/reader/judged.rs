@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn a_source_that_does_not_answer_is_named() {
         let mut seen = sample::deleted();
-        seen.runtime = Seen::Failed(Fault::new("CRI", (FaultKind::TimedOut, "silent")));
+        seen.runtime = Seen::failed("CRI", (FaultKind::TimedOut, "silent"));
         assert!(failed(&seen).contains(&"cri"));
         assert!(!failed(&sample::deleted()).contains(&"cri"));
     }

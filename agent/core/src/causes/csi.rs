@@ -372,8 +372,7 @@ mod tests {
         assert_eq!(causes(&seen), ["CsiDriverNotRegistered"]);
         assert!(text(&seen).contains("registered, but no process listens on its socket"));
         // It could not be asked which drivers there are: nothing is said of them.
-        seen.csi =
-            Seen::Failed(Fault::new("/var/lib/kubelet/plugins_registry", (FaultKind::Denied, "Permission denied")));
+        seen.csi = Seen::failed("/var/lib/kubelet/plugins_registry", (FaultKind::Denied, "Permission denied"));
         assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"]);
     }
 
@@ -383,7 +382,7 @@ mod tests {
         let mut seen = sample::mounted("ext4");
         let refuse = |seen: &mut Observation, kind: FaultKind| {
             let drivers = seen.csi.get_mut().unwrap();
-            drivers[0].info = Seen::Failed(Fault::new(&drivers[0].socket, (kind, "Connection refused")));
+            drivers[0].info = Seen::failed(&drivers[0].socket, (kind, "Connection refused"));
         };
         refuse(&mut seen, FaultKind::Refused);
         assert_eq!(causes(&seen), ["CsiDriverNotRegistered"]);
@@ -538,7 +537,7 @@ mod tests {
     /// A clock that was set back, or a driver that plays with it; and one whose socket has gone meanwhile.
     #[test]
     fn a_driver_of_an_odd_age_is_blamed_for_nothing() {
-        let gone = Seen::Failed(Fault::new("/reg.sock", (FaultKind::Gone, "has gone while it was looked at")));
+        let gone = Seen::failed("/reg.sock", (FaultKind::Gone, "has gone while it was looked at"));
         for odd in [Seen::Seen(sample::NOW + 86_400_000), Seen::Seen(u64::MAX), gone] {
             let mut seen = sample::mounted("ext4");
             set_since(&mut seen, odd.clone());

@@ -116,7 +116,7 @@ mod tests {
         // A clock that was set back.
         seen.volumes_changed_ms = Seen::Seen(sample::NOW + 86_400_000);
         assert!(!is_told(&seen));
-        seen.volumes_changed_ms = Seen::Failed(Fault::new("/pods", (FaultKind::Denied, "no")));
+        seen.volumes_changed_ms = Seen::failed("/pods", (FaultKind::Denied, "no"));
         assert!(!is_told(&seen));
     }
 

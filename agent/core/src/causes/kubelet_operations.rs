@@ -434,7 +434,7 @@ mod tests {
             finding(seen).roots().next().unwrap().state.clone()
         };
         let held = "nothing was found that holds it";
-        let denied = Seen::Failed(Fault::new("kubelet", (FaultKind::Denied, "Forbidden")));
+        let denied = Seen::failed("kubelet", (FaultKind::Denied, "Forbidden"));
         for unread in [Seen::Missing, denied] {
             seen.kubelet_counters = unread;
             assert_eq!(state(&seen), format!("{held}; which answer CSI driver exam.csi gives is not visible"));
@@ -493,7 +493,7 @@ mod tests {
     #[test]
     fn a_right_that_is_missing_is_said_and_changes_nothing() {
         let mut seen = sample::mounted("ext4");
-        seen.kubelet_counters = Seen::Failed(Fault::new("kubelet", (FaultKind::Denied, "Forbidden")));
+        seen.kubelet_counters = Seen::failed("kubelet", (FaultKind::Denied, "Forbidden"));
         assert_eq!(causes(&seen), ["CsiUnpublishLeftMount"]);
         assert!(says(&seen).contains("nodes/metrics"));
         assert!(judge(&seen).unknown.is_empty());

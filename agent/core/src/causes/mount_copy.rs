@@ -56,6 +56,6 @@ mod tests {
         assert!(!is_claimed(|seen| seen.node.may_detach_mounts = Seen::Seen(true)));
         assert!(!is_claimed(|seen| seen.mount_copies.clear()));
         assert!(!is_claimed(|seen| seen.mount_copies[0].mount.mount_point = HostPath::from("/rootfs/else/mount")));
-        assert!(!is_claimed(|seen| volume(seen).mounted = Seen::Failed(Fault::new("statx", (FaultKind::Failed, "?")))));
+        assert!(!is_claimed(|seen| volume(seen).mounted = Seen::failed("statx", (FaultKind::Failed, "?"))));
     }
 }

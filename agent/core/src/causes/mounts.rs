@@ -334,7 +334,7 @@ mod tests {
         assert_eq!(finding.confidence, Confidence::Proven);
         assert!(finding.roots().all(|root| root.subject.contains("mount /var/lib/kubelet (8:1, xfs)")), "{finding:?}");
         // That it may not be looked at says nothing of it.
-        seen.pod_dirs = Seen::Failed(Fault::new("/var/lib/kubelet/pods", std::io::Error::from_raw_os_error(13)));
+        seen.pod_dirs = Seen::failed("/var/lib/kubelet/pods", std::io::Error::from_raw_os_error(13));
         assert_ne!(causes(&seen), ["FileSystemReadOnly"]);
     }
 

@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn systemd_is_no_runtime() {
         let mut seen = sample::deleted();
-        seen.runtime = Seen::Failed(Fault::new("CRI", (FaultKind::TimedOut, "no answer in 2 s")));
+        seen.runtime = Seen::failed("CRI", (FaultKind::TimedOut, "no answer in 2 s"));
         let root = |pid, comm: &str| {
             let process = RuntimeProcess { pid, start_ticks: None, comm: comm.into(), unit: None, state: 'S' };
             let seen = Observation {
@@ -66,13 +66,10 @@ mod tests {
     #[test]
     fn a_runtime_whose_socket_nobody_listens_on() {
         let mut seen = sample::deleted();
-        seen.runtime = Seen::Failed(Fault::new(
-            "CRI",
-            (FaultKind::Refused, "cannot be reached: Connection refused (os error 111)"),
-        ));
-        assert_eq!(node_causes(&seen), ["RuntimeNotResponding"]);
         seen.runtime =
-            Seen::Failed(Fault::new("CRI", (FaultKind::Denied, "cannot be reached: Permission denied (os error 13)")));
+            Seen::failed("CRI", (FaultKind::Refused, "cannot be reached: Connection refused (os error 111)"));
+        assert_eq!(node_causes(&seen), ["RuntimeNotResponding"]);
+        seen.runtime = Seen::failed("CRI", (FaultKind::Denied, "cannot be reached: Permission denied (os error 13)"));
         assert_eq!(node_causes(&seen), Vec::<&str>::new());
     }
 }

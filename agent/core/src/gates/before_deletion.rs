@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(report.verdict, Verdict::CannotTell);
         assert!(report.pods[0].unknown[0].why.starts_with("3 processes"), "{report:#?}");
         let mut seen = running(Vec::new());
-        seen.holders[0].mappings = Seen::Failed(Fault::new("/proc/9/maps", (FaultKind::TimedOut, "read too slowly")));
+        seen.holders[0].mappings = Seen::failed("/proc/9/maps", (FaultKind::TimedOut, "read too slowly"));
         let report = judge(&seen);
         assert_eq!(report.verdict, Verdict::CannotTell);
         assert!(report.pods[0].unknown[0].why.contains("read too slowly"), "{report:#?}");

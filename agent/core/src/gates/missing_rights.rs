@@ -153,7 +153,7 @@ mod tests {
     fn stacks_are_missed_where_only_they_tell() {
         let mut seen = sample::node();
         let mut process = sample::process(50, "cat", 'D', 1);
-        process.threads[0].stack = Seen::Failed(Fault::new("/proc/50/task/50/stack", (FaultKind::Denied, "x")));
+        process.threads[0].stack = Seen::failed("/proc/50/task/50/stack", (FaultKind::Denied, "x"));
         seen.processes.push(process);
         let sources = |rights| {
             let seen = Observation { rights: Seen::Seen(rights), ..seen.clone() };

@@ -195,7 +195,7 @@ fn inside_the_grace_period_it_progresses() {
     // Whatever could not be seen of it.
     let mut seen = sample::deleted();
     sample::set_deadline(&mut seen, NOW + 20_000, 30);
-    seen.cgroups = Seen::Failed(Fault::new("cgroups", (FaultKind::Failed, "no kubepods cgroup was found")));
+    seen.cgroups = Seen::failed("cgroups", (FaultKind::Failed, "no kubepods cgroup was found"));
     assert_eq!(sample::verdict(&seen), Verdict::Progressing);
     // With the deadline its time has passed.
     sample::set_deadline(&mut seen, NOW, 30);
@@ -245,10 +245,8 @@ fn a_gate_says_what_it_waits_for() {
 #[test]
 fn a_silent_runtime_holds_the_pod_and_is_told_once() {
     let mut seen = sample::deleted();
-    seen.runtime = Seen::Failed(Fault::new(
-        "CRI unix:///run/containerd/containerd.sock",
-        (FaultKind::TimedOut, "did not answer within 1.5s"),
-    ));
+    seen.runtime =
+        Seen::failed("CRI unix:///run/containerd/containerd.sock", (FaultKind::TimedOut, "did not answer within 1.5s"));
     let report = judge(&seen);
     assert_eq!(report.verdict, Verdict::Stuck);
     assert_eq!(report.node_findings[0].finding.cause.id, "RuntimeNotResponding");
@@ -263,7 +261,7 @@ fn what_is_frozen_is_told_while_the_runtime_is_silent() {
     let mut seen = sample::running();
     sample::block(&mut seen, sample::INIT, "hrtimer_nanosleep");
     seen.cgroups = sample::cgroup(&[sample::INIT]);
-    seen.runtime = Seen::Failed(Fault::new("CRI", (FaultKind::TimedOut, "did not answer within 1.5s")));
+    seen.runtime = Seen::failed("CRI", (FaultKind::TimedOut, "did not answer within 1.5s"));
     let answer = |seen: &Observation| {
         let pod = &judge(seen).pods[0];
         (pod.gate, pod.findings.iter().map(|finding| finding.cause.id).collect::<Vec<_>>())
@@ -279,7 +277,7 @@ fn what_is_frozen_is_told_while_the_runtime_is_silent() {
 #[test]
 fn an_api_that_fails_is_not_an_empty_list() {
     let mut seen = sample::node();
-    seen.api = Seen::Failed(Fault::new(Source::ApiServer, (FaultKind::Refused, "connection refused")));
+    seen.api = Seen::failed(Source::ApiServer, (FaultKind::Refused, "connection refused"));
     let report = judge(&seen);
     assert_eq!(report.verdict, Verdict::CannotTell);
     assert!(report.unknown[0].why.contains("connection refused"));
@@ -288,7 +286,7 @@ fn an_api_that_fails_is_not_an_empty_list() {
 #[test]
 fn an_unreadable_pods_directory_is_not_an_unmounted_volume() {
     let mut seen = sample::deleted();
-    seen.pod_dirs = Seen::Failed(Fault::new("/var/lib/kubelet/pods", (FaultKind::Denied, "Permission denied")));
+    seen.pod_dirs = Seen::failed("/var/lib/kubelet/pods", (FaultKind::Denied, "Permission denied"));
     let report = judge(&seen);
     assert_eq!((report.verdict, report.pods[0].verdict), (Verdict::CannotTell, Verdict::CannotTell));
     assert_eq!(report.pods[0].gate, Some(Gate::VolumesUnmounted));
@@ -385,8 +383,7 @@ fn an_old_kubelet_accuses_no_process_inside_the_grace_period() {
 #[test]
 fn volumes_that_could_not_be_read_are_not_unmounted() {
     let mut seen = sample::mounted("ext4");
-    seen.pod_dirs.get_mut().unwrap()[0].volumes =
-        Seen::Failed(Fault::new("volumes", (FaultKind::Failed, "Input/output error")));
+    seen.pod_dirs.get_mut().unwrap()[0].volumes = Seen::failed("volumes", (FaultKind::Failed, "Input/output error"));
     let pod = &judge(&seen).pods[0];
     assert_eq!((pod.gate, pod.verdict), (Some(Gate::VolumesUnmounted), Verdict::CannotTell));
     assert!(pod.unknown[0].why.contains("Input/output error"));
@@ -395,7 +392,7 @@ fn volumes_that_could_not_be_read_are_not_unmounted() {
 #[test]
 fn cgroups_that_could_not_be_read_are_not_removed() {
     let mut seen = sample::deleted();
-    seen.cgroups = Seen::Failed(Fault::new("cgroups", (FaultKind::Failed, "no kubepods cgroup was found")));
+    seen.cgroups = Seen::failed("cgroups", (FaultKind::Failed, "no kubepods cgroup was found"));
     let pod = &judge(&seen).pods[0];
     assert_eq!((pod.gate, pod.verdict), (Some(Gate::CgroupRemoved), Verdict::CannotTell));
 }
@@ -403,8 +400,7 @@ fn cgroups_that_could_not_be_read_are_not_removed() {
 #[test]
 fn a_network_that_could_not_be_seen_is_not_torn_down() {
     let mut seen = sample::mounted("ext4");
-    seen.runtime.get_mut().unwrap().sandboxes[0].network =
-        Seen::Failed(Fault::new("CRI", (FaultKind::TimedOut, "did not answer")));
+    seen.runtime.get_mut().unwrap().sandboxes[0].network = Seen::failed("CRI", (FaultKind::TimedOut, "did not answer"));
     let pod = &judge(&seen).pods[0];
     assert_eq!((pod.gate, pod.verdict), (Some(Gate::SandboxStopped), Verdict::CannotTell));
 }
@@ -412,7 +408,7 @@ fn a_network_that_could_not_be_seen_is_not_torn_down() {
 #[test]
 fn a_runtime_that_is_only_slow_is_probable() {
     let mut seen = sample::deleted();
-    seen.runtime = Seen::Failed(Fault::new("CRI", (FaultKind::TimedOut, "did not answer within 1.5s")));
+    seen.runtime = Seen::failed("CRI", (FaultKind::TimedOut, "did not answer within 1.5s"));
     let process = RuntimeProcess { pid: 90, start_ticks: Some(9), comm: "containerd".into(), unit: None, state: 'S' };
     seen.node.runtime_process = Seen::Seen(process);
     let confidence = |seen: &Observation| judge(seen).node_findings[0].finding.confidence;

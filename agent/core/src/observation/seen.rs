@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Fault;
+use super::{Fault, Reason, Source};
 
 /// What one source said. "Could not look" is never an empty answer.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -27,6 +27,16 @@ impl<T> Seen<T> {
         }
     }
 
+    /// The same of a reference to the answer.
+    pub fn as_ref(&self) -> Seen<&T> {
+        match self {
+            Seen::Seen(value) => Seen::Seen(value),
+            Seen::Missing => Seen::Missing,
+            Seen::Failed(fault) => Seen::Failed(fault.clone()),
+            Seen::NotAsked => Seen::NotAsked,
+        }
+    }
+
     /// The answer, to change it.
     pub fn get_mut(&mut self) -> Option<&mut T> {
         match self {
@@ -43,13 +53,33 @@ impl<T> Seen<T> {
         }
     }
 
-    /// Changes the answer, keeps the failure.
-    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Seen<U> {
+    /// A failure of what was asked.
+    pub fn failed(source: impl Into<Source>, reason: impl Into<Reason>) -> Self {
+        Seen::Failed(Fault::new(source, reason))
+    }
+
+    /// The answer, if there is one; a failure is noted.
+    pub fn or_note(self, faults: &mut Vec<Fault>) -> Option<T> {
         match self {
-            Seen::Seen(value) => Seen::Seen(change(value)),
+            Seen::Seen(value) => return Some(value),
+            Seen::Failed(fault) => faults.push(fault),
+            Seen::Missing | Seen::NotAsked => {}
+        }
+        None
+    }
+
+    /// What another source says of the answer; where there is none, why.
+    pub fn and_then<U>(self, next: impl FnOnce(T) -> Seen<U>) -> Seen<U> {
+        match self {
+            Seen::Seen(value) => next(value),
             Seen::Missing => Seen::Missing,
             Seen::Failed(fault) => Seen::Failed(fault),
             Seen::NotAsked => Seen::NotAsked,
         }
+    }
+
+    /// Changes the answer, keeps the failure.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Seen<U> {
+        self.and_then(|value| Seen::Seen(change(value)))
     }
 }

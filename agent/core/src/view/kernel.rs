@@ -19,7 +19,7 @@ fn version(release: &str) -> Option<(u32, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observation::{Fault, FaultKind, sample};
+    use crate::observation::{FaultKind, sample};
 
     #[test]
     fn only_on_an_old_kernel_that_was_not_taught() {
@@ -33,7 +33,7 @@ mod tests {
         assert!(copies_block(&seen));
         seen.node.may_detach_mounts = Seen::Seen(true);
         assert!(!copies_block(&seen));
-        seen.node.may_detach_mounts = Seen::Failed(Fault::new("x", (FaultKind::Failed, "y")));
+        seen.node.may_detach_mounts = Seen::failed("x", (FaultKind::Failed, "y"));
         assert!(!copies_block(&seen));
     }
 }

@@ -487,7 +487,7 @@ fn the_last_writes_are_no_storm() {
 fn a_silent_runtime_ends_no_finding() {
     let mut world = World::new(held(), Api::Up);
     world.run_until(300);
-    world.seen.runtime = Seen::Failed(Fault::new("CRI", (findings::FaultKind::TimedOut, "did not answer within 1.5s")));
+    world.seen.runtime = Seen::failed("CRI", (findings::FaultKind::TimedOut, "did not answer within 1.5s"));
     world.run_until(1500);
     assert!(world.transitions.iter().all(|turn| matches!(turn, Transition::Opened(_))), "{:?}", world.transitions);
 }

@@ -61,7 +61,7 @@ impl Conversation {
                 let _ = sender.send(answer);
             })
         };
-        let failed = |kind: FaultKind, says: String| Seen::Failed(Fault::new(Source::ApiServer, (kind, says)));
+        let failed = |kind: FaultKind, says: String| Seen::failed(Source::ApiServer, (kind, says));
         // If the thread has ended the question is dropped, and the answer fails.
         let _ = self.questions.send(Box::new(question));
         match tokio::time::timeout(CHECK.request_timeout, answer).await {

@@ -75,7 +75,7 @@ impl Relay {
 
     async fn ask<T>(&self, question: ApiQuestion, to_it: fn(ApiAnswer) -> Option<Seen<T>>) -> Seen<T> {
         let (sender, answer) = oneshot::channel();
-        let failed = |kind, says: &str| Seen::Failed(Fault::new(Source::ApiServer, (kind, says)));
+        let failed = |kind, says: &str| Seen::failed(Source::ApiServer, (kind, says));
         let gone = || failed(FaultKind::Gone, "the talker has ended");
         if self.0.send((question, sender)).await.is_err() {
             return gone();

@@ -12,7 +12,7 @@ use tokio::sync::{Mutex as AsyncMutex, oneshot, watch};
 
 use super::message::{Answer, Bytes, MAX_ANSWER_BYTES, MAX_QUESTION_BYTES, Question, Request, Response};
 use crate::frame;
-use crate::observation::{Fault, FaultKind, Healthz, HostPath, Seen};
+use crate::observation::{FaultKind, Healthz, HostPath, Seen};
 
 /// The broker, for as long as it lives.
 #[derive(Clone, Debug)]
@@ -67,7 +67,7 @@ impl Broker {
 
     /// What the kubelet says of its health on this port.
     pub async fn healthz(&self, port: u16) -> Seen<Healthz> {
-        let failed = |why: String| Seen::Failed(Fault::new("broker", (FaultKind::Failed, why)));
+        let failed = |why: String| Seen::failed("broker", (FaultKind::Failed, why));
         match self.ask(Question::Healthz(port)).await {
             Ok(Answer::Healthz(answer)) => answer,
             Ok(_) => failed("another question was answered".to_owned()),

@@ -56,15 +56,11 @@ pub async fn drivers(
     deadline: Duration,
 ) -> Seen<Vec<CsiDriver>> {
     let registry = root.real.join("plugins_registry");
-    let tree = match Tree::open(host, &registry, &table.mounts) {
-        Seen::Seen(tree) => tree,
-        Seen::Missing | Seen::NotAsked => return Seen::Missing,
-        Seen::Failed(fault) => return Seen::Failed(fault),
-    };
-    let (registered, untold) = match registered(&tree, &registry) {
-        Seen::Seen(registered) => registered,
-        Seen::Missing | Seen::NotAsked => return Seen::Missing,
-        Seen::Failed(fault) => return Seen::Failed(fault),
+    let found = Tree::open(host, &registry, &table.mounts);
+    let found = found.and_then(|tree| registered(&tree, &registry).map(|(sockets, untold)| (tree, sockets, untold)));
+    let (tree, registered, untold) = match found {
+        Seen::Seen(found) => found,
+        unknown => return unknown.map(|_| Vec::new()),
     };
     let tree = &tree;
     let end = Instant::now() + deadline * 2;
@@ -75,25 +71,21 @@ pub async fn drivers(
             Seen::Failed(fault) => return CsiDriver { socket, info: Seen::Failed(fault) },
         };
         let info = timeout_at(end, registration::info(sockets, &at, &socket, deadline)).await;
-        let late = |_| {
-            Seen::Failed(Fault::new(&socket, (FaultKind::NotAsked, "was not asked: others did not answer in time")))
+        let late = |_| Seen::failed(&socket, (FaultKind::NotAsked, "was not asked: others did not answer in time"));
+        let registered = info.unwrap_or_else(late);
+        let listens = match registered.get() {
+            Some(Registered { endpoint, .. }) => listens(host, sockets, &table.mounts, &root.real(endpoint)).await,
+            None => Seen::Missing,
         };
-        let info = match info.unwrap_or_else(late) {
-            Seen::Seen(Registered { name, endpoint, is_dra }) => {
-                let at = root.real(&endpoint);
-                let listens = listens(host, sockets, &table.mounts, &at).await;
-                let since_ms = match made_ms(host, &table.mounts, &socket) {
-                    Seen::Seen(registered) if listens != Seen::Missing => {
-                        made_ms(host, &table.mounts, &at).map(|made| made.max(registered))
-                    }
-                    registered => registered,
-                };
-                Seen::Seen(CsiDriverInfo { name, endpoint, listens, since_ms, is_dra })
-            }
-            Seen::Missing => Seen::Missing,
-            Seen::NotAsked => Seen::NotAsked,
-            Seen::Failed(fault) => Seen::Failed(fault),
-        };
+        let info = registered.map(|Registered { name, endpoint, is_dra }| {
+            let since_ms = match made_ms(host, &table.mounts, &socket) {
+                Seen::Seen(registered) if listens != Seen::Missing => {
+                    made_ms(host, &table.mounts, &root.real(&endpoint)).map(|made| made.max(registered))
+                }
+                registered => registered,
+            };
+            CsiDriverInfo { name, endpoint, listens, since_ms, is_dra }
+        });
         CsiDriver { socket, info }
     };
     let mut drivers: Vec<CsiDriver> =
@@ -154,17 +146,11 @@ fn registered(tree: &Tree<'_>, registry: &HostPath) -> Seen<(Vec<HostPath>, Vec<
 
 /// When a socket was made. One that has gone meanwhile is a failure: nothing is known of its age.
 fn made_ms(host: &HostRoot, mounts: &[Mount], socket: &HostPath) -> Seen<u64> {
-    let gone = || Seen::Failed(Fault::new(socket, (FaultKind::Gone, "has gone while it was looked at")));
+    let gone = || Seen::failed(socket, (FaultKind::Gone, "has gone while it was looked at"));
     let Some(parent) = socket.as_path().parent().map(|parent| HostPath::from(parent.to_owned())) else { return gone() };
-    let facts = match Tree::open(host, &parent, mounts) {
-        Seen::Seen(tree) => tree.facts(socket),
-        Seen::Failed(fault) => Seen::Failed(fault),
-        Seen::Missing | Seen::NotAsked => Seen::Missing,
-    };
-    match facts {
-        Seen::Seen(facts) => Seen::Seen(facts.changed_ms),
-        Seen::Failed(fault) => Seen::Failed(fault),
-        Seen::Missing | Seen::NotAsked => gone(),
+    match Tree::open(host, &parent, mounts).and_then(|tree| tree.facts(socket)) {
+        Seen::Missing => gone(),
+        facts => facts.map(|facts| facts.changed_ms),
     }
 }
 
@@ -172,20 +158,13 @@ fn made_ms(host: &HostRoot, mounts: &[Mount], socket: &HostPath) -> Seen<u64> {
 async fn listens(host: &HostRoot, sockets: &Sockets, mounts: &[Mount], endpoint: &HostPath) -> Seen<bool> {
     let parent = endpoint.as_path().parent().filter(|_| endpoint.as_path().is_absolute());
     let Some(parent) = parent.map(|parent| HostPath::from(parent.to_owned())) else {
-        return Seen::Failed(Fault::new(endpoint, (FaultKind::Malformed, "is not the path of a socket")));
+        return Seen::failed(endpoint, (FaultKind::Malformed, "is not the path of a socket"));
     };
-    let socket = match Tree::open(host, &parent, mounts) {
-        Seen::Seen(tree) => tree.socket(endpoint),
-        Seen::Missing | Seen::NotAsked => return Seen::Missing,
-        Seen::Failed(fault) => return Seen::Failed(fault),
-    };
-    let socket = match socket {
-        Seen::Seen(socket) => socket,
-        Seen::Missing | Seen::NotAsked => return Seen::Missing,
-        Seen::Failed(fault) => return Seen::Failed(fault),
-    };
-    match sockets.listener(socket.path(), endpoint).await {
-        Ok(listener) => Seen::Seen(listener.is_some()),
-        Err(error) => Seen::Failed(Fault::new(endpoint.show(), error)),
+    match Tree::open(host, &parent, mounts).and_then(|tree| tree.socket(endpoint)) {
+        Seen::Seen(socket) => match sockets.listener(socket.path(), endpoint).await {
+            Ok(listener) => Seen::Seen(listener.is_some()),
+            Err(error) => Seen::failed(endpoint.show(), error),
+        },
+        unknown => unknown.map(|_| false),
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use cri::RpcError;
 
 use crate::host::Sockets;
-use crate::observation::{Fault, HostPath, Seen};
+use crate::observation::{HostPath, Seen};
 use crate::sys::Socket;
 
 /// The only call.
@@ -52,6 +52,6 @@ pub(super) async fn info(sockets: &Sockets, at: &Socket, socket: &HostPath, dead
             let endpoint = if endpoint.is_empty() { socket.clone() } else { HostPath::from(endpoint) };
             Seen::Seen(Registered { name: info.name, endpoint, is_dra: info.r#type == DRA_PLUGIN })
         }
-        Err(error) => Seen::Failed(Fault::new(socket, crate::host::rpc_fault::reason(&error))),
+        Err(error) => Seen::failed(socket, crate::host::rpc_fault::reason(&error)),
     }
 }

@@ -59,7 +59,7 @@ fn waiting(number: u32, host: &HostRoot) -> Seen<u32> {
     match sys::read_text(&path, 64) {
         Ok(text) => match text.trim().parse() {
             Ok(count) => Seen::Seen(count),
-            Err(_) => Seen::Failed(Fault::new(source, (FaultKind::Malformed, "has an unknown form"))),
+            Err(_) => Seen::failed(source, (FaultKind::Malformed, "has an unknown form")),
         },
         Err(error) if error.kind() == io::ErrorKind::NotFound => without_file(source, is_fusectl(&host.at(&all))),
         Err(error) => Seen::Failed(fault_at(source, &error)),

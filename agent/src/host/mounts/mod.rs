@@ -87,30 +87,24 @@ impl MountReader {
 
     /// The mount that a walk to `path` ends on, in the namespace of `pid`.
     pub fn path_mount(&mut self, pid: u32, path: &HostPath) -> Seen<Mount> {
-        let table = match super::seen(self.table(pid)) {
-            Seen::Seen(table) => table,
-            Seen::Missing | Seen::NotAsked => return Seen::Missing,
-            Seen::Failed(fault) => return Seen::Failed(fault),
-        };
-        let mounts = table.mounts(|mount| is_path_within(path.as_bytes(), &mount.mount_point())).mounts;
-        match (covering(&mounts, path), table.fault()) {
-            (_, Some(fault)) => Seen::Failed(fault),
-            (Some(mount), None) => Seen::Seen(mount.clone()),
-            (None, None) => Seen::Missing,
-        }
+        super::seen(self.table(pid)).and_then(|table| {
+            let mounts = table.mounts(|mount| is_path_within(path.as_bytes(), &mount.mount_point())).mounts;
+            match (covering(&mounts, path), table.fault()) {
+                (_, Some(fault)) => Seen::Failed(fault),
+                (Some(mount), None) => Seen::Seen(mount.clone()),
+                (None, None) => Seen::Missing,
+            }
+        })
     }
 
     /// The root file systems of these containers, as the runtime mounts them.
     pub fn rootfs(&mut self, pid: u32, containers: &[String]) -> Seen<Vec<Mount>> {
         let ends: Vec<String> = containers.iter().map(|id| format!("/{id}/rootfs")).collect();
         let is_one = |mount: &RawMount<'_>| ends.iter().any(|end| mount.mount_point().ends_with(end.as_bytes()));
-        let table = match super::seen(self.table(pid)) {
-            Seen::Seen(table) => table,
-            Seen::Missing | Seen::NotAsked => return Seen::Missing,
-            Seen::Failed(fault) => return Seen::Failed(fault),
-        };
-        let mounts = table.mounts(is_one).mounts;
-        table.fault().map_or(Seen::Seen(mounts), Seen::Failed)
+        super::seen(self.table(pid)).and_then(|table| {
+            let mounts = table.mounts(is_one).mounts;
+            table.fault().map_or(Seen::Seen(mounts), Seen::Failed)
+        })
     }
 
     /// What was odd in the tables, and which of them were not read to the end.
@@ -151,22 +145,17 @@ impl MountReader {
 
     fn filtered(&mut self, pid: u32, of_node: bool, keep: impl Fn(&RawMount<'_>) -> bool) -> Seen<MountTable> {
         let source = Source::from(format!("/proc/{pid}/mountinfo"));
-        let table = match super::seen(self.read(pid, of_node)) {
-            Seen::Seen(table) => table,
-            Seen::Missing | Seen::NotAsked => return Seen::Missing,
-            Seen::Failed(fault) => return Seen::Failed(Fault { source, ..fault }),
-        };
-        let Parsed { mounts, total, odd } = keep_with_parents(&table, keep);
-        if let Some(fault) = table.fault() {
-            return Seen::Failed(Fault { source, ..fault });
-        }
-        if odd > 0 && self.faults.iter().all(|fault| fault.source != source) {
-            self.faults.push(Fault::new(
-                source,
-                (FaultKind::Malformed, format!("{odd} lines of an unknown form were left out")),
-            ));
-        }
-        Seen::Seen(MountTable { ns: table.ns, through_pid: table.through_pid, total, mounts })
+        super::seen_at(source.clone(), self.read(pid, of_node)).and_then(|table| {
+            let Parsed { mounts, total, odd } = keep_with_parents(&table, keep);
+            if let Some(fault) = table.fault() {
+                return Seen::Failed(Fault { source, ..fault });
+            }
+            if odd > 0 && self.faults.iter().all(|fault| fault.source != source) {
+                let why = format!("{odd} lines of an unknown form were left out");
+                self.faults.push(Fault::new(source, (FaultKind::Malformed, why)));
+            }
+            Seen::Seen(MountTable { ns: table.ns, through_pid: table.through_pid, total, mounts })
+        })
     }
 }
 

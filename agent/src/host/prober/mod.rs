@@ -215,8 +215,8 @@ impl Prober {
         match output {
             Ok(Ok(answer)) => Seen::Seen(answer),
             Ok(Err(error)) if sys::is_gone(&error) => Seen::Missing,
-            Ok(Err(error)) => Seen::Failed(Fault::new(path, error)),
-            Err(error) => Seen::Failed(Fault::new(path, error)),
+            Ok(Err(error)) => Seen::failed(path, error),
+            Err(error) => Seen::failed(path, error),
         }
     }
 
@@ -300,7 +300,7 @@ fn answer<T>(source: &str, said: Vec<Line>, error: Option<ChildError>, wanted: i
         }
     }
     match error {
-        Some(error) => Seen::Failed(Fault::new(source, error)),
-        None => Seen::Failed(Fault::new(source, (FaultKind::Failed, "the probe gave no answer"))),
+        Some(error) => Seen::failed(source, error),
+        None => Seen::failed(source, (FaultKind::Failed, "the probe gave no answer")),
     }
 }

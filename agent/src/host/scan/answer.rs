@@ -309,11 +309,8 @@ impl Scan<'_> {
         let there = seen.processes.iter().filter(|process| process.mount_ns == Some(ns));
         let files = there.flat_map(|process| &process.threads).filter_map(|thread| thread.works_on.as_ref());
         let ids: Vec<u32> = files.filter_map(|file| file.mount_id).collect();
-        match self.reader.task_table(tid, &ids) {
-            Seen::Seen(table) => seen.mounts.others.push(table),
-            Seen::Failed(fault) => seen.faults.push(fault),
-            Seen::Missing | Seen::NotAsked => {}
-        }
+        let table = self.reader.task_table(tid, &ids).or_note(&mut seen.faults);
+        seen.mounts.others.extend(table);
     }
 
     fn path_mount(&mut self, path: &HostPath, seen: &mut Observation) {

@@ -87,7 +87,7 @@ impl<'a> Scan<'a> {
             Some(Err(fault)) => Seen::Failed(fault.clone()),
             None => {
                 let why = "no kubeconfig was found; name one with --kubeconfig, or use --api off";
-                Seen::Failed(Fault::new(Source::ApiServer, (FaultKind::NotAsked, why)))
+                Seen::failed(Source::ApiServer, (FaultKind::NotAsked, why))
             }
         }
     }
@@ -137,17 +137,13 @@ impl<'a> Scan<'a> {
         if let Some(fault) = &self.doubt_of_root {
             return Seen::Failed(fault.clone());
         }
-        match &mounts.kubelet {
-            Seen::Failed(fault) => Seen::Failed(fault.clone()),
-            Seen::Missing | Seen::NotAsked => Seen::Missing,
-            Seen::Seen(table) => match volumes::pod_dirs(&self.host, kubelet_root, table, uids) {
-                Seen::Missing if self.kubelet_pid.is_some() => {
-                    let why = "does not exist, though a kubelet runs; name its directory with --kubelet-root";
-                    Seen::Failed(Fault::new(kubelet_root.join("pods"), (FaultKind::Gone, why)))
-                }
-                dirs => dirs,
-            },
-        }
+        mounts.kubelet.as_ref().and_then(|table| match volumes::pod_dirs(&self.host, kubelet_root, table, uids) {
+            Seen::Missing if self.kubelet_pid.is_some() => {
+                let why = "does not exist, though a kubelet runs; name its directory with --kubelet-root";
+                Seen::failed(kubelet_root.join("pods"), (FaultKind::Gone, why))
+            }
+            dirs => dirs,
+        })
     }
 
     /// The only pod that counts, where its facts are enough.
@@ -184,7 +180,7 @@ impl<'a> Scan<'a> {
                     "; where a kubelet that is gone kept them is not known"
                 };
                 let why = format!("no kubepods cgroup was found below {root} in {} hierarchies{untold}", mounts.len());
-                Seen::Failed(Fault::new("cgroups", (FaultKind::Gone, why)))
+                Seen::failed("cgroups", (FaultKind::Gone, why))
             }
             cgroups => cgroups,
         }

@@ -84,7 +84,7 @@ pub fn cri_socket(options: &Options, settings: &kubelet::Settings, host: &HostRo
             Ok(_) if own == Some(runtime) => return Seen::Seen(socket),
             Ok(_) => there.push(socket),
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-                refused = Seen::Failed(Fault::new(format!("CRI {}", socket.show()), error));
+                refused = Seen::failed(format!("CRI {}", socket.show()), error);
                 if own == Some(runtime) {
                     return refused;
                 }
@@ -100,7 +100,7 @@ pub fn cri_socket(options: &Options, settings: &kubelet::Settings, host: &HostRo
         several => {
             let several = several.iter().map(HostPath::show).collect::<Vec<_>>().join(", ");
             let why = format!("several have a socket ({several}); name that of the kubelet with --cri-endpoint");
-            Seen::Failed(Fault::new("container runtimes", (FaultKind::NotAsked, why)))
+            Seen::failed("container runtimes", (FaultKind::NotAsked, why))
         }
     }
 }
@@ -129,7 +129,7 @@ pub fn verify_by_pods(
     }
     let why =
         "is not known to be the kubelet's and runs none of its pods; name that of the kubelet with --cri-endpoint";
-    Seen::Failed(Fault::new(format!("CRI {}", socket.show()), (FaultKind::NotAsked, why)))
+    Seen::failed(format!("CRI {}", socket.show()), (FaultKind::NotAsked, why))
 }
 
 /// A missing socket proves that no runtime listens only where the kubelet, too, finds none.
@@ -161,7 +161,7 @@ pub fn reject_other_node(api: Seen<ApiFacts>, runtime: &Seen<RuntimeFacts>, boot
         return Seen::Seen(facts);
     }
     let why = "its answer is about another machine; name this node with --node-name, its cluster with --kubeconfig";
-    Seen::Failed(Fault::new(Source::ApiServer, (FaultKind::NotAsked, why)))
+    Seen::failed(Source::ApiServer, (FaultKind::NotAsked, why))
 }
 
 #[cfg(test)]

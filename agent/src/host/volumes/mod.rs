@@ -41,16 +41,13 @@ pub fn pod_dirs(
         is_path_within(pods.as_bytes(), mount.mount_point.as_bytes()) || point.parent() == Some(pods.as_path())
     };
     let mounts: Vec<Mount> = table.mounts.iter().filter(is_near).cloned().collect();
-    let tree = match Tree::open(host, &pods, &mounts) {
-        Seen::Seen(tree) => tree,
-        Seen::Missing | Seen::NotAsked => return Seen::Missing,
-        Seen::Failed(fault) => return Seen::Failed(fault),
-    };
-    let uids = match only {
-        Some(uids) => Seen::Seen(uids.iter().cloned().collect()),
-        None => tree.list(&pods, MAX_ENTRIES).map(listed),
-    };
-    uids.map(|uids| uids.into_iter().filter_map(|uid| pod_dir(&tree, &pods, uid)).collect())
+    Tree::open(host, &pods, &mounts).and_then(|tree| {
+        let uids = match only {
+            Some(uids) => Seen::Seen(uids.iter().cloned().collect()),
+            None => tree.list(&pods, MAX_ENTRIES).map(listed),
+        };
+        uids.map(|uids| uids.into_iter().filter_map(|uid| pod_dir(&tree, &pods, uid)).collect())
+    })
 }
 
 fn listed(entries: Vec<Entry>) -> Vec<PodUid> {
@@ -73,21 +70,15 @@ fn pod_dir(tree: &Tree<'_>, pods: &HostPath, uid: PodUid) -> Option<PodDir> {
 /// When a pod's directory, or a CSI volume in one, last came or went.
 pub fn changed_ms(host: &HostRoot, kubelet_root: &HostPath, table: &MountTable) -> Seen<u64> {
     let pods = kubelet_root.join("pods");
-    let tree = match Tree::open(host, &pods, &table.mounts) {
-        Seen::Seen(tree) => tree,
-        Seen::Missing | Seen::NotAsked => return Seen::Missing,
-        Seen::Failed(fault) => return Seen::Failed(fault),
-    };
-    let all = match tree.list(&pods, MAX_ENTRIES).map(listed) {
-        Seen::Seen(uids) => uids,
-        Seen::Missing | Seen::NotAsked => return Seen::Missing,
-        Seen::Failed(fault) => return Seen::Failed(fault),
-    };
-    let volumes = all.iter().map(|uid| pods.join(uid.as_str()).join("volumes/kubernetes.io~csi"));
-    let times = volumes.filter_map(|dir| Some(tree.facts(&dir).get()?.changed_ms));
-    let newest = times.max().unwrap_or(0);
-    // Last: what has gone meanwhile shows here.
-    tree.facts(&pods).map(|facts| facts.changed_ms.max(newest))
+    Tree::open(host, &pods, &table.mounts).and_then(|tree| {
+        tree.list(&pods, MAX_ENTRIES).map(listed).and_then(|uids| {
+            let volumes = uids.iter().map(|uid| pods.join(uid.as_str()).join("volumes/kubernetes.io~csi"));
+            let times = volumes.filter_map(|dir| Some(tree.facts(&dir).get()?.changed_ms));
+            let newest = times.max().unwrap_or(0);
+            // Last: what has gone meanwhile shows here.
+            tree.facts(&pods).map(|facts| facts.changed_ms.max(newest))
+        })
+    })
 }
 
 /// Looks into one pod's directory: its volumes, what is left of its subPaths and its devices; and which raw block
@@ -110,10 +101,8 @@ pub fn read_into(dir: &mut PodDir, host: &HostRoot, kubelet_root: &HostPath, tab
     devices::fill(dir, &reader, &path.join("volumeDevices"));
     let devices = kubelet_root.join("plugins/kubernetes.io/csi/volumeDevices");
     let mounts = mounts_near(table, &devices);
-    match Tree::open(host, &devices, &mounts) {
-        Seen::Seen(tree) => published::fill(dir, &PodDirReader { tree, mounts: &mounts, kubelet_minor }, &devices),
-        Seen::Missing | Seen::NotAsked => {}
-        Seen::Failed(fault) => dir.faults.push(fault),
+    if let Some(tree) = Tree::open(host, &devices, &mounts).or_note(&mut dir.faults) {
+        published::fill(dir, &PodDirReader { tree, mounts: &mounts, kubelet_minor }, &devices);
     }
 }
 
@@ -145,13 +134,6 @@ impl PodDirReader<'_> {
 
     /// Like [`PodDirReader::list`], where a failure is noted and a directory that is gone is empty.
     fn list_or_note(&self, path: &HostPath, faults: &mut Vec<Fault>) -> Vec<Entry> {
-        match self.list(path) {
-            Seen::Seen(entries) => entries,
-            Seen::Missing | Seen::NotAsked => Vec::new(),
-            Seen::Failed(fault) => {
-                faults.push(fault);
-                Vec::new()
-            }
-        }
+        self.list(path).or_note(faults).unwrap_or_default()
     }
 }

@@ -13,16 +13,8 @@ pub(super) fn fill(dir: &mut PodDir, reader: &PodDirReader<'_>, devices: &HostPa
         let target = above.join(&volume.name).join(dir.uid.as_str());
         let mounted = reader.mounts.iter().any(|mount| mount.mount_point == target);
         // The driver binds the device there, or makes a node or a link. A file or directory is what one left.
-        let is_published = mounted
-            || match reader.tree.facts(&target) {
-                Seen::Seen(facts) => !facts.is_file && !facts.is_directory,
-                Seen::Missing | Seen::NotAsked => false,
-                Seen::Failed(fault) => {
-                    dir.faults.push(fault);
-                    false
-                }
-            };
-        if !is_published {
+        let facts = if mounted { None } else { reader.tree.facts(&target).or_note(&mut dir.faults) };
+        if !mounted && facts.is_none_or(|facts| facts.is_file || facts.is_directory) {
             continue;
         }
         let path = devices.join(&volume.name).join("data");

@@ -9,18 +9,16 @@ const MAX_VOL_DATA_BYTES: usize = 64 << 10;
 
 /// Reads the file at `path`.
 pub(in crate::host) fn read_vol_data(tree: &Tree<'_>, path: &HostPath) -> VolData {
-    let read = match tree.facts(path) {
-        Seen::Seen(facts) if !facts.is_file => return VolData::Unusable("is not a regular file".to_owned()),
-        Seen::Seen(facts) if facts.length > MAX_VOL_DATA_BYTES as u64 => {
-            return VolData::Unusable(format!("is {} bytes long, which no kubelet writes", facts.length));
+    let read = tree.facts(path).and_then(|facts| match facts.length {
+        _ if !facts.is_file => Seen::Seen(Err("is not a regular file".to_owned())),
+        length if length > MAX_VOL_DATA_BYTES as u64 => {
+            Seen::Seen(Err(format!("is {length} bytes long, which no kubelet writes")))
         }
-        Seen::Seen(_) => tree.read(path, MAX_VOL_DATA_BYTES),
-        Seen::Missing => Seen::Missing,
-        Seen::NotAsked => Seen::NotAsked,
-        Seen::Failed(fault) => Seen::Failed(fault),
-    };
+        _ => tree.read(path, MAX_VOL_DATA_BYTES).map(Ok),
+    });
     match read {
-        Seen::Seen(bytes) => parse::vol_data(&bytes),
+        Seen::Seen(Ok(bytes)) => parse::vol_data(&bytes),
+        Seen::Seen(Err(why)) => VolData::Unusable(why),
         Seen::Missing | Seen::NotAsked => VolData::Missing,
         Seen::Failed(fault) => VolData::Failed(fault),
     }

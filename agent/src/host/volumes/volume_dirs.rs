@@ -39,15 +39,11 @@ fn volume(reader: &PodDirReader<'_>, plugin: &str, above: &HostPath, entry: &Ent
     let path = above.join(&entry.name);
     let csi = plugin == CSI;
     let target = if csi { csi_target(reader, &path) } else { Seen::Seen(path.clone()) };
-    let mounted = match &target {
+    let mounted = target.as_ref().and_then(|target| match entry.kind {
         // The kubelet would follow the link; where it leads cannot be known to be safe.
-        Seen::Seen(_) if entry.kind == EntryKind::Link => {
-            Seen::Failed(Fault::new(&path, (FaultKind::NotAsked, "is a symbolic link, which is not followed")))
-        }
-        Seen::Seen(target) => reader.is_mounted(target),
-        Seen::Missing | Seen::NotAsked => Seen::Missing,
-        Seen::Failed(fault) => Seen::Failed(fault.clone()),
-    };
+        EntryKind::Link => Seen::failed(&path, (FaultKind::NotAsked, "is a symbolic link, which is not followed")),
+        _ => reader.is_mounted(target),
+    });
     let entries = match (&target, &mounted) {
         (Seen::Seen(target), Seen::Seen(false)) => count(reader, target),
         _ => None,
@@ -72,11 +68,10 @@ fn failure(reader: &PodDirReader<'_>, target: &HostPath) -> Option<Fault> {
 /// `<path>/mount`, if there is one. It is found by listing, which does not touch what is mounted
 /// there.
 fn csi_target(reader: &PodDirReader<'_>, path: &HostPath) -> Seen<HostPath> {
-    match reader.list(path) {
-        Seen::Seen(entries) if entries.iter().any(|entry| entry.name == "mount") => Seen::Seen(path.join("mount")),
-        Seen::Seen(_) | Seen::Missing | Seen::NotAsked => Seen::Missing,
-        Seen::Failed(fault) => Seen::Failed(fault),
-    }
+    reader.list(path).and_then(|entries| match entries.iter().any(|entry| entry.name == "mount") {
+        true => Seen::Seen(path.join("mount")),
+        false => Seen::Missing,
+    })
 }
 
 /// `None` when it is no directory, cannot be read, or is mounted after all: an old kubelet does
