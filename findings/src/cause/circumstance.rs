@@ -2,29 +2,6 @@
 
 use std::mem::discriminant;
 
-/// How the program stands that must finish.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Controller {
-    /// It has a ready pod.
-    Ready,
-    /// It should run, and no pod of it is ready.
-    NotReady,
-    /// The same, and its container exits after each start.
-    Crashing,
-    /// Its workload is scaled to 0.
-    ScaledDown,
-    /// Nothing was found that could be it.
-    Absent,
-    /// It runs where workloads do not show it: in a cloud's control plane, in a pod of its own kind.
-    Hidden,
-    /// It is a part of the server of k3s or RKE2.
-    InServer,
-    /// What could show it shows nothing of this finalizer.
-    Unknown,
-    /// It may run unseen: what could show it was not readable, or one of several that run may be it.
-    Unseen,
-}
-
 /// Whether an object exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existence {
@@ -32,84 +9,6 @@ pub enum Existence {
     Present,
     /// The API server has none of this name.
     Gone,
-}
-
-/// What would be lost if its controller never came back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cleanup {
-    /// As far as is known, what the finalizer stands for.
-    Pending,
-    /// The object shows that nothing is left to clean up.
-    Nothing,
-}
-
-/// Why a PodDisruptionBudget allows no eviction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Budget {
-    /// A program looks after it, or after its pods.
-    OfProgram,
-    /// `maxUnavailable` is 0.
-    NoneUnavailable,
-    /// It wants as many pods as there are.
-    All,
-    /// Another one selects the same pod.
-    Several,
-    /// Too few of its pods are ready.
-    TooFewReady,
-    /// The same, and with all of them ready it would still allow none.
-    TooFewReadyOfAll,
-    /// The controller has not counted its pods since it was made or changed.
-    NotCounted,
-}
-
-/// Of which kind the objects are that cannot be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unread {
-    /// Of one whose list fails.
-    Listed,
-    /// Secrets: every other kind can be listed, and they are not.
-    Secrets,
-    /// Of any: no key of the API server opens one of them.
-    Encrypted,
-    /// Of one whose cache the API server makes anew.
-    Starting,
-    /// That is not known.
-    Unknown,
-}
-
-/// Who uses an object that waits for the last of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Users {
-    /// An object uses it.
-    Some,
-    /// No user is left.
-    None,
-    /// Only objects of another namespace name one that is called so.
-    Elsewhere,
-    /// They could not be looked at, or it is not known which kinds use it.
-    Unknown,
-}
-
-/// Whether what is missing can be created again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Creation {
-    /// As far as is known.
-    Possible,
-    /// Its namespace is being deleted: the API server takes nothing new there.
-    Refused,
-    /// It need not be: it exists, and reports a failure.
-    Exists,
-}
-
-/// Why the API server does not reach a backend that has a ready endpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
-    /// The connection is refused.
-    Refused,
-    /// No connection was made.
-    Cut,
-    /// No answer came in time.
-    Late,
 }
 
 /// How a pod that is not being deleted stands.
@@ -121,148 +20,176 @@ pub enum PodState {
     Ended,
 }
 
-/// Who counts the pods of a Job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JobManager {
-    /// The Job controller of the controller manager.
-    ControllerManager,
-    /// The controller that `spec.managedBy` names.
-    Other,
+/// Declares the kinds of facts: those with values of their own, then those with the values of a type above. Each value
+/// has its words, after "when".
+macro_rules! circumstances {
+    (
+        own values: $(#[$about:meta] $own:ident { $($(#[$more:meta])* $value:ident: $words:literal,)* })*
+        shared values: $(#[$about_of:meta] $kind:ident($of:ident) { $($is:ident: $said:literal,)* })*
+    ) => {
+        $(
+            #[$about]
+            #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+            pub enum $own {
+                $(#[doc = concat!("When ", $words, ".")] $(#[$more])* $value,)*
+            }
+        )*
+
+        /// One fact of a case. Of each kind of fact a case has one.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Circumstance {
+            $(#[$about] $own($own),)*
+            $(#[$about_of] $kind($of),)*
+        }
+
+        impl Circumstance {
+            /// After "when".
+            pub fn words(self) -> &'static str {
+                match self {
+                    $($(Circumstance::$own($own::$value) => $words,)*)*
+                    $($(Circumstance::$kind($of::$is) => $said,)*)*
+                }
+            }
+        }
+    };
 }
 
-/// What an object's own words are worth.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Words {
-    /// As far as is known, they are of the deletion.
-    Current,
-    /// They were written before it.
-    Outdated,
-    /// What they name works again, or exists.
-    Refuted,
-    /// It says nothing.
-    None,
-}
+circumstances! {
+    own values:
 
-/// By what objects wait for each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Circle {
-    /// One of them owns the next, and is deleted in the foreground.
-    OfOwners,
-    /// No owner: finalizers of other kinds.
-    OfFinalizers,
-}
-
-/// One fact of a case. Of each kind of fact a case has one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Circumstance {
-    Controller(Controller),
-    /// What is left to clean up.
-    Cleanup(Cleanup),
-    Node(Existence),
-    /// Whether the CSI driver is installed.
-    Driver(Existence),
-    /// Whether the class exists that the object names.
-    Class(Existence),
-    /// Why a budget allows no eviction.
-    Budget(Budget),
-    Users(Users),
-    /// How the pod stands that uses the object.
-    User(PodState),
+    /// How the program stands that must finish.
+    Controller {
+        Ready: "its controller has a ready pod",
+        NotReady: "no pod of its controller is ready",
+        /// No pod of it is ready either.
+        Crashing: "its container exits after each start",
+        ScaledDown: "its controller is scaled to 0",
+        Absent: "no controller was found",
+        /// In a cloud's control plane, or in a pod of its own kind.
+        Hidden: "its controller runs where workloads do not show it",
+        InServer: "its controller is a part of the server of k3s or RKE2",
+        Unknown: "nothing shows which controller it has",
+        /// What could show it was not readable, or one of several that run may be it.
+        Unseen: "its controller may run unseen",
+    }
+    /// What would be lost if its controller never came back.
+    Cleanup {
+        Pending: "its clean-up may not be done",
+        Nothing: "nothing is left to clean up",
+    }
+    /// Why a PodDisruptionBudget allows no eviction.
+    Budget {
+        OfProgram: "a program looks after the budget or its pods",
+        NoneUnavailable: "the budget's maxUnavailable is 0",
+        All: "the budget wants as many pods as there are",
+        Several: "several budgets select the same pod",
+        TooFewReady: "too few of its pods are ready",
+        /// With all of them ready it would still allow none.
+        TooFewReadyOfAll: "too few of its pods are ready, and it wants as many as there are",
+        /// By the controller, since it was made or changed.
+        NotCounted: "the budget's pods have not been counted",
+    }
+    /// Who uses an object that waits for the last of them.
+    Users {
+        Some: "an object that uses it is left",
+        None: "nothing uses it any more",
+        Elsewhere: "only objects of other namespaces name one that is called so",
+        /// They could not be looked at, or it is not known which kinds use it.
+        Unknown: "it is not known what uses it",
+    }
     /// Of which kind the objects are that cannot be read.
-    Unread(Unread),
+    Unread {
+        Listed: "the list of one kind fails",
+        Secrets: "every kind but Secrets can be listed",
+        Encrypted: "no key of the API server opens it",
+        Starting: "the API server's cache of the kind is not ready",
+        Unknown: "the kind is not known",
+    }
     /// Whether what is missing can be created again.
-    Creation(Creation),
-    /// Whether the storage has what is to be deleted or detached, by its own words.
-    Stored(Existence),
-    Reach(Reach),
-    /// Whether a VolumeAttachment of the volume is left.
-    Attachment(Existence),
+    Creation {
+        Possible: "what is missing can be created again",
+        Refused: "the namespace of what is missing is being deleted",
+        Exists: "what the controller needs exists and reports a failure",
+    }
+    /// Why the API server does not reach a backend that has a ready endpoint.
+    Reach {
+        Refused: "the connection is refused",
+        Cut: "no connection is made",
+        Late: "no answer comes in time",
+    }
     /// Who counts the pods of a Job.
-    JobManager(JobManager),
-    /// Whether the finalizer is in the pod template of the pod's workload.
-    Template(Existence),
-    /// Whether the ServiceAccount exists that the controller works as.
-    Account(Existence),
-    /// Whether the node is declared out of service.
-    OutOfService(Existence),
-    /// By what objects wait for each other.
-    Circle(Circle),
+    JobManager {
+        ControllerManager: "kube-controller-manager counts the Job's pods",
+        Other: "spec.managedBy of the Job names another controller",
+    }
     /// What the words are worth that the object's controller reports.
-    Words(Words),
+    Words {
+        Current: "what its controller reports may be of the deletion",
+        Outdated: "what its controller reports was written before the deletion",
+        Refuted: "what its controller lacked is there",
+        None: "its controller reports nothing",
+    }
+    /// By what objects wait for each other.
+    Circle {
+        OfOwners: "one of them owns the next",
+        /// Finalizers of other kinds than those of owners.
+        OfFinalizers: "none of them owns the next",
+    }
+    shared values:
+
+    /// Whether the Node exists.
+    Node(Existence) {
+        Present: "the Node exists",
+        Gone: "the Node does not exist",
+    }
+    /// Whether the CSI driver is installed.
+    Driver(Existence) {
+        Present: "the driver is installed",
+        Gone: "the driver is not installed",
+    }
+    /// Whether the class exists that the object names.
+    Class(Existence) {
+        Present: "the class that it names exists",
+        Gone: "the class that it names does not exist",
+    }
+    /// How the pod stands that uses the object.
+    User(PodState) {
+        Running: "the pod runs, or may run",
+        Ended: "the pod has ended",
+    }
+    /// Whether the storage has what is to be deleted or detached, by its own words.
+    Stored(Existence) {
+        Present: "the storage does not say that it is gone",
+        Gone: "the storage answers that it is gone",
+    }
+    /// Whether a VolumeAttachment of the volume is left.
+    Attachment(Existence) {
+        Present: "a VolumeAttachment of the volume is left",
+        Gone: "no VolumeAttachment of the volume is left",
+    }
+    /// Whether the finalizer is in the pod template of the pod's workload.
+    Template(Existence) {
+        Present: "the pod template of its workload sets the finalizer",
+        Gone: "no pod template is known to set the finalizer",
+    }
+    /// Whether the ServiceAccount exists that the controller works as.
+    Account(Existence) {
+        Present: "the controller's ServiceAccount exists",
+        Gone: "the controller's ServiceAccount is gone",
+    }
+    /// Whether the node is declared out of service.
+    OutOfService(Existence) {
+        Present: "the node has the out-of-service taint",
+        Gone: "the node has no out-of-service taint",
+    }
     /// Whether a drain waits for a budget of another cluster.
-    RemoteBudget(Existence),
+    RemoteBudget(Existence) {
+        Present: "a budget of another cluster refuses an eviction",
+        Gone: "no budget of another cluster is named",
+    }
 }
 
 impl Circumstance {
-    /// After "when".
-    pub fn words(self) -> &'static str {
-        match self {
-            Circumstance::Controller(Controller::Ready) => "its controller has a ready pod",
-            Circumstance::Controller(Controller::NotReady) => "no pod of its controller is ready",
-            Circumstance::Controller(Controller::Crashing) => "its container exits after each start",
-            Circumstance::Controller(Controller::ScaledDown) => "its controller is scaled to 0",
-            Circumstance::Controller(Controller::Absent) => "no controller was found",
-            Circumstance::Controller(Controller::Hidden) => "its controller runs where workloads do not show it",
-            Circumstance::Controller(Controller::InServer) => "its controller is a part of the server of k3s or RKE2",
-            Circumstance::Controller(Controller::Unknown) => "nothing shows which controller it has",
-            Circumstance::Controller(Controller::Unseen) => "its controller may run unseen",
-            Circumstance::Cleanup(Cleanup::Pending) => "its clean-up may not be done",
-            Circumstance::Cleanup(Cleanup::Nothing) => "nothing is left to clean up",
-            Circumstance::Node(Existence::Present) => "the Node exists",
-            Circumstance::Node(Existence::Gone) => "the Node does not exist",
-            Circumstance::Driver(Existence::Present) => "the driver is installed",
-            Circumstance::Driver(Existence::Gone) => "the driver is not installed",
-            Circumstance::Users(Users::Some) => "an object that uses it is left",
-            Circumstance::Users(Users::None) => "nothing uses it any more",
-            Circumstance::Users(Users::Elsewhere) => "only objects of other namespaces name one that is called so",
-            Circumstance::Users(Users::Unknown) => "it is not known what uses it",
-            Circumstance::User(PodState::Running) => "the pod runs, or may run",
-            Circumstance::User(PodState::Ended) => "the pod has ended",
-            Circumstance::Unread(Unread::Listed) => "the list of one kind fails",
-            Circumstance::Unread(Unread::Secrets) => "every kind but Secrets can be listed",
-            Circumstance::Unread(Unread::Encrypted) => "no key of the API server opens it",
-            Circumstance::Unread(Unread::Unknown) => "the kind is not known",
-            Circumstance::Budget(Budget::OfProgram) => "a program looks after the budget or its pods",
-            Circumstance::Budget(Budget::NoneUnavailable) => "the budget's maxUnavailable is 0",
-            Circumstance::Budget(Budget::All) => "the budget wants as many pods as there are",
-            Circumstance::Budget(Budget::Several) => "several budgets select the same pod",
-            Circumstance::Budget(Budget::NotCounted) => "the budget's pods have not been counted",
-            Circumstance::Budget(Budget::TooFewReady) => "too few of its pods are ready",
-            Circumstance::Budget(Budget::TooFewReadyOfAll) => {
-                "too few of its pods are ready, and it wants as many as there are"
-            }
-            Circumstance::Class(Existence::Present) => "the class that it names exists",
-            Circumstance::Template(Existence::Present) => "the pod template of its workload sets the finalizer",
-            Circumstance::Template(Existence::Gone) => "no pod template is known to set the finalizer",
-            Circumstance::Account(Existence::Present) => "the controller's ServiceAccount exists",
-            Circumstance::Account(Existence::Gone) => "the controller's ServiceAccount is gone",
-            Circumstance::OutOfService(Existence::Present) => "the node has the out-of-service taint",
-            Circumstance::OutOfService(Existence::Gone) => "the node has no out-of-service taint",
-            Circumstance::Circle(Circle::OfOwners) => "one of them owns the next",
-            Circumstance::Circle(Circle::OfFinalizers) => "none of them owns the next",
-            Circumstance::RemoteBudget(Existence::Present) => "a budget of another cluster refuses an eviction",
-            Circumstance::RemoteBudget(Existence::Gone) => "no budget of another cluster is named",
-            Circumstance::Attachment(Existence::Present) => "a VolumeAttachment of the volume is left",
-            Circumstance::Attachment(Existence::Gone) => "no VolumeAttachment of the volume is left",
-            Circumstance::JobManager(JobManager::ControllerManager) => "kube-controller-manager counts the Job's pods",
-            Circumstance::JobManager(JobManager::Other) => "spec.managedBy of the Job names another controller",
-            Circumstance::Unread(Unread::Starting) => "the API server's cache of the kind is not ready",
-            Circumstance::Stored(Existence::Present) => "the storage does not say that it is gone",
-            Circumstance::Stored(Existence::Gone) => "the storage answers that it is gone",
-            Circumstance::Reach(Reach::Refused) => "the connection is refused",
-            Circumstance::Reach(Reach::Cut) => "no connection is made",
-            Circumstance::Reach(Reach::Late) => "no answer comes in time",
-            Circumstance::Creation(Creation::Possible) => "what is missing can be created again",
-            Circumstance::Creation(Creation::Exists) => "what the controller needs exists and reports a failure",
-            Circumstance::Creation(Creation::Refused) => "the namespace of what is missing is being deleted",
-            Circumstance::Words(Words::Current) => "what its controller reports may be of the deletion",
-            Circumstance::Words(Words::Outdated) => "what its controller reports was written before the deletion",
-            Circumstance::Words(Words::Refuted) => "what its controller lacked is there",
-            Circumstance::Words(Words::None) => "its controller reports nothing",
-            Circumstance::Class(Existence::Gone) => "the class that it names does not exist",
-        }
-    }
-
     pub(super) fn is_about_the_same(self, other: Self) -> bool {
         discriminant(&self) == discriminant(&other)
     }
