@@ -8,7 +8,7 @@ use crate::observation::Syscall;
 pub fn syscall(bytes: &[u8]) -> Option<Syscall> {
     match procfs::process::Syscall::from_read(bytes).ok()? {
         procfs::process::Syscall::Blocked { syscall_number, argument_registers, .. } if syscall_number >= 0 => {
-            let name = known(syscall_number).map(|(_, name, _)| (*name).to_owned());
+            let name = known(syscall_number).map(|(_, name, _)| name.trim_start_matches("SYS_").to_owned());
             Some(Syscall { number: syscall_number, first_argument: argument_registers[0], name })
         }
         _ => None,
@@ -25,100 +25,42 @@ enum First {
     Other,
 }
 
+/// Its number, the name of that, and what its first argument is.
 type Call = (i64, &'static str, First);
 
+macro_rules! calls {
+    ($($first:ident: $($name:ident)*;)*) => { &[$($((libc::$name, stringify!($name), First::$first)),*),*] };
+}
+
 /// The calls in which a task waits for files.
-const CALLS: [Call; 64] = [
-    (libc::SYS_read, "read", First::Descriptor),
-    (libc::SYS_write, "write", First::Descriptor),
-    (libc::SYS_readv, "readv", First::Descriptor),
-    (libc::SYS_writev, "writev", First::Descriptor),
-    (libc::SYS_pread64, "pread64", First::Descriptor),
-    (libc::SYS_pwrite64, "pwrite64", First::Descriptor),
-    (libc::SYS_preadv, "preadv", First::Descriptor),
-    (libc::SYS_pwritev, "pwritev", First::Descriptor),
-    (libc::SYS_preadv2, "preadv2", First::Descriptor),
-    (libc::SYS_pwritev2, "pwritev2", First::Descriptor),
-    (libc::SYS_fstat, "fstat", First::Descriptor),
-    (libc::SYS_lseek, "lseek", First::Descriptor),
-    (libc::SYS_ioctl, "ioctl", First::Descriptor),
-    (libc::SYS_fcntl, "fcntl", First::Descriptor),
-    (libc::SYS_flock, "flock", First::Descriptor),
-    (libc::SYS_fsync, "fsync", First::Descriptor),
-    (libc::SYS_fdatasync, "fdatasync", First::Descriptor),
-    (libc::SYS_syncfs, "syncfs", First::Descriptor),
-    (libc::SYS_ftruncate, "ftruncate", First::Descriptor),
-    (libc::SYS_fallocate, "fallocate", First::Descriptor),
-    (libc::SYS_getdents64, "getdents64", First::Descriptor),
-    (libc::SYS_fchdir, "fchdir", First::Descriptor),
-    (libc::SYS_fchmod, "fchmod", First::Descriptor),
-    (libc::SYS_fchown, "fchown", First::Descriptor),
-    (libc::SYS_fstatfs, "fstatfs", First::Descriptor),
-    (libc::SYS_fsetxattr, "fsetxattr", First::Descriptor),
-    (libc::SYS_fgetxattr, "fgetxattr", First::Descriptor),
-    (libc::SYS_copy_file_range, "copy_file_range", First::Descriptor),
-    (libc::SYS_splice, "splice", First::Descriptor),
-    (libc::SYS_sync_file_range, "sync_file_range", First::Descriptor),
-    (libc::SYS_close, "close", First::Descriptor),
-    (libc::SYS_openat, "openat", First::Path),
-    (libc::SYS_openat2, "openat2", First::Path),
-    (libc::SYS_newfstatat, "newfstatat", First::Path),
-    (libc::SYS_statx, "statx", First::Path),
-    (libc::SYS_statfs, "statfs", First::Path),
-    (libc::SYS_faccessat, "faccessat", First::Path),
-    (libc::SYS_faccessat2, "faccessat2", First::Path),
-    (libc::SYS_readlinkat, "readlinkat", First::Path),
-    (libc::SYS_mkdirat, "mkdirat", First::Path),
-    (libc::SYS_unlinkat, "unlinkat", First::Path),
-    (libc::SYS_renameat2, "renameat2", First::Path),
-    (libc::SYS_linkat, "linkat", First::Path),
-    (libc::SYS_symlinkat, "symlinkat", First::Path),
-    (libc::SYS_mknodat, "mknodat", First::Path),
-    (libc::SYS_fchmodat, "fchmodat", First::Path),
-    (libc::SYS_fchownat, "fchownat", First::Path),
-    (libc::SYS_utimensat, "utimensat", First::Path),
-    (libc::SYS_chdir, "chdir", First::Path),
-    (libc::SYS_chroot, "chroot", First::Path),
-    (libc::SYS_truncate, "truncate", First::Path),
-    (libc::SYS_execve, "execve", First::Path),
-    (libc::SYS_execveat, "execveat", First::Path),
-    (libc::SYS_umount2, "umount2", First::Path),
-    (libc::SYS_mount, "mount", First::Path),
-    (libc::SYS_setxattr, "setxattr", First::Path),
-    (libc::SYS_getxattr, "getxattr", First::Path),
-    (libc::SYS_sync, "sync", First::Other),
-    (libc::SYS_msync, "msync", First::Other),
-    (libc::SYS_mmap, "mmap", First::Other),
-    (libc::SYS_munmap, "munmap", First::Other),
-    (libc::SYS_exit_group, "exit_group", First::Other),
-    (libc::SYS_exit, "exit", First::Other),
-    (libc::SYS_io_submit, "io_submit", First::Other),
-];
+const CALLS: &[Call] = calls! {
+    Descriptor:
+        SYS_read SYS_write SYS_readv SYS_writev SYS_pread64 SYS_pwrite64 SYS_preadv SYS_pwritev SYS_preadv2 SYS_pwritev2
+        SYS_fstat SYS_lseek SYS_ioctl SYS_fcntl SYS_flock SYS_fsync SYS_fdatasync SYS_syncfs SYS_ftruncate SYS_fallocate
+        SYS_getdents64 SYS_fchdir SYS_fchmod SYS_fchown SYS_fstatfs SYS_fsetxattr SYS_fgetxattr SYS_copy_file_range
+        SYS_splice SYS_sync_file_range SYS_close;
+    Path:
+        SYS_openat SYS_openat2 SYS_newfstatat SYS_statx SYS_statfs SYS_faccessat SYS_faccessat2 SYS_readlinkat
+        SYS_mkdirat SYS_unlinkat SYS_renameat2 SYS_linkat SYS_symlinkat SYS_mknodat SYS_fchmodat SYS_fchownat
+        SYS_utimensat SYS_chdir SYS_chroot SYS_truncate SYS_execve SYS_execveat SYS_umount2 SYS_mount SYS_setxattr
+        SYS_getxattr;
+    Other:
+        SYS_sync SYS_msync SYS_mmap SYS_munmap SYS_exit_group SYS_exit SYS_io_submit;
+};
 
 /// Those that only x86 has.
 #[cfg(target_arch = "x86_64")]
-const OLD_CALLS: [Call; 15] = [
-    (libc::SYS_open, "open", First::Path),
-    (libc::SYS_creat, "creat", First::Path),
-    (libc::SYS_stat, "stat", First::Path),
-    (libc::SYS_lstat, "lstat", First::Path),
-    (libc::SYS_access, "access", First::Path),
-    (libc::SYS_readlink, "readlink", First::Path),
-    (libc::SYS_mkdir, "mkdir", First::Path),
-    (libc::SYS_rmdir, "rmdir", First::Path),
-    (libc::SYS_unlink, "unlink", First::Path),
-    (libc::SYS_rename, "rename", First::Path),
-    (libc::SYS_link, "link", First::Path),
-    (libc::SYS_symlink, "symlink", First::Path),
-    (libc::SYS_chmod, "chmod", First::Path),
-    (libc::SYS_chown, "chown", First::Path),
-    (libc::SYS_getdents, "getdents", First::Descriptor),
-];
+const OLD_CALLS: &[Call] = calls! {
+    Descriptor: SYS_getdents;
+    Path:
+        SYS_open SYS_creat SYS_stat SYS_lstat SYS_access SYS_readlink SYS_mkdir SYS_rmdir SYS_unlink SYS_rename SYS_link
+        SYS_symlink SYS_chmod SYS_chown;
+};
 #[cfg(not(target_arch = "x86_64"))]
-const OLD_CALLS: [Call; 0] = [];
+const OLD_CALLS: &[Call] = &[];
 
 fn known(number: i64) -> Option<&'static Call> {
-    CALLS.iter().chain(&OLD_CALLS).find(|(known, ..)| *known == number)
+    CALLS.iter().chain(OLD_CALLS).find(|(known, ..)| *known == number)
 }
 
 /// The descriptor a system call works on, for the calls whose first argument is one.
@@ -129,39 +71,11 @@ pub fn descriptor(call: &Syscall) -> Option<u32> {
 
 /// Whether a call of this name changes files, so that it waits for a frozen file system.
 pub fn writes(name: &str) -> bool {
-    const WRITES: [&str; 30] = [
-        "write",
-        "writev",
-        "pwrite64",
-        "pwritev",
-        "pwritev2",
-        "ftruncate",
-        "truncate",
-        "fallocate",
-        "fchmod",
-        "fchown",
-        "fsetxattr",
-        "setxattr",
-        "copy_file_range",
-        "splice",
-        "mkdirat",
-        "unlinkat",
-        "renameat2",
-        "linkat",
-        "symlinkat",
-        "mknodat",
-        "fchmodat",
-        "fchownat",
-        "utimensat",
-        "creat",
-        "mkdir",
-        "rmdir",
-        "unlink",
-        "rename",
-        "link",
-        "symlink",
-    ];
-    WRITES.contains(&name)
+    const WRITES: &str = "\
+        write writev pwrite64 pwritev pwritev2 ftruncate truncate fallocate fchmod fchown fsetxattr setxattr \
+        copy_file_range splice mkdirat unlinkat renameat2 linkat symlinkat mknodat fchmodat fchownat utimensat \
+        creat mkdir rmdir unlink rename link symlink";
+    WRITES.split(' ').any(|call| call == name)
 }
 
 /// Whether a call of this name may change files: a call that opens one makes it where it is not there.
@@ -199,8 +113,7 @@ mod tests {
 
     #[test]
     fn each_call_is_listed_once_and_those_that_write_are_known() {
-        let names: std::collections::BTreeSet<&str> =
-            CALLS.iter().chain(&OLD_CALLS).map(|(_, name, _)| *name).collect();
+        let names: std::collections::BTreeSet<&str> = CALLS.iter().chain(OLD_CALLS).map(|(_, name, _)| *name).collect();
         assert_eq!(names.len(), CALLS.len() + OLD_CALLS.len());
         assert!(writes("write") && writes("mkdir") && !writes("read"));
         assert!(may_write("unlink") && may_write("openat") && !writes("openat") && !may_write("execve"));
