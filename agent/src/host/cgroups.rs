@@ -25,20 +25,8 @@ const MAX_CGROUPS: usize = 1000;
 
 /// The v1 controllers runc knows and therefore removes (`libcontainer/cgroups/fs`).
 const KNOWN_TO_RUNC: [&str; 14] = [
-    "cpuset",
-    "devices",
-    "memory",
-    "cpu",
-    "cpuacct",
-    "pids",
-    "blkio",
-    "hugetlb",
-    "net_cls",
-    "net_prio",
-    "perf_event",
-    "freezer",
-    "rdma",
-    "misc",
+    "cpuset", "devices", "memory", "cpu", "cpuacct", "pids", "blkio", "hugetlb", "net_cls", "net_prio", "perf_event",
+    "freezer", "rdma", "misc",
 ];
 
 /// The cgroup hierarchies of the host, from its mount table.

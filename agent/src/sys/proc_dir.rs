@@ -227,17 +227,7 @@ pub(super) fn has_safe_fdinfo(link: &[u8]) -> bool {
 /// What was measured to answer at once even when the process's memory lock is held for ever.
 fn may_be_read(file: &str) -> bool {
     const SAFE: [&str; 12] = [
-        "children",
-        "stat",
-        "status",
-        "statm",
-        "comm",
-        "wchan",
-        "stack",
-        "syscall",
-        "mountinfo",
-        "cgroup",
-        "limits",
+        "children", "stat", "status", "statm", "comm", "wchan", "stack", "syscall", "mountinfo", "cgroup", "limits",
         "io",
     ];
     let of_thread = || Some(file.strip_prefix("task/")?.split_once('/')?.1);

@@ -14,17 +14,8 @@ type Paths = BTreeSet<Path>;
 
 /// Fields of the metadata without an owner.
 const SYSTEM: &[&str] = &[
-    "name",
-    "namespace",
-    "generateName",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "managedFields",
-    "selfLink",
+    "name", "namespace", "generateName", "uid", "resourceVersion", "generation", "creationTimestamp",
+    "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields", "selfLink",
 ];
 
 /// How a manager came to own fields.

@@ -244,21 +244,7 @@ fn go_time(value: &Value) -> String {
 
 /// The fields an event has; server-side apply refuses others.
 pub(crate) const FIELDS: &[&str] = &[
-    "apiVersion",
-    "kind",
-    "metadata",
-    "eventTime",
-    "series",
-    "reportingController",
-    "reportingInstance",
-    "action",
-    "reason",
-    "regarding",
-    "related",
-    "note",
-    "type",
-    "deprecatedSource",
-    "deprecatedFirstTimestamp",
-    "deprecatedLastTimestamp",
-    "deprecatedCount",
+    "apiVersion", "kind", "metadata", "eventTime", "series", "reportingController", "reportingInstance", "action",
+    "reason", "regarding", "related", "note", "type", "deprecatedSource", "deprecatedFirstTimestamp",
+    "deprecatedLastTimestamp", "deprecatedCount",
 ];

@@ -60,15 +60,8 @@ pub fn install(cluster: &Cluster) -> anyhow::Result<Installed> {
             "subjects": [subject], "roleRef": role
         }),
     ])?;
-    let token = cluster.kubectl(&[
-        "-n",
-        NAMESPACE,
-        "create",
-        "token",
-        READER,
-        "--audience=why-terminating",
-        "--duration=2h",
-    ])?;
+    let token = cluster
+        .kubectl(&["-n", NAMESPACE, "create", "token", READER, "--audience=why-terminating", "--duration=2h"])?;
     Ok(Installed { token: token.trim().to_owned() })
 }
 

@@ -15,12 +15,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 /// An agent waits between its scans and before it reports; here it need not.
 const QUICK: [&str; 7] = [
-    "--listen=off",
-    "--first-scan=1s",
-    "--scan-interval=1s",
-    "--scans=1",
-    "--d-state-scans=1",
-    "--event-spread=0s",
+    "--listen=off", "--first-scan=1s", "--scan-interval=1s", "--scans=1", "--d-state-scans=1", "--event-spread=0s",
     "--event-burst=100",
 ];
 /// The fake API server takes each token for the name of a user with all rights.

@@ -57,11 +57,7 @@ pub fn runs_as_deployed() -> anyhow::Result<()> {
 }
 
 const RUN: [&str; 6] = [
-    "run",
-    "--first-scan=1s",
-    "--scan-interval=5s",
-    "--scan-interval-max=5s",
-    "--sweep-interval=5s",
+    "run", "--first-scan=1s", "--scan-interval=5s", "--scan-interval-max=5s", "--sweep-interval=5s",
     "--event-spread=0s",
 ];
 

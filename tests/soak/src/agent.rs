@@ -17,15 +17,8 @@ use crate::state::State;
 pub const LIMIT: u64 = 64 << 20;
 /// Scans as close together as the agent allows, and findings that are reported at once.
 const QUICK: [&str; 9] = [
-    "--log-format=json",
-    "--listen=off",
-    "--first-scan=1s",
-    "--scan-interval=2s",
-    "--scan-interval-max=2s",
-    "--sweep-interval=3s",
-    "--event-spread=0s",
-    "--event-refill=1s",
-    "--event-renewal=60s",
+    "--log-format=json", "--listen=off", "--first-scan=1s", "--scan-interval=2s", "--scan-interval-max=2s",
+    "--sweep-interval=3s", "--event-spread=0s", "--event-refill=1s", "--event-renewal=60s",
 ];
 const STEP: Duration = Duration::from_secs(1);
 

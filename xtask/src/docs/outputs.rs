@@ -9,13 +9,8 @@ use super::Page;
 
 /// The pages with such output; a page that has some is listed here.
 const PAGES: &[&str] = &[
-    "README.md",
-    "docs/answers/namespace.md",
-    "docs/answers/pod.md",
-    "docs/answers/csi-unmount.md",
-    "docs/answers/node-gone.md",
-    "docs/answers/drain.md",
-    "docs/compared.md",
+    "README.md", "docs/answers/namespace.md", "docs/answers/pod.md", "docs/answers/csi-unmount.md",
+    "docs/answers/node-gone.md", "docs/answers/drain.md", "docs/compared.md",
 ];
 const MARK: &str = "<!-- output: ";
 

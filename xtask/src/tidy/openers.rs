@@ -17,29 +17,10 @@ const OPENERS: &[&str] = &["std::fs", "fs::read", "File::open", "OpenOptions"];
 
 /// How anything is opened, walked to or connected to by a path that is followed: links, mounts and all.
 const BY_PATH: &[&str] = &[
-    "std::fs",
-    "File::open",
-    "OpenOptions",
-    "UnixStream::connect",
-    "Connection::",
-    "sockets.connect(",
-    "sockets.listener(",
-    "openat(",
-    "openat2(",
-    " open(",
-    "(open(",
-    "statx(CWD",
-    "sys::file_facts(",
-    "sys::is_mount_root(",
-    "sys::list(",
-    "sys::list_capped(",
-    "sys::listener(",
-    "sys::listens(",
-    "sys::may_have_subdirectories(",
-    "sys::read_capped(",
-    "sys::read_lines_of(",
-    "sys::read_link(",
-    "sys::read_text(",
+    "std::fs", "File::open", "OpenOptions", "UnixStream::connect", "Connection::", "sockets.connect(",
+    "sockets.listener(", "openat(", "openat2(", " open(", "(open(", "statx(CWD", "sys::file_facts(",
+    "sys::is_mount_root(", "sys::list(", "sys::list_capped(", "sys::listener(", "sys::listens(",
+    "sys::may_have_subdirectories(", "sys::read_capped(", "sys::read_lines_of(", "sys::read_link(", "sys::read_text(",
     "sys::read_text_of_root(",
 ];
 

@@ -231,15 +231,8 @@ mod tests {
         assert_eq!(
             names,
             [
-                "R (running)",
-                "S (sleeping)",
-                "D (uninterruptible)",
-                "T (stopped)",
-                "t (traced)",
-                "Z (zombie)",
-                "X (dead)",
-                "I (idle)",
-                "in an unknown state"
+                "R (running)", "S (sleeping)", "D (uninterruptible)", "T (stopped)", "t (traced)", "Z (zombie)",
+                "X (dead)", "I (idle)", "in an unknown state"
             ]
         );
     }

@@ -271,21 +271,8 @@ fn not_reconstructed(view: &PodView, volume: &VolumeDir, mount: &Mount, head: &[
 
 /// In-tree plugins a current kubelet may still have (`pkg/volume` of 1.24 to 1.36).
 const IN_TREE: [&str; 15] = [
-    "configmap",
-    "csi",
-    "downward-api",
-    "empty-dir",
-    "fc",
-    "flexvolume",
-    "git-repo",
-    "host-path",
-    "image",
-    "iscsi",
-    "local-volume",
-    "nfs",
-    "portworx-volume",
-    "projected",
-    "secret",
+    "configmap", "csi", "downward-api", "empty-dir", "fc", "flexvolume", "git-repo", "host-path", "image", "iscsi",
+    "local-volume", "nfs", "portworx-volume", "projected", "secret",
 ];
 
 /// The volume was mounted by a plugin that this kubelet no longer has.

@@ -125,11 +125,7 @@ impl Refusal {
 /// and the words of vSphere's. What the call itself lacks, a Secret or an endpoint, is another thing.
 pub fn is_gone_in_storage(message: &Message) -> bool {
     const GONE: [&str; 6] = [
-        "code = notfound",
-        ".notfound",
-        "could not be found",
-        "already been deleted",
-        "does not exist",
+        "code = notfound", ".notfound", "could not be found", "already been deleted", "does not exist",
         "no longer exists",
     ];
     const OTHERS: [&str; 5] = ["secret", "credential", "endpoint", "serviceaccount", "namespace"];

@@ -5,19 +5,8 @@ use super::Message;
 /// Whether they speak of the object's end.
 pub fn is_about_deletion(reason: &str, message: &Message) -> bool {
     const PARTS: [&str; 13] = [
-        "cleanup",
-        "clean up",
-        "cleaning",
-        "delet",
-        "deprovision",
-        "destroy",
-        "detach",
-        "drain",
-        "finaliz",
-        "remov",
-        "teardown",
-        "terminat",
-        "uninstall",
+        "cleanup", "clean up", "cleaning", "delet", "deprovision", "destroy", "detach", "drain", "finaliz", "remov",
+        "teardown", "terminat", "uninstall",
     ];
     has_any(reason, &PARTS) || has_any(&message.0, &PARTS)
 }
@@ -25,15 +14,7 @@ pub fn is_about_deletion(reason: &str, message: &Message) -> bool {
 /// Whether they say of anything that it fails or is missing.
 pub fn is_complaint(message: &Message) -> bool {
     const PARTS: [&str; 10] = [
-        "cannot",
-        "could not",
-        "denied",
-        "does not exist",
-        "error",
-        "fail",
-        "forbidden",
-        "not found",
-        "refused",
+        "cannot", "could not", "denied", "does not exist", "error", "fail", "forbidden", "not found", "refused",
         "timed out",
     ];
     has_any(&message.0, &PARTS)

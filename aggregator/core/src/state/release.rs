@@ -15,19 +15,8 @@ pub const LABEL: &str = "app.kubernetes.io/managed-by=Helm";
 /// What Helm deletes first, in this order; every other kind, custom resources last, comes after it
 /// (helm: pkg/release/v1/util/kind_sorter.go, `UninstallOrder`; in Helm 3 pkg/releaseutil/kind_sorter.go).
 const FIRST: [&str; 14] = [
-    "ValidatingWebhookConfiguration",
-    "MutatingWebhookConfiguration",
-    "APIService",
-    "Ingress",
-    "IngressClass",
-    "Service",
-    "CronJob",
-    "Job",
-    "StatefulSet",
-    "HorizontalPodAutoscaler",
-    "Deployment",
-    "ReplicaSet",
-    "Pod",
+    "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "APIService", "Ingress", "IngressClass",
+    "Service", "CronJob", "Job", "StatefulSet", "HorizontalPodAutoscaler", "Deployment", "ReplicaSet", "Pod",
     "DaemonSet",
 ];
 

@@ -431,11 +431,9 @@ fn of_release(object: &mut serde_json::Value, name: &str, namespace: &str) {
 /// The operator and its Widget, installed by release `web` of the shop.
 fn released(world: World) -> World {
     let of_web = |object: &mut serde_json::Value| of_release(object, "web", "shop");
-    operator(world, "shop", 1).change("/apis/example.com/v1/widgets", "w", of_web).change(
-        "/apis/apps/v1/deployments",
-        "op",
-        of_web,
-    )
+    operator(world, "shop", 1)
+        .change("/apis/example.com/v1/widgets", "w", of_web)
+        .change("/apis/apps/v1/deployments", "op", of_web)
 }
 
 #[test]

@@ -41,11 +41,10 @@ fn kind_and_finalizer_are_told_without_the_right_to_list_the_kind() {
         "acme.cert-manager.io/finalizer in 3 resource instances",
     );
     let world = || {
-        healthy().with_custom("acme.cert-manager.io", "challenges", "Challenge").going("shop", held.clone()).refuse(
-            "/apis/acme.cert-manager.io",
-            403,
-            "challenges is forbidden",
-        )
+        healthy()
+            .with_custom("acme.cert-manager.io", "challenges", "Challenge")
+            .going("shop", held.clone())
+            .refuse("/apis/acme.cert-manager.io", 403, "challenges is forbidden")
     };
     let looked = look(world(), object("ns", "default", "shop"));
     assert_eq!(looked.causes(), ["FinalizerOfUnseenObjects"], "{:#?}", looked.report);
@@ -76,11 +75,10 @@ fn of_several_unseen_kinds_none_is_said_to_have_the_finalizer() {
         "gadgets.example.com has 4 resource instances, widgets.example.com has 1 resource instances",
         "example.com/hold in 1 resource instances",
     );
-    let alike = healthy().with_custom("example.com", "widgets", "Widget").going("team", alike).refuse(
-        "/apis/example.com/v1",
-        403,
-        "widgets is forbidden",
-    );
+    let alike = healthy()
+        .with_custom("example.com", "widgets", "Widget")
+        .going("team", alike)
+        .refuse("/apis/example.com/v1", 403, "widgets is forbidden");
     let looked_alike = look(alike, object("ns", "default", "team"));
     let words = looked_alike.chain(0)[1].clone();
     assert!(words.contains("4 gadgets.example.com") && words.contains("1 widgets.example.com"), "{words}");

@@ -13,11 +13,9 @@ fn owned_by(version: &str, kind: &str, name: &str, uid: &str) -> Value {
 
 /// A composite resource and the managed resource that it owns live in no namespace.
 fn composite() -> World {
-    let world = healthy().with_cluster_wide("aws.platform.io", "xbuckets", "XBucket").with_cluster_wide(
-        "s3.aws.upbound.io",
-        "buckets",
-        "Bucket",
-    );
+    let world = healthy()
+        .with_cluster_wide("aws.platform.io", "xbuckets", "XBucket")
+        .with_cluster_wide("s3.aws.upbound.io", "buckets", "Bucket");
     let asked = world.ago(86_400);
     world.with(json!({
         "apiVersion": "aws.platform.io/v1", "kind": "XBucket",

@@ -9,14 +9,8 @@ use plugin::report::{dot, mermaid, name, screen, table, tree};
 use crate::support::*;
 
 pub const RECORDINGS: [&str; 8] = [
-    "baseline",
-    "discovery-failure",
-    "finalizer-and-webhook",
-    "unreachable-node-pvc-chain",
-    "volumes-busy",
-    "runtime-and-freezer",
-    "dstate-fuse",
-    "csi-unmount",
+    "baseline", "discovery-failure", "finalizer-and-webhook", "unreachable-node-pvc-chain", "volumes-busy",
+    "runtime-and-freezer", "dstate-fuse", "csi-unmount",
 ];
 
 pub fn assert_golden(name: &str, text: &str) {

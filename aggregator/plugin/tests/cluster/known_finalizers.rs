@@ -103,12 +103,9 @@ fn a_volume_snapshot_without_its_controller() {
     assert!(root.contains("the snapshot controller removes it when"), "{root}");
     let breaks = &looked.report.roots[0].finding.remedy.breaks;
     assert!(breaks.contains("stays in the storage"), "{breaks}");
-    let down = snapshot().deployment("storage", "snapshot-controller", 1, 0).may_change(
-        "storage",
-        "snapshot-controller",
-        "snapshot.storage.k8s.io",
-        "volumesnapshots",
-    );
+    let down = snapshot()
+        .deployment("storage", "snapshot-controller", 1, 0)
+        .may_change("storage", "snapshot-controller", "snapshot.storage.k8s.io", "volumesnapshots");
     assert_eq!(look(down, object("volumesnapshot", "shop", "s1")).causes(), ["FinalizerControllerNotReady"]);
 }
 

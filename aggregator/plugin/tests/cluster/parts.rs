@@ -24,11 +24,9 @@ fn asked(world: World) -> Looked {
 
 /// Another object that is being deleted, whose operator is gone.
 fn backup(world: World, change: impl FnOnce(&mut Value)) -> World {
-    world.held("example.com/v1", "Backup", "team", "nightly", &["other.org/cleanup"]).change(
-        "/apis/example.com/v1/backups",
-        "nightly",
-        change,
-    )
+    world
+        .held("example.com/v1", "Backup", "team", "nightly", &["other.org/cleanup"])
+        .change("/apis/example.com/v1/backups", "nightly", change)
 }
 
 #[test]

@@ -144,13 +144,9 @@ fn every_pod_between_a_namespace_and_its_silent_node_is_counted() {
 
 #[test]
 fn an_old_object_beside_a_young_one_is_stuck() {
-    let world = widgets().held("example.com/v1", "Widget", "a", "w1", CLEANUP).held(
-        "example.com/v1",
-        "Widget",
-        "a",
-        "w2",
-        CLEANUP,
-    );
+    let world = widgets()
+        .held("example.com/v1", "Widget", "a", "w1", CLEANUP)
+        .held("example.com/v1", "Widget", "a", "w2", CLEANUP);
     let now = world.ago(15);
     let world = world.change(WIDGETS, "w1", |one| one["metadata"]["deletionTimestamp"] = now.into());
     let looked = look(world, everything());

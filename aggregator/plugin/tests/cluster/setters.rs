@@ -362,11 +362,9 @@ fn an_unrelated_kind_of_the_domain_changes_nothing() {
 fn of_equals_the_one_that_the_finalizer_is_named_after_is_meant() {
     let finalizers = ["alpha.example.com/x", "beta.example.com/x", "gamma.example.com/x"];
     let mut world = healthy().with_custom("example.com", "widgets", "Widget").active("shop");
-    world = world.held("example.com/v1", "Widget", "shop", "w", &finalizers).set_by(
-        "/apis/example.com/v1/widgets",
-        "w",
-        "kubectl-patch",
-    );
+    world = world
+        .held("example.com/v1", "Widget", "shop", "w", &finalizers)
+        .set_by("/apis/example.com/v1/widgets", "w", "kubectl-patch");
     for name in ["alpha", "beta-controller", "gamma"] {
         world = world.deployment("ops", name, 1, 1).may_change("ops", name, "example.com", "widgets");
     }

@@ -87,15 +87,7 @@ impl Driver {
         let sockets = Sockets::of(&name);
         let (own, registration) = (sockets.own.display().to_string(), sockets.registration.display().to_string());
         let process = stand_in([
-            "csi-driver",
-            "--name",
-            &name,
-            "--manner",
-            manner,
-            "--socket",
-            &own,
-            "--registration",
-            &registration,
+            "csi-driver", "--name", &name, "--manner", manner, "--socket", &own, "--registration", &registration,
         ])?;
         wait_for("the driver is registered", Duration::from_secs(30), || {
             std::thread::sleep(Duration::from_millis(500));

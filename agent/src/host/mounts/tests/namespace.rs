@@ -22,16 +22,9 @@ impl Namespace {
     /// `unchanged`).
     pub(crate) fn copy(&self, propagation: &str) -> Self {
         let pid = self.pid().to_string();
-        Self::start(Command::new("nsenter").args([
-            "-m",
-            "-t",
-            &pid,
-            "unshare",
-            "-m",
-            "--propagation",
-            propagation,
-            "sh",
-        ]))
+        Self::start(
+            Command::new("nsenter").args(["-m", "-t", &pid, "unshare", "-m", "--propagation", propagation, "sh"]),
+        )
     }
 
     fn start(command: &mut Command) -> Self {

@@ -13,22 +13,8 @@ pub fn pod_template(case: &mut Case, target: &ObjectRef, meta: &Meta, finalizer:
 
 /// Names that say nothing of the program: what many binaries are called.
 const ANYBODY: &[&str] = &[
-    "manager",
-    "main",
-    "operator",
-    "controller",
-    "app",
-    "kopf",
-    "unknown",
-    "before-first-apply",
-    "Go-http-client",
-    "OpenAPI-Generator",
-    "python-requests",
-    "node-fetch",
-    "okhttp",
-    "Mozilla",
-    "curl",
-    "kube-apiserver",
+    "manager", "main", "operator", "controller", "app", "kopf", "unknown", "before-first-apply", "Go-http-client",
+    "OpenAPI-Generator", "python-requests", "node-fetch", "okhttp", "Mozilla", "curl", "kube-apiserver",
     "kube-controller-manager",
 ];
 

@@ -6,26 +6,8 @@ use crate::state::Condition;
 
 /// Parts of types that are bad when they are `True`.
 const BAD: &[&str] = &[
-    "blocked",
-    "conflict",
-    "degraded",
-    "denied",
-    "error",
-    "failed",
-    "failing",
-    "failure",
-    "invalid",
-    "lost",
-    "missing",
-    "notready",
-    "pressure",
-    "recoverable",
-    "refused",
-    "stalled",
-    "terminal",
-    "unavailable",
-    "unhealthy",
-    "unreachable",
+    "blocked", "conflict", "degraded", "denied", "error", "failed", "failing", "failure", "invalid", "lost", "missing",
+    "notready", "pressure", "recoverable", "refused", "stalled", "terminal", "unavailable", "unhealthy", "unreachable",
     "warning",
 ];
 
@@ -38,17 +20,8 @@ const MAKING: &[&str] = &["install", "provision"];
 
 /// Types that are good or bad by what they come with, and mean nothing for a deletion.
 const NEITHER: &[&str] = &[
-    "abletoscale",
-    "consolidatable",
-    "disruptionallowed",
-    "drifted",
-    "paused",
-    "progressing",
-    "reconciling",
-    "scalingactive",
-    "scalinglimited",
-    "suspended",
-    "upgradeable",
+    "abletoscale", "consolidatable", "disruptionallowed", "drifted", "paused", "progressing", "reconciling",
+    "scalingactive", "scalinglimited", "suspended", "upgradeable",
 ];
 
 /// Reasons of a condition that is `Unknown` because its controller has not looked yet (awslabs/operatorpkg: status/condition_set.go;

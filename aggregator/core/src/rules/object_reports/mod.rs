@@ -219,13 +219,8 @@ fn selected<'a>(case: &mut Case<'_, 'a>, target: &ObjectRef, meta: &Meta, about:
 /// (kubernetes: pkg/controller/volume/events/event.go; kubernetes-csi/external-provisioner: controller/controller.go of its
 /// library).
 const OF_CLAIMS_START: &[&str] = &[
-    "FailedBinding",
-    "WaitForFirstConsumer",
-    "WaitForPodScheduled",
-    "ExternalProvisioning",
-    "Provisioning",
-    "ProvisioningFailed",
-    "ProvisioningSucceeded",
+    "FailedBinding", "WaitForFirstConsumer", "WaitForPodScheduled", "ExternalProvisioning", "Provisioning",
+    "ProvisioningFailed", "ProvisioningSucceeded",
 ];
 
 fn is_of_its_start(target: &ObjectRef, event: &Event) -> bool {

@@ -8,13 +8,7 @@ use crate::state::Field;
 
 /// Machines of Cluster API's infrastructure providers.
 const MACHINES: &[&str] = &[
-    "AWSMachine",
-    "AzureMachine",
-    "GCPMachine",
-    "VSphereMachine",
-    "OpenStackMachine",
-    "DockerMachine",
-    "Metal3Machine",
+    "AWSMachine", "AzureMachine", "GCPMachine", "VSphereMachine", "OpenStackMachine", "DockerMachine", "Metal3Machine",
 ];
 
 pub static KNOWN: &[KnownFinalizer] = &[
