@@ -26,16 +26,6 @@ pub enum Subsystem {
     Memory,
 }
 
-/// Functions of one subsystem in one place.
-struct Entry {
-    /// Their names; one that ends in `*` is the beginning of a name.
-    names: &'static [&'static str],
-    subsystem: Subsystem,
-    /// The file of the kernel, or of the module, that has them. It is read, not linked.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for changes of the list"))]
-    source: &'static str,
-}
-
 const CIFS: Subsystem = Subsystem::Served(&["cifs", "smb3"]);
 const CEPH: Subsystem = Subsystem::Served(&["ceph"]);
 const PLAN_9: Subsystem = Subsystem::Served(&["9p"]);
@@ -45,113 +35,73 @@ const EXT4: Subsystem = Subsystem::Journal(&["ext4", "ext3", "ocfs2"]);
 const XFS: Subsystem = Subsystem::Journal(&["xfs"]);
 const BTRFS: Subsystem = Subsystem::Journal(&["btrfs"]);
 
-/// The narrow ones first: a stack may have several.
-static KNOWN: [Entry; 31] = [
-    Entry {
-        names: &["wait_for_response", "wait_for_free_credits", "compound_send_recv", "wait_for_compound_request"],
-        subsystem: CIFS,
-        source: "fs/smb/client/transport.c",
-    },
-    Entry { names: &["cifs_*", "smb2_*", "SMB2_*", "cifsd_*"], subsystem: CIFS, source: "fs/smb/client" },
-    Entry { names: &["ceph_*", "__ceph_*"], subsystem: CEPH, source: "fs/ceph, net/ceph" },
-    Entry { names: &["p9_*", "v9fs_*"], subsystem: PLAN_9, source: "net/9p/client.c, fs/9p" },
-    Entry {
-        names: &["ptlrpc_*", "ldlm_*", "cl_sync_io_wait", "osc_*", "mdc_*", "ll_*"],
-        subsystem: LUSTRE,
-        source: "lustre/ptlrpc, lustre/ldlm, lustre/llite (lustre-release)",
-    },
-    Entry { names: &["cxiWaitEventWait", "kxWaitCondvar"], subsystem: GPFS, source: "gpl-linux/cxiSystem.c (GPFS)" },
-    Entry {
-        names: &["percpu_rwsem_wait", "__percpu_down_read"],
-        subsystem: Subsystem::Freeze,
-        source: "kernel/locking/percpu-rwsem.c, taken by sb_start_write of include/linux/fs.h",
-    },
-    Entry { names: &["__sb_start_write"], subsystem: Subsystem::Freeze, source: "fs/super.c, before Linux 5.9" },
-    Entry {
-        names: &["jbd2_log_wait_commit", "jbd2_complete_transaction"],
-        subsystem: EXT4,
-        source: "fs/jbd2/journal.c",
-    },
-    Entry {
-        names: &["wait_transaction_locked", "wait_transaction_switching", "start_this_handle", "do_get_write_access"],
-        subsystem: EXT4,
-        source: "fs/jbd2/transaction.c",
-    },
-    Entry { names: &["add_transaction_credits"], subsystem: EXT4, source: "fs/jbd2/transaction.c" },
-    Entry { names: &["__jbd2_log_wait_for_space"], subsystem: EXT4, source: "fs/jbd2/checkpoint.c" },
-    Entry { names: &["ext4_*", "__ext4_*"], subsystem: EXT4, source: "fs/ext4" },
-    Entry {
-        names: &["xlog_*", "xfs_log_*", "__xfs_log_force", "xfs_buf_*", "xfs_*"],
-        subsystem: XFS,
-        source: "fs/xfs/xfs_log.c, fs/xfs/xfs_buf.c",
-    },
-    Entry {
-        names: &["wait_current_trans", "wait_for_commit", "btrfs_*"],
-        subsystem: BTRFS,
-        source: "fs/btrfs/transaction.c",
-    },
-    Entry {
-        names: &["blk_mq_get_tag", "blk_mq_freeze_queue_wait", "blk_queue_enter", "__bio_queue_enter"],
-        subsystem: Subsystem::Device,
-        source: "block/blk-mq-tag.c, block/blk-mq.c, block/blk-core.c",
-    },
-    Entry {
-        names: &["submit_bio_wait", "blk_execute_rq", "blkdev_issue_flush", "__blkdev_direct_IO*"],
-        subsystem: Subsystem::Device,
-        source: "block/bio.c, block/blk-mq.c, block/blk-flush.c, block/fops.c",
-    },
-    Entry {
-        names: &["rq_qos_wait", "wbt_wait", "blk_mq_*"],
-        subsystem: Subsystem::Device,
-        source: "block/blk-rq-qos.c, block/blk-wbt.c",
-    },
-    Entry { names: &["iomap_dio_*", "__iomap_dio_rw"], subsystem: Subsystem::Device, source: "fs/iomap/direct-io.c" },
-    Entry {
-        names: &["dm_wait_*", "dm_suspend", "multipath_*"],
-        subsystem: Subsystem::Device,
-        source: "drivers/md/dm.c, drivers/md/dm-mpath.c",
-    },
-    Entry {
-        names: &["md_write_start", "md_flush_request", "md_*", "raid1_*", "raid5_*", "raid10_*", "wait_barrier"],
-        subsystem: Subsystem::Device,
-        source: "drivers/md",
-    },
-    Entry { names: &["loop_*", "lo_*"], subsystem: Subsystem::Device, source: "drivers/block/loop.c" },
-    Entry { names: &["nbd_*"], subsystem: Subsystem::Device, source: "drivers/block/nbd.c" },
-    Entry { names: &["rbd_*"], subsystem: Subsystem::Device, source: "drivers/block/rbd.c" },
-    Entry { names: &["__wait_on_buffer", "bh_*"], subsystem: Subsystem::Device, source: "fs/buffer.c" },
-    Entry { names: &["d_alloc_parallel", "d_wait_lookup"], subsystem: Subsystem::Directory, source: "fs/dcache.c" },
-    Entry {
-        names: &[
-            "lookup_slow", "walk_component", "open_last_lookups", "path_openat", "filename_create", "do_unlinkat",
-            "do_rmdir", "iterate_dir", "lock_rename",
-        ],
-        subsystem: Subsystem::Directory,
-        source: "fs/namei.c, fs/readdir.c: the lock of the directory's inode",
-    },
-    Entry {
-        names: &["balance_dirty_pages", "wb_wait_for_completion", "sync_inodes_sb", "wait_sb_inodes"],
-        subsystem: Subsystem::Writeback,
-        source: "mm/page-writeback.c, fs/fs-writeback.c",
-    },
-    Entry {
-        names: &["folio_wait_bit_common", "folio_wait_writeback", "__folio_lock*"],
-        subsystem: Subsystem::Page,
-        source: "mm/filemap.c, mm/page-writeback.c",
-    },
-    Entry {
-        names: &["wait_on_page_bit*", "__lock_page*", "bit_wait_io"],
-        subsystem: Subsystem::Page,
-        source: "mm/filemap.c before Linux 5.16, kernel/sched/wait_bit.c",
-    },
-    Entry {
-        names: &[
-            "lock_mm_and_find_vma", "exit_mm", "exit_mmap", "vm_mmap_pgoff", "__vm_munmap", "do_mprotect_pkey",
-            "do_madvise", "do_user_addr_fault", "dup_mmap",
-        ],
-        subsystem: Subsystem::Memory,
-        source: "mm/mmap.c, mm/mmap_lock.c, kernel/exit.c, arch/x86/mm/fault.c: mmap_lock",
-    },
+/// The functions of each subsystem, by the files of the kernel, or of the module, that have them. A name that ends in `*` is
+/// the beginning of one. The narrow ones first: a stack may have several.
+static KNOWN: [(Subsystem, &str); 33] = [
+    // fs/smb/client/transport.c
+    (CIFS, "wait_for_response wait_for_free_credits compound_send_recv wait_for_compound_request"),
+    // fs/smb/client
+    (CIFS, "cifs_* smb2_* SMB2_* cifsd_*"),
+    // fs/ceph, net/ceph
+    (CEPH, "ceph_* __ceph_*"),
+    // net/9p/client.c, fs/9p
+    (PLAN_9, "p9_* v9fs_*"),
+    // lustre/ptlrpc, lustre/ldlm, lustre/llite (lustre-release)
+    (LUSTRE, "ptlrpc_* ldlm_* cl_sync_io_wait osc_* mdc_* ll_*"),
+    // gpl-linux/cxiSystem.c (GPFS)
+    (GPFS, "cxiWaitEventWait kxWaitCondvar"),
+    // kernel/locking/percpu-rwsem.c, taken by sb_start_write of include/linux/fs.h
+    (Subsystem::Freeze, "percpu_rwsem_wait __percpu_down_read"),
+    // fs/super.c, before Linux 5.9
+    (Subsystem::Freeze, "__sb_start_write"),
+    // fs/jbd2/journal.c
+    (EXT4, "jbd2_log_wait_commit jbd2_complete_transaction"),
+    // fs/jbd2/transaction.c
+    (EXT4, "wait_transaction_locked wait_transaction_switching start_this_handle do_get_write_access"),
+    // fs/jbd2/transaction.c
+    (EXT4, "add_transaction_credits"),
+    // fs/jbd2/checkpoint.c
+    (EXT4, "__jbd2_log_wait_for_space"),
+    // fs/ext4
+    (EXT4, "ext4_* __ext4_*"),
+    // fs/xfs/xfs_log.c, fs/xfs/xfs_buf.c
+    (XFS, "xlog_* xfs_log_* __xfs_log_force xfs_buf_* xfs_*"),
+    // fs/btrfs/transaction.c
+    (BTRFS, "wait_current_trans wait_for_commit btrfs_*"),
+    // block/blk-mq-tag.c, block/blk-mq.c, block/blk-core.c
+    (Subsystem::Device, "blk_mq_get_tag blk_mq_freeze_queue_wait blk_queue_enter __bio_queue_enter"),
+    // block/bio.c, block/blk-mq.c, block/blk-flush.c, block/fops.c
+    (Subsystem::Device, "submit_bio_wait blk_execute_rq blkdev_issue_flush __blkdev_direct_IO*"),
+    // block/blk-rq-qos.c, block/blk-wbt.c
+    (Subsystem::Device, "rq_qos_wait wbt_wait blk_mq_*"),
+    // fs/iomap/direct-io.c
+    (Subsystem::Device, "iomap_dio_* __iomap_dio_rw"),
+    // drivers/md/dm.c, drivers/md/dm-mpath.c
+    (Subsystem::Device, "dm_wait_* dm_suspend multipath_*"),
+    // drivers/md
+    (Subsystem::Device, "md_write_start md_flush_request md_* raid1_* raid5_* raid10_* wait_barrier"),
+    // drivers/block/loop.c
+    (Subsystem::Device, "loop_* lo_*"),
+    // drivers/block/nbd.c
+    (Subsystem::Device, "nbd_*"),
+    // drivers/block/rbd.c
+    (Subsystem::Device, "rbd_*"),
+    // fs/buffer.c
+    (Subsystem::Device, "__wait_on_buffer bh_*"),
+    // fs/dcache.c
+    (Subsystem::Directory, "d_alloc_parallel d_wait_lookup"),
+    // fs/namei.c, fs/readdir.c: the lock of the directory's inode
+    (Subsystem::Directory, "lookup_slow walk_component open_last_lookups path_openat filename_create do_unlinkat"),
+    (Subsystem::Directory, "do_rmdir iterate_dir lock_rename"),
+    // mm/page-writeback.c, fs/fs-writeback.c
+    (Subsystem::Writeback, "balance_dirty_pages wb_wait_for_completion sync_inodes_sb wait_sb_inodes"),
+    // mm/filemap.c, mm/page-writeback.c
+    (Subsystem::Page, "folio_wait_bit_common folio_wait_writeback __folio_lock*"),
+    // mm/filemap.c before Linux 5.16, kernel/sched/wait_bit.c
+    (Subsystem::Page, "wait_on_page_bit* __lock_page* bit_wait_io"),
+    // mm/mmap.c, mm/mmap_lock.c, kernel/exit.c, arch/x86/mm/fault.c: mmap_lock
+    (Subsystem::Memory, "lock_mm_and_find_vma exit_mm exit_mmap vm_mmap_pgoff __vm_munmap do_mprotect_pkey do_madvise"),
+    (Subsystem::Memory, "do_user_addr_fault dup_mmap"),
 ];
 
 /// A function of which it is known what a task in it waits for.
@@ -170,10 +120,10 @@ pub fn wait_site(thread: &Thread) -> Option<WaitSite<'_>> {
     let wchan = thread.wchan.get().map(String::as_str).filter(|wchan| !wchan.is_empty());
     let stack = || thread.stack.get().into_iter().flatten().map(String::as_str);
     let sleeps_in = wchan.or_else(|| stack().next()).filter(|function| !is_told_elsewhere(function))?;
-    KNOWN.iter().find_map(|entry| {
-        let above = || stack().find(|function| entry.has(function)).filter(|_| entry.subsystem.is_a_place());
-        let function = Some(sleeps_in).filter(|function| entry.has(function)).or_else(above)?;
-        Some(WaitSite { function, subsystem: entry.subsystem })
+    KNOWN.iter().find_map(|&(subsystem, names)| {
+        let above = || stack().find(|function| has(names, function)).filter(|_| subsystem.is_a_place());
+        let function = Some(sleeps_in).filter(|function| has(names, function)).or_else(above)?;
+        Some(WaitSite { function, subsystem })
     })
 }
 
@@ -183,13 +133,11 @@ fn is_told_elsewhere(function: &str) -> bool {
     ["request_wait_answer", "fuse_", "__fuse_", "nfs", "rpc_", "__rpc_"].iter().any(|name| function.starts_with(name))
 }
 
-impl Entry {
-    fn has(&self, function: &str) -> bool {
-        self.names.iter().any(|name| match name.strip_suffix('*') {
-            Some(beginning) => function.starts_with(beginning),
-            None => function == *name,
-        })
-    }
+fn has(names: &str, function: &str) -> bool {
+    names.split(' ').any(|name| match name.strip_suffix('*') {
+        Some(beginning) => function.starts_with(beginning),
+        None => function == name,
+    })
 }
 
 impl Subsystem {
@@ -236,14 +184,12 @@ mod tests {
     }
 
     #[test]
-    fn each_name_belongs_to_its_own_entry_and_each_entry_has_a_source() {
-        for (index, entry) in KNOWN.iter().enumerate() {
-            assert!(!entry.source.is_empty());
-            for name in entry.names {
+    fn each_name_belongs_to_its_own_entry() {
+        for (subsystem, names) in KNOWN {
+            for name in names.split(' ') {
                 let name = name.trim_end_matches('*');
-                let first = KNOWN.iter().position(|other| other.has(name));
-                let first = first.map(|first| KNOWN[first].subsystem);
-                assert_eq!(first, Some(KNOWN[index].subsystem), "{name}");
+                let first = KNOWN.iter().find(|(_, names)| has(names, name)).map(|(subsystem, _)| *subsystem);
+                assert_eq!(first, Some(subsystem), "{name}");
             }
         }
     }
