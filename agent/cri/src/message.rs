@@ -4,82 +4,183 @@ use std::collections::HashMap;
 
 use crate::{List, Pairs};
 
-/// Asks for the runtime's name and version.
-#[derive(Clone, PartialEq, prost::Message)]
-pub struct VersionRequest {
-    /// The API version the caller speaks; empty is accepted.
-    #[prost(string, tag = "1")]
-    pub version: String,
+/// Declares messages: each field with its type, and what `prost` is to know of it.
+macro_rules! messages {
+    ($($(#[$about:meta])* $name:ident { $($(#[$of:meta])* $field:ident: $type:ty => $encoded:tt,)* })*) => {
+        $(
+            $(#[$about])*
+            #[derive(Clone, PartialEq, prost::Message)]
+            pub struct $name {
+                $($(#[$of])* #[prost $encoded] pub $field: $type,)*
+            }
+        )*
+    };
 }
 
-/// The runtime's name and version.
-#[derive(Clone, PartialEq, prost::Message)]
-pub struct VersionResponse {
-    /// For example `containerd` or `cri-o`.
-    #[prost(string, tag = "2")]
-    pub runtime_name: String,
-    /// The runtime's own version.
-    #[prost(string, tag = "3")]
-    pub runtime_version: String,
-}
+messages! {
+    /// Asks for the runtime's name and version.
+    VersionRequest {
+        /// The API version the caller speaks; empty is accepted.
+        version: String => (string, tag = "1"),
+    }
 
-/// Asks for the runtime's conditions.
-#[derive(Clone, PartialEq, prost::Message)]
-pub struct StatusRequest {
-    /// Whether to add `info`.
-    #[prost(bool, tag = "1")]
-    pub verbose: bool,
-}
+    /// The runtime's name and version.
+    VersionResponse {
+        /// For example `containerd` or `cri-o`.
+        runtime_name: String => (string, tag = "2"),
+        /// The runtime's own version.
+        runtime_version: String => (string, tag = "3"),
+    }
 
-/// The runtime's conditions.
-#[derive(Clone, PartialEq, prost::Message)]
-pub struct StatusResponse {
-    /// The conditions `RuntimeReady` and `NetworkReady`.
-    #[prost(message, optional, tag = "1")]
-    pub status: Option<RuntimeStatus>,
-}
+    /// Asks for the runtime's conditions.
+    StatusRequest {
+        /// Whether to add `info`.
+        verbose: bool => (bool, tag = "1"),
+    }
 
-#[derive(Clone, PartialEq, prost::Message)]
-pub struct RuntimeStatus {
-    /// Usually `RuntimeReady` and `NetworkReady`.
-    #[prost(message, repeated, tag = "1")]
-    pub conditions: Vec<RuntimeCondition>,
-}
+    /// The runtime's conditions.
+    StatusResponse {
+        /// The conditions `RuntimeReady` and `NetworkReady`.
+        status: Option<RuntimeStatus> => (message, optional, tag = "1"),
+    }
 
-#[derive(Clone, PartialEq, prost::Message)]
-pub struct RuntimeCondition {
-    /// `RuntimeReady` or `NetworkReady`.
-    #[prost(string, tag = "1")]
-    pub r#type: String,
-    /// Whether it holds.
-    #[prost(bool, tag = "2")]
-    pub status: bool,
-    /// A word why it does not.
-    #[prost(string, tag = "3")]
-    pub reason: String,
-    /// A sentence why it does not.
-    #[prost(string, tag = "4")]
-    pub message: String,
-}
+    RuntimeStatus {
+        /// Usually `RuntimeReady` and `NetworkReady`.
+        conditions: Vec<RuntimeCondition> => (message, repeated, tag = "1"),
+    }
 
-/// Asks which cgroup driver the runtime uses (containerd ≥ 2.0, CRI-O ≥ 1.28).
-#[derive(Clone, PartialEq, prost::Message)]
-pub struct RuntimeConfigRequest {}
+    RuntimeCondition {
+        /// `RuntimeReady` or `NetworkReady`.
+        r#type: String => (string, tag = "1"),
+        /// Whether it holds.
+        status: bool => (bool, tag = "2"),
+        /// A word why it does not.
+        reason: String => (string, tag = "3"),
+        /// A sentence why it does not.
+        message: String => (string, tag = "4"),
+    }
 
-/// The cgroup driver the runtime uses.
-#[derive(Clone, PartialEq, prost::Message)]
-pub struct RuntimeConfigResponse {
-    /// Absent on other systems than Linux.
-    #[prost(message, optional, tag = "1")]
-    pub linux: Option<LinuxRuntimeConfiguration>,
-}
+    /// Asks which cgroup driver the runtime uses (containerd ≥ 2.0, CRI-O ≥ 1.28).
+    RuntimeConfigRequest {}
 
-/// The Linux part of the runtime's configuration.
-#[derive(Clone, PartialEq, prost::Message)]
-pub struct LinuxRuntimeConfiguration {
-    /// See [`CgroupDriver`].
-    #[prost(enumeration = "CgroupDriver", tag = "1")]
-    pub cgroup_driver: i32,
+    /// The cgroup driver the runtime uses.
+    RuntimeConfigResponse {
+        /// Absent on other systems than Linux.
+        linux: Option<LinuxRuntimeConfiguration> => (message, optional, tag = "1"),
+    }
+
+    /// The Linux part of the runtime's configuration.
+    LinuxRuntimeConfiguration {
+        cgroup_driver: i32 => (enumeration = "CgroupDriver", tag = "1"),
+    }
+
+    /// Asks for pod sandboxes; without a filter, for all.
+    ListPodSandboxRequest {
+        /// Which; all without it.
+        filter: Option<PodSandboxFilter> => (message, optional, tag = "1"),
+    }
+
+    /// Which pod sandboxes are asked for.
+    PodSandboxFilter {
+        /// Those that have all these labels, with these values.
+        label_selector: HashMap<String, String> => (map = "string, string", tag = "3"),
+    }
+
+    PodSandbox {
+        id: String => (string, tag = "1"),
+        /// Which pod it belongs to.
+        metadata: Option<PodSandboxMetadata> => (message, optional, tag = "2"),
+        state: i32 => (enumeration = "PodSandboxState", tag = "3"),
+        /// Nanoseconds since the epoch.
+        created_at: i64 => (int64, tag = "4"),
+        /// What the kubelet wrote: the annotations of the pod.
+        annotations: Pairs => (message, required, tag = "6"),
+    }
+
+    /// Which pod a sandbox belongs to.
+    PodSandboxMetadata {
+        name: String => (string, tag = "1"),
+        /// The pod's uid (for a static pod, the hash of its manifest).
+        uid: String => (string, tag = "2"),
+        namespace: String => (string, tag = "3"),
+        /// Counts the sandboxes of one pod, from 0.
+        attempt: u32 => (uint32, tag = "4"),
+    }
+
+    /// Asks for containers; without a filter, for all.
+    ListContainersRequest {
+        /// Which; all without it.
+        filter: Option<ContainerFilter> => (message, optional, tag = "1"),
+    }
+
+    /// Which containers are asked for.
+    ContainerFilter {
+        /// Those that have all these labels, with these values.
+        label_selector: HashMap<String, String> => (map = "string, string", tag = "4"),
+    }
+
+    Container {
+        id: String => (string, tag = "1"),
+        /// The sandbox it runs in.
+        pod_sandbox_id: String => (string, tag = "2"),
+        /// Its name in the pod.
+        metadata: Option<ContainerMetadata> => (message, optional, tag = "3"),
+        state: i32 => (enumeration = "ContainerState", tag = "6"),
+        /// Nanoseconds since the epoch.
+        created_at: i64 => (int64, tag = "7"),
+        /// `io.kubernetes.pod.uid` and its friends.
+        labels: Pairs => (message, required, tag = "8"),
+        /// `io.kubernetes.pod.terminationGracePeriod` and its friends.
+        annotations: Pairs => (message, required, tag = "9"),
+    }
+
+    /// A container's name in its pod.
+    ContainerMetadata {
+        /// The name in the pod's spec.
+        name: String => (string, tag = "1"),
+        /// Counts restarts, from 0.
+        attempt: u32 => (uint32, tag = "2"),
+    }
+
+    /// Asks for one container.
+    ContainerStatusRequest {
+        container_id: String => (string, tag = "1"),
+        /// Whether to add `info`, which holds the pid.
+        verbose: bool => (bool, tag = "2"),
+    }
+
+    /// One container, in detail.
+    ContainerStatusResponse {
+        /// What the API promises.
+        status: Option<ContainerStatus> => (message, optional, tag = "1"),
+        /// What this runtime adds; `info["info"]` is JSON and holds `pid`.
+        info: Pairs => (message, required, tag = "2"),
+    }
+
+    /// What the API promises of a container.
+    ContainerStatus {
+        id: String => (string, tag = "1"),
+        state: i32 => (enumeration = "ContainerState", tag = "3"),
+        /// Nanoseconds since the epoch; 0 when it never started.
+        started_at: i64 => (int64, tag = "5"),
+        /// Nanoseconds since the epoch; 0 when it has not ended.
+        finished_at: i64 => (int64, tag = "6"),
+        /// Set when it has ended.
+        exit_code: i32 => (int32, tag = "7"),
+    }
+
+    /// Asks for one sandbox.
+    PodSandboxStatusRequest {
+        pod_sandbox_id: String => (string, tag = "1"),
+        /// Whether to add `info`, which holds the pid.
+        verbose: bool => (bool, tag = "2"),
+    }
+
+    /// One sandbox, in detail.
+    PodSandboxStatusResponse {
+        /// What this runtime adds; `info["info"]` is JSON and holds `pid`.
+        info: Pairs => (message, required, tag = "2"),
+    }
 }
 
 /// How cgroups are named and made.
@@ -92,57 +193,8 @@ pub enum CgroupDriver {
     Cgroupfs = 1,
 }
 
-/// Asks for pod sandboxes; without a filter, for all.
-#[derive(Clone, PartialEq, prost::Message)]
-pub struct ListPodSandboxRequest {
-    /// Which; all without it.
-    #[prost(message, optional, tag = "1")]
-    pub filter: Option<PodSandboxFilter>,
-}
-
-/// Which pod sandboxes are asked for.
-#[derive(Clone, PartialEq, prost::Message)]
-pub struct PodSandboxFilter {
-    /// Those that have all these labels, with these values.
-    #[prost(map = "string, string", tag = "3")]
-    pub label_selector: HashMap<String, String>,
-}
-
 /// The pod sandboxes of the node; a pod may have several, one of them current.
 pub type ListPodSandboxResponse = List<PodSandbox>;
-
-#[derive(Clone, PartialEq, prost::Message)]
-pub struct PodSandbox {
-    #[prost(string, tag = "1")]
-    pub id: String,
-    /// Which pod it belongs to.
-    #[prost(message, optional, tag = "2")]
-    pub metadata: Option<PodSandboxMetadata>,
-    /// See [`PodSandboxState`].
-    #[prost(enumeration = "PodSandboxState", tag = "3")]
-    pub state: i32,
-    /// Nanoseconds since the epoch.
-    #[prost(int64, tag = "4")]
-    pub created_at: i64,
-    /// What the kubelet wrote: the annotations of the pod.
-    #[prost(message, required, tag = "6")]
-    pub annotations: Pairs,
-}
-
-/// Which pod a sandbox belongs to.
-#[derive(Clone, PartialEq, prost::Message)]
-pub struct PodSandboxMetadata {
-    #[prost(string, tag = "1")]
-    pub name: String,
-    /// The pod's uid (for a static pod, the hash of its manifest).
-    #[prost(string, tag = "2")]
-    pub uid: String,
-    #[prost(string, tag = "3")]
-    pub namespace: String,
-    /// Counts the sandboxes of one pod, from 0.
-    #[prost(uint32, tag = "4")]
-    pub attempt: u32,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
 #[repr(i32)]
@@ -153,59 +205,8 @@ pub enum PodSandboxState {
     Notready = 1,
 }
 
-/// Asks for containers; without a filter, for all.
-#[derive(Clone, PartialEq, prost::Message)]
-pub struct ListContainersRequest {
-    /// Which; all without it.
-    #[prost(message, optional, tag = "1")]
-    pub filter: Option<ContainerFilter>,
-}
-
-/// Which containers are asked for.
-#[derive(Clone, PartialEq, prost::Message)]
-pub struct ContainerFilter {
-    /// Those that have all these labels, with these values.
-    #[prost(map = "string, string", tag = "4")]
-    pub label_selector: HashMap<String, String>,
-}
-
 /// The containers of the node.
 pub type ListContainersResponse = List<Container>;
-
-#[derive(Clone, PartialEq, prost::Message)]
-pub struct Container {
-    #[prost(string, tag = "1")]
-    pub id: String,
-    /// The sandbox it runs in.
-    #[prost(string, tag = "2")]
-    pub pod_sandbox_id: String,
-    /// Its name in the pod.
-    #[prost(message, optional, tag = "3")]
-    pub metadata: Option<ContainerMetadata>,
-    /// See [`ContainerState`].
-    #[prost(enumeration = "ContainerState", tag = "6")]
-    pub state: i32,
-    /// Nanoseconds since the epoch.
-    #[prost(int64, tag = "7")]
-    pub created_at: i64,
-    /// `io.kubernetes.pod.uid` and its friends.
-    #[prost(message, required, tag = "8")]
-    pub labels: Pairs,
-    /// `io.kubernetes.pod.terminationGracePeriod` and its friends.
-    #[prost(message, required, tag = "9")]
-    pub annotations: Pairs,
-}
-
-/// A container's name in its pod.
-#[derive(Clone, PartialEq, prost::Message)]
-pub struct ContainerMetadata {
-    /// The name in the pod's spec.
-    #[prost(string, tag = "1")]
-    pub name: String,
-    /// Counts restarts, from 0.
-    #[prost(uint32, tag = "2")]
-    pub attempt: u32,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
 #[repr(i32)]
@@ -218,62 +219,4 @@ pub enum ContainerState {
     Exited = 2,
     /// The runtime could not load its state.
     Unknown = 3,
-}
-
-/// Asks for one container.
-#[derive(Clone, PartialEq, prost::Message)]
-pub struct ContainerStatusRequest {
-    #[prost(string, tag = "1")]
-    pub container_id: String,
-    /// Whether to add `info`, which holds the pid.
-    #[prost(bool, tag = "2")]
-    pub verbose: bool,
-}
-
-/// One container, in detail.
-#[derive(Clone, PartialEq, prost::Message)]
-pub struct ContainerStatusResponse {
-    /// What the API promises.
-    #[prost(message, optional, tag = "1")]
-    pub status: Option<ContainerStatus>,
-    /// What this runtime adds; `info["info"]` is JSON and holds `pid`.
-    #[prost(message, required, tag = "2")]
-    pub info: Pairs,
-}
-
-/// What the API promises of a container.
-#[derive(Clone, PartialEq, prost::Message)]
-pub struct ContainerStatus {
-    #[prost(string, tag = "1")]
-    pub id: String,
-    /// See [`ContainerState`].
-    #[prost(enumeration = "ContainerState", tag = "3")]
-    pub state: i32,
-    /// Nanoseconds since the epoch; 0 when it never started.
-    #[prost(int64, tag = "5")]
-    pub started_at: i64,
-    /// Nanoseconds since the epoch; 0 when it has not ended.
-    #[prost(int64, tag = "6")]
-    pub finished_at: i64,
-    /// Set when it has ended.
-    #[prost(int32, tag = "7")]
-    pub exit_code: i32,
-}
-
-/// Asks for one sandbox.
-#[derive(Clone, PartialEq, prost::Message)]
-pub struct PodSandboxStatusRequest {
-    #[prost(string, tag = "1")]
-    pub pod_sandbox_id: String,
-    /// Whether to add `info`, which holds the pid.
-    #[prost(bool, tag = "2")]
-    pub verbose: bool,
-}
-
-/// One sandbox, in detail.
-#[derive(Clone, PartialEq, prost::Message)]
-pub struct PodSandboxStatusResponse {
-    /// What this runtime adds; `info["info"]` is JSON and holds `pid`.
-    #[prost(message, required, tag = "2")]
-    pub info: Pairs,
 }
