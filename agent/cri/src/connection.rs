@@ -19,9 +19,10 @@ pub(crate) const MAX_MESSAGE_BYTES: u32 = 16 << 20;
 const WINDOW_BYTES: u32 = 1 << 20;
 
 /// Why a call to the runtime gave no answer.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, thiserror::Error, Serialize, Deserialize)]
 pub enum RpcError {
     /// The socket does not exist, or no process listens on it.
+    #[error("cannot be reached: {why}")]
     Unreachable {
         /// The error number of the connect, when that is what failed.
         errno: Option<i32>,
@@ -29,30 +30,21 @@ pub enum RpcError {
         why: String,
     },
     /// The runtime accepted the call and did not answer before the deadline.
+    #[error("did not answer within {0:?}")]
     TimedOut(Duration),
     /// The runtime answers, but does not have this call (an older version).
+    #[error("does not have this call")]
     Unimplemented,
     /// The object asked for does not exist (any more).
+    #[error("does not know this object")]
     NotFound,
     /// The answer is longer than it may be.
+    #[error("{0}")]
     TooLarge(String),
     /// Any other answer, in the runtime's own words.
+    #[error("{0}")]
     Failed(String),
 }
-
-impl std::fmt::Display for RpcError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            RpcError::Unreachable { why, .. } => write!(f, "cannot be reached: {why}"),
-            RpcError::TimedOut(limit) => write!(f, "did not answer within {limit:?}"),
-            RpcError::Unimplemented => f.write_str("does not have this call"),
-            RpcError::NotFound => f.write_str("does not know this object"),
-            RpcError::TooLarge(why) | RpcError::Failed(why) => f.write_str(why),
-        }
-    }
-}
-
-impl std::error::Error for RpcError {}
 
 /// One call, for a [`Carrier`] to make.
 #[derive(Clone, Debug)]

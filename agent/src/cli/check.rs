@@ -103,7 +103,7 @@ fn check(args: CheckArgs) -> anyhow::Result<u8> {
 }
 
 fn node_scan(options: scan::Options) -> NodeScan {
-    Box::new(move |runtime| Ok(runtime.block_on(scan::scan(&options, &Prober::new()))))
+    Box::new(move |runtime| Ok(runtime.block_on(scan::scan(&options, &Prober::default()))))
 }
 
 /// Whether no flag is set that would be wrong for another kubelet.

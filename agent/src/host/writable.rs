@@ -121,7 +121,7 @@ mod tests {
 
     fn writable_by(pid: u32) -> WritableFiles {
         let (devs, mut reader) = devices(pid);
-        files(&[pid], &devs, &mut reader, &Prober::new(), Duration::from_secs(5)).remove(0)
+        files(&[pid], &devs, &mut reader, &Prober::default(), Duration::from_secs(5)).remove(0)
     }
 
     #[test]
@@ -158,7 +158,7 @@ mod tests {
         let file = writable.files.iter().find(|file| file.path.as_path() == log).unwrap();
         assert_eq!((file.fd, writable.fault), (Some(1), None));
         let (_, mut reader) = devices(child.0.id());
-        let none = files(&[child.0.id()], &BTreeSet::new(), &mut reader, &Prober::new(), Duration::from_secs(5));
+        let none = files(&[child.0.id()], &BTreeSet::new(), &mut reader, &Prober::default(), Duration::from_secs(5));
         assert_eq!(none[0].files, [], "no pod has a volume on it");
     }
 
@@ -167,7 +167,7 @@ mod tests {
         let mut child = Command::new("true").spawn().unwrap();
         child.wait().unwrap();
         let (devs, mut reader) = devices(std::process::id());
-        let writable = files(&[child.id()], &devs, &mut reader, &Prober::new(), Duration::from_secs(5));
+        let writable = files(&[child.id()], &devs, &mut reader, &Prober::default(), Duration::from_secs(5));
         assert_eq!(writable, [WritableFiles { pid: child.id(), start_ticks: None, files: Vec::new(), fault: None }]);
     }
 

@@ -43,7 +43,7 @@ pub fn run(options: Options) -> anyhow::Result<()> {
         let broker = Broker::new(stream)?;
         let look = scan::Options { sockets: Sockets::Broker(broker.clone()), ..options.look };
         tracing::info!(version = env!("CARGO_PKG_VERSION"), "reading");
-        let prober = Prober::new();
+        let prober = Prober::default();
         loop {
             let stream = tokio::select! {
                 accepted = listener.accept() => accepted?.0,
@@ -134,7 +134,7 @@ mod tests {
 
     async fn refused(bytes: &[u8]) -> Fault {
         let (mut talker, reader) = UnixStream::pair().unwrap();
-        let (look, prober) = (scan::Options::default(), Prober::new());
+        let (look, prober) = (scan::Options::default(), Prober::default());
         talker.write_all(bytes).await.unwrap();
         let (ended, told) =
             tokio::join!(converse(reader, &look, &prober), frame::receive(&mut talker, MAX_TO_TALKER_BYTES));
@@ -155,7 +155,7 @@ mod tests {
     async fn a_talker_that_goes_is_no_failure() {
         let (talker, reader) = UnixStream::pair().unwrap();
         drop(talker);
-        assert!(converse(reader, &scan::Options::default(), &Prober::new()).await.is_ok());
+        assert!(converse(reader, &scan::Options::default(), &Prober::default()).await.is_ok());
     }
 
     #[tokio::test]

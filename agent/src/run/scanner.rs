@@ -52,7 +52,7 @@ pub fn start(scanner: Scanner, node: String, metrics: Arc<Metrics>, inputs: Send
     let (sender, requests) = std::sync::mpsc::channel::<Request>();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     std::thread::Builder::new().name("scan".to_owned()).spawn(move || {
-        let prober = Prober::new();
+        let prober = Prober::default();
         let mut volumes = Vec::new();
         while let Ok(mut facts) = requests.recv() {
             if let Some(Seen::Seen(facts)) = &mut facts {

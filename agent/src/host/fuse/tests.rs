@@ -77,7 +77,7 @@ fn names_the_server_and_what_waits() {
     // Only a kernel that shows the connection can prove that it is the only server.
     assert!(!seen.exact || seen.servers.len() == 1);
 
-    let prober = Prober::new();
+    let prober = Prober::default();
     probe(&mut seen, &served.mount, &served.host(), &prober, Duration::from_secs(5));
     assert_eq!(seen.probe, Seen::Seen(FuseProbe::Answers));
 
@@ -91,7 +91,7 @@ fn names_the_server_and_what_waits() {
 #[test]
 fn a_child_that_cannot_be_killed_is_abandoned_and_reaped_later() {
     let mut served = serve("silent");
-    let prober = Prober::new();
+    let prober = Prober::default();
     let mut seen = served.connection();
     let began = std::time::Instant::now();
     probe(&mut seen, &served.mount, &served.host(), &prober, Duration::from_millis(500));

@@ -390,7 +390,7 @@ fn a_mapped_file_is_found_by_the_child_only() {
     let pid = stage.ns.spawn(&format!("python3 -c '{script}'"));
     stage.await_file(&format!("{}/ready", stage.base));
     assert!(stage.search().holders.is_empty());
-    let prober = Prober::new();
+    let prober = Prober::default();
     let outcome = stage.search_with(&Options { prober: Some(&prober), ..Options::default() });
     assert_eq!((only(&outcome).pid, &only(&outcome).how), (pid, &HeldBy::Mapping(file.as_str().into())));
     assert!(outcome.mappings.get().is_some_and(|looked_at| *looked_at >= 1), "{:?}", outcome.mappings);
@@ -442,7 +442,7 @@ fn a_detached_mount_of_the_same_file_system() {
     stage.ns.run(&format!("mount --make-private {base} && mount --bind {volume} {base}/else"));
     let pid = stage.ns.spawn(&holding(&format!("{base}/else/file")));
     stage.ns.run(&format!("umount -l {base}/else"));
-    let prober = Prober::new();
+    let prober = Prober::default();
     let outcome = stage.search_with(&Options { prober: Some(&prober), ..Options::default() });
     assert_eq!((only(&outcome).pid, only(&outcome).copy), (pid, CopyKind::Detached));
     assert!(!stage.umount_is_busy());
@@ -460,7 +460,7 @@ fn more_links_than_one_child_is_asked_about_are_not_kept_and_not_taken_for_none(
     ));
     stage.await_file(&format!("{base}/opened"));
     stage.ns.run(&format!("umount -l {base}/else"));
-    let prober = Prober::new();
+    let prober = Prober::default();
     let before = stage.search().unreadable;
     let outcome = stage.search_with(&Options { prober: Some(&prober), ..Options::default() });
     assert_eq!((outcome.holders.len(), outcome.unreadable - before), (4, 1), "{:#?}", outcome.holders);

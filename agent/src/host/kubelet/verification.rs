@@ -95,7 +95,7 @@ mod tests {
 
         fn disbelief(&self) -> Option<Disbelief> {
             let pid = self.child.id();
-            disbelief(pid, &ProcDir::open(pid).unwrap(), &Prober::new()).get().cloned().unwrap()
+            disbelief(pid, &ProcDir::open(pid).unwrap(), &Prober::default()).get().cloned().unwrap()
         }
     }
 
@@ -164,6 +164,6 @@ mod tests {
         let mut child = Command::new("true").spawn().unwrap();
         let dir = ProcDir::open(child.id()).unwrap();
         child.wait().unwrap();
-        assert_eq!(disbelief(child.id(), &dir, &Prober::new()), Seen::Missing);
+        assert_eq!(disbelief(child.id(), &dir, &Prober::default()), Seen::Missing);
     }
 }

@@ -30,7 +30,6 @@ use nix::errno::Errno;
 pub use file::Executable;
 use line::{Line, lines};
 pub use line::{Mapping, Place, RealPath};
-use probe::probe;
 use run::{Outcome, run};
 
 use crate::observation::{Dev, Fault, FaultKind, FuseProbe, HostPath, Reason, Seen};
@@ -41,12 +40,9 @@ pub const MAX_ABANDONED_CHILDREN: usize = 4;
 /// The longest argument list that is read, in bytes.
 const MAX_COMMAND_LINE_BYTES: usize = 128 << 10;
 
-/// What a child does with its arguments; what it finds it writes into the pipe.
-type Work = fn(&[String], &OwnedFd) -> Result<(), Errno>;
-
 /// Starts the children and keeps count of those that hang. One for the whole agent.
+#[derive(Default)]
 pub struct Prober {
-    work: Work,
     children: Mutex<Children>,
 }
 
@@ -56,6 +52,9 @@ struct Children {
     running: Vec<String>,
     abandoned: Vec<(String, Running)>,
 }
+
+/// The lines of a child, and why those may not be all.
+type Said = (Vec<Line>, Option<ChildError>);
 
 /// What a search for mappings found.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -95,22 +94,7 @@ impl From<ChildError> for Reason {
     }
 }
 
-impl Default for Prober {
-    fn default() -> Self {
-        Prober::new()
-    }
-}
-
 impl Prober {
-    pub fn new() -> Self {
-        Prober::with_work(probe)
-    }
-
-    /// Children do something else.
-    fn with_work(work: Work) -> Self {
-        Prober { work, children: Mutex::default() }
-    }
-
     /// How many children hang and could not be killed.
     pub fn abandoned(&self) -> usize {
         let mut children = self.children();
@@ -134,52 +118,26 @@ impl Prober {
     /// most one such child per file system: while one hangs the answer stays `Silent`.
     pub fn stat(&self, dev: Dev, path: &Path, deadline: Duration) -> Seen<FuseProbe> {
         let source = format!("stat {}", HostPath::from(path.to_owned()).show());
-        let key = format!("stat {dev}");
-        let (said, error) = self.ask(&key, "stat", [path.to_string_lossy().into_owned()], deadline);
-        if matches!(error, Some(ChildError::Deadline(_) | ChildError::StillHangs)) && said.is_empty() {
-            return Seen::Seen(FuseProbe::Silent);
-        }
-        answer(&source, said, error, |line| match line {
-            Line::Stat(probe) => Some(probe),
-            _ => None,
-        })
+        of_file_system(source, self.ask(&format!("stat {dev}"), deadline, |out| probe::stat(path, out)))
     }
 
     /// Which of `pids` have a file of `dev` mapped.
     pub fn mappings(&self, dev: Dev, pids: &[u32], deadline: Duration) -> Mappings {
-        self.search_maps(&format!("mappings {dev}"), "mappings", &[dev].into(), pids, deadline)
+        let search = |out: &_| probe::search_maps(&[dev], pids, probe::MAX_MAPS_BYTES, out, false);
+        mappings(self.ask(&format!("mappings {dev}"), deadline, search))
     }
 
     /// Which files of `devs` each of `pids` can write to by a mapping.
     pub fn writable_mappings(&self, devs: &BTreeSet<Dev>, pids: &[u32], deadline: Duration) -> Mappings {
-        self.search_maps("writable mappings", "writable", devs, pids, deadline)
-    }
-
-    /// Searches one process after another: what is mapped by those before one that cannot be read is found even so.
-    fn search_maps(&self, key: &str, kind: &str, devs: &BTreeSet<Dev>, pids: &[u32], deadline: Duration) -> Mappings {
-        let names: Vec<String> = devs.iter().map(Dev::to_string).collect();
-        let args = std::iter::once(names.join(",")).chain(pids.iter().map(u32::to_string));
-        let (lines, error) = self.ask(key, kind, args, deadline);
-        let mut mappings = Mappings::default();
-        for line in lines {
-            match line {
-                Line::Mapping(mapping) => mappings.found.push(mapping),
-                Line::Looked { pid } => mappings.looked_at.push(pid),
-                Line::Failed(fault) => mappings.fault = Some(fault),
-                _ => {}
-            }
-        }
-        if let Some(error) = error {
-            mappings.fault = Some(Fault::new("/proc/<pid>/maps", error));
-        }
-        mappings
+        let devs: Vec<Dev> = devs.iter().copied().collect();
+        let search = |out: &_| probe::search_maps(&devs, pids, probe::MAX_MAPS_BYTES, out, true);
+        mappings(self.ask("writable mappings", deadline, search))
     }
 
     /// Where links of processes (`cwd`, `fd/3`) lead, for mounts that stand in no table any
     /// more. Those that could not be read, or that came after a hang, are left out.
     pub fn places(&self, links: &[(u32, String)], deadline: Duration) -> Vec<Place> {
-        let args = links.iter().map(|(pid, link)| format!("{pid}:{link}"));
-        let (said, _) = self.ask("places", "places", args, deadline);
+        let (said, _) = self.ask("places", deadline, |out| probe::places(links, out));
         let place = |line| match line {
             Line::Place(place) => Some(place),
             _ => None,
@@ -189,8 +147,7 @@ impl Prober {
 
     /// Where paths lead in the mount namespaces of processes, which tenants may have made. Those after a hang are left out.
     pub fn real_paths(&self, paths: &[(u32, &str)], deadline: Duration) -> Vec<RealPath> {
-        let args = paths.iter().map(|(pid, path)| format!("{pid}:{path}"));
-        let (said, _) = self.ask("real", "real", args, deadline);
+        let (said, _) = self.ask("real", deadline, |out| probe::real_paths(paths, out));
         let real = |line| match line {
             Line::Real(real) => Some(real),
             _ => None,
@@ -220,16 +177,10 @@ impl Prober {
         }
     }
 
-    /// What a child wrote of these, line by line, and why that may not be all.
-    fn ask(
-        &self,
-        key: &str,
-        kind: &str,
-        args: impl IntoIterator<Item = String>,
-        deadline: Duration,
-    ) -> (Vec<Line>, Option<ChildError>) {
-        let args: Vec<String> = std::iter::once(kind.to_owned()).chain(args).collect();
-        match self.run(key, deadline, |writer| (self.work)(&args, writer)) {
+    /// What a child wrote, and why that may not be all.
+    fn ask(&self, key: &str, deadline: Duration, work: impl FnOnce(&OwnedFd) -> io::Result<()>) -> Said {
+        let work = |out: &_| work(out).map_err(|error| Errno::try_from(error).unwrap_or(Errno::EIO));
+        match self.run(key, deadline, work) {
             Ok(Outcome { output, finished, .. }) => {
                 (lines(&output), (!finished).then_some(ChildError::Deadline(deadline)))
             }
@@ -286,21 +237,31 @@ fn arguments(bytes: &[u8]) -> Vec<String> {
     bytes.split(|b| *b == 0).map(|arg| String::from_utf8_lossy(arg).into_owned()).collect()
 }
 
-/// The one line that was asked for.
-fn answer<T>(source: &str, said: Vec<Line>, error: Option<ChildError>, wanted: impl Fn(Line) -> Option<T>) -> Seen<T> {
-    for line in said {
+/// What a search of one process after another found: what is mapped by those before one that cannot be read, even so.
+fn mappings((lines, error): Said) -> Mappings {
+    let mut mappings = Mappings::default();
+    for line in lines {
         match line {
-            Line::Missing => return Seen::Missing,
-            Line::Failed(fault) => return Seen::Failed(fault),
-            line => {
-                if let Some(found) = wanted(line) {
-                    return Seen::Seen(found);
-                }
-            }
+            Line::Mapping(mapping) => mappings.found.push(mapping),
+            Line::Looked { pid } => mappings.looked_at.push(pid),
+            Line::Failed(fault) => mappings.fault = Some(fault),
+            _ => {}
         }
     }
-    match error {
-        Some(error) => Seen::failed(source, error),
-        None => Seen::failed(source, (FaultKind::Failed, "the probe gave no answer")),
+    if let Some(error) = error {
+        mappings.fault = Some(Fault::new("/proc/<pid>/maps", error));
+    }
+    mappings
+}
+
+/// How a file system answers: it, or the child, says one line.
+fn of_file_system(source: String, (said, error): Said) -> Seen<FuseProbe> {
+    match (said.into_iter().next(), error) {
+        (Some(Line::Stat(probe)), _) => Seen::Seen(probe),
+        (Some(Line::Missing), _) => Seen::Missing,
+        (Some(Line::Failed(fault)), _) => Seen::Failed(fault),
+        (None, Some(ChildError::Deadline(_) | ChildError::StillHangs)) => Seen::Seen(FuseProbe::Silent),
+        (_, Some(error)) => Seen::failed(source, error),
+        (_, None) => Seen::failed(source, (FaultKind::Failed, "the probe gave no answer")),
     }
 }

@@ -1,6 +1,6 @@
 //! The child's side: does the one thing that may never return, and says what it saw.
 
-use std::{io, os::fd::OwnedFd};
+use std::{io, os::fd::OwnedFd, path::Path};
 
 use nix::{errno::Errno, unistd::write};
 
@@ -8,27 +8,14 @@ use super::line::{Line, Mapping, Place, RealPath};
 use super::maps;
 use crate::host::HostRoot;
 use crate::host::root::real;
-use crate::observation::{Dev, Fault, FaultKind, FuseProbe, HostPath};
+use crate::observation::{Dev, Fault, FaultKind, FuseProbe, HostPath, Source};
 use crate::parse;
 use crate::sys::limits::MAX_LINE_BYTES;
 use crate::sys::linux::{AtFlags, CWD, StatxFlags, statx};
 use crate::sys::{self, ProcDir};
 
 /// The largest table of mappings that is read: 65,530 mappings is the kernel's default limit.
-const MAX_MAPS_BYTES: usize = 16 << 20;
-
-/// Does the probe of this kind, given the kind and what it is about.
-pub(super) fn probe(args: &[String], out: &OwnedFd) -> Result<(), Errno> {
-    let done = match args {
-        [kind, path] if kind == "stat" => stat(path, out),
-        [kind, devs, pids @ ..] if kind == "mappings" => search_maps(devs, pids, MAX_MAPS_BYTES, out, false),
-        [kind, devs, pids @ ..] if kind == "writable" => search_maps(devs, pids, MAX_MAPS_BYTES, out, true),
-        [kind, links @ ..] if kind == "places" => places(links, out),
-        [kind, paths @ ..] if kind == "real" => real_paths(paths, out),
-        _ => return Err(Errno::EINVAL),
-    };
-    done.map_err(|error| Errno::try_from(error).unwrap_or(Errno::EIO))
-}
+pub(super) const MAX_MAPS_BYTES: usize = 16 << 20;
 
 /// Writes one line at once, so that a later hang cannot swallow it. Not by the standard library's output, which
 /// another thread may have locked when this process was copied.
@@ -42,7 +29,7 @@ fn write_line(out: &OwnedFd, line: &Line) -> io::Result<()> {
     Ok(())
 }
 
-fn write_error(out: &OwnedFd, source: &str, error: &io::Error) -> io::Result<()> {
+fn write_error(out: &OwnedFd, source: impl Into<Source>, error: &io::Error) -> io::Result<()> {
     write_line(out, &if sys::is_gone(error) { Line::Missing } else { Line::Failed(Fault::new(source, error)) })
 }
 
@@ -52,7 +39,7 @@ fn start_ticks(dir: &ProcDir) -> io::Result<u64> {
     stat.map(|stat| stat.start_ticks).ok_or_else(|| Errno::ESRCH.into())
 }
 
-fn stat(path: &str, out: &OwnedFd) -> io::Result<()> {
+pub(super) fn stat(path: &Path, out: &OwnedFd) -> io::Result<()> {
     // Attributes from the cache would make a hung server look alive.
     match statx(CWD, path, AtFlags::STATX_FORCE_SYNC, StatxFlags::BASIC_STATS) {
         Ok(_) => write_line(out, &Line::Stat(FuseProbe::Answers)),
@@ -62,11 +49,16 @@ fn stat(path: &str, out: &OwnedFd) -> io::Result<()> {
 }
 
 /// Says what there is in the mappings of each process, and that it has been looked at.
-fn search_maps(devs: &str, pids: &[String], cap: usize, out: &OwnedFd, only_writable: bool) -> io::Result<()> {
-    let devs: Vec<Dev> = devs.split(',').filter_map(Dev::parse).collect();
-    for pid in pids.iter().filter_map(|pid| pid.parse().ok()) {
+pub(super) fn search_maps(
+    devs: &[Dev],
+    pids: &[u32],
+    cap: usize,
+    out: &OwnedFd,
+    only_writable: bool,
+) -> io::Result<()> {
+    for pid in pids.iter().copied() {
         let maps = format!("/proc/{pid}/maps");
-        match mapped(pid, &devs, cap, only_writable) {
+        match mapped(pid, devs, cap, only_writable) {
             Ok((files, is_cut)) => {
                 for file in files {
                     write_line(out, &Line::Mapping(file))?;
@@ -74,7 +66,7 @@ fn search_maps(devs: &str, pids: &[String], cap: usize, out: &OwnedFd, only_writ
                 let too_large = || Fault::new(maps, (FaultKind::TooLarge, "has more mappings than are read"));
                 write_line(out, &if is_cut { Line::Failed(too_large()) } else { Line::Looked { pid } })?;
             }
-            Err(error) => write_error(out, &maps, &error)?,
+            Err(error) => write_error(out, maps, &error)?,
         }
     }
     Ok(())
@@ -90,22 +82,18 @@ fn mapped(pid: u32, devs: &[Dev], cap: usize, only_writable: bool) -> io::Result
     Ok((files.collect(), bytes.len() == cap))
 }
 
-fn places(links: &[String], out: &OwnedFd) -> io::Result<()> {
-    for asked in links {
-        let Some((pid, link)) = asked.split_once(':') else { continue };
-        let Ok(pid) = pid.parse() else { continue };
-        match place(pid, link) {
+pub(super) fn places(links: &[(u32, String)], out: &OwnedFd) -> io::Result<()> {
+    for (pid, link) in links {
+        match place(*pid, link) {
             Ok(place) => write_line(out, &Line::Place(place))?,
-            Err(error) => write_error(out, &format!("/proc/{pid}/{link}"), &error)?,
+            Err(error) => write_error(out, format!("/proc/{pid}/{link}"), &error)?,
         }
     }
     Ok(())
 }
 
-fn real_paths(paths: &[String], out: &OwnedFd) -> io::Result<()> {
-    for asked in paths {
-        let Some((pid, path)) = asked.split_once(':') else { continue };
-        let Ok(pid) = pid.parse() else { continue };
+pub(super) fn real_paths(paths: &[(u32, &str)], out: &OwnedFd) -> io::Result<()> {
+    for &(pid, path) in paths {
         let (view, path) = (HostRoot::new(format!("/proc/{pid}/root")), HostPath::from(path));
         let link = |part: &HostPath| match sys::read_link(&view.at(part)) {
             // What is no link.
@@ -140,7 +128,7 @@ mod tests {
         let me = std::process::id();
         let written = |cap| {
             let (read, write) = nix::unistd::pipe().unwrap();
-            search_maps("0:0", &[me.to_string()], cap, &write, false).unwrap();
+            search_maps(&[Dev { major: 0, minor: 0 }], &[me], cap, &write, false).unwrap();
             drop(write);
             let mut output = Vec::new();
             fs::File::from(read).read_to_end(&mut output).unwrap();

@@ -465,7 +465,7 @@ mod tests {
     async fn a_zombie_that_is_reaped_a_moment_later_is_not_steady() {
         let mut child = Command::new("true").spawn().unwrap();
         let pid = child.id();
-        let (options, prober, mut seen) = (Options::default(), Prober::new(), sample::node());
+        let (options, prober, mut seen) = (Options::default(), Prober::default(), sample::node());
         let (mut scan, _) = Scan::begin(&options, &prober);
         while !seen.processes.iter().any(|process| process.threads[0].state == 'Z') {
             seen.processes.clear();

@@ -66,7 +66,7 @@ pub async fn scan(options: &Options, prober: &Prober) -> Observation {
 
 /// Opens the directories in which the runtime and the plugins of the kubelet have their sockets. Before there is a runtime.
 pub fn directories(options: &Options) -> Directories {
-    let prober = Prober::new();
+    let prober = Prober::default();
     let (mut scan, seen) = Scan::begin(options, &prober);
     let table = scan.mounts().kubelet;
     sys::stop_proc_worker();
