@@ -81,7 +81,7 @@ impl Tracker {
         let ending = self.endings.iter().find(|ending| !is_postponed(ending.not_before, now));
         match (first, ending) {
             (Some((kind, key, entry)), ending) if kind == Kind::Open || ending.is_none() => {
-                Some(self.draft(kind, key, entry, of, now))
+                Some(warning(kind, key, entry, of, now, entry.seen))
             }
             (_, Some(ending)) => Some(end(ending, of)),
             (_, None) => None,
@@ -275,24 +275,6 @@ impl Tracker {
         (self.seed, &key.root).hash(&mut hash);
         self.rules.renewal + self.rules.renewal / 5000 * u32::try_from(hash.finish() % 1000).unwrap_or(0)
     }
-
-    fn draft(&self, kind: Kind, key: &Key, entry: &Entry, of: &NodeRef, now: Instant) -> Write {
-        let pod = single_pod(key, &entry.pods);
-        let written = entry.written();
-        let count = written.map_or(1, |written| written.count.saturating_add(1));
-        let draft = Draft {
-            name: name(key, entry, of),
-            of: of.clone(),
-            warning: true,
-            reason: entry.finding.cause.event_reason.to_owned(),
-            note: note(key, entry),
-            related: pod.cloned(),
-            event_time: written.map_or_else(|| now.micro_stamp(), |written| written.event_time.clone()),
-            series: (count > 1).then(|| (count, entry.seen.micro_stamp())),
-            annotation: annotation(Phase::Holds, entry, entry.seen),
-        };
-        Write { kind, key: key.clone(), draft, unanswered: None, count, pods: entry.uids() }
-    }
 }
 
 fn is_postponed(not_before: Option<Instant>, now: Instant) -> bool {
@@ -310,49 +292,48 @@ fn note(key: &Key, entry: &Entry) -> String {
     entry.written().map_or_else(words, |written| written.note.clone())
 }
 
+/// What says that a finding holds. It is written now, for the first time or anew; `seen` is when it was so.
+fn warning(kind: Kind, key: &Key, entry: &Entry, of: &NodeRef, now: Instant, seen: Instant) -> Write {
+    let written = entry.written();
+    let (phase, least) = if kind == Kind::Merge { (Phase::Merged, 2) } else { (Phase::Holds, 1) };
+    let count = written.map_or(least, |written| written.count.saturating_add(1)).max(least);
+    let draft = Draft {
+        name: name(key, entry, of),
+        of: of.clone(),
+        warning: true,
+        reason: entry.finding.cause.event_reason.to_owned(),
+        note: note(key, entry),
+        related: single_pod(key, &entry.pods).cloned(),
+        event_time: written.map_or_else(|| now.micro_stamp(), |written| written.event_time.clone()),
+        series: (count > 1).then(|| (count, seen.micro_stamp())),
+        annotation: annotation(phase, entry, seen),
+    };
+    Write { kind, key: key.clone(), draft, unanswered: None, count, pods: entry.uids() }
+}
+
 fn end(ending: &Ending, of: &NodeRef) -> Write {
     let Ending { key, entry, at, ended_by, name: over, .. } = ending;
+    let Some(why) = ended_by else { return warning(Kind::Merge, key, entry, of, *at, *at) };
     let pod = single_pod(key, &entry.pods);
     let name = name(key, entry, of);
-    let warns_of = &entry.finding.cause.event_reason;
-    match ended_by {
-        Some(why) => {
-            let lasted = at.duration_since(entry.since).as_secs();
-            let unanswered = entry.written().filter(|written| written.count == 0).map(|_| Unanswered {
-                name: name.clone(),
-                identity: Identity::new(of, true, warns_of, pod),
-                settled: at.later(REQUEST_TIMEOUT),
-            });
-            let draft = Draft {
-                name: over.salted.clone().unwrap_or_else(|| name.end_name(entry.since.wall_s())),
-                of: of.clone(),
-                warning: false,
-                reason: affected(key, entry).end_reason().to_owned(),
-                note: findings::event::end_note(affected(key, entry), &entry.finding, lasted, why),
-                related: pod.cloned(),
-                event_time: at.micro_stamp(),
-                series: None,
-                annotation: annotation(Phase::Over, entry, *at),
-            };
-            Write { kind: Kind::Over, key: key.clone(), draft, unanswered, count: 1, pods: entry.uids() }
-        }
-        None => {
-            let written = entry.written();
-            let count = written.map_or(2, |written| written.count.saturating_add(1)).max(2);
-            let draft = Draft {
-                name,
-                of: of.clone(),
-                warning: true,
-                reason: (*warns_of).to_owned(),
-                note: note(key, entry),
-                related: pod.cloned(),
-                event_time: written.map_or_else(|| at.micro_stamp(), |written| written.event_time.clone()),
-                series: Some((count, at.micro_stamp())),
-                annotation: annotation(Phase::Merged, entry, *at),
-            };
-            Write { kind: Kind::Merge, key: key.clone(), draft, unanswered: None, count, pods: entry.uids() }
-        }
-    }
+    let lasted = at.duration_since(entry.since).as_secs();
+    let unanswered = entry.written().filter(|written| written.count == 0).map(|_| Unanswered {
+        name: name.clone(),
+        identity: Identity::new(of, true, entry.finding.cause.event_reason, pod),
+        settled: at.later(REQUEST_TIMEOUT),
+    });
+    let draft = Draft {
+        name: over.salted.clone().unwrap_or_else(|| name.end_name(entry.since.wall_s())),
+        of: of.clone(),
+        warning: false,
+        reason: affected(key, entry).end_reason().to_owned(),
+        note: findings::event::end_note(affected(key, entry), &entry.finding, lasted, why),
+        related: pod.cloned(),
+        event_time: at.micro_stamp(),
+        series: None,
+        annotation: annotation(Phase::Over, entry, *at),
+    };
+    Write { kind: Kind::Over, key: key.clone(), draft, unanswered, count: 1, pods: entry.uids() }
 }
 
 fn affected<'a>(key: &Key, entry: &'a Entry) -> Affected<'a> {
