@@ -44,7 +44,7 @@ pub struct Options {
 pub async fn run(options: Options) -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate()).context("waiting for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("waiting for SIGINT")?;
-    let metrics = Arc::new(Metrics::new());
+    let metrics = Arc::new(Metrics::default());
     let (sender, mut inputs) = mpsc::channel(MAX_QUEUED_INPUTS);
     let (health, seen_health) = watch::channel(Health { not_ready: Some("no scan has ended yet".to_owned()) });
     if let Some(address) = options.listen {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use findings::Verdict;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
@@ -24,11 +24,14 @@ pub struct Metrics {
     registry: Registry,
     now: Arc<Now>,
     scans: Histogram,
-    faults: Family<SourceLabel, Counter>,
-    events: Family<EventLabel, Counter>,
+    faults: Family<Labels<1>, Counter>,
+    events: Family<Labels<2>, Counter>,
     /// Requests to the API server.
     pub requests: Arc<Requests>,
 }
+
+/// The names and values of a series' labels.
+type Labels<const N: usize> = [(&'static str, &'static str); N];
 
 /// What holds at this moment; rendered anew for each scrape, so that an ended finding leaves no series behind.
 #[derive(Debug, Default)]
@@ -36,8 +39,8 @@ struct Now(Mutex<Values>);
 
 #[derive(Clone, Debug, Default)]
 struct Values {
-    findings: BTreeMap<FindingLabel, (u32, Instant)>,
-    pods: BTreeMap<VerdictLabel, u32>,
+    findings: BTreeMap<Labels<2>, (u32, Instant)>,
+    pods: BTreeMap<Labels<1>, u32>,
     terminating: usize,
     helpers_hung: usize,
     scan_hangs: bool,
@@ -47,42 +50,8 @@ struct Values {
     pending: usize,
 }
 
-#[derive(Clone, Debug, Hash, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
-struct FindingLabel {
-    gate: &'static str,
-    cause: &'static str,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
-struct VerdictLabel {
-    verdict: &'static str,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct SourceLabel {
-    source: &'static str,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct EventLabel {
-    kind: &'static str,
-    result: &'static str,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct Version {
-    version: &'static str,
-}
-
 impl Default for Metrics {
     fn default() -> Self {
-        Metrics::new()
-    }
-}
-
-impl Metrics {
-    /// All of them at zero.
-    pub fn new() -> Self {
         let mut all = Registry::default();
         all.register_collector(Box::new(ProcessMetrics));
         let registry = all.sub_registry_with_prefix("why_terminating");
@@ -96,11 +65,13 @@ impl Metrics {
         registry.register_collector(Box::new(now.clone()));
         Metrics { registry: all, now, scans, faults, events, requests }
     }
+}
 
+impl Metrics {
     /// A scan has ended.
     pub fn scanned(&self, took: Duration, judged: &Judged) {
         for source in SOURCES.into_iter().filter(|source| judged.failed.iter().any(|failed| failed == source)) {
-            self.faults.get_or_create(&SourceLabel { source }).inc();
+            self.faults.get_or_create(&[("source", source)]).inc();
         }
         if !judged.is_of_a_scan() {
             // What was seen last still stands.
@@ -111,23 +82,23 @@ impl Metrics {
         values.helpers_hung = judged.helpers_hung;
         values.pods.clear();
         for pod in judged.report.pods.iter().filter(|pod| pod.verdict != Verdict::Clear) {
-            *values.pods.entry(VerdictLabel { verdict: pod.verdict.as_str() }).or_default() += 1;
+            *values.pods.entry([("verdict", pod.verdict.as_str())]).or_default() += 1;
         }
     }
 
     /// A write has ended in this way.
     pub fn wrote(&self, kind: Kind, result: &'static str) {
-        self.events.get_or_create(&EventLabel { kind: kind.as_str(), result }).inc();
+        self.events.get_or_create(&[("kind", kind.as_str()), ("result", result)]).inc();
     }
 
     /// How things stand.
     pub fn stand(&self, reconciler: &Reconciler, now: Instant) {
         let tracker = reconciler.tracker();
-        let mut findings: BTreeMap<FindingLabel, (u32, Instant)> = BTreeMap::new();
+        let mut findings: BTreeMap<Labels<2>, (u32, Instant)> = BTreeMap::new();
         for entry in tracker.holding() {
             let gate = entry.finding.gate.map_or("", |gate| gate.as_str());
-            let label = FindingLabel { gate, cause: entry.finding.cause.0.id };
-            let (count, oldest) = findings.entry(label).or_insert((0, entry.since));
+            let labels = [("gate", gate), ("cause", entry.finding.cause.0.id)];
+            let (count, oldest) = findings.entry(labels).or_insert((0, entry.since));
             *count += 1;
             *oldest = entry.since.min(*oldest);
         }
@@ -156,18 +127,18 @@ impl Collector for Now {
         let values = self.lock().clone();
         let now = clock::now();
         let mut family = encoder.encode_descriptor("findings", "Findings that hold", None, MetricType::Gauge)?;
-        for (label, (count, _)) in &values.findings {
-            ConstGauge::new(i64::from(*count)).encode(family.encode_family(label)?)?;
+        for (labels, (count, _)) in &values.findings {
+            ConstGauge::new(i64::from(*count)).encode(family.encode_family(labels)?)?;
         }
         let help = "How long the oldest finding of this kind has held";
         let mut family = encoder.encode_descriptor("oldest_finding", help, Some(&Unit::Seconds), MetricType::Gauge)?;
-        for (label, (_, since)) in &values.findings {
-            ConstGauge::new(now.duration_since(*since).as_secs_f64()).encode(family.encode_family(label)?)?;
+        for (labels, (_, since)) in &values.findings {
+            ConstGauge::new(now.duration_since(*since).as_secs_f64()).encode(family.encode_family(labels)?)?;
         }
         let help = "Pods that should be gone, by the verdict of the last scan";
         let mut family = encoder.encode_descriptor("pods", help, None, MetricType::Gauge)?;
-        for (label, count) in &values.pods {
-            ConstGauge::new(i64::from(*count)).encode(family.encode_family(label)?)?;
+        for (labels, count) in &values.pods {
+            ConstGauge::new(i64::from(*count)).encode(family.encode_family(labels)?)?;
         }
         let mut gauge = |name: &str, help: &str, value: f64| {
             ConstGauge::new(value).encode(encoder.encode_descriptor(name, help, None, MetricType::Gauge)?)
@@ -185,7 +156,7 @@ impl Collector for Now {
         let help = "Times an Event that was due had to wait for the budget of writes";
         counter("events_throttled", help, values.throttled as f64)?;
         let mut info = encoder.encode_descriptor("build_info", "The agent's version", None, MetricType::Gauge)?;
-        ConstGauge::new(1i64).encode(info.encode_family(&Version { version: env!("CARGO_PKG_VERSION") })?)
+        ConstGauge::new(1i64).encode(info.encode_family(&[("version", env!("CARGO_PKG_VERSION"))])?)
     }
 }
 
@@ -200,7 +171,7 @@ mod tests {
     fn it_counts_by_gate_and_cause_and_names_no_pod() {
         let mut seen = sample::deleted();
         seen.api.get_mut().unwrap().pods[0].finalizers.push("example.com/hold".into());
-        let (report, metrics) = (judge(&seen), Metrics::new());
+        let (report, metrics) = (judge(&seen), Metrics::default());
         let now = clock::now();
         let mut reconciler = Reconciler::new("node-7", Settings::default(), false, 7, now);
         let looked = Scan {
@@ -249,16 +220,16 @@ mod tests {
     /// The dashboard and the alerts are tested against this file: it holds each series that there is, one of each kind.
     #[test]
     fn what_it_exports_is_what_dashboard_and_alerts_were_tested_with() {
-        let metrics = Metrics::new();
+        let metrics = Metrics::default();
         metrics.scans.observe(0.04);
-        metrics.faults.get_or_create(&SourceLabel { source: "cri" }).inc();
+        metrics.faults.get_or_create(&[("source", "cri")]).inc();
         metrics.wrote(Kind::Open, "written");
-        metrics.requests.get_or_create(&super::super::api::Labels { verb: "patch", code: "200".into() }).inc();
+        metrics.requests.get_or_create(&[("verb", "patch".into()), ("code", "200".into())]).inc();
         {
             let mut values = metrics.now.lock();
-            let label = FindingLabel { gate: "VolumesUnmounted", cause: "VolumeHeldByProcess" };
+            let label = [("gate", "VolumesUnmounted"), ("cause", "VolumeHeldByProcess")];
             values.findings.insert(label, (1, clock::now()));
-            values.pods.insert(VerdictLabel { verdict: Verdict::Stuck.as_str() }, 1);
+            values.pods.insert([("verdict", Verdict::Stuck.as_str())], 1);
             (values.terminating, values.api_fresh) = (1, true);
         }
         let text = metrics.render().unwrap();

@@ -9,7 +9,6 @@ mod write;
 use std::sync::Arc;
 
 use client::{ApiClient, Client, Freshness, counted};
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use reconcile::index::NodeInfo;
@@ -20,14 +19,7 @@ use crate::host::api::{self, Credentials, RUN};
 use crate::observation::{ApiPod, Fault};
 
 /// Requests by verb and answer.
-pub type Requests = Family<Labels, Counter>;
-
-/// How a request was answered.
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-pub struct Labels {
-    pub(super) verb: &'static str,
-    pub(super) code: String,
-}
+pub type Requests = Family<[(&'static str, String); 2], Counter>;
 
 /// The API server, as one node's agent knows it.
 #[derive(Clone)]
@@ -42,7 +34,7 @@ impl Cluster {
         let client = Client::try_from(credentials.config(RUN).await?)?;
         let client = counted(client, move |verb, status| {
             let code = status.map_or("none".to_owned(), |status| status.as_u16().to_string());
-            requests.get_or_create(&Labels { verb, code }).inc();
+            requests.get_or_create(&[("verb", verb.to_owned()), ("code", code)]).inc();
         });
         Ok(Cluster { api: ApiClient::new(client, RUN), node: node.to_owned() })
     }

@@ -10,7 +10,7 @@ use super::{places::MAX_CONNECTIONS, *};
 async fn served() -> (SocketAddr, watch::Sender<Health>) {
     let (listener, address) = bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
     let (sender, health) = watch::channel(Health::default());
-    tokio::spawn(serve(listener, Arc::new(Metrics::new()), health));
+    tokio::spawn(serve(listener, Arc::new(Metrics::default()), health));
     (address, sender)
 }
 
