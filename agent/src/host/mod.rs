@@ -22,7 +22,6 @@ pub mod process_index;
 pub mod processes;
 pub mod rights;
 pub mod root;
-mod rpc_fault;
 pub mod runtime;
 pub mod scan;
 pub mod shims;

@@ -69,7 +69,7 @@ impl Runtime {
 }
 
 fn fault(socket: &Path, error: &RpcError) -> Fault {
-    Fault::new(Source::Runtime(HostPath::from(socket.to_owned())), super::rpc_fault::reason(error))
+    Fault::new(Source::Runtime(HostPath::from(socket.to_owned())), super::sockets::rpc_reason(error))
 }
 
 /// How the kubelet labels a pod's sandboxes and containers.

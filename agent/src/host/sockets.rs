@@ -4,9 +4,10 @@ use std::{io, path::Path, sync::Arc, time::Duration};
 
 use cri::{Connection, RpcError};
 
-use super::{broker::Broker, healthz, rpc_fault::unreachable};
-use crate::observation::{Healthz, HostPath, Seen};
+use super::{broker::Broker, healthz};
+use crate::observation::{Healthz, HostPath, Reason, Seen};
 use crate::sys::{self, SocketPath};
+use findings::FaultKind;
 
 #[derive(Clone, Debug, Default)]
 pub enum Sockets {
@@ -60,4 +61,27 @@ impl Sockets {
             broker.verify(runtime, kubelet_root).await;
         }
     }
+}
+
+/// A missing socket is one without a listener.
+pub(super) fn rpc_reason(error: &RpcError) -> Reason {
+    let kind = match error {
+        RpcError::Unreachable { errno, .. } => {
+            let kind = match errno.map(FaultKind::from_errno) {
+                Some(FaultKind::Gone) => FaultKind::Refused,
+                kind => kind.unwrap_or_default(),
+            };
+            return Reason { errno: *errno, ..Reason::new(kind, error) };
+        }
+        RpcError::TimedOut(_) => FaultKind::TimedOut,
+        RpcError::NotFound => FaultKind::Gone,
+        RpcError::TooLarge(_) => FaultKind::TooLarge,
+        RpcError::Unimplemented | RpcError::Failed(_) => FaultKind::Failed,
+    };
+    Reason::new(kind, error)
+}
+
+/// Nothing could be asked, for this reason.
+pub(super) fn unreachable(error: &std::io::Error) -> RpcError {
+    RpcError::Unreachable { errno: findings::errno(error), why: error.to_string() }
 }

@@ -3,10 +3,10 @@
 //! A mount table costs 1.85 µs per mount to read; whether a namespace has any mount newer than a
 //! given one costs a single call.
 
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::{io, os::fd::AsFd, path::Path};
 
 use super::linux::{AtFlags, StatxFlags, statx};
-use super::mount_namespace::namespace_id;
 
 /// `struct mnt_id_req` of `include/uapi/linux/mount.h`, version 1.
 #[repr(C)]
@@ -21,7 +21,7 @@ struct Request {
 /// The root of the namespace, instead of a mount (`LSMT_ROOT`).
 const ROOT: u64 = u64::MAX;
 /// `listmount` has the same number on every architecture.
-const SYS_LISTMOUNT: libc::c_long = 458;
+pub(super) const SYS_LISTMOUNT: libc::c_long = 458;
 /// `STATX_MNT_ID_UNIQUE` (Linux ≥ 6.8).
 const STATX_MNT_ID_UNIQUE: StatxFlags = StatxFlags::from_bits_retain(0x4000);
 
@@ -50,6 +50,18 @@ pub(super) fn has_mount_after(namespace: impl AsFd, after: u64) -> io::Result<bo
 
 fn size() -> u32 {
     u32::try_from(size_of::<Request>()).unwrap_or(u32::MAX)
+}
+
+/// `NS_GET_MNTNS_ID`, `_IOR(0xb7, 0x5, __u64)`.
+pub(crate) const NS_GET_MNTNS_ID: u32 = 0x8008_b705;
+
+/// The number that the kernel knows a mount namespace by.
+pub(super) fn namespace_id(fd: BorrowedFd<'_>) -> io::Result<u64> {
+    let mut id = 0_u64;
+    // SAFETY: this request writes one u64, which `id` is.
+    #[allow(unsafe_code)]
+    let done = unsafe { libc::ioctl(fd.as_raw_fd(), NS_GET_MNTNS_ID.into(), &raw mut id) };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(id) }
 }
 
 #[cfg(test)]

@@ -11,7 +11,6 @@ mod kernel_log;
 pub mod limits;
 pub mod linux;
 mod listmount;
-mod mount_namespace;
 mod numbered_links;
 mod proc_dir;
 mod proc_list;

@@ -66,7 +66,7 @@ fn missing(view: &PodView, sandbox: &Sandbox, network: &NetworkNamespace, why: &
 /// The file cannot be removed while it is mounted in another namespace, on kernels of old.
 fn busy<'a>(view: &PodView<'a>, sandbox: &'a Sandbox) -> Option<(&'a NetworkNamespace, &'a MountCopy)> {
     let network = network(sandbox).filter(|network| !sandbox.ready && !network.missing)?;
-    let above = HostPath::from(network.path.as_path().parent()?.parent()?.to_owned());
+    let above = network.path.parent()?.parent()?;
     if !copies_block(view.seen) {
         return None;
     }

@@ -50,6 +50,11 @@ impl HostPath {
         self.as_path().strip_prefix(above.as_path()).ok()?.to_str().map(str::to_owned)
     }
 
+    /// The directory that it is in.
+    pub fn parent(&self) -> Option<HostPath> {
+        self.as_path().parent().map(|parent| HostPath::from(parent.to_owned()))
+    }
+
     /// The path with one more component.
     pub fn join(&self, name: impl AsRef<OsStr>) -> HostPath {
         HostPath::from(self.as_path().join(Path::new(name.as_ref())))

@@ -16,7 +16,7 @@ use super::Directories;
 use super::message::{Answer, Bytes, MAX_ANSWER_BYTES, MAX_QUESTION_BYTES, Question, Request, Response};
 use crate::host::csi::registration;
 use crate::host::healthz;
-use crate::host::rpc_fault::unreachable;
+use crate::host::sockets::unreachable;
 use crate::observation::HostPath;
 use crate::{frame, sys};
 

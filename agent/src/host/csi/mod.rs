@@ -147,7 +147,7 @@ fn registered(tree: &Tree<'_>, registry: &HostPath) -> Seen<(Vec<HostPath>, Vec<
 /// When a socket was made. One that has gone meanwhile is a failure: nothing is known of its age.
 fn made_ms(host: &HostRoot, mounts: &[Mount], socket: &HostPath) -> Seen<u64> {
     let gone = || Seen::failed(socket, (FaultKind::Gone, "has gone while it was looked at"));
-    let Some(parent) = socket.as_path().parent().map(|parent| HostPath::from(parent.to_owned())) else { return gone() };
+    let Some(parent) = socket.parent() else { return gone() };
     match Tree::open(host, &parent, mounts).and_then(|tree| tree.facts(socket)) {
         Seen::Missing => gone(),
         facts => facts.map(|facts| facts.changed_ms),
@@ -156,8 +156,7 @@ fn made_ms(host: &HostRoot, mounts: &[Mount], socket: &HostPath) -> Seen<u64> {
 
 /// The endpoint is the driver's own word: it is looked up in the mount table first, and reached without links.
 async fn listens(host: &HostRoot, sockets: &Sockets, mounts: &[Mount], endpoint: &HostPath) -> Seen<bool> {
-    let parent = endpoint.as_path().parent().filter(|_| endpoint.as_path().is_absolute());
-    let Some(parent) = parent.map(|parent| HostPath::from(parent.to_owned())) else {
+    let Some(parent) = endpoint.parent().filter(|_| endpoint.as_path().is_absolute()) else {
         return Seen::failed(endpoint, (FaultKind::Malformed, "is not the path of a socket"));
     };
     match Tree::open(host, &parent, mounts).and_then(|tree| tree.socket(endpoint)) {

@@ -52,6 +52,6 @@ pub(super) async fn info(sockets: &Sockets, at: &Socket, socket: &HostPath, dead
             let endpoint = if endpoint.is_empty() { socket.clone() } else { HostPath::from(endpoint) };
             Seen::Seen(Registered { name: info.name, endpoint, is_dra: info.r#type == DRA_PLUGIN })
         }
-        Err(error) => Seen::failed(socket, crate::host::rpc_fault::reason(&error)),
+        Err(error) => Seen::failed(socket, crate::host::sockets::rpc_reason(&error)),
     }
 }

@@ -57,7 +57,7 @@ impl<'a> Places<'a> {
 
     pub(super) fn has_socket(&self, path: &HostPath) -> bool {
         let Some(table) = self.table else { return false };
-        let Some(parent) = path.as_path().parent().map(|parent| HostPath::from(parent.to_owned())) else {
+        let Some(parent) = path.parent() else {
             return false;
         };
         let mounts = table.mounts(|mount| is_path_within(path.as_bytes(), &mount.mount_point())).mounts;

@@ -67,7 +67,7 @@ const LISTMOUNT_TIMEOUT: Duration = Duration::from_secs(2);
 pub(super) fn floor(targets: &[Mount], kubelet: &MountTable, namespaces: usize) -> Option<u64> {
     let view = HostRoot::new(format!("/proc/{}/root", kubelet.through_pid));
     let number = |target: &Mount| {
-        let above = HostPath::from(target.mount_point.as_path().parent()?.to_owned());
+        let above = target.mount_point.parent()?;
         let is_safe = !target.needs_server() || target.fuse_connection().is_some();
         let tree = is_safe.then(|| Tree::open(&view, &above, &kubelet.mounts))?;
         tree.get()?.unique_mount_id(&target.mount_point)

@@ -6,11 +6,9 @@
 
 mod budget;
 mod first;
-mod living;
 mod table;
 #[cfg(test)]
 pub(crate) mod tests;
-mod touchable;
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -18,13 +16,11 @@ use std::sync::Arc;
 
 use budget::Budget;
 pub use first::FirstTable;
-pub(super) use living::living;
 pub(super) use table::Table;
 use table::{Source as Anew, Text, is_too_long};
-pub use touchable::touchable;
 
 use crate::observation::{
-    Dev, Fault, FaultKind, HostPath, Mount, MountTable, OVERLAY, Seen, Source, covering, is_path_within,
+    Dev, Fault, FaultKind, HostPath, Mount, MountTable, OVERLAY, Seen, Source, covering, is_path_within, way,
 };
 use crate::parse::mountinfo::{Parsed, RawMount};
 use crate::sys::ProcDir;
@@ -193,4 +189,50 @@ fn missing_parents(kept: &[Mount], mut parents: Vec<(u32, u32)>) -> HashSet<u32>
         }
     }
     missing
+}
+
+/// The directory through which a process's files and mounts can be seen, and the inode of its
+/// mount namespace.
+///
+/// A zombie shows neither. A process whose leader is a zombie may still have threads that live,
+/// and those hold its files.
+pub(in crate::host) fn living(pid: u32) -> io::Result<(ProcDir, u64)> {
+    let leader = ProcDir::open(pid)?;
+    match leader.namespace("mnt") {
+        Ok(ns) => Ok((leader, ns)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => living_thread(pid, &leader, error),
+        Err(error) => Err(error),
+    }
+}
+
+fn living_thread(pid: u32, leader: &ProcDir, error: io::Error) -> io::Result<(ProcDir, u64)> {
+    let threads = leader.list("task")?;
+    let tids = threads.iter().filter_map(|entry| entry.name.to_str()?.parse().ok());
+    for tid in tids.filter(|tid| *tid != pid) {
+        if let Ok(thread) = ProcDir::open_thread(pid, tid)
+            && let Ok(ns) = thread.namespace("mnt")
+        {
+            return Ok((thread, ns));
+        }
+    }
+    Err(error)
+}
+
+/// Whether `path` can be opened or listed without asking any server.
+///
+/// # Errors
+/// The reason, when a file system on the way needs a server.
+pub fn touchable(mounts: &[Mount], path: &HostPath) -> Result<(), Fault> {
+    // At an autofs each walk waits, with O_PATH too, while its daemon is asked for a mount (autofs_d_manage).
+    let may_wait = |mount: &&Mount| mount.needs_server() || mount.fs_type == "autofs";
+    match way(mounts, path).into_iter().find(may_wait) {
+        None => Ok(()),
+        Some(mount) => {
+            let (fs_type, point) = (findings::clean(&mount.fs_type, 40), mount.mount_point.show());
+            Err(Fault::new(
+                path.show(),
+                (FaultKind::NotAsked, format!("lies on {point} ({fs_type}), which could block and is not touched")),
+            ))
+        }
+    }
 }

@@ -120,3 +120,16 @@ fn what_exceeds_all_bounds_is_told_and_leaves_room_for_others() {
     assert!(reader.other(hostile.pid(), &[]).fault().is_some());
     assert_eq!(reader.faults().len(), 1, "it is reported once");
 }
+
+const TABLE: &[u8] = b"1 1 8:1 / / rw - ext4 /dev/root rw
+2 1 0:21 /a /a rw - tmpfs t rw
+3 2 0:22 / /a/net rw - fuse.s3fs s3 rw
+";
+
+#[test]
+fn keeps_off_what_needs_a_server() {
+    let all = crate::parse::mountinfo::mounts(TABLE, |_| true).mounts;
+    assert!(touchable(&all, &"/a/b".into()).is_ok());
+    let fault = touchable(&all, &"/a/net/x".into()).unwrap_err();
+    assert!(fault.says.contains("/a/net (fuse.s3fs)"), "{fault}");
+}

@@ -2,8 +2,6 @@
 //! (`pkg/kubelet/kubelet_getters.go`, `kubelet_volumes.go`), but without ever touching a file
 //! system that needs a server.
 
-mod devices;
-mod is_mounted;
 mod protected;
 mod published;
 mod sub_paths;
@@ -17,7 +15,8 @@ use std::collections::BTreeSet;
 use findings::PodUid;
 
 use super::{HostRoot, tree::Tree};
-use crate::observation::{Fault, HostPath, Mount, MountTable, PodDir, Seen, is_path_within};
+use crate::host::mounts::touchable;
+use crate::observation::{Fault, HostPath, Mount, MountTable, PodDir, Seen, covering, is_path_within};
 use crate::sys::{Entry, EntryKind};
 
 pub use protected::search as protected_files;
@@ -98,7 +97,13 @@ pub fn read_into(dir: &mut PodDir, host: &HostRoot, kubelet_root: &HostPath, tab
     let reader = PodDirReader { tree, mounts: &mounts, kubelet_minor };
     volume_dirs::fill(dir, &reader, &path.join("volumes"));
     sub_paths::fill(dir, &reader, &path.join("volume-subpaths"));
-    devices::fill(dir, &reader, &path.join("volumeDevices"));
+    let of_plugins = path.join("volumeDevices");
+    for plugin in reader.list_or_note(&of_plugins, &mut dir.faults) {
+        let of_plugin = of_plugins.join(&plugin.name);
+        // Links to raw block volumes.
+        let devices = reader.list_or_note(&of_plugin, &mut dir.faults);
+        dir.devices.extend(devices.iter().map(|device| of_plugin.join(&device.name)));
+    }
     let devices = kubelet_root.join("plugins/kubernetes.io/csi/volumeDevices");
     let mounts = mounts_near(table, &devices);
     if let Some(tree) = Tree::open(host, &devices, &mounts).or_note(&mut dir.faults) {
@@ -135,5 +140,35 @@ impl PodDirReader<'_> {
     /// Like [`PodDirReader::list`], where a failure is noted and a directory that is gone is empty.
     fn list_or_note(&self, path: &HostPath, faults: &mut Vec<Fault>) -> Vec<Entry> {
         self.list(path).or_note(faults).unwrap_or_default()
+    }
+}
+
+/// The first kubelet that asks `statx` for `STATX_ATTR_MOUNT_ROOT`. Older ones compare the
+/// devices of the path and of its parent, and so do not see a bind mount within one file system.
+const FIRST_MINOR_WITH_STATX: u32 = 30;
+
+impl PodDirReader<'_> {
+    /// Whether `path` is a mount point in the kubelet's eyes. The kernel is asked where that is
+    /// safe, else the mount table.
+    fn is_mounted(&self, path: &HostPath) -> Seen<bool> {
+        if self.kubelet_minor != 0 && self.kubelet_minor < FIRST_MINOR_WITH_STATX {
+            return Seen::Seen(self.is_other_device(path));
+        }
+        if touchable(self.mounts, path).is_err() {
+            return Seen::Seen(self.is_in_table(path));
+        }
+        // A kernel that does not show it (< 5.8): the kubelet compares devices then.
+        let root = self.tree.is_mount_root(path);
+        root.map(|root| root.unwrap_or_else(|| self.is_other_device(path)))
+    }
+
+    fn is_in_table(&self, path: &HostPath) -> bool {
+        self.mounts.iter().any(|mount| mount.mount_point == *path)
+    }
+
+    /// What comparing `st_dev` of a path and of its parent would say, without `stat`.
+    fn is_other_device(&self, path: &HostPath) -> bool {
+        let dev = |path: &HostPath| covering(self.mounts, path).map(|mount| mount.dev);
+        path.parent().is_some_and(|parent| dev(path) != dev(&parent))
     }
 }

@@ -11,7 +11,7 @@ pub(super) fn fill(dir: &mut PodDir, reader: &PodDirReader<'_>, devices: &HostPa
     let volumes = reader.list_or_note(&above, &mut dir.faults);
     for volume in volumes.iter().filter(|volume| matches!(volume.kind, EntryKind::Directory | EntryKind::Unknown)) {
         let target = above.join(&volume.name).join(dir.uid.as_str());
-        let mounted = reader.mounts.iter().any(|mount| mount.mount_point == target);
+        let mounted = reader.is_in_table(&target);
         // The driver binds the device there, or makes a node or a link. A file or directory is what one left.
         let facts = if mounted { None } else { reader.tree.facts(&target).or_note(&mut dir.faults) };
         if !mounted && facts.is_none_or(|facts| facts.is_file || facts.is_directory) {

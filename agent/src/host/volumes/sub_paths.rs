@@ -15,7 +15,7 @@ pub(super) fn fill(dir: &mut PodDir, reader: &PodDirReader<'_>, above: &HostPath
                 let mounted = match reader.is_mounted(&path) {
                     // An old kubelet compares devices here as well, but a subPath is a bind mount
                     // that runc made, nearly always within one file system: the table knows.
-                    Seen::Seen(false) => Seen::Seen(reader.mounts.iter().any(|mount| mount.mount_point == path)),
+                    Seen::Seen(false) => Seen::Seen(reader.is_in_table(&path)),
                     seen => seen,
                 };
                 dir.sub_paths.push(SubPath {

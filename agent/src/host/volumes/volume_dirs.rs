@@ -77,7 +77,7 @@ fn csi_target(reader: &PodDirReader<'_>, path: &HostPath) -> Seen<HostPath> {
 /// `None` when it is no directory, cannot be read, or is mounted after all: an old kubelet does
 /// not see a bind mount within one file system, and what is in there is not ours to list.
 fn count(reader: &PodDirReader<'_>, target: &HostPath) -> Option<u32> {
-    if reader.mounts.iter().any(|mount| mount.mount_point == *target) {
+    if reader.is_in_table(target) {
         return None;
     }
     let entries = reader.tree.list(target, MAX_ENTRIES);

@@ -7,8 +7,6 @@
 //! process reads, and is killed when it does not answer.
 
 mod each;
-mod numbers;
-mod question;
 mod shared;
 mod wire;
 
@@ -26,8 +24,8 @@ use nix::sys::stat::Mode;
 use super::{Running, copy};
 pub(super) use each::read_each;
 pub use each::{Visit, pids_where};
-use question::Answer;
-pub(super) use question::{Kind, Question};
+use wire::Answer;
+pub(super) use wire::{Kind, Question};
 
 /// How long a look at one file of `/proc` may take: it answers at once, or waits for a lock that may never be free.
 pub const FILE_TIMEOUT: Duration = Duration::from_millis(300);

@@ -12,8 +12,6 @@ use nix::sys::stat::Mode;
 
 use super::super::linux::link;
 use super::super::read::read_all;
-use super::numbers::{length, put, take};
-use super::question::{Answer, Kind, Question};
 
 /// A file that is longer than was asked for has no number of an error.
 const TOO_LONG: i32 = -1;
@@ -115,3 +113,56 @@ fn perform(dir: &OwnedFd, body: &mut &[u8]) -> Answer {
         Kind::Link => link(dir, &name),
     }
 }
+
+fn put(bytes: &mut Vec<u8>, number: u32) {
+    bytes.extend_from_slice(&number.to_ne_bytes());
+}
+
+fn take(from: &mut impl Read) -> io::Result<u32> {
+    let mut bytes = [0; 4];
+    from.read_exact(&mut bytes)?;
+    Ok(u32::from_ne_bytes(bytes))
+}
+
+fn length(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
+}
+
+/// What is asked about a file below a directory.
+#[derive(Clone, Debug)]
+pub struct Question {
+    pub kind: Kind,
+    pub name: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// All of it, of at most so many bytes.
+    File {
+        /// In bytes.
+        cap: u32,
+    },
+    /// Where the link leads.
+    Link,
+}
+
+impl Kind {
+    /// Its number on the wire, and the most bytes of a file.
+    pub fn encode(self) -> [u32; 2] {
+        match self {
+            Kind::File { cap } => [0, cap],
+            Kind::Link => [1, 0],
+        }
+    }
+
+    pub fn decode(encoded: [u32; 2]) -> io::Result<Self> {
+        Ok(match encoded {
+            [0, cap] => Kind::File { cap },
+            [1, _] => Kind::Link,
+            _ => return Err(io::ErrorKind::InvalidData.into()),
+        })
+    }
+}
+
+/// What an answer is: the bytes of a file, or where a link leads.
+pub type Answer = io::Result<Vec<u8>>;

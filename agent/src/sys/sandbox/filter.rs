@@ -40,7 +40,7 @@ const NAMESPACES: [i32; 7] = [
 /// What may be asked of a descriptor: the number of a mount namespace; how it behaves; whether it is a terminal; how much there
 /// is to read. Others change the file, as `FS_IOC_SETFLAGS` does although it was opened to read.
 const REQUESTS: [u64; 6] = [
-    crate::sys::mount_namespace::NS_GET_MNTNS_ID as u64,
+    crate::sys::listmount::NS_GET_MNTNS_ID as u64,
     libc::FIONBIO,
     libc::FIOCLEX,
     libc::FIONREAD,

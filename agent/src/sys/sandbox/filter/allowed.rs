@@ -3,9 +3,7 @@
 use libc::c_long;
 
 use super::Role;
-
-// As FILES, and the same number on every architecture (scripts/syscall.tbl of Linux).
-const LISTMOUNT: c_long = 458;
+use crate::sys::listmount::SYS_LISTMOUNT;
 
 macro_rules! calls {
     ($($name:ident)*) => { &[$(libc::$name),*] };
@@ -67,5 +65,8 @@ pub fn calls(role: Role) -> impl Iterator<Item = c_long> {
         Role::Broker => &[CONNECTS],
         Role::Talker => &[CONNECTS, SERVES],
     };
-    [PROCESS, FILES, &[LISTMOUNT], WAITING, CONVERSES, LEGACY].iter().chain(own).flat_map(|calls| calls.iter().copied())
+    [PROCESS, FILES, &[SYS_LISTMOUNT], WAITING, CONVERSES, LEGACY]
+        .iter()
+        .chain(own)
+        .flat_map(|calls| calls.iter().copied())
 }
