@@ -12,7 +12,7 @@ use client::{Config, Limits, read_pinned};
 use futures::{AsyncBufReadExt as _, AsyncReadExt as _};
 use serde::Deserialize;
 
-use super::Conversation;
+use super::{Conversation, types::reduced};
 use crate::host::kubelet::KubeletListener;
 use crate::observation::{CounterRead, Fault, FaultKind, KubeletCounters, Seen};
 use crate::{parse, sys};
@@ -22,24 +22,11 @@ const LONGEST: u64 = 16 << 20;
 /// Drivers, methods and codes; more are not kept.
 const MOST_COUNTERS: usize = 1000;
 
-/// The addresses of the node, of which the first internal one is the kubelet's.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct NodeAddresses {
-    status: Addresses,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Addresses {
-    addresses: Vec<Address>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Address {
-    r#type: String,
-    address: String,
+reduced! {
+    /// The addresses of the node, of which the first internal one is the kubelet's.
+    pub(super) NodeAddresses { status: Addresses }
+    Addresses { addresses: Vec<Address> }
+    Address { r#type: String, address: String }
 }
 
 impl NodeAddresses {

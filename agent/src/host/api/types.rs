@@ -25,31 +25,18 @@ macro_rules! reduced {
         )*
     };
 }
+pub(super) use reduced;
 
 reduced! {
-    pub Pod {
-        metadata: PodMeta,
-        spec: PodSpec,
-        status: PodStatus,
-    }
+    pub Pod { metadata: PodMeta, spec: PodSpec, status: PodStatus }
 
     PodMeta {
-        namespace: String,
-        name: String,
-        uid: String,
-        annotations: PodAnnotations,
-        deletion_timestamp: Option<Timestamp>,
-        deletion_grace_period_seconds: Option<u64>,
-        finalizers: Vec<String>,
-        owner_references: Vec<OwnerReference>,
+        namespace: String, name: String, uid: String, annotations: PodAnnotations,
+        deletion_timestamp: Option<Timestamp>, deletion_grace_period_seconds: Option<u64>,
+        finalizers: Vec<String>, owner_references: Vec<OwnerReference>,
     }
 
-    OwnerReference {
-        kind: String,
-        name: String,
-        uid: String,
-        controller: bool,
-    }
+    OwnerReference { kind: String, name: String, uid: String, controller: bool }
 }
 
 impl OwnerReference {
@@ -67,16 +54,12 @@ reduced! {
     }
 
     PodSpec {
-        resource_claims: Vec<PodClaim>,
-        volumes: Vec<PodVolume>,
-        containers: Vec<Container>,
+        resource_claims: Vec<PodClaim>, volumes: Vec<PodVolume>, containers: Vec<Container>,
         init_containers: Vec<Container>,
     }
 
     Container { resources: Resources }
-
     Resources { requests: Requests }
-
     Requests { cpu: String }
 }
 
@@ -104,12 +87,7 @@ fn milli(quantity: &str) -> Option<f64> {
 }
 
 reduced! {
-    PodVolume {
-        name: String,
-        persistent_volume_claim: Option<ClaimSource>,
-        ephemeral: Option<IgnoredAny>,
-    }
-
+    PodVolume { name: String, persistent_volume_claim: Option<ClaimSource>, ephemeral: Option<IgnoredAny> }
     ClaimSource { claim_name: String }
 }
 
@@ -123,23 +101,15 @@ impl PodVolume {
 
 reduced! {
     Named { name: String }
-
-    PodClaim {
-        name: String,
-        resource_claim_template_name: Option<String>,
-    }
+    PodClaim { name: String, resource_claim_template_name: Option<String> }
 
     PodStatus {
-        phase: String,
-        container_statuses: Vec<ContainerStatus>,
-        resource_claim_statuses: Vec<Named>,
+        phase: String, container_statuses: Vec<ContainerStatus>, resource_claim_statuses: Vec<Named>,
         conditions: Vec<Condition>,
     }
 
     ContainerStatus { state: ContainerState }
-
     ContainerState { terminated: Option<Terminated> }
-
     Terminated { finished_at: Option<Timestamp> }
 }
 
@@ -201,16 +171,8 @@ fn bounded(names: impl IntoIterator<Item = String>) -> Vec<String> {
 }
 
 reduced! {
-    pub Node {
-        metadata: NodeMeta,
-        status: NodeStatus,
-    }
-
-    NodeMeta {
-        uid: String,
-        annotations: NodeAnnotations,
-        managed_fields: Vec<ManagedFields>,
-    }
+    pub Node { metadata: NodeMeta, status: NodeStatus }
+    NodeMeta { uid: String, annotations: NodeAnnotations, managed_fields: Vec<ManagedFields> }
 
     NodeAnnotations {
         /// What CSI drivers call the node.
@@ -218,22 +180,11 @@ reduced! {
         csi: Option<serde::de::IgnoredAny>,
     }
 
-    ManagedFields {
-        manager: String,
-        subresource: String,
-        time: Option<Timestamp>,
-    }
-
-    NodeStatus {
-        node_info: SystemInfo,
-        conditions: Vec<Condition>,
-    }
+    ManagedFields { manager: String, subresource: String, time: Option<Timestamp> }
+    NodeStatus { node_info: SystemInfo, conditions: Vec<Condition> }
 
     Condition {
-        r#type: String,
-        status: String,
-        message: String,
-        last_heartbeat_time: Option<Timestamp>,
+        r#type: String, status: String, message: String, last_heartbeat_time: Option<Timestamp>,
         last_transition_time: Option<Timestamp>,
     }
 
@@ -283,22 +234,9 @@ fn server_ahead_ms(node: &NodeMeta, ready: &Condition) -> Option<i64> {
 
 reduced! {
     pub Volume { spec: VolumeSpec }
-
-    VolumeSpec {
-        csi: Option<Csi>,
-        claim_ref: Option<ClaimRef>,
-        access_modes: Vec<String>,
-    }
-
-    ClaimRef {
-        namespace: String,
-        name: String,
-    }
-
-    Csi {
-        driver: String,
-        volume_handle: String,
-    }
+    VolumeSpec { csi: Option<Csi>, claim_ref: Option<ClaimRef>, access_modes: Vec<String> }
+    ClaimRef { namespace: String, name: String }
+    Csi { driver: String, volume_handle: String }
 }
 
 impl Volume {
