@@ -82,7 +82,7 @@ pub struct CheckArgs {
 }
 
 /// Where things are on the node.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct LookArgs {
     /// The kubelet's directory [default: the kubelet's --root-dir]
     #[arg(long, env = "KUBELET_ROOT")]

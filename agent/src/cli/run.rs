@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use anyhow::bail;
 
 use super::ApiMode;
-use super::args::{Listen, ReaderArgs, RunArgs};
+use super::args::{Listen, LookArgs, ReaderArgs, RunArgs};
 use crate::host::api::Credentials;
 use crate::host::scan;
 use crate::reader;
@@ -19,14 +19,14 @@ const READER_START_TIMEOUT: Duration = Duration::from_secs(20);
 /// Reads for the talker, until it is killed.
 pub fn read(args: ReaderArgs) -> anyhow::Result<()> {
     logs::start(args.log_format);
-    let look = scan::Options {
-        kubelet_root: args.look.kubelet_root,
-        cri_socket: args.look.cri_endpoint,
-        host_root: args.look.host_root,
-        kernel_log: args.look.kernel_log,
-        ..scan::Options::default()
-    };
-    reader::run(reader::Options { socket: args.socket, look })
+    reader::run(reader::Options { socket: args.socket, look: args.look.into() })
+}
+
+impl From<LookArgs> for scan::Options {
+    fn from(args: LookArgs) -> Self {
+        let LookArgs { kubelet_root, cri_endpoint: cri_socket, host_root, kernel_log } = args;
+        scan::Options { kubelet_root, cri_socket, host_root, kernel_log, ..scan::Options::default() }
+    }
 }
 
 /// Runs until SIGTERM or SIGINT.
@@ -52,14 +52,9 @@ pub fn run(args: &RunArgs) -> anyhow::Result<()> {
             Some(node.clone()),
             credentials.clone(),
         ))),
-        None => Scanner::Own(Box::new(scan::Options {
-            kubelet_root: args.look.kubelet_root.clone(),
-            cri_socket: args.look.cri_endpoint.clone(),
-            host_root: args.look.host_root.clone(),
-            kernel_log: args.look.kernel_log,
-            kubeconfig: args.kubeconfig.clone(),
-            ..scan::Options::default()
-        })),
+        None => {
+            Scanner::Own(Box::new(scan::Options { kubeconfig: args.kubeconfig.clone(), ..args.look.clone().into() }))
+        }
     };
     let options = run::Options {
         credentials,
