@@ -9,16 +9,13 @@ mod cgroup;
 mod csi;
 mod fault;
 mod holder;
-mod kernel_log;
 mod kubelet_counters;
 mod mount;
-mod mount_copy;
 mod multipath;
 mod node;
 mod path;
 mod process;
 mod question;
-mod rights;
 mod runtime;
 #[cfg(any(test, feature = "sample"))]
 #[allow(clippy::unwrap_used, reason = "made for tests, in this crate and in the agent's")]
@@ -26,10 +23,8 @@ mod runtime;
 pub mod sample;
 mod saved;
 mod seen;
-mod shim;
 mod volume;
 mod walk;
-mod writable;
 
 use std::collections::BTreeSet;
 
@@ -42,22 +37,17 @@ pub use cgroup::*;
 pub use csi::*;
 pub use fault::{Fault, FaultKind, Reason, Source};
 pub use holder::*;
-pub use kernel_log::*;
 pub use kubelet_counters::*;
 pub use mount::*;
-pub use mount_copy::*;
 pub use multipath::*;
 pub use node::*;
 pub use path::HostPath;
 pub use process::*;
 pub use question::{CALL, Cost, Depth, Hazard, Question};
-pub use rights::Rights;
 pub use runtime::*;
 pub use seen::Seen;
-pub use shim::Shim;
 pub use volume::*;
 pub use walk::{covering, is_path_within, mounted_at, way};
-pub use writable::*;
 
 /// Everything seen in one scan of the node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
