@@ -18,10 +18,7 @@ pub async fn ask(
 ) -> Answer<Facts> {
     let pages = Pages::new(server, &path(resource, &Scope::Namespace(namespace.to_owned())), &Select::Every);
     let begun = Instant::now();
-    let first = match count(&pages, question).await {
-        Answer::Seen(first) => first,
-        other => return other.map(|_| Facts::Counts(Counts::default())),
-    };
+    let first = seen!(count(&pages, question).await);
     tokio::time::sleep(server.bounds.count_interval).await;
     count(&pages, question).await.map(|last| {
         let millis = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);

@@ -15,10 +15,7 @@ pub async fn ask(server: &BoundedClient<'_>) -> Answer<Facts> {
     let mut discovery = Discovery::default();
     for root in ["/api", "/apis"] {
         let answer = server.get(root, AGGREGATED).await;
-        let list: Value = match answer.and_then(|body| readable(serde_json::from_slice(&body))) {
-            Answer::Seen(list) => list,
-            other => return other.map(|_| Facts::Discovery(Discovery::default())),
-        };
+        let list: Value = seen!(answer.and_then(|body| readable(serde_json::from_slice(&body))));
         if list.get("kind").and_then(Value::as_str) == Some("APIGroupDiscoveryList") {
             discovery.add_aggregated(&list);
         } else {

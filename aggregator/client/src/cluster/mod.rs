@@ -1,5 +1,15 @@
 //! What the judgement of a cluster asks for, and how kubectl would reach that cluster.
 
+/// What was seen. Where there is no such answer the function ends with why.
+macro_rules! seen {
+    ($answer:expr) => {
+        match $answer {
+            Answer::Seen(seen) => seen,
+            other => return other.and_then(|_| Answer::Missing),
+        }
+    };
+}
+
 mod bounded_client;
 mod bounds;
 mod connect;

@@ -139,10 +139,7 @@ async fn pods(server: &BoundedClient<'_>, question: &Question, found: &mut Gathe
         }
         body = next;
     }
-    let (names, cut) = match names(&mut selected(table::ENDED)).await {
-        Answer::Seen(found) => found,
-        other => return other.map(|_| Pods::NoTable),
-    };
+    let (names, cut) = seen!(names(&mut selected(table::ENDED)).await);
     if names.len() > MOST {
         return Answer::Seen(Pods::TooMany);
     }
@@ -160,21 +157,16 @@ async fn fetch(
     let mut at = 0;
     for &(begin, count) in runs {
         if begin > at {
-            let skipped = pages.ask_at(&place, begin - at, Form::Row).await.map(|body| table::rows(&body));
-            match skipped {
-                Answer::Seen(Some(skipped)) => place = skipped.next,
-                Answer::Seen(None) => return Answer::failed(FaultKind::Malformed, "a page of rows is no table"),
-                other => return other.map(|_| ()),
-            }
+            let Some(skipped) = table::rows(&seen!(pages.ask_at(&place, begin - at, Form::Row).await)) else {
+                return Answer::failed(FaultKind::Malformed, "a page of rows is no table");
+            };
+            place = skipped.next;
         }
-        match pages.ask_at(&place, count, Form::Whole).await.and_then(|body| whole(question, &body)) {
-            Answer::Seen((Page { mut facts, next, .. }, _)) => {
-                facts.keep(&Select::Terminating);
-                found.add(facts);
-                (place, at) = (next, begin + count);
-            }
-            other => return other.map(|_| ()),
-        }
+        let page = pages.ask_at(&place, count, Form::Whole).await.and_then(|body| whole(question, &body));
+        let (Page { mut facts, next, .. }, _) = seen!(page);
+        facts.keep(&Select::Terminating);
+        found.add(facts);
+        (place, at) = (next, begin + count);
     }
     Answer::Seen(())
 }
@@ -189,10 +181,7 @@ async fn names(pages: &mut Pages<'_>) -> Answer<(Vec<Name>, bool)> {
             Answer::Failed(Fault { kind: FaultKind::Stale, .. }) => return Answer::Seen((names, true)),
             other => return other.map(|_| (Vec::new(), false)),
         };
-        let page = match readable(scan(&body)) {
-            Answer::Seen(page) => page,
-            other => return other.map(|_| (Vec::new(), false)),
-        };
+        let page = seen!(readable(scan(&body)));
         names.extend(page.terminating);
         if page.next.is_empty() || names.len() > MOST {
             return Answer::Seen((names, false));
@@ -206,14 +195,10 @@ async fn each(server: &BoundedClient<'_>, question: &Question, names: Vec<Name>,
     let mut answers =
         futures::stream::iter(names).map(|name| one(server, question, name)).buffer_unordered(server.bounds.in_flight);
     while let Some(answer) = answers.next().await {
-        match answer {
-            Answer::Seen(mut facts) => {
-                // It may be gone by now, and another one in its place.
-                facts.keep(&Select::Terminating);
-                found.add(facts);
-            }
-            other => return other.map(drop),
-        }
+        let mut facts = seen!(answer);
+        // It may be gone by now, and another one in its place.
+        facts.keep(&Select::Terminating);
+        found.add(facts);
     }
     Answer::Seen(())
 }
