@@ -39,7 +39,9 @@ impl Judged {
         let seen = scan::scan(options, prober).await;
         let report = gates::judge(&seen);
         let complete = Snapshot::new(clock::now(), &seen, &report).complete;
-        let forgotten = report.pods.iter().map(|pod| &pod.pod.uid).filter(|uid| is_forgotten(&seen, uid));
+        let api = seen.api.get().filter(|api| api.stale.is_none());
+        let is_forgotten = |uid: &&PodUid| api.is_some_and(|api| api.pods.iter().all(|pod| pod.uid != **uid));
+        let forgotten = report.pods.iter().map(|pod| &pod.pod.uid).filter(is_forgotten);
         Judged {
             complete,
             forgotten: forgotten.cloned().collect(),
@@ -82,10 +84,6 @@ impl Judged {
     pub fn is_of_a_scan(&self) -> bool {
         !self.failed.iter().any(|source| source == READER)
     }
-}
-
-fn is_forgotten(seen: &Observation, uid: &PodUid) -> bool {
-    seen.api.get().is_some_and(|api| api.stale.is_none() && api.pods.iter().all(|pod| pod.uid != *uid))
 }
 
 fn failed(seen: &Observation) -> Vec<&'static str> {

@@ -101,20 +101,11 @@ fn reopen_sandbox<'a>(view: &'a PodView<'a>, checks: &mut [GateCheck<'a>]) {
     }
 }
 
-/// Its deadline has not passed.
-fn is_in_time(view: &PodView) -> bool {
-    view.overdue_ms().is_some_and(|overdue| overdue < 0)
-}
-
-/// Whether it runs, was deleted by force, and when that was is unknown.
-fn may_be_within_grace(view: &PodView) -> bool {
-    view.why == DeletionReason::NotInApi && view.runs() && view.overdue_ms().is_none()
-}
-
 fn verdict(view: &PodView, blocked: Option<GateState>, findings: &[Finding]) -> Verdict {
     let proven = findings.iter().any(|finding| finding.confidence == Confidence::Proven);
     match blocked {
-        _ if is_in_time(view) => Verdict::Progressing,
+        // Its deadline has not passed.
+        _ if view.overdue_ms().is_some_and(|overdue| overdue < 0) => Verdict::Progressing,
         None if matches!(view.why, DeletionReason::Completed { .. }) => Verdict::Clear,
         None if view.api.is_none() => Verdict::Clear,
         None => Verdict::CannotTell,
@@ -129,7 +120,10 @@ fn verdict(view: &PodView, blocked: Option<GateState>, findings: &[Finding]) -> 
         Some(_) if !view.is_overdue_by(UNMOUNT_RETRY_MS) => Verdict::Progressing,
         // Without the API server it may as well be a pod that is about to start again.
         Some(_) if view.why == DeletionReason::Ended => Verdict::CannotTell,
-        Some(_) if may_be_within_grace(view) => Verdict::CannotTell,
+        // It runs, was deleted by force, and when that was is unknown.
+        Some(_) if view.why == DeletionReason::NotInApi && view.runs() && view.overdue_ms().is_none() => {
+            Verdict::CannotTell
+        }
         Some(_) if findings.iter().any(|finding| finding.cause.patience != Patience::NextTry) => Verdict::Stuck,
         Some(_) => Verdict::CannotTell,
     }

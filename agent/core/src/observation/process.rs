@@ -145,7 +145,11 @@ impl Thread {
     /// Whether it waits for something in the kernel that may never come: uninterruptibly, or
     /// (still) interruptibly for a FUSE or NFS server.
     pub fn waits(&self) -> bool {
-        self.state == 'D' || (self.state == 'S' && self.wchan.get().is_some_and(|wchan| is_wait_for_server(wchan)))
+        let is_of_client = |function: &String| {
+            function == "request_wait_answer"
+                || ["nfs", "rpc_", "__rpc_"].iter().any(|start| function.starts_with(start))
+        };
+        self.state == 'D' || (self.state == 'S' && self.wchan.get().is_some_and(is_of_client))
     }
 
     /// Whether the kernel does not show what it waits for: in the middle of running another program it shows nothing, and
@@ -153,11 +157,6 @@ impl Thread {
     pub fn is_untold(&self) -> bool {
         self.in_exec || self.wchan.get().is_some_and(String::is_empty) && matches!(self.stack, Seen::Failed(_))
     }
-}
-
-/// Whether a task in this function of the kernel waits for the answer of a FUSE or NFS server.
-fn is_wait_for_server(function: &str) -> bool {
-    function == "request_wait_answer" || ["nfs", "rpc_", "__rpc_"].iter().any(|start| function.starts_with(start))
 }
 
 /// A system call in progress.

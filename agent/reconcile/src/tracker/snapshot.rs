@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use agent_core::observation::{Observation, Seen};
-use findings::{Confidence, Finding, Gate, GateState, NodeReport, PodRef, PodReport, PodUid, Verdict};
+use findings::{Confidence, Finding, GateState, NodeReport, PodRef, PodReport, PodUid, Verdict};
 
 use super::{Key, entry::Entry};
 use crate::Instant;
@@ -114,10 +114,12 @@ impl<'a> Snapshot<'a> {
         };
         let Some(gate) = entry.finding.gate else { return self.gateless_outcome(pod) };
         match pod.gates.iter().find(|view| view.gate == gate).map(|view| view.state) {
-            Some(GateState::Met) => Outcome::Over(match next_blocked(pod) {
-                Some(next) => format!("{gate} is met, the kubelet waits at {next} now"),
-                None => format!("{gate} is met"),
-            }),
+            Some(GateState::Met) => {
+                Outcome::Over(match pod.gates.iter().find(|view| view.state == GateState::Blocked) {
+                    Some(next) => format!("{gate} is met, the kubelet waits at {} now", next.gate),
+                    None => format!("{gate} is met"),
+                })
+            }
             Some(GateState::Blocked) if pod.verdict == Verdict::Stuck && pod.unknown.is_empty() => {
                 let other = pod.findings.iter().find(|finding| finding.gate == Some(gate));
                 other.map_or(Outcome::Kept, |other| {
@@ -139,10 +141,6 @@ impl<'a> Snapshot<'a> {
         let known = self.complete && self.report.unknown.is_empty() && pod.unknown.is_empty();
         if known { Outcome::Over("it was not found any more".to_owned()) } else { Outcome::Kept }
     }
-}
-
-fn next_blocked(pod: &PodReport) -> Option<Gate> {
-    pod.gates.iter().find(|view| view.state == GateState::Blocked).map(|view| view.gate)
 }
 
 /// States of the node that hold no pod here are reported only when they hold a volume back from other

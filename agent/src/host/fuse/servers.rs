@@ -53,16 +53,12 @@ impl Servers {
             }
             if let (false, Some(server)) = (numbers.is_empty(), server(pid, &dir)) {
                 self.found.extend(numbers.into_iter().map(|number| (number, server.clone())));
-                if self.has_all(wanted) {
+                if wanted.iter().all(|number| self.found.iter().any(|(known, _)| *known == Some(*number))) {
                     return true;
                 }
             }
         }
         false
-    }
-
-    fn has_all(&self, wanted: &[u32]) -> bool {
-        wanted.iter().all(|number| self.found.iter().any(|(known, _)| *known == Some(*number)))
     }
 }
 
