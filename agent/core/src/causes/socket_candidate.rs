@@ -1,7 +1,7 @@
 //! A volume without a known holder, and a socket that may be bound in it: its name is relative, leads through links, or is not
 //! visible.
 
-use findings::{Evidence, ProcessId};
+use findings::Evidence;
 
 use super::prelude::*;
 
@@ -73,7 +73,6 @@ pub fn may_hold(seen: &Observation) -> bool {
 
 fn finding(view: &PodView, mount: &Mount, socket: &SocketCandidate, count: usize, head: &[Link]) -> Finding {
     let one_of = if count > 1 { format!("perhaps, one of these {count}: ") } else { "perhaps: ".to_owned() };
-    let id = ProcessId { pid: socket.pid, start_ticks: socket.start_ticks };
     let unknown = match (&socket.leads_to, &socket.name) {
         (Some(_), _) => "whether the link led there when the socket was bound",
         (None, Some(name)) if name.as_bytes().starts_with(b"/") => {
@@ -96,7 +95,7 @@ fn finding(view: &PodView, mount: &Mount, socket: &SocketCandidate, count: usize
             ),
         )
         .evidence(source(socket), format!("{}: {}", shown(socket), where_to(socket)))
-        .name_if(Placeholder::Pid, (!socket.left_network).then_some(id))
+        .name_if(Placeholder::Pid, (!socket.left_network).then(|| socket.id()))
         .name(Placeholder::Comm, &socket.comm)
         .name_if(Placeholder::Path, mount.mount_point.as_str())
         .root(format!("{}:{}", socket.pid, socket.start_ticks))

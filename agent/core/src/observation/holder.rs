@@ -1,6 +1,5 @@
 //! Who keeps a mount from being unmounted, and the servers behind FUSE mounts.
 
-use findings::ProcessId;
 use serde::{Deserialize, Serialize};
 
 use super::{Dev, FaultKind, HostPath, Owner, Seen};
@@ -70,12 +69,6 @@ pub struct Holder {
     /// Inode of its mount namespace.
     pub mount_ns: u64,
     pub owner: Owner,
-}
-
-impl Holder {
-    pub fn id(&self) -> ProcessId {
-        ProcessId { pid: self.pid, start_ticks: self.start_ticks }
-    }
 }
 
 /// A process with a unix socket to which descriptors were sent that it has not received. They keep their files open and
@@ -180,13 +173,6 @@ pub struct FuseServer {
     /// Milliseconds since it started.
     pub age_ms: u64,
     pub owner: Owner,
-}
-
-impl FuseServer {
-    /// Its name for good; an observation of an older version has no start.
-    pub fn id(&self) -> Option<ProcessId> {
-        self.start_ticks.map(|start_ticks| ProcessId { pid: self.pid, start_ticks })
-    }
 }
 
 /// How a FUSE file system answered.

@@ -28,7 +28,7 @@ mod walk;
 
 use std::collections::BTreeSet;
 
-use findings::PodUid;
+use findings::{PodUid, ProcessId};
 use serde::{Deserialize, Serialize};
 
 pub use api::*;
@@ -48,6 +48,24 @@ pub use runtime::*;
 pub use seen::Seen;
 pub use volume::*;
 pub use walk::{covering, is_path_within, mounted_at, way};
+
+/// Gives processes the name that each has for good. Of the later ones an observation of an older version has no start.
+macro_rules! processes {
+    ($($process:ident),*; $($older:ident),*) => {
+        $(impl $process {
+            pub fn id(&self) -> ProcessId {
+                ProcessId { pid: self.pid, start_ticks: self.start_ticks }
+            }
+        })*
+        $(impl $older {
+            pub fn id(&self) -> Option<ProcessId> {
+                self.start_ticks.map(|start_ticks| ProcessId { pid: self.pid, start_ticks })
+            }
+        })*
+    };
+}
+
+processes! { Process, Holder, Shim, SocketCandidate; KubeletFacts, RuntimeProcess, FuseServer }
 
 /// Everything seen in one scan of the node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! The node itself.
 
-use findings::{PodUid, ProcessId};
+use findings::PodUid;
 use serde::{Deserialize, Serialize};
 
 use super::{Fault, HostPath, Seen};
@@ -92,13 +92,6 @@ pub struct KubeletFacts {
     pub kubeconfig: Option<HostPath>,
 }
 
-impl KubeletFacts {
-    /// Its name for good; an observation of an older version has no start.
-    pub fn id(&self) -> Option<ProcessId> {
-        self.start_ticks.map(|start_ticks| ProcessId { pid: self.pid, start_ticks })
-    }
-}
-
 /// A process with a kubelet's name of which nothing else is read or used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FalseKubelet {
@@ -142,13 +135,6 @@ pub struct RuntimeProcess {
     pub unit: Option<String>,
     /// Its state letter; `T` is stopped.
     pub state: char,
-}
-
-impl RuntimeProcess {
-    /// Its name for good; an observation of an older version has no start.
-    pub fn id(&self) -> Option<ProcessId> {
-        self.start_ticks.map(|start_ticks| ProcessId { pid: self.pid, start_ticks })
-    }
 }
 
 /// The kubelet's own opinion of its health.

@@ -70,10 +70,6 @@ pub struct Thread {
 }
 
 impl Process {
-    pub fn id(&self) -> ProcessId {
-        ProcessId { pid: self.pid, start_ticks: self.start_ticks }
-    }
-
     /// Its name for a command that reads files of it other than `status`; none when it gave no answer.
     pub fn responsive_id(&self) -> Option<ProcessId> {
         Some(self.id()).filter(|id| id.may_be_asked())

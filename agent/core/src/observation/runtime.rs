@@ -1,6 +1,6 @@
 //! What the container runtime says.
 
-use findings::{PodRef, PodUid, ProcessId};
+use findings::{PodRef, PodUid};
 use serde::{Deserialize, Serialize};
 
 use super::{CgroupDriver, HostPath, Owner, Seen};
@@ -128,10 +128,6 @@ pub struct Shim {
 }
 
 impl Shim {
-    pub fn id(&self) -> ProcessId {
-        ProcessId { pid: self.pid, start_ticks: self.start_ticks }
-    }
-
     /// The file name of its program, also after an upgrade has replaced the file.
     pub fn program_name(&self) -> Option<&str> {
         let name = self.program.get()?.as_path().file_name()?.to_str()?;
