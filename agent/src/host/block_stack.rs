@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::{HostRoot, multipath::line};
+use super::HostRoot;
+use super::multipath::{line, slaves};
 use crate::observation::{BlockDevice, BlockKind, BlockLayer, BlockStack, Dev, FileSystemErrors, HostPath};
 use crate::sys;
 
@@ -19,9 +20,8 @@ pub fn read(host: &HostRoot, devices: &[Dev]) -> Vec<BlockStack> {
 pub fn read_again(host: &HostRoot, mut stack: BlockStack) -> BlockStack {
     let sysfs = host.at(&"/sys".into());
     for device in &mut stack.devices {
-        let counters = counters(&sysfs.join("class/block").join(&device.name));
         (device.in_flight, device.finished[1], device.written[1]) =
-            (counters.in_flight, counters.finished, counters.written);
+            counters(&sysfs.join("class/block").join(&device.name));
     }
     stack
 }
@@ -34,15 +34,9 @@ fn stack(sysfs: &Path, mounted: Dev) -> Option<BlockStack> {
         let of = sysfs.join("class/block").join(&name);
         let below = lower_devices(&of);
         names.extend(below.iter().filter(|name| !names.contains(name)).cloned().collect::<Vec<_>>());
-        let counters = counters(&of);
-        devices.push(BlockDevice {
-            kind: kind(&of),
-            name,
-            in_flight: counters.in_flight,
-            finished: [counters.finished, None],
-            written: [counters.written, None],
-            below,
-        });
+        let (in_flight, finished, written) = counters(&of);
+        let (finished, written) = ([finished, None], [written, None]);
+        devices.push(BlockDevice { kind: kind(&of), name, in_flight, finished, written, below });
         at += 1;
     }
     let errors = devices.first().and_then(|device| errors(&sysfs.join("fs/ext4").join(&device.name)));
@@ -56,7 +50,7 @@ fn errors(file_system: &Path) -> Option<FileSystemErrors> {
 }
 
 /// The last part of where a link leads.
-fn name_at(link: &Path) -> Option<String> {
+pub(super) fn name_at(link: &Path) -> Option<String> {
     String::from_utf8(sys::read_link(link).ok()?.rsplit(|b| *b == b'/').next()?.to_vec()).ok()
 }
 
@@ -66,10 +60,7 @@ fn lower_devices(device: &Path) -> Vec<String> {
         let target = sys::read_link(device).ok().and_then(|target| String::from_utf8(target).ok());
         return target.and_then(|target| target.rsplit('/').nth(1).map(str::to_owned)).into_iter().collect();
     }
-    let entries = sys::list_capped(&device.join("slaves"), MAX_DEVICES).unwrap_or_default();
-    let mut names: Vec<String> = entries.iter().filter_map(|entry| entry.name.to_str().map(str::to_owned)).collect();
-    names.sort();
-    names
+    slaves(device).unwrap_or_default()
 }
 
 /// All that is built on a device, each before what it is built on itself.
@@ -114,20 +105,16 @@ pub(super) fn backing_file(line: &[u8]) -> (HostPath, bool) {
     }
 }
 
-struct Counters {
-    in_flight: Option<u64>,
-    finished: Option<u64>,
-    written: Option<u64>,
-}
-
+/// What is in flight, what was finished and what of that was written.
+///
 /// Of `stat` (Documentation/block/stat.rst): the first, fifth, twelfth and sixteenth number count what was finished,
 /// the ninth what is in flight. Older kernels have fewer.
-fn counters(device: &Path) -> Counters {
+fn counters(device: &Path) -> (Option<u64>, Option<u64>, Option<u64>) {
     let numbers: Vec<u64> = line(&device.join("stat"))
         .map(|line| line.split_whitespace().filter_map(|number| number.parse().ok()).collect())
         .unwrap_or_default();
     let finished = (numbers.len() > 8).then(|| [0, 4, 11, 15].iter().filter_map(|at| numbers.get(*at)).sum());
-    Counters { in_flight: numbers.get(8).copied(), finished, written: numbers.get(4).copied() }
+    (numbers.get(8).copied(), finished, numbers.get(4).copied())
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::HostRoot;
+use super::{HostRoot, block_stack::name_at};
 use crate::observation::{Dev, MultipathMap, MultipathPath};
 use crate::sys;
 
@@ -18,9 +18,7 @@ pub fn maps(host: &HostRoot, devices: &[Dev]) -> Vec<MultipathMap> {
 }
 
 fn map_below(sysfs: &Path, mounted: Dev) -> Option<MultipathMap> {
-    let target = sys::read_link(&sysfs.join("dev/block").join(mounted.to_string())).ok()?;
-    let name = String::from_utf8(target.rsplit(|b| *b == b'/').next()?.to_vec()).ok()?;
-    let mut level = vec![name];
+    let mut level = vec![name_at(&sysfs.join("dev/block").join(mounted.to_string()))?];
     for _ in 0..MAX_DEPTH {
         let mut next = Vec::new();
         for device in level {
@@ -40,7 +38,7 @@ fn map_below(sysfs: &Path, mounted: Dev) -> Option<MultipathMap> {
 }
 
 /// `None` when they cannot be listed, which is not "none".
-fn slaves(device: &Path) -> Option<Vec<String>> {
+pub(super) fn slaves(device: &Path) -> Option<Vec<String>> {
     let entries = sys::list_capped(&device.join("slaves"), MAX_SLAVES).ok()?;
     let mut names: Vec<String> = entries.iter().filter_map(|entry| entry.name.to_str().map(str::to_owned)).collect();
     names.sort();
