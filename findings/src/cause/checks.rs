@@ -14,10 +14,6 @@ pub struct Check {
     pub command: &'static str,
 }
 
-const fn check(shows: &'static str, command: &'static str) -> Check {
-    Check { shows, command }
-}
-
 /// The checks of this cause, the narrowest first; none that is one of its steps.
 pub fn checks(cause: &'static Cause) -> impl Iterator<Item = &'static Check> {
     let families = [cause_checks(cause.id), reason_checks(cause.event_reason), area_checks(cause.area)];
@@ -100,284 +96,207 @@ fn cause_checks(id: &str) -> &'static [Check] {
     }
 }
 
-static CONTAINERS: &[Check] = &[
-    check(
-        "What the runtime believes of the pod's containers; one that is RUNNING is what the kubelet waits for",
-        "{crictl} --runtime-endpoint {cri_endpoint} --timeout=5s ps -a --label io.kubernetes.pod.uid={uid}",
-    ),
-    check(
-        "Who is still in the pod's cgroup, whatever the runtime believes (where systemd drives it, the uid has _ for -)",
-        "grep -rs . /sys/fs/cgroup --include=cgroup.procs | grep {uid}",
-    ),
-    check(
-        "What the kubelet last said of the containers, and how long they had",
-        "kubectl get pod {name} -n {namespace} -o yaml",
-    ),
-];
+/// Declares the checks of each family: what a command shows, and the command.
+macro_rules! families {
+    ($($(#[$about:meta])* $family:ident { $($shows:literal: $command:literal,)* })*) => {
+        $($(#[$about])* static $family: &[Check] = &[$(Check { shows: $shows, command: $command }),*];)*
+    };
+}
 
-static TASK: &[Check] = &[
-    check(
-        "Each thread's state, and whether SIGKILL (0100) waits for it: in D it is not heard",
-        "grep -H -E '^(State|SigPnd|ShdPnd)' /proc/{pid}/task/*/status",
-    ),
-    check(
-        "In which function of the kernel each thread waits; it names the file system or the device",
-        "grep -H . /proc/{pid}/task/*/wchan",
-    ),
-];
+families! {
+    CONTAINERS {
+        "What the runtime believes of the pod's containers; one that is RUNNING is what the kubelet waits for":
+            "{crictl} --runtime-endpoint {cri_endpoint} --timeout=5s ps -a --label io.kubernetes.pod.uid={uid}",
+        "Who is still in the pod's cgroup, whatever the runtime believes (where systemd drives it, the uid has _ for -)":
+            "grep -rs . /sys/fs/cgroup --include=cgroup.procs | grep {uid}",
+        "What the kubelet last said of the containers, and how long they had":
+            "kubectl get pod {name} -n {namespace} -o yaml",
+    }
 
-static FUSE: &[Check] = &[
-    check(
-        "How many requests the FUSE server has not answered; the directory is gone when the server is",
-        "cat /sys/fs/fuse/connections/{connection}/waiting",
-    ),
-    check(
-        "Which FUSE mounts there are, and which number each has (0:NUMBER), in the node's table and in that of the unit kubelet",
-        "grep -s ' - fuse' /proc/1/mountinfo /proc/$(systemctl show kubelet -p MainPID --value)/mountinfo",
-    ),
-];
+    TASK {
+        "Each thread's state, and whether SIGKILL (0100) waits for it: in D it is not heard":
+            "grep -H -E '^(State|SigPnd|ShdPnd)' /proc/{pid}/task/*/status",
+        "In which function of the kernel each thread waits; it names the file system or the device":
+            "grep -H . /proc/{pid}/task/*/wchan",
+    }
 
-static FILE_SERVER: &[Check] = &[
-    check(
-        "Which network mounts the process sees, with their servers",
-        "grep -E ' - (nfs4?|cifs|smb3|ceph|9p) ' /proc/{pid}/mountinfo",
-    ),
-    check(
-        "What the kernel says of a server that does not answer",
-        "dmesg --level=err,warn,notice,info | grep -i 'not responding'",
-    ),
-];
+    FUSE {
+        "How many requests the FUSE server has not answered; the directory is gone when the server is":
+            "cat /sys/fs/fuse/connections/{connection}/waiting",
+        "Which FUSE mounts there are, and which number each has (0:NUMBER), in the node's table and in that of the unit kubelet":
+            "grep -s ' - fuse' /proc/1/mountinfo /proc/$(systemctl show kubelet -p MainPID --value)/mountinfo",
+    }
 
-static BLOCK: &[Check] = &[
-    check("What the kernel says of its devices", "dmesg --level=err,warn,notice"),
-    check("Which devices are suspended (device-mapper), and which are open", "dmsetup info"),
-    check("What is stacked on what; it asks the kernel's tables only", "lsblk -o NAME,MAJ:MIN,TYPE,RO,MOUNTPOINTS"),
-];
+    FILE_SERVER {
+        "Which network mounts the process sees, with their servers":
+            "grep -E ' - (nfs4?|cifs|smb3|ceph|9p) ' /proc/{pid}/mountinfo",
+        "What the kernel says of a server that does not answer":
+            "dmesg --level=err,warn,notice,info | grep -i 'not responding'",
+    }
 
-static ZOMBIE: &[Check] = &[
-    check(
-        "That it is a zombie (Z), its parent, and its tracer",
-        "grep -E '^(State|PPid|TracerPid|NSpid)' /proc/{pid}/status",
-    ),
-    check(
-        "Whether one of its threads lives on: then it is no zombie yet",
-        "grep -H '^State' /proc/{pid}/task/*/status",
-    ),
-];
+    BLOCK {
+        "What the kernel says of its devices": "dmesg --level=err,warn,notice",
+        "Which devices are suspended (device-mapper), and which are open": "dmsetup info",
+        "What is stacked on what; it asks the kernel's tables only": "lsblk -o NAME,MAJ:MIN,TYPE,RO,MOUNTPOINTS",
+    }
 
-static SHIM: &[Check] = &[
-    check(
-        "Whether the runtime still answers for the pod",
-        "{crictl} --runtime-endpoint {cri_endpoint} --timeout=5s pods --label io.kubernetes.pod.uid={uid}",
-    ),
-    check("Whether the shim runs, is stopped (T) or waits (D)", "grep -H '^State' /proc/{pid}/status"),
-];
+    ZOMBIE {
+        "That it is a zombie (Z), its parent, and its tracer":
+            "grep -E '^(State|PPid|TracerPid|NSpid)' /proc/{pid}/status",
+        "Whether one of its threads lives on: then it is no zombie yet": "grep -H '^State' /proc/{pid}/task/*/status",
+    }
 
-static SANDBOX: &[Check] = &[
-    check(
-        "Whether the sandbox is still READY",
-        "{crictl} --runtime-endpoint {cri_endpoint} --timeout=5s pods --label io.kubernetes.pod.uid={uid}",
-    ),
-    check(
-        "What the runtime says of the network's end, with the plugin's own words",
-        "journalctl -u {runtime_journal} --since -15min --no-pager --grep 'StopPodSandbox|DEL|netns'",
-    ),
-    check("Whether there is a configuration for a network", "ls -la /etc/cni/net.d"),
-];
+    SHIM {
+        "Whether the runtime still answers for the pod":
+            "{crictl} --runtime-endpoint {cri_endpoint} --timeout=5s pods --label io.kubernetes.pod.uid={uid}",
+        "Whether the shim runs, is stopped (T) or waits (D)": "grep -H '^State' /proc/{pid}/status",
+    }
 
-static VOLUMES: &[Check] = &[
-    check(
-        "What of the pod is still mounted, in the node's table and in that of the unit kubelet, which may be another",
-        "grep -s {uid} /proc/1/mountinfo /proc/$(systemctl show kubelet -p MainPID --value)/mountinfo",
-    ),
-    check(
-        "What the kubelet says of it; a failed unmount writes no Event",
-        "journalctl -u {kubelet_journal} --since -15min --no-pager --grep {uid}",
-    ),
-];
+    SANDBOX {
+        "Whether the sandbox is still READY":
+            "{crictl} --runtime-endpoint {cri_endpoint} --timeout=5s pods --label io.kubernetes.pod.uid={uid}",
+        "What the runtime says of the network's end, with the plugin's own words":
+            "journalctl -u {runtime_journal} --since -15min --no-pager --grep 'StopPodSandbox|DEL|netns'",
+        "Whether there is a configuration for a network": "ls -la /etc/cni/net.d",
+    }
 
-static HOLDER: &[Check] = &[
-    check(
-        "What the process holds, without following a link",
-        "find /proc/{pid}/fd /proc/{pid}/cwd /proc/{pid}/root /proc/{pid}/exe -type l -printf '%p -> %l\\n'",
-    ),
-    check(
-        "Whether it is in another mount namespace than the node's first process",
-        "readlink /proc/{pid}/ns/mnt /proc/1/ns/mnt",
-    ),
-    check("Which unit or pod it belongs to", "cat /proc/{pid}/cgroup"),
-];
+    VOLUMES {
+        "What of the pod is still mounted, in the node's table and in that of the unit kubelet, which may be another":
+            "grep -s {uid} /proc/1/mountinfo /proc/$(systemctl show kubelet -p MainPID --value)/mountinfo",
+        "What the kubelet says of it; a failed unmount writes no Event":
+            "journalctl -u {kubelet_journal} --since -15min --no-pager --grep {uid}",
+    }
 
-static DRIVER: &[Check] = &[
-    check("Which CSI drivers are registered at the node", "kubectl get csinode {node} -o yaml"),
-    check("Which have a socket there", "ls -la /var/lib/kubelet/plugins_registry"),
-    check(
-        "Where the driver's pods are, and whether they run",
-        "kubectl get pods -A -o wide --field-selector spec.nodeName={node}",
-    ),
-];
+    HOLDER {
+        "What the process holds, without following a link":
+            "find /proc/{pid}/fd /proc/{pid}/cwd /proc/{pid}/root /proc/{pid}/exe -type l -printf '%p -> %l\\n'",
+        "Whether it is in another mount namespace than the node's first process":
+            "readlink /proc/{pid}/ns/mnt /proc/1/ns/mnt",
+        "Which unit or pod it belongs to": "cat /proc/{pid}/cgroup",
+    }
 
-static ORPHAN: &[Check] = &[
-    check(
-        "That the API does not know the pod",
-        "kubectl get pods -A -o custom-columns=UID:.metadata.uid,NAME:.metadata.name",
-    ),
-    check(
-        "What the kubelet says of pods that it does not know",
-        "journalctl -u {kubelet_journal} --since -15min --no-pager --grep orphaned",
-    ),
-];
+    DRIVER {
+        "Which CSI drivers are registered at the node": "kubectl get csinode {node} -o yaml",
+        "Which have a socket there": "ls -la /var/lib/kubelet/plugins_registry",
+        "Where the driver's pods are, and whether they run":
+            "kubectl get pods -A -o wide --field-selector spec.nodeName={node}",
+    }
 
-static CGROUP: &[Check] = &[
-    check(
-        "Who is in the pod's cgroup and below it (where systemd drives it, the uid has _ for -)",
-        "grep -rs . /sys/fs/cgroup --include=cgroup.procs | grep {uid}",
-    ),
-    check(
-        "Whether it is frozen: v1 and v2 say so in these files",
-        "grep -rs . /sys/fs/cgroup --include=freezer.state --include=cgroup.events | grep {uid}",
-    ),
-];
+    ORPHAN {
+        "That the API does not know the pod":
+            "kubectl get pods -A -o custom-columns=UID:.metadata.uid,NAME:.metadata.name",
+        "What the kubelet says of pods that it does not know":
+            "journalctl -u {kubelet_journal} --since -15min --no-pager --grep orphaned",
+    }
 
-static OBJECT: &[Check] = &[
-    check(
-        "Its phase, its finalizers, and what the kubelet last reported",
-        "kubectl get pod {name} -n {namespace} -o yaml",
-    ),
-    check(
-        "Whether the kubelet's word reaches the API server",
-        "journalctl -u {kubelet_journal} --since -15min --no-pager --grep {uid}",
-    ),
-];
+    CGROUP {
+        "Who is in the pod's cgroup and below it (where systemd drives it, the uid has _ for -)":
+            "grep -rs . /sys/fs/cgroup --include=cgroup.procs | grep {uid}",
+        "Whether it is frozen: v1 and v2 say so in these files":
+            "grep -rs . /sys/fs/cgroup --include=freezer.state --include=cgroup.events | grep {uid}",
+    }
 
-static KUBELET: &[Check] = &[
-    check(
-        "Whether it runs, and as which process",
-        "systemctl show {kubelet_unit} -p ActiveState,SubState,MainPID,NRestarts",
-    ),
-    check("Whether it is stopped (T) or waits (D)", "grep -H '^State' /proc/{pid}/task/*/status"),
-    check("What it says", "journalctl -u {kubelet_journal} --since -15min --no-pager --priority warning"),
-];
+    OBJECT {
+        "Its phase, its finalizers, and what the kubelet last reported":
+            "kubectl get pod {name} -n {namespace} -o yaml",
+        "Whether the kubelet's word reaches the API server":
+            "journalctl -u {kubelet_journal} --since -15min --no-pager --grep {uid}",
+    }
 
-static RUNTIME: &[Check] = &[
-    check(
-        "Whether the runtime answers, and what it says of its network",
-        "{crictl} --runtime-endpoint {cri_endpoint} --timeout=5s info",
-    ),
-    check("What it says", "journalctl -u {runtime_journal} --since -15min --no-pager --priority warning"),
-];
+    KUBELET {
+        "Whether it runs, and as which process":
+            "systemctl show {kubelet_unit} -p ActiveState,SubState,MainPID,NRestarts",
+        "Whether it is stopped (T) or waits (D)": "grep -H '^State' /proc/{pid}/task/*/status",
+        "What it says": "journalctl -u {kubelet_journal} --since -15min --no-pager --priority warning",
+    }
 
-static API: &[Check] = &[
-    check(
-        "Which APIs are not available, and why",
-        "kubectl get apiservices -o 'custom-columns=NAME:.metadata.name,SERVICE:.spec.service.name,AVAILABLE:.status.conditions[?(@.type==\"Available\")].status,WHY:.status.conditions[?(@.type==\"Available\")].message'",
-    ),
-    check("What the namespace's controller could not list", "kubectl get namespace {namespace} -o yaml"),
-    check("Whether anybody stands behind the service", "kubectl get endpointslices -A"),
-];
+    RUNTIME {
+        "Whether the runtime answers, and what it says of its network":
+            "{crictl} --runtime-endpoint {cri_endpoint} --timeout=5s info",
+        "What it says": "journalctl -u {runtime_journal} --since -15min --no-pager --priority warning",
+    }
 
-static CONTROL_PLANE: &[Check] = &[
-    check("Which checks of the API server fail; etcd is one", "kubectl get --raw '/readyz?verbose'"),
-    check(
-        "Who leads, and when the lease was last renewed",
-        "kubectl get leases -n kube-system -o custom-columns=NAME:.metadata.name,HOLDER:.spec.holderIdentity,RENEWED:.spec.renewTime",
-    ),
-    check("Whether the programs run, where they are pods", "kubectl get pods -n kube-system -o wide"),
-];
+    API {
+        "Which APIs are not available, and why":
+            "kubectl get apiservices -o 'custom-columns=NAME:.metadata.name,SERVICE:.spec.service.name,AVAILABLE:.status.conditions[?(@.type==\"Available\")].status,WHY:.status.conditions[?(@.type==\"Available\")].message'",
+        "What the namespace's controller could not list": "kubectl get namespace {namespace} -o yaml",
+        "Whether anybody stands behind the service": "kubectl get endpointslices -A",
+    }
 
-static NAMESPACE: &[Check] = &[
-    check(
-        "What its controller says; since 1.33 it may say \"removed\" while pods remain",
-        "kubectl get namespace {namespace} -o yaml",
-    ),
-    check(
-        "What is in it, of every kind that can be listed",
-        "kubectl api-resources --verbs=list --namespaced -o name | xargs -n 1 kubectl get --ignore-not-found --show-kind -n {namespace}",
-    ),
-];
+    CONTROL_PLANE {
+        "Which checks of the API server fail; etcd is one": "kubectl get --raw '/readyz?verbose'",
+        "Who leads, and when the lease was last renewed":
+            "kubectl get leases -n kube-system -o custom-columns=NAME:.metadata.name,HOLDER:.spec.holderIdentity,RENEWED:.spec.renewTime",
+        "Whether the programs run, where they are pods": "kubectl get pods -n kube-system -o wide",
+    }
 
-static ADMISSION: &[Check] = &[
-    check(
-        "Which objects remain, and what was said when their deletion was tried",
-        "kubectl get namespace {namespace} -o yaml",
-    ),
-    check(
-        "Which webhooks and policies are asked",
-        "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations,validatingadmissionpolicies",
-    ),
-];
+    NAMESPACE {
+        "What its controller says; since 1.33 it may say \"removed\" while pods remain":
+            "kubectl get namespace {namespace} -o yaml",
+        "What is in it, of every kind that can be listed":
+            "kubectl api-resources --verbs=list --namespaced -o name | xargs -n 1 kubectl get --ignore-not-found --show-kind -n {namespace}",
+    }
 
-static WEBHOOK: &[Check] = &[
-    check(
-        "Each webhook's service, failurePolicy and rules",
-        "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml",
-    ),
-    check("Whether anybody stands behind its service", "kubectl get services,endpointslices,pods -n {namespace}"),
-];
+    ADMISSION {
+        "Which objects remain, and what was said when their deletion was tried":
+            "kubectl get namespace {namespace} -o yaml",
+        "Which webhooks and policies are asked":
+            "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations,validatingadmissionpolicies",
+    }
 
-static CRD: &[Check] = &[
-    check(
-        "Its conversion, its stored and its served versions, its conditions",
-        "kubectl get crds -o custom-columns=NAME:.metadata.name,CONVERSION:.spec.conversion.strategy,STORED:.status.storedVersions,DELETED:.metadata.deletionTimestamp",
-    ),
-    check("What the namespace's controller says of its objects", "kubectl get namespace {namespace} -o yaml"),
-];
+    WEBHOOK {
+        "Each webhook's service, failurePolicy and rules":
+            "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml",
+        "Whether anybody stands behind its service": "kubectl get services,endpointslices,pods -n {namespace}",
+    }
 
-static FINALIZER: &[Check] = &[
-    check(
-        "Its finalizers, and who set them when (managedFields)",
-        "kubectl get {type} {name} -n {namespace} -o yaml --show-managed-fields",
-    ),
-    check("What its controller said of it", "kubectl events --for {type}/{name} -n {namespace}"),
-    check("Which controllers run, and which are not ready", "kubectl get deployments,statefulsets,daemonsets -A"),
-];
+    CRD {
+        "Its conversion, its stored and its served versions, its conditions":
+            "kubectl get crds -o custom-columns=NAME:.metadata.name,CONVERSION:.spec.conversion.strategy,STORED:.status.storedVersions,DELETED:.metadata.deletionTimestamp",
+        "What the namespace's controller says of its objects": "kubectl get namespace {namespace} -o yaml",
+    }
 
-static OWNERS: &[Check] = &[
-    check(
-        "Who owns it, and whether that blocks the owner's deletion (ownerReferences)",
-        "kubectl get {type} {name} -n {namespace} -o yaml",
-    ),
-    check(
-        "Whether the controller manager, which collects, still leads",
-        "kubectl get lease kube-controller-manager -n kube-system -o yaml",
-    ),
-];
+    FINALIZER {
+        "Its finalizers, and who set them when (managedFields)":
+            "kubectl get {type} {name} -n {namespace} -o yaml --show-managed-fields",
+        "What its controller said of it": "kubectl events --for {type}/{name} -n {namespace}",
+        "Which controllers run, and which are not ready": "kubectl get deployments,statefulsets,daemonsets -A",
+    }
 
-static POD: &[Check] = &[
-    check(
-        "Its phase, its finalizers, its containers, its deletionTimestamp (the grace period is in it)",
-        "kubectl get pod {name} -n {namespace} -o yaml",
-    ),
-    check("Its Events; a namespace in deletion accepts no new ones", "kubectl events --for pod/{name} -n {namespace}"),
-    check(
-        "What the agents said of the nodes",
-        "kubectl get events -n default --field-selector involvedObject.kind=Node",
-    ),
-];
+    OWNERS {
+        "Who owns it, and whether that blocks the owner's deletion (ownerReferences)":
+            "kubectl get {type} {name} -n {namespace} -o yaml",
+        "Whether the controller manager, which collects, still leads":
+            "kubectl get lease kube-controller-manager -n kube-system -o yaml",
+    }
 
-static NODE: &[Check] = &[
-    check("Whether the node is Ready, since when not, and its taints", "kubectl describe node {node}"),
-    check("When its kubelet was last heard", "kubectl get lease {node} -n kube-node-lease -o yaml"),
-    check("What is on it", "kubectl get pods -A -o wide --field-selector spec.nodeName={node}"),
-];
+    POD {
+        "Its phase, its finalizers, its containers, its deletionTimestamp (the grace period is in it)":
+            "kubectl get pod {name} -n {namespace} -o yaml",
+        "Its Events; a namespace in deletion accepts no new ones": "kubectl events --for pod/{name} -n {namespace}",
+        "What the agents said of the nodes": "kubectl get events -n default --field-selector involvedObject.kind=Node",
+    }
 
-static DRAIN: &[Check] = &[
-    check("What each budget allows, and of which pods", "kubectl get poddisruptionbudgets -A"),
-    check("What is still on the node", "kubectl get pods -A -o wide --field-selector spec.nodeName={node}"),
-    check("The node's Events", "kubectl events --for node/{node} -A"),
-];
+    NODE {
+        "Whether the node is Ready, since when not, and its taints": "kubectl describe node {node}",
+        "When its kubelet was last heard": "kubectl get lease {node} -n kube-node-lease -o yaml",
+        "What is on it": "kubectl get pods -A -o wide --field-selector spec.nodeName={node}",
+    }
 
-static STORAGE: &[Check] = &[
-    check(
-        "The claims and the volumes, what is bound to what, and what is being deleted",
-        "kubectl get persistentvolumeclaims,persistentvolumes -A",
-    ),
-    check("What is attached where, and the error of the last try", "kubectl get volumeattachments -o yaml"),
-    check(
-        "Who uses claims",
-        "kubectl get pods -A -o custom-columns=NAMESPACE:.metadata.namespace,NAME:.metadata.name,PHASE:.status.phase,CLAIMS:.spec.volumes..claimName",
-    ),
-];
+    DRAIN {
+        "What each budget allows, and of which pods": "kubectl get poddisruptionbudgets -A",
+        "What is still on the node": "kubectl get pods -A -o wide --field-selector spec.nodeName={node}",
+        "The node's Events": "kubectl events --for node/{node} -A",
+    }
+
+    STORAGE {
+        "The claims and the volumes, what is bound to what, and what is being deleted":
+            "kubectl get persistentvolumeclaims,persistentvolumes -A",
+        "What is attached where, and the error of the last try": "kubectl get volumeattachments -o yaml",
+        "Who uses claims":
+            "kubectl get pods -A -o custom-columns=NAMESPACE:.metadata.namespace,NAME:.metadata.name,PHASE:.status.phase,CLAIMS:.spec.volumes..claimName",
+    }
+}
 
 #[cfg(test)]
 mod tests {
