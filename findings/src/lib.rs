@@ -6,6 +6,7 @@
 
 mod agent_image;
 pub mod cause;
+mod concurrency_limit;
 pub mod event;
 mod fault;
 mod finalizer_patch;
@@ -32,6 +33,7 @@ pub use cause::{
     Advice, Area, Budget, Cause, CauseRef, Circle, Circumstance, Circumstances, Cleanup, ClusterArea, Controller,
     Creation, Danger, Existence, JobManager, Patience, PodState, Proven, Reach, Unread, Users, Words,
 };
+pub use concurrency_limit::{ConcurrencyLimit, Permit};
 pub use fault::{FaultKind, errno};
 pub use finalizer_patch::{finalizer_patch, spec_finalizer_patch};
 pub use finding::{Confidence, Evidence, Finding, Link, Remedy, Step};

@@ -1,7 +1,5 @@
 //! `/metrics`, `/healthz` and `/readyz`, for every client that can reach the configured address.
 
-mod places;
-
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::Router;
@@ -11,15 +9,20 @@ use axum::http::{StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use findings::ConcurrencyLimit;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch::Receiver;
 
-use self::places::Places;
 use super::metrics::Metrics;
 
+/// At the same time, from everywhere.
+const MAX_CONNECTIONS: usize = 64;
+/// At the same time from one address: a client that takes all it can get leaves places for the kubelet's probes, which come
+/// from another.
+const MAX_CONNECTIONS_PER_ADDRESS: usize = 8;
 /// How long a request may take to arrive.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a connection may take, with its answer.
@@ -59,7 +62,7 @@ pub async fn serve(listener: TcpListener, metrics: Arc<Metrics>, health: Receive
         .route("/readyz", get(ready))
         .layer(middleware::from_fn(refuse_body))
         .with_state(Shared { metrics, health });
-    let places = Places::default();
+    let places = ConcurrencyLimit::new(MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS);
     loop {
         let Ok((connection, from)) = listener.accept().await else {
             // Out of descriptors, for a moment.

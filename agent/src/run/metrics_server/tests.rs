@@ -4,7 +4,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::watch;
 
-use super::{places::MAX_CONNECTIONS, *};
+use super::*;
 
 /// A server that is ready, and what makes it unready.
 async fn served() -> (SocketAddr, watch::Sender<Health>) {

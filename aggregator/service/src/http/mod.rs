@@ -3,7 +3,6 @@
 mod api;
 mod cached_response;
 mod caller;
-mod concurrency_limit;
 mod connections;
 mod metrics;
 mod openapi;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use client::Client;
+use findings::ConcurrencyLimit;
 use tokio::sync::watch::Receiver;
 
-use super::concurrency_limit::ConcurrencyLimit;
 use super::rate_limit::CallerLimits;
 use super::review::Reviews;
 use crate::leader::Leader;

@@ -8,13 +8,13 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use findings::Permit;
 use tokio::sync::watch::Receiver;
 use tokio::time::Instant;
 
 use super::Shared;
 use super::api::{self, Refusal};
 use super::caller::{Caller, Token};
-use super::concurrency_limit::Permit;
 use crate::published::Published;
 
 /// Who follows is asked for again after so long, and hears that the connection is alive.

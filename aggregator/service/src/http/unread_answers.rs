@@ -6,8 +6,7 @@ use std::sync::{Arc, OnceLock};
 use axum::body::{Body, Bytes, HttpBody as _};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-
-use super::concurrency_limit::{ConcurrencyLimit, Permit};
+use findings::{ConcurrencyLimit, Permit};
 
 const UNIT_BYTES: usize = 16 << 10;
 /// Of all, and of one caller, in units: one answer is no longer than 8 MiB.
