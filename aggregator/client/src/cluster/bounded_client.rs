@@ -42,7 +42,8 @@ impl<'a> BoundedClient<'a> {
             return Answer::failed(FaultKind::NotAsked, "the client ends");
         };
         let ran = pod_exec::read(self.client, path, most.min(self.bounds.answer));
-        tokio::time::timeout(EXEC, ran).await.unwrap_or_else(|_| Fault::timed_out(EXEC).into())
+        let ran = tokio::time::timeout(EXEC, ran).await.unwrap_or_else(|_| Err(Fault::timed_out(EXEC)));
+        ran.unwrap_or_else(Answer::from)
     }
 
     /// One GET, bounded in time and size.

@@ -24,7 +24,7 @@ const STDOUT: u8 = 1;
 const REFUSAL: usize = 64 << 10;
 
 /// Runs the command that `path` names; what it wrote, of which there may be `most` bytes.
-pub async fn read(client: &Client, path: &str, most: usize) -> Answer<Vec<u8>> {
+pub async fn read(client: &Client, path: &str, most: usize) -> Result<Answer<Vec<u8>>, Fault> {
     let key = BASE64_STANDARD.encode(fastrand::u128(..).to_be_bytes());
     let request = Request::get(path)
         .header(header::CONNECTION, "Upgrade")
@@ -32,30 +32,20 @@ pub async fn read(client: &Client, path: &str, most: usize) -> Answer<Vec<u8>> {
         .header(header::SEC_WEBSOCKET_VERSION, "13")
         .header(header::SEC_WEBSOCKET_PROTOCOL, PROTOCOL)
         .header(header::SEC_WEBSOCKET_KEY, key)
-        .body(Body::empty());
-    let request = match request {
-        Ok(request) => request,
-        Err(error) => return Answer::failed(FaultKind::NotAsked, error),
-    };
-    let response = match client.send(request).await {
-        Ok(response) => response,
-        Err(error) => return Fault::from(error).into(),
-    };
+        .body(Body::empty())?;
+    let response = client.send(request).await?;
     // Only who knows the channels names them.
     let protocol = response.headers().get(header::SEC_WEBSOCKET_PROTOCOL);
     match response.status() {
         StatusCode::SWITCHING_PROTOCOLS if protocol.is_some_and(|named| named == PROTOCOL) => {}
-        StatusCode::SWITCHING_PROTOCOLS => return Answer::failed(FaultKind::Malformed, "it is no command's channel"),
-        StatusCode::NOT_FOUND => return Answer::Missing,
+        StatusCode::SWITCHING_PROTOCOLS => return Err(malformed("it is no command's channel")),
+        StatusCode::NOT_FOUND => return Ok(Answer::Missing),
         status => {
             let body = Limited::new(response.into_body(), REFUSAL).collect().await.map(|body| body.to_bytes());
-            return Fault::answered(status, &body.unwrap_or_default()).into();
+            return Err(Fault::answered(status, &body.unwrap_or_default()));
         }
     }
-    let upgraded = match hyper::upgrade::on(response).await {
-        Ok(upgraded) => upgraded,
-        Err(error) => return Answer::failed(FaultKind::Malformed, error),
-    };
+    let upgraded = hyper::upgrade::on(response).await.map_err(malformed)?;
     let config = WebSocketConfig::default().max_message_size(Some(most)).max_frame_size(Some(most));
     let mut messages = WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Client, Some(config)).await;
     let mut written = Vec::new();
@@ -67,11 +57,15 @@ pub async fn read(client: &Client, path: &str, most: usize) -> Answer<Vec<u8>> {
             Ok(_) => {}
             // What was written stands for itself: it is an answer as a whole, or none.
             Err(_) if !written.is_empty() => break,
-            Err(error) => return Answer::failed(FaultKind::Malformed, error),
+            Err(error) => return Err(malformed(error)),
         }
         if written.len() > most {
-            return Answer::failed(FaultKind::TooLarge, format!("more than {most} bytes"));
+            return Err(Fault::new(FaultKind::TooLarge, format!("more than {most} bytes")));
         }
     }
-    Answer::Seen(written)
+    Ok(Answer::Seen(written))
+}
+
+fn malformed(says: impl ToString) -> Fault {
+    Fault::new(FaultKind::Malformed, says)
 }
