@@ -42,21 +42,21 @@ pub fn start(format: Format) {
 
 /// What has changed, a line each.
 pub fn transition(transition: &Transition) {
+    let (Transition::Opened(entry) | Transition::Over(entry, _) | Transition::Merged(entry)) = transition;
+    let (cause, pod, is_of_node) = (entry.finding.cause.0.id, pods(entry), entry.pods.is_empty());
+    let gate = entry.finding.gate.map_or("", |gate| gate.as_str());
+    let root = entry.finding.chain.iter().rfind(|link| link.root).map_or("", |link| link.subject.as_str());
     match transition {
-        Transition::Opened(entry) => {
-            let (cause, gate, root) = labels(entry);
-            let what = if entry.pods.is_empty() { "the node has a finding" } else { "a pod is held" };
-            tracing::warn!(cause, gate, root, pod = %pods(entry), "{what}");
+        Transition::Opened(_) => {
+            let what = if is_of_node { "the node has a finding" } else { "a pod is held" };
+            tracing::warn!(cause, gate, root, %pod, "{what}");
         }
-        Transition::Over(entry, why) => {
-            let (cause, gate, root) = labels(entry);
-            let what =
-                if entry.pods.is_empty() { "a finding of the node has ended" } else { "a pod is no longer held" };
-            tracing::info!(cause, gate, root, pod = %pods(entry), %why, "{what}");
+        Transition::Over(_, why) => {
+            let what = if is_of_node { "a finding of the node has ended" } else { "a pod is no longer held" };
+            tracing::info!(cause, gate, root, %pod, %why, "{what}");
         }
-        Transition::Merged(entry) => {
-            let (cause, gate, root) = labels(entry);
-            tracing::info!(cause, gate, root, pod = %pods(entry), "reported once for the node from now on");
+        Transition::Merged(_) => {
+            tracing::info!(cause, gate, root, %pod, "reported once for the node from now on");
         }
     }
 }
@@ -110,12 +110,6 @@ pub fn hangs(hangs: bool) {
     } else {
         tracing::info!("the scan that hung has ended");
     }
-}
-
-fn labels(entry: &Entry) -> (&'static str, &'static str, &str) {
-    let gate = entry.finding.gate.map_or("", |gate| gate.as_str());
-    let root = entry.finding.chain.iter().rfind(|link| link.root).map_or("", |link| link.subject.as_str());
-    (entry.finding.cause.0.id, gate, root)
 }
 
 fn pods(entry: &Entry) -> String {
