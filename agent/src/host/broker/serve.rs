@@ -10,6 +10,7 @@ use cri::*;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
 use nix::unistd::{ForkResult, fork};
+use prost::Message as _;
 use tokio::{net::UnixStream, sync::Mutex};
 
 use super::Directories;
@@ -108,42 +109,28 @@ async fn call(
     let unreached = |error: io::Error| unreachable(sys::place(&error).map_or(&error, |(_, error)| error));
     let at = directories.socket(socket).map_err(unreached)?;
     let connection = &Connection::new(at.path(), deadline)?;
-    match method {
-        method::VERSION => pass::<VersionRequest, VersionResponse>(connection, method::VERSION, question).await,
-        method::STATUS => pass::<StatusRequest, StatusResponse>(connection, method::STATUS, question).await,
-        method::RUNTIME_CONFIG => {
-            pass::<RuntimeConfigRequest, RuntimeConfigResponse>(connection, method::RUNTIME_CONFIG, question).await
-        }
-        method::LIST_POD_SANDBOX => {
-            pass::<ListPodSandboxRequest, ListPodSandboxResponse>(connection, method::LIST_POD_SANDBOX, question).await
-        }
-        method::LIST_CONTAINERS => {
-            pass::<ListContainersRequest, ListContainersResponse>(connection, method::LIST_CONTAINERS, question).await
-        }
-        method::CONTAINER_STATUS => {
-            pass::<ContainerStatusRequest, ContainerStatusResponse>(connection, method::CONTAINER_STATUS, question)
-                .await
-        }
-        method::POD_SANDBOX_STATUS => {
-            let method = method::POD_SANDBOX_STATUS;
-            pass::<PodSandboxStatusRequest, PodSandboxStatusResponse>(connection, method, question).await
-        }
-        registration::GET_INFO => {
-            pass::<registration::InfoRequest, registration::PluginInfo>(connection, registration::GET_INFO, question)
-                .await
-        }
-        other => Err(RpcError::Failed(format!("{} is not called for anybody", findings::clean(other, 100)))),
+    // Only what is declared passes, in both directions.
+    macro_rules! pass {
+        ($($method:path: $question:ty => $answer:ty,)*) => {
+            match method {
+                $($method => {
+                    let question = <$question>::decode(question).map_err(|error| RpcError::Failed(error.to_string()))?;
+                    connection.call::<_, $answer>($method, question).await.map(|answer| answer.encode_to_vec())
+                })*
+                other => Err(RpcError::Failed(format!("{} is not called for anybody", findings::clean(other, 100)))),
+            }
+        };
     }
-}
-
-/// Only what is declared passes, in both directions.
-async fn pass<Q, A>(connection: &Connection, method: &'static str, question: &[u8]) -> Result<Vec<u8>, RpcError>
-where
-    Q: prost::Message + Default + 'static,
-    A: prost::Message + Default + 'static,
-{
-    let question = Q::decode(question).map_err(|error| RpcError::Failed(error.to_string()))?;
-    connection.call::<Q, A>(method, question).await.map(|answer| answer.encode_to_vec())
+    pass! {
+        method::VERSION: VersionRequest => VersionResponse,
+        method::STATUS: StatusRequest => StatusResponse,
+        method::RUNTIME_CONFIG: RuntimeConfigRequest => RuntimeConfigResponse,
+        method::LIST_POD_SANDBOX: ListPodSandboxRequest => ListPodSandboxResponse,
+        method::LIST_CONTAINERS: ListContainersRequest => ListContainersResponse,
+        method::CONTAINER_STATUS: ContainerStatusRequest => ContainerStatusResponse,
+        method::POD_SANDBOX_STATUS: PodSandboxStatusRequest => PodSandboxStatusResponse,
+        registration::GET_INFO: registration::InfoRequest => registration::PluginInfo,
+    }
 }
 
 #[cfg(test)]
