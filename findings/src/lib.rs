@@ -4,6 +4,9 @@
 //! [registry](mod@cause); whatever names a cause (documents, metric labels, event reasons,
 //! alert links) takes its words from there.
 
+#[macro_use]
+mod named;
+
 mod agent_image;
 pub mod cause;
 mod concurrency_limit;

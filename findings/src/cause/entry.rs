@@ -19,48 +19,24 @@ pub enum Area {
     Cluster(ClusterArea),
 }
 
-/// Where in the cluster a cause sits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ClusterArea {
-    /// Groups and versions that are not served.
-    Api,
-    /// The control plane's own programs.
-    ControlPlane,
-    /// The namespace object.
-    Namespace,
-    /// Webhooks, policies, conversion, stored data.
-    Admission,
-    /// Finalizers, owners and the controllers behind them.
-    Finalizer,
-    /// Pods, as the API shows them, and their nodes.
-    Pod,
-    /// Claims, volumes and attachments.
-    Storage,
-}
-
-impl ClusterArea {
-    /// All of them, from the widest to the narrowest.
-    pub const ALL: [ClusterArea; 7] = [
-        ClusterArea::Api,
-        ClusterArea::ControlPlane,
-        ClusterArea::Namespace,
-        ClusterArea::Admission,
-        ClusterArea::Finalizer,
-        ClusterArea::Pod,
-        ClusterArea::Storage,
-    ];
-
-    /// The stable name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ClusterArea::Api => "Api",
-            ClusterArea::ControlPlane => "ControlPlane",
-            ClusterArea::Namespace => "Namespace",
-            ClusterArea::Admission => "Admission",
-            ClusterArea::Finalizer => "Finalizer",
-            ClusterArea::Pod => "PodAndNode",
-            ClusterArea::Storage => "Storage",
-        }
+named! {
+    /// Where in the cluster a cause sits.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum ClusterArea {
+        /// Groups and versions that are not served.
+        Api = "Api",
+        /// The control plane's own programs.
+        ControlPlane = "ControlPlane",
+        /// The namespace object.
+        Namespace = "Namespace",
+        /// Webhooks, policies, conversion, stored data.
+        Admission = "Admission",
+        /// Finalizers, owners and the controllers behind them.
+        Finalizer = "Finalizer",
+        /// Pods, as the API shows them, and their nodes.
+        Pod = "PodAndNode",
+        /// Claims, volumes and attachments.
+        Storage = "Storage",
     }
 }
 

@@ -59,8 +59,8 @@ fn listed() -> impl Iterator<Item = &'static Cause> {
 
 /// The areas in the order of the page.
 fn areas() -> impl Iterator<Item = Area> {
-    let cluster = ClusterArea::ALL.into_iter().map(Area::Cluster);
-    Gate::ALL.into_iter().map(Area::Gate).chain([Area::Node]).chain(cluster)
+    let cluster = ClusterArea::ALL.iter().copied().map(Area::Cluster);
+    Gate::ALL.iter().copied().map(Area::Gate).chain([Area::Node]).chain(cluster)
 }
 
 fn causes_of(area: Area) -> impl Iterator<Item = &'static Cause> {

@@ -82,28 +82,18 @@ pub struct Container {
     pub started_ms: Option<u64>,
 }
 
-/// `runtime.v1.ContainerState`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ContainerState {
-    /// Made, not started.
-    Created,
-    /// Started, and the runtime has not seen it end.
-    Running,
-    /// Ended.
-    Exited,
-    /// The runtime could not load its state.
-    Unknown,
-}
-
-impl ContainerState {
-    /// In the CRI's words.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ContainerState::Created => "CREATED",
-            ContainerState::Running => "RUNNING",
-            ContainerState::Exited => "EXITED",
-            ContainerState::Unknown => "UNKNOWN",
-        }
+findings::named! {
+    /// `runtime.v1.ContainerState`, with its names.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum ContainerState {
+        /// Made, not started.
+        Created = "CREATED",
+        /// Started, and the runtime has not seen it end.
+        Running = "RUNNING",
+        /// Ended.
+        Exited = "EXITED",
+        /// The runtime could not load its state.
+        Unknown = "UNKNOWN",
     }
 }
 

@@ -17,29 +17,18 @@ const MAX_TAKEN_NAMES: u32 = 3;
 /// `--request-timeout` of an API server by default.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Why something is written. In the order of importance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// A finding is reported for the first time.
-    Open,
-    Over,
-    /// It is reported by the node's Event.
-    Merge,
-    /// It holds other pods now.
-    Update,
-    Renew,
-}
-
-impl Kind {
-    /// As metrics have it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Kind::Open => "open",
-            Kind::Over => "over",
-            Kind::Merge => "merge",
-            Kind::Update => "update",
-            Kind::Renew => "renew",
-        }
+findings::named! {
+    /// Why something is written. In the order of importance.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Kind {
+        /// A finding is reported for the first time.
+        Open = "open",
+        Over = "over",
+        /// It is reported by the node's Event.
+        Merge = "merge",
+        /// It holds other pods now.
+        Update = "update",
+        Renew = "renew",
     }
 }
 
