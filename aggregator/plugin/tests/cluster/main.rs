@@ -22,6 +22,7 @@ mod finalizers;
 mod gathering;
 mod golden;
 mod hidden;
+mod installations;
 mod jsonpath;
 mod karpenter;
 mod kinds;

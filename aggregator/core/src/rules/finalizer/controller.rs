@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::installation::{self, Installed};
 use super::setter;
 use super::workloads_of_account::{self, Runner, RunnerState};
 use crate::rules::prelude::*;
@@ -27,16 +28,24 @@ pub struct Candidate<'a> {
     pub account: Account,
     /// Whether the finalizer has its name: so it is the likeliest of several that have the same reason.
     pub is_named: bool,
+    /// Whether it was installed with the kind, where there are several or its rights are wide.
+    pub installed: Installed,
     /// What runs as that; none when nothing does.
     pub runs: Option<Runner<'a>>,
 }
 
 impl Candidate<'_> {
-    /// The strongest reason first, a controller's role before a mere name; of equals the one that the finalizer is named
-    /// after, then what does not run as it should.
-    fn rank(&self) -> (bool, Basis, bool, Option<RunnerState>) {
-        let is_close = matches!(self.by, Basis::Rights(Fit::Controller) | Basis::Setting);
-        (is_close, self.by, self.is_named, self.runs.as_ref().map(Runner::stands))
+    /// The strongest reason first: that it set the finalizer, that it was installed with the kind, a controller's role, a mere
+    /// name; of equals the one that the finalizer is named after, then what does not run as it should.
+    fn rank(&self) -> (bool, Installed, bool, Basis, bool, Option<RunnerState>) {
+        let is_close = self.by == Basis::Rights(Fit::Controller);
+        let state = self.runs.as_ref().map(Runner::stands);
+        (self.by == Basis::Setting, self.installed, is_close, self.by, self.is_named, state)
+    }
+
+    /// Whether its rights are wider than the kind, and nothing else leads to it.
+    pub fn is_weak(&self) -> bool {
+        self.by < Basis::Rights(Fit::Controller) && self.installed != Installed::Together
     }
 
     /// Who, and how it stands: `Deployment ops/op: 0 of 1 pods ready`.
@@ -68,6 +77,10 @@ pub struct Controllers<'a> {
     pub may_all: Vec<String>,
     /// Those of them that nothing runs as, where that was looked up.
     pub may_all_idle: Vec<String>,
+    /// What runs as the others, where that was looked up.
+    pub powerful: Vec<Runner<'a>>,
+    /// Programs that may change the kind and were installed as another provider.
+    pub apart: Vec<String>,
     /// Whether roles and workloads could be seen.
     pub is_visible: bool,
 }
@@ -80,7 +93,8 @@ impl Controllers<'_> {
             Basis::Rights(fit) => fit == Fit::Controller && self.may_all.is_empty(),
             Basis::Name => false,
         };
-        let is_before = |first: &Candidate| self.also.iter().all(|other| other.by < first.by);
+        let is_before =
+            |first: &Candidate| self.also.iter().all(|other| (other.installed, other.by) < (first.installed, first.by));
         self.users.is_empty() && self.first.as_ref().is_some_and(|first| is_close(first) && is_before(first))
     }
 }
@@ -120,6 +134,7 @@ pub fn find<'a>(case: &mut Case<'_, 'a>, wanted: &Wanted) -> Option<Controllers<
     if case.diagnosis.pending {
         return None;
     }
+    let apart = compare_installations(case, wanted, &mut found);
     found.sort_by_key(|one| std::cmp::Reverse(one.rank()));
     let mut found = found.into_iter();
     let first = found.next();
@@ -127,12 +142,13 @@ pub fn find<'a>(case: &mut Case<'_, 'a>, wanted: &Wanted) -> Option<Controllers<
     let is_set_by_it = first.as_ref().is_some_and(|first| first.by == Basis::Setting);
     let powerful = if is_set_by_it { BTreeSet::new() } else { rights::all_powerful(case.lister, account) };
     // Where an owner was found the others only make that less certain.
-    let busy = match first.as_ref().is_some_and(|first| first.runs.is_some()) || powerful.is_empty() {
-        true => powerful.clone(),
+    let is_found = first.as_ref().is_some_and(|first| first.runs.is_some() && !first.is_weak());
+    let (busy, runners) = match is_found || powerful.is_empty() {
+        true => (powerful.clone(), Vec::new()),
         false => {
             let foremost = powerful.iter().collect();
             let runners = workloads_of_account::find(case, &powerful, &foremost, |_| false);
-            runners.into_iter().map(|runner| runner.account).collect()
+            (runners.iter().map(|runner| runner.account.clone()).collect(), runners)
         }
     };
     if case.diagnosis.pending {
@@ -144,6 +160,8 @@ pub fn find<'a>(case: &mut Case<'_, 'a>, wanted: &Wanted) -> Option<Controllers<
     Some(Controllers {
         may_all: may_all.into_iter().map(shown).collect(),
         may_all_idle: may_all_idle.into_iter().map(shown).collect(),
+        powerful: runners,
+        apart,
         first,
         also: found.collect(),
         users: rights.others.iter().cloned().collect(),
@@ -163,7 +181,7 @@ pub fn named<'a>(case: &mut Case<'_, 'a>, wanted: &Wanted) -> Vec<Candidate<'a>>
     let candidate = |runner: Runner<'a>| {
         let by = by_name(case, wanted, &runner);
         let is_named = is_named_in(wanted.finalizer, &runner);
-        Candidate { by, account: runner.account.clone(), is_named, runs: Some(runner) }
+        Candidate { by, account: runner.account.clone(), is_named, installed: Installed::Unknown, runs: Some(runner) }
     };
     found.into_iter().map(candidate).collect()
 }
@@ -211,14 +229,35 @@ fn by_name(case: &mut Case, wanted: &Wanted, runner: &Runner) -> Basis {
 /// What programs append to the name of what they are for.
 const ROLES_OF_PROGRAMS: [&str; 4] = ["-controller-manager", "-controller", "-operator", "-manager"];
 
+/// The name of a program without what it is: `widget` of `widget-operator`.
+pub fn bare(name: &str) -> &str {
+    ROLES_OF_PROGRAMS.iter().find_map(|role| name.strip_suffix(role)).unwrap_or(name)
+}
+
 /// Whether a part of the finalizer is the name of this workload or of its account.
-fn is_named_in(finalizer: &str, runner: &Runner) -> bool {
-    let bare = |name: &str| {
-        let end = ROLES_OF_PROGRAMS.iter().find_map(|role| name.strip_suffix(role));
-        end.unwrap_or(name).to_owned()
-    };
+pub fn is_named_in(finalizer: &str, runner: &Runner) -> bool {
     let names = [&runner.target.name, &runner.account.1].map(|name| bare(name));
     finalizer.split(['.', '/', '_']).any(|part| part.len() > 1 && names.contains(&bare(part)))
+}
+
+/// Compares the installation of each with that of the kind. Those of another provider are taken away, and named.
+fn compare_installations(case: &mut Case, wanted: &Wanted, found: &mut Vec<Candidate>) -> Vec<String> {
+    let is_of_provider = |one: &Candidate| {
+        let workload = one.runs.as_ref().and_then(|runner| runner.workload);
+        workload.is_some_and(|object| object.metadata.labels.contains_key(installation::PROVIDER))
+    };
+    let is_open = found.len() > 1 || found.iter().any(|one| one.is_weak() || is_of_provider(one));
+    if !is_open || wanted.target.resource.is_built_in() || found.iter().any(|one| one.by == Basis::Setting) {
+        return Vec::new();
+    }
+    let Some(crd) = installation::definition(case, &wanted.target.resource) else { return Vec::new() };
+    for one in found.iter_mut() {
+        let workload = one.runs.as_ref().and_then(|runner| runner.workload);
+        one.installed = workload.map_or(Installed::Unknown, |object| installation::compare(crd, &object.metadata));
+    }
+    let apart: Vec<String> =
+        found.extract_if(.., |one| one.installed == Installed::Apart).map(|one| one.words(case.lister)).collect();
+    apart
 }
 
 /// A manager may call itself anything; a selector takes names only.
@@ -264,13 +303,15 @@ fn candidates<'a>(case: &mut Case<'_, 'a>, wanted: &Wanted, rights: &Rights) -> 
                 false => Basis::Rights(*fit),
             };
             let is_named = is_named_in(wanted.finalizer, runner);
-            Candidate { by, account: account.clone(), is_named, runs: Some(runner.clone()) }
+            let installed = Installed::Unknown;
+            Candidate { by, account: account.clone(), is_named, installed, runs: Some(runner.clone()) }
         };
         let before = all.len();
         all.extend(own.map(candidate));
         if all.len() == before {
             let by = Basis::Rights(*fit);
-            all.push(Candidate { by, account: account.clone(), is_named: false, runs: None });
+            let installed = Installed::Unknown;
+            all.push(Candidate { by, account: account.clone(), is_named: false, installed, runs: None });
         }
     }
     all

@@ -3,15 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use super::installation::{OLM, PROVIDER};
 use crate::rules::phrases::{Quote, within};
 use crate::rules::prelude::*;
 
 /// More Services, and more namespaces, are not looked into.
 const MAX_PLACES: usize = 4;
 
-/// The operator lifecycle manager labels all that belongs to an operator with
-/// `operators.coreos.com/<package>.<namespace>`.
-const OLM: &str = "operators.coreos.com/";
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 
 /// Who was found.
@@ -117,7 +115,7 @@ fn fits(selector: &BTreeMap<String, String>, labels: &Texts) -> bool {
     selector.iter().all(|(key, value)| labels.get(key) == Some(value))
 }
 
-/// Workloads of the same Helm release or the same operator as the CRD.
+/// Workloads of the same Helm release, the same operator or the same provider as the CRD.
 fn installed<'a>(case: &mut Case<'_, 'a>, meta: &Meta, shown: &str, known_of_it: &mut Vec<Quote>) -> Vec<Linked<'a>> {
     let mut found = Vec::new();
     let release = meta.annotations.get(release::NAME).zip(meta.annotations.get(release::NAMESPACE));
@@ -138,6 +136,20 @@ fn installed<'a>(case: &mut Case<'_, 'a>, meta: &Meta, shown: &str, known_of_it:
             known_of_it.push((says.0, format!("{}; no workload there has it", says.1)));
         }
         found.extend(own);
+    }
+    if let Some(provider) = meta.labels.get(PROVIDER) {
+        let labels = Select::Labels(format!("{PROVIDER}={provider}"));
+        let answer = case.lister.select::<Workload>(known::DEPLOYMENTS, Scope::All, labels);
+        let all = case.diagnosis.optional("deployments", "whether the controller runs", answer).unwrap_or_default();
+        let says = (shown.to_owned(), format!("label {PROVIDER}: {provider}"));
+        if all.is_empty() {
+            known_of_it.push((says.0.clone(), format!("{}; no Deployment has it", says.1)));
+        }
+        let target = |one: &Workload| {
+            let namespace = one.metadata.namespace.as_deref().unwrap_or_default();
+            ObjectRef::namespaced(known::DEPLOYMENTS, namespace, &one.metadata.name)
+        };
+        found.extend(all.into_iter().map(|one| (target(one), one, says.clone())));
     }
     if let Some(manager) = meta.labels.get(MANAGED_BY).filter(|_| release.is_none()) {
         known_of_it.push((shown.to_owned(), format!("label {MANAGED_BY}: {manager}")));

@@ -15,6 +15,7 @@ use super::grouping;
 use super::load_balancer;
 use super::operator::{self, Operator};
 use super::parts;
+use super::powerful;
 use super::referenced_objects::{self, Lack, Needed};
 use super::registry::KnownFinalizer;
 use super::setter;
@@ -205,6 +206,9 @@ fn built_in(case: &mut Case, blocking: &BlockingFinalizer) -> Option<RootCause> 
         Blame::Found(root) => *root,
         // That a kind of the domain is served does not show that its operator has set, or removes, this one.
         Blame::Nobody if groups.is_empty() || blocking.known.is_none() => {
+            if let Some(root) = of_powerful(case, blocking, &found) {
+                return root;
+            }
             let is_searched = groups.is_empty() && found.is_visible;
             let program = blocking.program().filter(|name| is_searched && controller::is_object_name(name));
             let words = match program.as_deref() {
@@ -321,6 +325,10 @@ fn custom(case: &mut Case, blocking: &BlockingFinalizer) -> Option<RootCause> {
         let root = root.with_evidence(idle.map(|one| (ROLES, says(one))));
         return Some(controller_reports::add_words(root, reported));
     }
+    let is_weak = found.first.as_ref().is_some_and(Candidate::is_weak);
+    if is_weak && let Some(root) = of_powerful(case, blocking, &found) {
+        return root;
+    }
     match blame(case, blocking, &found, Vec::new()) {
         Blame::Open => return None,
         Blame::Found(found) => return Some(*found),
@@ -331,10 +339,13 @@ fn custom(case: &mut Case, blocking: &BlockingFinalizer) -> Option<RootCause> {
         Ok(root) => return root,
         Err(hints) => hints,
     };
+    if let Some(root) = of_powerful(case, blocking, &found) {
+        return root;
+    }
     let reported = controller_reports::keep_as_evidence(case, blocking.target, blocking.meta);
     let root = without_controller(case, blocking, &found, &blocking.target.resource.for_kubectl());
     let root = controller_reports::add_words(root, reported);
-    Some(root.with_evidence(hints.into_iter().chain(users(&found))))
+    Some(root.with_evidence(hints.into_iter().chain(users(&found)).chain(apart(&found))))
 }
 
 /// The program that serves the kind, and why that one has not released it; else what is known of who installed the kind.
@@ -347,12 +358,20 @@ fn operator(
         Operator::Open => Ok(None),
         Operator::Workload { target, object, link: (source, says) } => {
             let link = (source, format!("{says}, which leads to {target}"));
-            let beside = std::iter::once(link).chain(users(found)).collect();
+            let beside = std::iter::once(link).chain(users(found)).chain(apart(found)).collect();
             let runner = Runner::workload(target, object);
             Ok(serving::explain(case, blocking, Serving { runner, by: None, is_alone: false, beside }))
         }
         Operator::Nobody(hints) => Err(hints),
     }
+}
+
+/// The program that may change everything and that something leads to; what it comes to is nothing while an answer is out.
+fn of_powerful(case: &mut Case, blocking: &BlockingFinalizer, found: &Controllers) -> Option<Option<RootCause>> {
+    let (runner, link) = powerful::find(case, blocking, found)?;
+    let others = (ROLES.to_owned(), all_powerful(found));
+    let beside = [link, others].into_iter().chain(users(found)).chain(idle(found)).collect();
+    Some(serving::explain(case, blocking, Serving { runner, by: None, is_alone: false, beside }))
 }
 
 /// The cause when no program is known to remove it.
@@ -413,6 +432,7 @@ fn blame(case: &mut Case, blocking: &BlockingFinalizer, found: &Controllers, mut
     );
     beside.extend(users(found));
     beside.extend(idle(found));
+    beside.extend(apart(found));
     if !found.may_all.is_empty() {
         beside.push((ROLES.to_owned(), all_powerful(found)));
     }
@@ -448,6 +468,12 @@ fn users(found: &Controllers) -> Option<Quote> {
 fn idle(found: &Controllers) -> Option<Quote> {
     let says = || format!("may change everything, and nothing runs as them: {}", some(&found.may_all_idle, 5));
     (!found.may_all_idle.is_empty()).then(|| (ROLES.to_owned(), says()))
+}
+
+/// Programs that may change the kind, and are of another provider.
+fn apart(found: &Controllers) -> Option<Quote> {
+    let says = || format!("may change it too, and was installed as another provider: {}", some(&found.apart, 5));
+    (!found.apart.is_empty()).then(|| (ROLES.to_owned(), says()))
 }
 
 fn all_powerful(found: &Controllers) -> String {
@@ -516,6 +542,7 @@ fn without_controller(case: &mut Case, blocking: &BlockingFinalizer, found: &Con
             .probable(format!("which controller handles {subject}"));
     }
     let rights = match (found.unbound.as_slice(), found.users.is_empty()) {
+        (_, true) if !found.apart.is_empty() => "only another provider has a role that names it".to_owned(),
         (_, false) => "only users or groups have a role that names it".to_owned(),
         ([], _) => format!("no RBAC role mentions {subject}"),
         (roles, _) => format!("no binding gives anybody {}", roles.join(" or ")),

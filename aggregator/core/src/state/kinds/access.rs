@@ -53,6 +53,8 @@ impl<'de> Deserialize<'de> for Grants {
 /// How closely a role is cut to a resource: the closer, the likelier is it that of the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fit {
+    /// Its rules are collected from other roles, or into those of people: it is cut to no program.
+    Collected,
     /// It grants every resource of the group.
     Group,
     /// It names the resource, as the roles of people and of their jobs do.
@@ -89,7 +91,7 @@ impl Role {
         // `admin` and `edit`, and what is aggregated into them, are people's.
         let is_for_people = self.aggregation_rule.is_some()
             || self.metadata.labels.keys().any(|name| name.starts_with("rbac.authorization.k8s.io/aggregate-to-"));
-        fit.map(|fit| if is_for_people { fit.min(Fit::Resource) } else { fit })
+        fit.map(|fit| if is_for_people { Fit::Collected } else { fit })
     }
 
     /// Whether it grants one of these verbs on this very object.
