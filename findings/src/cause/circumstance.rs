@@ -187,6 +187,11 @@ circumstances! {
         Present: "a budget of another cluster refuses an eviction",
         Gone: "no budget of another cluster is named",
     }
+    /// Whether a webhook or a policy is called for each update of the object.
+    Admission(Existence) {
+        Present: "a webhook or a policy is called for its updates",
+        Gone: "no webhook and no policy is called for its updates",
+    }
 }
 
 impl Circumstance {

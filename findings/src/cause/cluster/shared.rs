@@ -89,6 +89,10 @@ pub(in crate::cause) const TRY_A_CHANGE: Advice =
         .typed()
         .if_known();
 
+/// The same where something may refuse it.
+pub(in crate::cause) const TRY_A_GUARDED_CHANGE: Advice =
+    Advice { when: &[Circumstance::Admission(Existence::Present)], ..TRY_A_CHANGE };
+
 /// k3s and RKE2 have controllers that no pod shows: install nothing.
 pub(in crate::cause) const READ_SERVER_LOG: Advice =
     check("Its controller is built into the server of k3s or RKE2. On a server node, search its log for {name}")

@@ -140,7 +140,10 @@ fn lead_on(case: &mut Case, blocking: &BlockingFinalizer, found: RootCause) -> O
             let policies = admission_policy::evaluated(case, update).into_iter().take(MAX_OTHERS);
             let says =
                 "evaluated for each update of the object: its expressions may refuse to let the finalizer be removed";
-            return Some(found.with_evidence(policies.map(|(policy, _)| (policy.to_string(), says))));
+            let mut asked: Vec<Quote> = policies.map(|(policy, _)| (policy.to_string(), says.to_owned())).collect();
+            asked.extend(webhook::witnesses(case, update).into_iter().take(MAX_OTHERS));
+            let admission = if asked.is_empty() { Existence::Gone } else { Existence::Present };
+            return Some(found.given(Circumstance::Admission(admission)).with_evidence(asked));
         }
         Led::Repaired(Repair { name, how, .. }) => {
             let mut found = found.given(Circumstance::Words(Words::Refuted));

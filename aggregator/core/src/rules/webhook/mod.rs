@@ -9,6 +9,7 @@ pub use request::{Match, Request, matches};
 
 use super::admission_policy;
 use super::backend::{self, Backend};
+use super::phrases::Quote;
 use crate::rules::prelude::*;
 
 const KINDS: [ApiResource; 2] = [known::VALIDATING, known::MUTATING];
@@ -185,30 +186,47 @@ pub fn may_be_skipped(diagnosis: &Diagnosis) -> bool {
     refusals.peek().is_some() && refusals.all(|root| root.draft.missing.is_some())
 }
 
-/// Mutating webhooks that are asked about a request: what they add may make it invalid.
-pub fn changers(case: &mut Case, request: Request) -> Vec<String> {
-    let mut names = Vec::new();
-    for configuration in configurations(case, known::MUTATING).into_iter().flatten() {
-        let mut webhooks = configuration.webhooks.iter();
-        if webhooks.any(|webhook| matches(case, webhook, request) != Match::No) {
-            names.push(configuration.metadata.name.clone());
+/// The webhooks of this kind that are called for a request, each with its configuration.
+fn callees<'a>(case: &mut Case<'_, 'a>, known: ApiResource, request: Request) -> Vec<(ObjectRef, &'a Webhook)> {
+    let mut found = Vec::new();
+    for configuration in configurations(case, known).into_iter().flatten() {
+        let target = ObjectRef::cluster_wide(known, &configuration.metadata.name);
+        for webhook in &configuration.webhooks {
+            if matches(case, webhook, request) != Match::No {
+                found.push((target.clone(), webhook));
+            }
         }
     }
+    found
+}
+
+/// Mutating webhooks that are asked about a request: what they add may make it invalid.
+pub fn changers(case: &mut Case, request: Request) -> Vec<String> {
+    let mut names: Vec<String> =
+        callees(case, known::MUTATING, request).into_iter().map(|(target, _)| target.name).collect();
+    names.dedup();
     names
 }
 
 /// Validating webhooks that are called for a request and may refuse it, each with its configuration.
 pub fn validators(case: &mut Case, request: Request) -> Vec<(ObjectRef, String)> {
-    let mut found = Vec::new();
-    for configuration in configurations(case, known::VALIDATING).into_iter().flatten() {
-        let target = ObjectRef::cluster_wide(known::VALIDATING, &configuration.metadata.name);
-        for webhook in &configuration.webhooks {
-            if matches(case, webhook, request) != Match::No {
-                found.push((target.clone(), webhook.name.clone()));
-            }
-        }
-    }
-    found
+    let found = callees(case, known::VALIDATING, request);
+    found.into_iter().map(|(target, webhook)| (target, webhook.name.clone())).collect()
+}
+
+/// What each webhook that is called for a request may do to it, those first whose failure refuses it.
+pub fn witnesses(case: &mut Case, request: Request) -> Vec<Quote> {
+    let mut found: Vec<_> = KINDS.into_iter().flat_map(|known| callees(case, known, request)).collect();
+    found.sort_by_key(|(_, webhook)| !webhook.refuses_when_it_fails());
+    let says = |(target, webhook): (ObjectRef, &Webhook)| {
+        let does = if target.is(known::MUTATING) { "change or refuse" } else { "refuse" };
+        let (name, policy) = (&webhook.name, webhook.policy());
+        let words = format!(
+            "webhook {name} (failurePolicy: {policy}) is called for each update of the object, and may {does} it"
+        );
+        (target.to_string(), words)
+    };
+    found.into_iter().map(says).collect()
 }
 
 /// The webhooks that are called for deletions in a namespace, those whose failure lets them pass first: each with its
@@ -220,8 +238,7 @@ pub fn of_deletions(case: &mut Case, namespace: &str) -> Vec<(ObjectRef, String,
             for webhook in configuration.webhooks.iter().filter(|webhook| webhook.is_about_deletions()) {
                 if request::covers(case, webhook, Some(namespace)) != Match::No {
                     let target = ObjectRef::cluster_wide(known, &configuration.metadata.name);
-                    let policy = if webhook.refuses_when_it_fails() { "Fail" } else { "Ignore" };
-                    found.push((target, webhook.name.clone(), policy));
+                    found.push((target, webhook.name.clone(), webhook.policy()));
                 }
             }
         }

@@ -161,6 +161,11 @@ impl Webhook {
         self.failure_policy != "Ignore"
     }
 
+    /// Its failurePolicy, by name.
+    pub fn policy(&self) -> &'static str {
+        if self.refuses_when_it_fails() { "Fail" } else { "Ignore" }
+    }
+
     /// Whether it is asked about some deletion.
     pub fn is_about_deletions(&self) -> bool {
         self.rules.iter().any(|rule| rule.operations.iter().any(|it| it == "DELETE" || it == "*"))

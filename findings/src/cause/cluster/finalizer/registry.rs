@@ -30,6 +30,7 @@ causes! {
         .safe(&[
             check("Read its Events").run("kubectl -n {namespace} describe service {name}").typed(),
             READ_LOG,
+            TRY_A_GUARDED_CHANGE,
             check("Restore the cloud controller manager where its Lease has run out; where the Lease is renewed, repair its \
                 cloud permissions; NotFound: none is installed")
                 .run("kubectl -n kube-system get lease cloud-controller-manager -o yaml").typed()
@@ -57,6 +58,7 @@ causes! {
         .safe(&[
             READ_REPORTS,
             READ_LOG,
+            TRY_A_GUARDED_CHANGE,
             step("Repair what Argo CD's log names (of a hook its Job or pod says why it fails); it tries again").when(&[READY]),
             step("Restore Argo CD and let it finish").when(NOT_RUNNING),
             step("If what it manages should stay, see to resources-finalizer.argocd.argoproj.io before Argo CD runs again: \
@@ -97,6 +99,7 @@ causes! {
             check("Create the IngressClass again until the Ingress is deleted").run("kubectl get ingressclasses").typed()
                 .when(&[Circumstance::Class(Existence::Gone)]),
             READ_LOG,
+            TRY_A_GUARDED_CHANGE,
             Advice { when: &[READY, CURRENT_WORDS, NO_REMOTE_BUDGET], ..REPAIR },
             REPAIR_SILENT,
             RESTART,
@@ -128,6 +131,7 @@ causes! {
                 .when(&[USED, IN_SERVER]),
             READ_REPORTS,
             READ_LOG,
+            TRY_A_GUARDED_CHANGE,
             REPAIR,
             REPAIR_SILENT,
             RESTART,

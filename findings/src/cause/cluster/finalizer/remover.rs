@@ -184,6 +184,7 @@ causes! {
         .safe(&[
             SET_BY,
             check("Ask who set it what it waits for; the audit log names the user").when(&[NOT_IN_TEMPLATE]),
+            TRY_A_GUARDED_CHANGE,
             check("The pod template of {workload} sets it on each pod: see there which program needs it")
                 .run("kubectl -n {workload_namespace} get {workload} -o yaml").typed().if_known().when(&[IN_TEMPLATE]),
             LAST_RESORT,
