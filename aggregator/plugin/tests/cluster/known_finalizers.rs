@@ -6,7 +6,7 @@ use crate::support::*;
 fn known_finalizers_have_a_cause_of_their_own() {
     for (kind, finalizer, expected) in [
         ("Service", "service.kubernetes.io/load-balancer-cleanup", "LoadBalancerCleanupPending"),
-        ("Service", "service.k8s.aws/resources", "ExternalResourceFinalizer"),
+        ("Service", "service.k8s.aws/resources", "FinalizerControllerGone"),
         ("ConfigMap", "finalizer.acme.cert-manager.io", "ExternalResourceFinalizer"),
         ("ConfigMap", "istio-finalizer.install.istio.io", "ControllerCleanupPending"),
         ("ConfigMap", "resources-finalizer.argocd.argoproj.io", "FinalizerNotForThisKind"),

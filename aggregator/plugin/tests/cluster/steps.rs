@@ -81,7 +81,7 @@ fn a_service_that_never_had_a_load_balancer() {
     let remedy = &looked.report.roots[0].finding.remedy;
     assert!(!remedy.breaks.contains("costs money"), "{}", remedy.breaks);
     let looked = service_held_by("service.k8s.aws/resources", "ClusterIP", Some("helm"));
-    assert_eq!(looked.causes(), ["ExternalResourceFinalizer"]);
+    assert_eq!(looked.causes(), ["FinalizerControllerGone"]);
     assert!(has(&looked, "nothing is left to clean up"), "{:#?}", texts(&looked));
     // It may have had one: a name that many programs have is no applier's, and a Service without managedFields says nothing.
     for (kind, set_by) in [

@@ -10,6 +10,7 @@ mod argo_cd_20296;
 mod argo_cd_7330;
 mod aws_application_networking_k8s_115;
 mod aws_load_balancer_controller_1629;
+mod aws_load_balancer_controller_2200;
 mod aws_load_balancer_controller_2341;
 mod aws_network_policy_agent_568;
 mod azure_service_operator_4679;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::installation::{self, Installed};
+use super::installation::{self, Installed, NAME_LABEL};
 use super::setter;
 use super::workloads_of_account::{self, Runner, RunnerState};
 use crate::rules::prelude::*;
@@ -177,7 +177,11 @@ pub fn named<'a>(case: &mut Case<'_, 'a>, wanted: &Wanted) -> Vec<Candidate<'a>>
     // What sets one is a Deployment; of what is known by its name one may be a StatefulSet.
     let kinds =
         if wanted.is_recorded { &[known::DEPLOYMENTS][..] } else { &[known::DEPLOYMENTS, known::STATEFUL_SETS] };
-    let found: Vec<Runner> = kinds.iter().flat_map(|kind| called(case, *kind, program)).collect();
+    let mut found: Vec<Runner> = kinds.iter().flat_map(|kind| called(case, *kind, program)).collect();
+    // A chart puts the release before the name.
+    if found.is_empty() && !wanted.is_recorded {
+        found = kinds.iter().flat_map(|kind| labelled(case, *kind, program)).collect();
+    }
     let candidate = |runner: Runner<'a>| {
         let by = by_name(case, wanted, &runner);
         let is_named = is_named_in(wanted.finalizer, &runner);
@@ -209,7 +213,16 @@ pub fn namesakes<'a>(case: &mut Case<'_, 'a>, finalizer: &str) -> Vec<Runner<'a>
 
 /// Workloads of this name, in any namespace.
 fn called<'a>(case: &mut Case<'_, 'a>, kind: ApiResource, name: &str) -> Vec<Runner<'a>> {
-    let answer = case.lister.select::<Workload>(kind, Scope::All, Select::Fields(format!("metadata.name={name}")));
+    selected(case, kind, name, Select::Fields(format!("metadata.name={name}")))
+}
+
+/// Workloads of the program that charts label so.
+fn labelled<'a>(case: &mut Case<'_, 'a>, kind: ApiResource, name: &str) -> Vec<Runner<'a>> {
+    selected(case, kind, name, Select::Labels(format!("{NAME_LABEL}={name}")))
+}
+
+fn selected<'a>(case: &mut Case<'_, 'a>, kind: ApiResource, name: &str, select: Select) -> Vec<Runner<'a>> {
+    let answer = case.lister.select::<Workload>(kind, Scope::All, select);
     let adds = "whether the program that set the finalizer, or takes it off, runs";
     let all = case.diagnosis.optional(format!("{} called {name}", kind.plural), adds, answer).unwrap_or_default();
     let target = |one: &Workload| {

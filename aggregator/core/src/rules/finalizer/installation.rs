@@ -9,9 +9,12 @@ pub const OLM: &str = "operators.coreos.com/";
 /// `clusterctl` labels all that belongs to a provider of Cluster API, its core included.
 pub const PROVIDER: &str = "cluster.x-k8s.io/provider";
 
+/// The label with the name of a program, whatever its workload is called.
+pub const NAME_LABEL: &str = "app.kubernetes.io/name";
+
 /// Labels whose value all objects of one installation share.
 const SHARED: [&str; 4] =
-    [PROVIDER, "app.kubernetes.io/instance", "app.kubernetes.io/part-of", "app.kubernetes.io/name"];
+    [PROVIDER, "app.kubernetes.io/instance", "app.kubernetes.io/part-of", NAME_LABEL];
 
 /// Whether a workload was installed with a kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -214,14 +214,22 @@ fn built_in(case: &mut Case, blocking: &BlockingFinalizer) -> Option<RootCause> 
             }
             let is_searched = groups.is_empty() && found.is_visible;
             let program = blocking.program().filter(|name| is_searched && controller::is_object_name(name));
-            let words = match program.as_deref() {
-                Some(program) if blocking.is_program_recorded() => format!("{words}; no Deployment is named {program}"),
-                Some(program) => format!("{words}; no Deployment or StatefulSet is named {program}"),
-                None => words,
+            let is_its_own = |known: &KnownFinalizer| known.is_for(&blocking.target.kind) && !known.program.is_empty();
+            let root = match program.as_deref() {
+                // Who reports on the object runs.
+                Some(program) if reported.is_none() && blocking.known.is_some_and(is_its_own) => {
+                    not_installed(blocking, program, &words)
+                }
+                Some(program) => {
+                    unknown(blocking).at_itself(blocking.target, format!("{words}; no Deployment is named {program}"))
+                }
+                None => unknown(blocking).at_itself(blocking.target, words),
             };
-            let root = unknown(blocking).at_itself(blocking.target, words);
             let root = template.into_iter().fold(root, from_template);
-            let root = if found.is_visible { root } else { root.given(blocking.controller(Controller::Unseen)) };
+            let root = match found.is_visible {
+                true => root,
+                false => root.given(blocking.controller(Controller::Unseen)).probable("whether its controller runs"),
+            };
             namesake(case, blocking, root)?
         }
         Blame::Nobody => {
@@ -230,6 +238,17 @@ fn built_in(case: &mut Case, blocking: &BlockingFinalizer) -> Option<RootCause> 
         }
     };
     Some(controller_reports::add_words(root.same_as(blocking.finalizer), reported))
+}
+
+/// The program that removes it is known by its name, and no workload has that.
+fn not_installed(blocking: &BlockingFinalizer, program: &str, words: &str) -> RootCause {
+    let says = format!("none is named {program}, and none has the label app.kubernetes.io/name={program}");
+    blocking
+        .known_for(&cause::FINALIZER_CONTROLLER_GONE)
+        .at_itself(blocking.target, format!("{words}; no Deployment or StatefulSet is named {program}"))
+        .given(blocking.controller(Controller::Absent))
+        .evidence("deployments, statefulsets", says)
+        .probable("that no workload of another name is that program")
 }
 
 /// A pod template sets the finalizer on each new pod.

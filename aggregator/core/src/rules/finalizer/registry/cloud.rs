@@ -20,6 +20,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
     ])
     .on("Ingress, Service, TargetGroupBinding, Gateway, GlobalAccelerator")
     .released_by("the AWS Load Balancer Controller")
+    .program("aws-load-balancer-controller")
     .when("its load balancer, listeners, target groups and security groups are deleted in AWS")
     .destroys(LOAD_BALANCER)
     .lost("Load balancers, target groups and security groups stay in AWS and cost money")

@@ -23,6 +23,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
     known(&[Is("argocd.argoproj.io/hook-finalizer")])
         .on("Jobs, Pods and other objects that are hooks of a sync")
         .released_by("Argo CD")
+        .program("argocd-application-controller")
         .when("the phase of the sync that the hook belongs to is complete")
         .lost("The sync can miss that the hook has ended, and runs it again")
         .source("argoproj/argo-cd: gitops-engine/pkg/sync/hook/hook.go"),
