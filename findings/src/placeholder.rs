@@ -109,6 +109,10 @@ placeholders! {
     Owner = "owner": Text;
     /// A process that does not reap.
     ParentPid = "parent_pid": Process;
+    /// The annotation by which an object is paused.
+    PauseAnnotation = "pause_annotation": QualifiedName;
+    /// The label by which it is.
+    PauseLabel = "pause_label": QualifiedName;
     /// A file, a directory or a mount point.
     Path = "path": Path;
     Pid = "pid": Process;

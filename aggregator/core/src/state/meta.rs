@@ -10,14 +10,14 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::kinds::lite;
-use super::{ENDPOINTS_CHANGED, Finalizers, MIRROR, TERMINATES_AT, Texts, release};
+use super::{ENDPOINTS_CHANGED, Finalizers, MIRROR, TERMINATES_AT, Texts, pause, release};
 
 /// The API writes `null` for empty lists and unset fields alike.
 pub fn or_default<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// Annotations the rules read. All others are dropped on receipt: some hold whole objects.
+/// Annotations the rules read, beside those that pause an object. All others are dropped on receipt: some hold whole objects.
 const ANNOTATIONS: &[&str] = &[
     "cluster-autoscaler.kubernetes.io/safe-to-evict",
     "karpenter.sh/do-not-disrupt",
@@ -179,7 +179,7 @@ fn known_annotations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Texts
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
             let mut known = BTreeMap::new();
             while let Some(key) = map.next_key::<String>()? {
-                if !ANNOTATIONS.contains(&key.as_str()) {
+                if !ANNOTATIONS.contains(&key.as_str()) && !pause::is_key(&key) {
                     map.next_value::<IgnoredAny>()?;
                     continue;
                 }

@@ -61,6 +61,7 @@ mod storage;
 mod support;
 mod ui;
 mod unverified;
+mod unattended;
 mod updates;
 mod users;
 mod versions;

@@ -36,11 +36,13 @@ pub struct Candidate<'a> {
 
 impl Candidate<'_> {
     /// The strongest reason first: that it set the finalizer, that it was installed with the kind, a controller's role, a mere
-    /// name; of equals the one that the finalizer is named after, then what does not run as it should.
-    fn rank(&self) -> (bool, Installed, bool, Basis, bool, Option<RunnerState>) {
+    /// name; of equals one that watches the namespace, the one that the finalizer is named after, then what does not run as it
+    /// should.
+    fn rank(&self, target: &ObjectRef) -> impl Ord + use<> {
         let is_close = self.by == Basis::Rights(Fit::Controller);
         let state = self.runs.as_ref().map(Runner::stands);
-        (self.by == Basis::Setting, self.installed, is_close, self.by, self.is_named, state)
+        let watches = !self.runs.as_ref().is_some_and(|runner| runner.leaves_out(target));
+        (self.by == Basis::Setting, self.installed, is_close, self.by, watches, self.is_named, state)
     }
 
     /// Whether its rights are wider than the kind, and nothing else leads to it.
@@ -135,7 +137,7 @@ pub fn find<'a>(case: &mut Case<'_, 'a>, wanted: &Wanted) -> Option<Controllers<
         return None;
     }
     let apart = compare_installations(case, wanted, &mut found);
-    found.sort_by_key(|one| std::cmp::Reverse(one.rank()));
+    found.sort_by_key(|one| std::cmp::Reverse(one.rank(wanted.target)));
     let mut found = found.into_iter();
     let first = found.next();
     let account = first.as_ref().map(|first| &first.account);

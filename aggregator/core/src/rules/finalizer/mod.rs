@@ -14,6 +14,7 @@ mod leader;
 mod load_balancer;
 mod operator;
 pub mod parts;
+mod paused;
 mod powerful;
 mod referenced_objects;
 mod registry;

@@ -15,6 +15,7 @@ use super::grouping;
 use super::load_balancer;
 use super::operator::{self, Operator};
 use super::parts;
+use super::paused;
 use super::powerful;
 use super::referenced_objects::{self, Lack, Needed};
 use super::registry::KnownFinalizer;
@@ -62,6 +63,10 @@ pub fn explain(case: &mut Case, blocking: &BlockingFinalizer) {
         let is_refused = object.namespace.as_deref().is_some_and(|place| case.lister.is_namespace_terminating(place));
         let creation = if is_refused { Creation::Refused } else { Creation::Possible };
         case.diagnosis.causes.push(without_needed(blocking, found, &object, (needed, lack, creation)));
+        return;
+    }
+    if let Some(root) = paused::explain(blocking, &found).filter(|_| is_open) {
+        case.diagnosis.causes.push(root);
         return;
     }
     if is_open {

@@ -59,6 +59,12 @@ impl<'a> Runner<'a> {
         }
     }
 
+    /// Whether it is set to watch other namespaces than that of the object.
+    pub fn leaves_out(&self, target: &ObjectRef) -> bool {
+        let namespace = target.namespace.as_deref();
+        self.workload.zip(namespace).is_some_and(|(workload, namespace)| workload.leaves_out(namespace))
+    }
+
     /// Since when, if it has only just become ready: what has waited for it is not finished at once.
     pub fn new_since(&self, lister: &Lister) -> Option<Timestamp> {
         self.ready_since.filter(|since| lister.seconds_since(*since).abs() < MAX_REACTION_SECONDS)

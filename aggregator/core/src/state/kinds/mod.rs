@@ -13,6 +13,7 @@ mod node;
 mod pod;
 mod references;
 mod storage;
+mod watched;
 mod workload;
 
 pub use access::*;
@@ -25,6 +26,7 @@ pub use node::*;
 pub use pod::*;
 pub use references::{Field, Named, References};
 pub use storage::*;
+pub use watched::ContainerSpec;
 pub use workload::*;
 
 use jiff::Timestamp;

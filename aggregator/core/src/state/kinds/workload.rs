@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{Condition, Conditions, Meta, Selector, Series, lite};
+use super::{Condition, Conditions, ContainerSpec, Meta, Selector, Series, lite};
 use crate::messages::Message;
 use crate::state::{ApiResource, Texts, known};
 
@@ -69,12 +69,6 @@ lite! {
         containers: Vec<ContainerSpec>,
     }
 
-    /// What runs in a pod.
-    ContainerSpec {
-        name: String,
-        image: String,
-    }
-
     WorkloadStatus {
         /// Ready pods of a Deployment or StatefulSet.
         ready_replicas: i64,
@@ -136,6 +130,13 @@ impl Workload {
             "" => "default",
             name => name,
         }
+    }
+
+    /// Whether its pods are set to watch other namespaces than this one.
+    pub fn leaves_out(&self, namespace: &str) -> bool {
+        let own = self.metadata.namespace.as_deref().unwrap_or_default();
+        let containers = &self.spec.template.spec.containers;
+        containers.iter().any(|container| container.leaves_out(own, namespace))
     }
 
     /// How many pods were asked for; a DaemonSet does not say.

@@ -174,6 +174,49 @@ causes! {
         .sources(&["reference: finalizer owners"])
         .diagnosis(Proven::Cluster("operator-fails"));
 
+    RECONCILIATION_PAUSED = Cause::cluster(ClusterArea::Finalizer, "ReconciliationPaused")
+        .holds_from_the_start()
+        .title("The object is paused: its controller leaves it alone")
+        .meaning("By an annotation or a label the object's controller does nothing with it. Most controllers then do \
+            not clean up either, although they run and report nothing.")
+        .proof("The object is being deleted and has a finalizer, nothing that is broken explains that, and an annotation \
+            or a label of it is called paused, skip-reconcile or alike and switched on (or reconcile, managed, and \
+            switched off). That its controller reads this one is inferred, so it is probable.")
+        .safe(&[
+            READ_REPORTS,
+            step("End the pause; the controller then cleans up").run("kubectl annotate {type} {name} -n {namespace} {pause_annotation}-")
+                .if_known(),
+            step("End the pause; the controller then cleans up").run("kubectl label {type} {name} -n {namespace} {pause_label}-")
+                .if_known(),
+            READ_LOG,
+        ])
+        .note(RESUMES)
+        .danger(BY_HAND)
+        .sources(&["crossplane/crossplane-runtime: pkg/meta/meta.go, AnnotationKeyReconciliationPaused",
+            "kubernetes-sigs/cluster-api: util/annotations/helpers.go, IsPaused"])
+        .diagnosis(Proven::Observation);
+
+    NAMESPACE_NOT_WATCHED = Cause::cluster(ClusterArea::Finalizer, "NamespaceNotWatched")
+        .holds_from_the_start()
+        .title("The controller behind a finalizer watches other namespaces")
+        .meaning("The controller runs and is set to look at some namespaces only; that of the object is not among them. \
+            It does not see the object, or its deletion.")
+        .proof("The workload that may remove the finalizer has ready pods, and its WATCH_NAMESPACE, or its argument \
+            --watch-namespace, --watch-namespaces or --namespace, names namespaces, and not that of the object. That it \
+            reads this setting so is inferred, so it is probable.")
+        .safe(&[
+            check("See which namespaces it is set to watch")
+                .run("kubectl -n {workload_namespace} get {workload} -o yaml | grep -i -A1 -e watch -e -namespace").if_known(),
+            step("Add the namespace {namespace} there, with rights in it, or run the controller for it until its objects are gone")
+                .if_known(),
+            READ_LOG,
+        ])
+        .note(RESUMES)
+        .danger(BY_HAND)
+        .sources(&["operator-framework/operator-sdk: docs, operator scope, WATCH_NAMESPACE",
+            "kubernetes-sigs/cluster-api: main.go, --namespace"])
+        .diagnosis(Proven::Observation);
+
     FINALIZER_OWNER_UNKNOWN = Cause::cluster(ClusterArea::Finalizer, "FinalizerOwnerUnknown")
         .holds_from_the_start()
         .title("No known controller removes this finalizer")

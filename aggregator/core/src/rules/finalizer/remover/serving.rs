@@ -59,6 +59,9 @@ pub fn explain(case: &mut Case, blocking: &BlockingFinalizer, serving: Serving) 
     if case.diagnosis.pending {
         return None;
     }
+    if reported.evidence.is_none() && served.serving.runner.leaves_out(blocking.target) {
+        return Some(served.not_watching());
+    }
     let leader = match &reported.evidence {
         // One that reports on the object works.
         Some(_) => Leader::NotTold,
@@ -212,6 +215,14 @@ impl Served<'_, '_> {
             .evidence(account.to_string(), how)
             .with_evidence(reported.evidence.clone());
         Some(self.inferred_unless_proven(root))
+    }
+
+    fn not_watching(&self) -> RootCause {
+        let namespace = self.blocking.target.namespace.as_deref().unwrap_or_default();
+        let words = format!("runs ({}), and is set to watch other namespaces than {namespace}", self.state);
+        let says = format!("its settings name the namespaces that it watches, and {namespace} is not among them");
+        let root = self.found(&cause::NAMESPACE_NOT_WATCHED, words).evidence(self.workload().to_string(), says);
+        root.probable("that it reads this setting so, and that no other of its kind watches the namespace")
     }
 
     fn leader(&self, case: &mut Case) -> Leader {
