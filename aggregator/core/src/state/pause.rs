@@ -4,15 +4,8 @@ use super::Meta;
 
 /// What a key is called, without its domain and separators, whose value must not be a refusal.
 const PAUSES: [&str; 9] = [
-    "pause",
-    "paused",
-    "pausereconcile",
-    "pausereconciliation",
-    "reconcilepaused",
-    "skipreconcile",
-    "skipreconciliation",
-    "suspend",
-    "suspended",
+    "pause", "paused", "pausereconcile", "pausereconciliation", "reconcilepaused", "skipreconcile",
+    "skipreconciliation", "suspend", "suspended",
 ];
 /// The same of what is on as long as it is not switched off.
 const SWITCHES: [&str; 3] = ["reconcile", "reconciliation", "managed"];

@@ -32,12 +32,9 @@ fn webhooks_that_are_called_for_the_removal_are_evidence() {
     let application = healthy().with_custom("argoproj.io", "applications", "Application").active("shop");
     let application =
         application.held("argoproj.io/v1", "Application", "shop", "x", &["resources-finalizer.argocd.argoproj.io"]);
-    let application = application.deployment("argocd", "argocd-application-controller", 1, 1).may_change(
-        "argocd",
-        "argocd-application-controller",
-        "argoproj.io",
-        "applications",
-    );
+    let application = application
+        .deployment("argocd", "argocd-application-controller", 1, 1)
+        .may_change("argocd", "argocd-application-controller", "argoproj.io", "applications");
     let service = |name: &str| {
         held("v1", "Service", name).change("/api/v1/services", "x", |one| {
             one["spec"]["type"] = "LoadBalancer".into();

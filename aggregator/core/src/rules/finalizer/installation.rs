@@ -13,8 +13,7 @@ pub const PROVIDER: &str = "cluster.x-k8s.io/provider";
 pub const NAME_LABEL: &str = "app.kubernetes.io/name";
 
 /// Labels whose value all objects of one installation share.
-const SHARED: [&str; 4] =
-    [PROVIDER, "app.kubernetes.io/instance", "app.kubernetes.io/part-of", NAME_LABEL];
+const SHARED: [&str; 4] = [PROVIDER, "app.kubernetes.io/instance", "app.kubernetes.io/part-of", NAME_LABEL];
 
 /// Whether a workload was installed with a kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -12,6 +12,7 @@ mod ineffective_removal;
 mod installation;
 mod leader;
 mod load_balancer;
+mod mentioned;
 mod operator;
 pub mod parts;
 mod paused;

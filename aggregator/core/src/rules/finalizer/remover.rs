@@ -13,6 +13,7 @@ use super::deadlock;
 use super::finalizer_cause::{refused, setter as setter_words};
 use super::grouping;
 use super::load_balancer;
+use super::mentioned;
 use super::operator::{self, Operator};
 use super::parts;
 use super::paused;
@@ -69,8 +70,13 @@ pub fn explain(case: &mut Case, blocking: &BlockingFinalizer) {
         case.diagnosis.causes.push(root);
         return;
     }
+    let mut found = found;
     if is_open {
         let before = case.diagnosis.waits_for.len();
+        for (quote, explains) in mentioned::read(case, blocking) {
+            let words = explains.then(|| quote.1.clone());
+            found = controller_reports::add_words(found.with_evidence([quote]), words);
+        }
         parts::wait_for(case, blocking.target, blocking.meta);
         if case.diagnosis.pending || case.diagnosis.waits_for.len() > before {
             return;
@@ -608,6 +614,12 @@ fn without_controller(case: &mut Case, blocking: &BlockingFinalizer, found: &Con
         let mut found = found.evidence("API discovery", says).probable(missing);
         found.holds_from_the_start = false;
         return found;
+    }
+    let typed_with = setter::typed_with(blocking.meta, blocking.finalizer).filter(|_| blocking.known.is_none());
+    if let Some(manager) = typed_with.filter(|_| found.may_all.is_empty()) {
+        let missing = "whether any program removes it: a person set it, with kubectl";
+        let words = format!("{words}: a person, with {manager}");
+        return unknown(blocking).at_itself(blocking.target, words).evidence(ROLES, DOUBT).probable(missing);
     }
     if found.may_all.is_empty() {
         let gone = blocking.known_for(&cause::FINALIZER_CONTROLLER_GONE).at_itself(blocking.target, words);

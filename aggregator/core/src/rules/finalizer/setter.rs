@@ -52,11 +52,22 @@ pub fn is_telling(name: &str) -> bool {
     name.len() > 2 && !ANYBODY.contains(&name)
 }
 
+/// The command by which a person set it, if only such did. The others write what stands in a manifest.
+pub fn typed_with<'m>(meta: &'m Meta, finalizer: &str) -> Option<&'m str> {
+    let mut names = setters(meta, finalizer).peekable();
+    let first = *names.peek()?;
+    names.all(|name| is_typed(name) && (name.ends_with("-edit") || name.ends_with("-patch"))).then_some(first)
+}
+
+/// Whether it is a command that people type.
+fn is_typed(name: &str) -> bool {
+    name.starts_with("kubectl") || name.starts_with("oc-") || name == "oc"
+}
+
 /// Whether it only writes what others wrote, for an object of this group.
 fn applies(name: &str, group: &str) -> bool {
-    let is_typed = name.starts_with("kubectl") || name.starts_with("oc-") || name == "oc";
     let is_others = APPLIERS.iter().any(|(applier, _)| *applier == name) && !APPLIERS.contains(&(name, group));
-    is_typed || is_others || MANIFEST_APPLIERS.contains(&name)
+    is_typed(name) || is_others || MANIFEST_APPLIERS.contains(&name)
 }
 
 /// Whether a workload is that program: by its name or its account's, or by what runs in it.
