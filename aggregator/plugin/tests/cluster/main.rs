@@ -36,6 +36,7 @@ mod named;
 mod node_shell;
 mod not_stuck;
 mod on_node;
+mod one_root;
 mod own_words;
 mod owners;
 mod parts;

@@ -3,7 +3,7 @@
 
 use findings::RootId;
 
-use super::blocking_finalizer::BlockingFinalizer;
+use super::blocking_finalizer::{BlockingFinalizer, is_down};
 use super::setter;
 use crate::messages::normalised;
 use crate::rules::prelude::*;
@@ -27,6 +27,14 @@ pub fn keyed(blocking: &BlockingFinalizer, found: RootCause) -> RootCause {
         _ => {
             let namespace = target.namespace.as_deref().filter(|_| !is_served_everywhere(blocking));
             let within = namespace.map_or(String::new(), |namespace| format!(" in {namespace}"));
+            // The program that is gone is one root, whatever the finalizers are that it had.
+            let is_gone = is_down(found.draft.cause);
+            if let Some(program) = blocking.program().filter(|_| is_gone) {
+                return found.same_as(format!("set by {program}{within}"));
+            }
+            if is_gone && blocking.is_custom() && blocking.is_of_kind() {
+                return found.same_as(format!("controller of {}{within}", target.resource.group));
+            }
             // One program that set several finalizers, also of several kinds, is one root.
             match setter::program(blocking.meta, finalizer, &target.resource.group) {
                 Some(program) => return found.same_as(format!("set by {program}{within}")),
