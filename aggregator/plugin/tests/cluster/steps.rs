@@ -169,6 +169,22 @@ fn a_controller_within_the_server_of_k3s_is_not_gone() {
     assert_eq!(looked.causes(), ["FinalizerControllerGone"]);
 }
 
+/// The Job that uninstalls a chart cannot be created any more.
+#[test]
+fn a_controller_that_cleans_up_by_a_job_is_blocked_in_a_namespace_that_is_deleted() {
+    let chart = || {
+        let world = helm_chart("helm-controller@srv1", "wrangler.cattle.io/on-helm-chart-remove");
+        world.without("/api/v1/namespaces", "apps").going("apps", all_false())
+    };
+    let looked = look(chart(), object("helmchart", "apps", "s3"));
+    assert_eq!(looked.causes(), ["FinalizerControllerBlocked"], "{:#?}", looked.report);
+    assert!(looked.chain(0)[0].contains("its controller cleans up by a Job"), "{:?}", looked.chain(0));
+    let job = json!({
+        "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "helm-delete-s3", "namespace": "apps"}
+    });
+    assert_eq!(look(chart().with(job), object("helmchart", "apps", "s3")).causes(), ["ControllerCleanupPending"]);
+}
+
 /// Rancher's agent sets one on every Deployment, itself included.
 #[test]
 fn a_controller_that_waits_for_itself() {

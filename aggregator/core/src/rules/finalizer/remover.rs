@@ -1,12 +1,13 @@
 //! Who removes a finalizer: which installed program, and whether it lives.
 
+mod built_in;
 mod serving;
 
 use findings::{Controller, Creation, Existence, Users, Verdict, Words};
 
 use self::serving::Serving;
 use super::account;
-use super::blocking_finalizer::{BlockingFinalizer, is_down, is_within};
+use super::blocking_finalizer::{BlockingFinalizer, is_down};
 use super::controller::{self, Basis, Candidate, Controllers, Wanted};
 use super::controller_reports::{self, Led};
 use super::deadlock;
@@ -25,9 +26,8 @@ use super::users;
 use super::workloads_of_account::Runner;
 use crate::rules::admission_policy;
 use crate::rules::leads::Repair;
-use crate::rules::phrases::{Quote, some};
+use crate::rules::phrases::{Quote, some, within};
 use crate::rules::prelude::*;
-use crate::rules::rights::{self, Permission};
 use crate::rules::webhook::{self, Request};
 
 /// More of the others are not shown.
@@ -48,7 +48,7 @@ pub fn explain(case: &mut Case, blocking: &BlockingFinalizer) {
     if is_refused && (deadlock::explain(case, blocking, custom) || !webhook::may_be_skipped(&case.diagnosis)) {
         return;
     }
-    let found = if blocking.is_custom() { custom(case, blocking) } else { built_in(case, blocking) };
+    let found = if blocking.is_custom() { custom(case, blocking) } else { built_in::explain(case, blocking) };
     // One that runs may fail at the webhook; one that is down is not hidden by it.
     let Some(found) = found.filter(|found| !is_refused || is_down(found.draft.cause)) else { return };
     let found = load_balancer::without_one(case, blocking, found);
@@ -88,6 +88,13 @@ pub fn explain(case: &mut Case, blocking: &BlockingFinalizer) {
         if let Some((object, lack)) = job {
             let lacking = (&referenced_objects::CLEANUP_JOB, lack, Creation::Exists);
             case.diagnosis.causes.push(without_needed(blocking, found, &object, lacking));
+            return;
+        }
+        if let Some(says) = without_job(case, blocking) {
+            let found =
+                found.instead(&cause::FINALIZER_CONTROLLER_BLOCKED).evidence(blocking.target.to_string(), &says);
+            let found = controller_reports::add_words(found, Some(says)).in_place_of_own();
+            case.diagnosis.causes.push(found.probable("that its controller has not cleaned up in another way"));
             return;
         }
     }
@@ -132,6 +139,21 @@ fn without_needed(
     };
     let links = found.steps.into_iter().take(links).fold(root, RootCause::step);
     links.step(Step::about(object, words)).probable(missing)
+}
+
+/// Why its controller cannot create the Job by which it cleans up, where there is none yet.
+fn without_job(case: &mut Case, blocking: &BlockingFinalizer) -> Option<String> {
+    let namespace = blocking.known.filter(|known| known.by_job).and_then(|_| blocking.target.namespace.as_deref())?;
+    if !case.lister.is_namespace_terminating(namespace) {
+        return None;
+    }
+    let jobs = case.diagnosis.silently(case.lister.list::<Job>(known::JOBS, within(namespace)))?;
+    let is_there = jobs.iter().any(|job| job.metadata.name.contains(&blocking.target.name));
+    (!is_there).then(|| {
+        format!(
+            "its controller cleans up by a Job, and nothing new can be created in {namespace}, which is being deleted"
+        )
+    })
 }
 
 /// What the removal of this one finalizer takes.
@@ -179,149 +201,6 @@ fn lead_on(case: &mut Case, blocking: &BlockingFinalizer, found: RootCause) -> O
         *root = if links.draft.missing.is_some() { links } else { links.probable(missing) };
     }
     None
-}
-
-fn built_in(case: &mut Case, blocking: &BlockingFinalizer) -> Option<RootCause> {
-    let reported = controller_reports::keep_as_evidence(case, blocking.target, blocking.meta);
-    let is_said = case.diagnosis.words.contains(blocking.finalizer);
-    let held = if is_said { blocking.released_by() } else { format!("; {}", blocking.words()) };
-    let template = setter::pod_template(case, blocking.target, blocking.meta, blocking.finalizer);
-    let set = match &template {
-        Some(workload) => format!("from the pod template of {workload}"),
-        None => setter_words(blocking.meta, blocking.finalizer),
-    };
-    let words = format!("{}{held}; {set}", case.diagnosis.words);
-    if let Some((source, says)) = controller_reports::invalid(case, blocking.target, blocking.meta) {
-        return Some(
-            blocking
-                .start(&cause::UPDATE_FAILS_VALIDATION)
-                .same_as(blocking.target)
-                .at_itself(blocking.target, format!("{words}; its update is refused: {says}"))
-                .evidence(source, says)
-                .probable("whether the latest update failed the same way: not every try has an Event"),
-        );
-    }
-    if let Some((source, says)) = referenced_objects::ingress_class(case, blocking.target, blocking.finalizer) {
-        return Some(
-            unknown(blocking)
-                .step(Step::about(blocking.target, words))
-                .step(Step::named(&source, &says))
-                .same_as(&source)
-                .given(Circumstance::Class(Existence::Gone))
-                .evidence(source, says),
-        );
-    }
-    let (found, groups) = domain_controllers(case, blocking)?;
-    let is_set_by_it = found.first.as_ref().is_some_and(|first| first.by == Basis::Setting);
-    let domain = || ("API discovery".to_owned(), format!("the finalizer is of the domain of {}", groups.join(", ")));
-    let beside = Vec::from_iter((!groups.is_empty() && !is_set_by_it).then(domain));
-    let root = match blame(case, blocking, &found, beside.clone()) {
-        Blame::Open => return None,
-        Blame::Found(root) => *root,
-        // That a kind of the domain is served does not show that its operator has set, or removes, this one.
-        Blame::Nobody if groups.is_empty() || blocking.known.is_none() => {
-            if let Some(root) = of_powerful(case, blocking, &found) {
-                return root;
-            }
-            let is_searched = groups.is_empty() && found.is_visible;
-            let program = blocking.program().filter(|name| is_searched && controller::is_object_name(name));
-            let is_its_own = |known: &KnownFinalizer| known.is_for(&blocking.target.kind) && !known.program.is_empty();
-            let root = match program.as_deref() {
-                // Who reports on the object runs.
-                Some(program) if reported.is_none() && blocking.known.is_some_and(is_its_own) => {
-                    not_installed(blocking, program, &words)
-                }
-                Some(program) => {
-                    unknown(blocking).at_itself(blocking.target, format!("{words}; no Deployment is named {program}"))
-                }
-                None => unknown(blocking).at_itself(blocking.target, words),
-            };
-            let root = template.into_iter().fold(root, from_template);
-            let root = match found.is_visible {
-                true => root,
-                false => root.given(blocking.controller(Controller::Unseen)).probable("whether its controller runs"),
-            };
-            namesake(case, blocking, root)?
-        }
-        Blame::Nobody => {
-            let root = without_controller(case, blocking, &found, &groups.join(", "));
-            root.with_evidence(beside.into_iter().chain(users(&found)))
-        }
-    };
-    Some(controller_reports::add_words(root.same_as(blocking.finalizer), reported))
-}
-
-/// The program that removes it is known by its name, and no workload has that.
-fn not_installed(blocking: &BlockingFinalizer, program: &str, words: &str) -> RootCause {
-    let says = format!("none is named {program}, and none has the label app.kubernetes.io/name={program}");
-    blocking
-        .known_for(&cause::FINALIZER_CONTROLLER_GONE)
-        .at_itself(blocking.target, format!("{words}; no Deployment or StatefulSet is named {program}"))
-        .given(blocking.controller(Controller::Absent))
-        .evidence("deployments, statefulsets", says)
-        .probable("that no workload of another name is that program")
-}
-
-/// A pod template sets the finalizer on each new pod.
-fn from_template(root: RootCause, workload: ObjectRef) -> RootCause {
-    root.given(Circumstance::Template(Existence::Present))
-        .evidence(workload.to_string(), "spec.template.metadata.finalizers has it")
-        .name(Placeholder::Workload, workload.typed_name())
-        .name_if(Placeholder::WorkloadNamespace, workload.namespace.as_deref())
-}
-
-/// Of a built-in kind hundreds of programs may change every object. What counts is who set the finalizer, and whose API has
-/// the finalizer's domain.
-fn domain_controllers<'a>(
-    case: &mut Case<'_, 'a>,
-    blocking: &BlockingFinalizer,
-) -> Option<(Controllers<'a>, Vec<String>)> {
-    let adds = "whose API has the finalizer's domain";
-    let failures = case.diagnosis.failures;
-    let discovery = case.diagnosis.optional("API discovery", adds, case.lister.discovery());
-    let groups = discovery.map_or(Vec::new(), |discovery| groups_of(blocking, discovery));
-    let cut = Cut { groups: groups.clone(), plural: None };
-    let program = blocking.program();
-    let wanted = Wanted {
-        target: blocking.target,
-        finalizer: blocking.finalizer,
-        program: program.as_deref(),
-        is_recorded: blocking.is_program_recorded(),
-        cut: &cut,
-    };
-    if groups.is_empty() {
-        let mut all = controller::named(case, &wanted).into_iter();
-        let is_visible = case.diagnosis.failures == failures;
-        let found = Controllers { first: all.next(), also: all.collect(), is_visible, ..Controllers::default() };
-        return (!case.diagnosis.pending).then_some((found, groups));
-    }
-    let mut found = controller::find(case, &wanted)?;
-    // Who serves a kind of that domain is not the one if no role lets it change this object.
-    let mut may =
-        |one: &Candidate| !matches!(rights::may(case, &one.account, CHANGES, blocking.target), Permission::Not(_));
-    let all: Vec<Candidate> = found.first.take().into_iter().chain(found.also).filter(|one| may(one)).collect();
-    let mut all = all.into_iter();
-    (found.first, found.also) = (all.next(), all.by_ref().collect());
-    (!case.diagnosis.pending).then_some((found, groups))
-}
-
-/// API groups whose domain a finalizer begins with; of one that is known by its name those below that domain too. What
-/// else is served below the domain of a company says nothing of one of its finalizers.
-fn groups_of(blocking: &BlockingFinalizer, discovery: &Discovery) -> Vec<String> {
-    let domain = blocking.finalizer.split('/').next().unwrap_or(blocking.finalizer);
-    if !domain.contains('.') {
-        return Vec::new();
-    }
-    let is_of_kubernetes = |name: &str| ["k8s.io", "kubernetes.io"].iter().any(|own| is_within(name, own));
-    let groups = discovery.versions.iter().map(|served| served.group.as_str());
-    let mut own: Vec<String> = groups
-        .filter(|group| group.contains('.') && !is_of_kubernetes(group))
-        .filter(|group| is_within(domain, group) || (blocking.known.is_some() && is_within(group, domain)))
-        .map(str::to_owned)
-        .collect();
-    own.sort_unstable();
-    own.dedup();
-    own
 }
 
 /// Who serves a custom kind, and why that one has not released it.
@@ -410,39 +289,6 @@ fn of_powerful(case: &mut Case, blocking: &BlockingFinalizer, found: &Controller
 /// The cause when no program is known to remove it.
 fn unknown(blocking: &BlockingFinalizer) -> RootCause {
     blocking.known_for(&cause::FINALIZER_OWNER_UNKNOWN)
-}
-
-/// Where nothing better leads to a program, one that is called as the finalizer begins; nothing while an answer is out.
-fn namesake(case: &mut Case, blocking: &BlockingFinalizer, root: RootCause) -> Option<RootCause> {
-    if blocking.known.is_some() || blocking.program().is_some() {
-        return Some(root);
-    }
-    let first = controller::namesakes(case, blocking.finalizer).into_iter().next();
-    if case.diagnosis.pending {
-        return None;
-    }
-    let Some(runner) = first else { return Some(root) };
-    let named = (
-        blocking.target.to_string(),
-        format!("finalizer {} begins with the name of {}", blocking.finalizer, runner.target),
-    );
-    match rights::may(case, &runner.account, CHANGES, blocking.target) {
-        Permission::Open => None,
-        // A name alone is no reason to call for rights.
-        Permission::Not(why) => {
-            let kind = blocking.target.resource.for_kubectl();
-            let words = format!(
-                "has the name that the finalizer begins with ({}); its account may not patch {kind}: {why}",
-                runner.words(case.lister)
-            );
-            let missing = "whether it is the program behind the finalizer: only its name says so";
-            Some(root.step(Step::about(&runner.target, words)).with_evidence([named]).probable(missing))
-        }
-        Permission::Granted | Permission::NotTold => {
-            let serving = Serving { runner, by: Some(Basis::Name), is_alone: false, beside: vec![named] };
-            serving::explain(case, blocking, serving)
-        }
-    }
 }
 
 /// What comes of those that may take a finalizer off.

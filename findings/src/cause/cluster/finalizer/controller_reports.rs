@@ -29,7 +29,8 @@ causes! {
         .title("The controller must create something in the namespace that is being deleted")
         .meaning("The controller runs, and its clean-up needs a new object (a Job, a Secret) in a namespace where the \
             API server takes nothing new any more, or rights from a RoleBinding that was deleted first.")
-        .proof("An Event about the object holds: because it is being terminated.")
+        .proof("An Event about the object holds: because it is being terminated. Or its controller is known to clean up by a \
+            Job in the object's namespace, which is being deleted, and there is none; then it is probable.")
         .safe(&[
             check("Read what it reports about the object").run("kubectl describe {type} {name} -n {namespace}").typed(),
             step("Do its clean-up by hand, as its documentation says"),

@@ -40,6 +40,8 @@ pub struct KnownFinalizer {
     pub set_by_server: &'static [&'static str],
     /// Whether each namespace may have one such program of its own.
     pub in_each_namespace: bool,
+    /// Whether its program cleans up by a Job that it creates in the object's namespace.
+    pub by_job: bool,
     /// Whether nothing is behind it any more.
     pub is_empty: bool,
     /// What is lost when it is removed by hand.
@@ -231,6 +233,7 @@ impl KnownFinalizer {
             in_server: false,
             set_by_server: &[],
             in_each_namespace: false,
+            by_job: false,
             is_empty: false,
             lost: "",
             destroys: None,
@@ -288,6 +291,12 @@ impl KnownFinalizer {
     /// See [`KnownFinalizer::in_each_namespace`].
     pub const fn in_each_namespace(mut self) -> Self {
         self.in_each_namespace = true;
+        self
+    }
+
+    /// See [`KnownFinalizer::by_job`].
+    pub const fn by_job(mut self) -> Self {
+        self.by_job = true;
         self
     }
 

@@ -186,6 +186,7 @@ pub static KNOWN: &[KnownFinalizer] = &[
         .released_by("the helm-controller")
         .in_server()
         .used_by(&[UsedBy::new("batch", "jobs", Back::Owner)])
+        .by_job()
         .when("its Job helm-delete-NAME has uninstalled the Helm release")
         .lost("The Helm release stays installed, with all its objects")
         .source("k3s-io/helm-controller: pkg/controllers/chart/chart.go"),
