@@ -50,11 +50,18 @@ pub enum AtRiskKind {
     LoadBalancer,
     /// Something else, which the controller of a finalizer deletes.
     ExternalResource,
+    /// An object of the API that another one manages, and which the controller of that deletes first.
+    ManagedObject,
 }
 
 impl AtRiskKind {
-    const ALL: [AtRiskKind; 4] =
-        [AtRiskKind::Disk, AtRiskKind::ExternalData, AtRiskKind::LoadBalancer, AtRiskKind::ExternalResource];
+    const ALL: [AtRiskKind; 5] = [
+        AtRiskKind::Disk,
+        AtRiskKind::ExternalData,
+        AtRiskKind::LoadBalancer,
+        AtRiskKind::ExternalResource,
+        AtRiskKind::ManagedObject,
+    ];
 
     /// Whether data is lost with it.
     pub fn has_data(self) -> bool {
@@ -66,7 +73,7 @@ impl AtRiskKind {
         match self {
             AtRiskKind::Disk => "disk ",
             AtRiskKind::LoadBalancer => "load balancer ",
-            AtRiskKind::ExternalData | AtRiskKind::ExternalResource => "",
+            AtRiskKind::ExternalData | AtRiskKind::ExternalResource | AtRiskKind::ManagedObject => "",
         }
     }
 
@@ -75,6 +82,7 @@ impl AtRiskKind {
             AtRiskKind::Disk => "disks",
             AtRiskKind::LoadBalancer => "load balancers",
             AtRiskKind::ExternalData | AtRiskKind::ExternalResource => "things outside of the cluster",
+            AtRiskKind::ManagedObject => "objects",
         }
     }
 }
@@ -102,6 +110,12 @@ impl AtRisk {
         let left_out = all.len().saturating_sub(most);
         all.truncate(most);
         left_out
+    }
+
+    /// The same of what holds data, where there is room for no more.
+    pub fn data_lines(all: &[AtRisk]) -> Vec<String> {
+        let data: Vec<AtRisk> = all.iter().filter(|one| one.what.has_data()).cloned().collect();
+        AtRisk::lines(&data, 0)
     }
 
     /// What every output shows first: a line for each kind. `more` are not in the list.
@@ -141,6 +155,9 @@ fn line(kind: AtRiskKind, same: &[&AtRisk], more: usize) -> Option<String> {
     let sentence = match (released_by.filter(|_| more == 0), is_one) {
         (Some(by), _) => format!("deleting {by} lets {things} be deleted"),
         (None, true) => format!("{things} is deleted with {}", first.with),
+        (None, false) if same.iter().all(|one| one.with == first.with) => {
+            format!("{things} are deleted with {}", first.with)
+        }
         (None, false) => format!("{things} are deleted once these deletions complete"),
     };
     Some(format!("{label}: {sentence}{condition}"))

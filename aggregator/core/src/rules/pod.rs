@@ -58,6 +58,7 @@ pub fn explain(case: &mut Case, target: &ObjectRef) {
         let phase = &pod.status.phase;
         case.diagnosis.evidence(target.to_string(), format!("deleted at {asked}, deadline {deadline}, phase {phase}"));
     }
+    data_at_risk::note_disks_behind(case, [pod]);
     judge(case, &TerminatingPod { target, pod });
     agent::name_agent(case, target, pod);
 }

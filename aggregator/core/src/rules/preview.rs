@@ -110,14 +110,7 @@ fn pod(case: &mut Case, target: &ObjectRef) {
     if !pod.metadata.finalizers.is_empty() {
         finalizer::explain(case, target, &pod.metadata);
     }
-    let namespace = target.namespace.as_deref().unwrap_or_default();
-    for name in pod.claims() {
-        let claim = case.diagnosis.silently(case.lister.get::<Claim>(known::CLAIMS, Some(namespace), &name));
-        // Its deletion waits for the pods that use it.
-        if let Some(claim) = claim.filter(|claim| case.lister.is_going(&claim.metadata)) {
-            data_at_risk::note_claim_disk(case, claim, None);
-        }
-    }
+    data_at_risk::note_disks_behind(case, [pod]);
     if pod.spec.node_name.is_empty() {
         return;
     }

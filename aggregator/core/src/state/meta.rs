@@ -24,11 +24,15 @@ const ANNOTATIONS: &[&str] = &[
     TERMINATES_AT,
     ENDPOINTS_CHANGED,
     MIRROR,
+    ARGO_CD_OPTIONS,
     release::NAME,
     release::NAMESPACE,
     release::POLICY,
     event::ANNOTATION,
 ];
+
+/// Whether Argo CD keeps the object when it deletes what an Application manages, among other options.
+pub const ARGO_CD_OPTIONS: &str = "argocd.argoproj.io/sync-options";
 
 /// More bytes of an annotation are not kept: a finding that is longer is no finding of an agent, and
 /// the first byte too many says so.

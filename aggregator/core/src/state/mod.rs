@@ -30,7 +30,7 @@ pub use facts::{Counts, Facts, Kind, ListMeta, Page};
 pub use fault::Fault;
 pub use finalizers::Finalizers;
 pub use kinds::*;
-pub use meta::{Fields, Managed, Meta, Owner, or_default};
+pub use meta::{ARGO_CD_OPTIONS, Fields, Managed, Meta, Owner, or_default};
 pub use pause::Pause;
 pub use question::{Detail, Question, Scope, Select};
 pub use release::Release;

@@ -96,14 +96,16 @@ fn lines_by_cause(page: &mut Page, roots: &[Root]) {
         page.gap();
         page.filled("", &format!("{}: {}", page.style.bad(cause.id), cause.title));
         for root in same {
-            let lead = format!("   {}  ", root.id);
-            let has_data = root.at_risk.iter().any(|one| one.what.has_data());
-            let risk = if has_data { page.style.bad("data at risk  ") } else { String::new() };
-            let by = root.finalizer.as_ref().map_or(String::new(), |name| format!("  finalizer {}", clean(name, 253)));
-            page.filled(
-                &lead,
-                &format!("{risk}{}{by}  {}  {}", page.style.strong(&place(root)), counted(root), age(root)),
-            );
+            let risk = root.at_risk.iter().any(|one| one.what.has_data()).then(|| "data at risk".to_owned());
+            let by = root.finalizer.as_ref().map(|name| format!("finalizer {}", clean(name, 253)));
+            let (place, style) = (place(root), page.style);
+            let parts = [
+                risk.map(|risk| (risk.len(), style.bad(&risk))),
+                Some((place.chars().count(), style.strong(&place))),
+                by.map(|by| (by.chars().count(), by)),
+                Some(format!("{}  {}", counted(root), age(root))).map(|much| (much.chars().count(), much)),
+            ];
+            packed(page, &format!("   {}  ", root.id), parts.into_iter().flatten());
         }
     }
 }

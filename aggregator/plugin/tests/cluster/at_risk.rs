@@ -5,6 +5,7 @@ use aggregator_core::state::Subject;
 use findings::render::{Detail, Style};
 use plugin::report::{screen, tree};
 
+use crate::drain::cordoned;
 use crate::support::*;
 
 /// A claim that is being deleted, its volume, and a pod that uses it.
@@ -90,6 +91,102 @@ fn what_stands_above_the_root_is_at_risk_as_well() {
         lines(&looked),
         ["Data at risk: disk vol-3 is deleted with PersistentVolumeClaim shop/data (reclaim policy Delete)"]
     );
+}
+
+/// The claim is being deleted too, and goes when the pod has.
+#[test]
+fn the_end_of_a_stuck_pod_that_was_named_deletes_the_disk_behind_it() {
+    let pod = |policy: &str, claim_is_deleted: bool| {
+        let world = claim(policy, true).node_ready("node-a", "Unknown", "NodeStatusUnknown", "stopped posting");
+        let world = world.change("/api/v1/persistentvolumeclaims", "data", |one| {
+            if !claim_is_deleted {
+                one["metadata"]["deletionTimestamp"] = json!(null);
+            }
+        });
+        look(world, object("pod", "shop", "db-0"))
+    };
+    let looked = pod("Delete", true);
+    assert_eq!(looked.causes(), ["NodeUnreachable"], "{:#?}", looked.report);
+    let line = "Data at risk: disk vol-3 is deleted with PersistentVolumeClaim shop/data (reclaim policy Delete)";
+    assert_eq!(lines(&looked), [line]);
+    for looked in [pod("Delete", false), pod("Retain", true)] {
+        assert_eq!((looked.causes(), lines(&looked)), (vec!["NodeUnreachable"], vec![]), "{:#?}", looked.report);
+    }
+}
+
+/// A drain evicts the pod that keeps the claim.
+#[test]
+fn a_drain_that_goes_on_deletes_the_disks_behind_its_pods() {
+    let world = |claim_is_deleted: bool| {
+        cordoned(claim("Delete", false)).change("/api/v1/persistentvolumeclaims", "data", |one| {
+            if !claim_is_deleted {
+                one["metadata"]["deletionTimestamp"] = json!(null);
+            }
+        })
+    };
+    let looked = look(world(true), object("node", "", "node-a"));
+    assert_eq!(looked.causes(), ["DrainNeedsConsent"], "{:#?}", looked.report);
+    let line = "Data at risk: deleting Pod shop/db-0 lets disk vol-3 be deleted (reclaim policy Delete)";
+    assert_eq!(lines(&looked), [line]);
+    assert!(lines(&look(world(false), object("node", "", "node-a"))).is_empty());
+    let before = |world: World| {
+        let subject = Subject::Before { word: "node".to_owned(), namespace: String::new(), name: "node-a".to_owned() };
+        AtRisk::lines(&look(world, subject).report.at_risk, 0)
+    };
+    let line = "Data at risk: disk vol-3 is deleted with PersistentVolumeClaim shop/data (reclaim policy Delete)";
+    assert_eq!(before(world(true)), [line]);
+    assert!(before(world(false)).is_empty());
+}
+
+/// What Argo CD deletes before it lets an Application go, and the disks of its claims.
+#[test]
+fn what_an_application_manages_is_deleted_with_it() {
+    let cascade = ["resources-finalizer.argocd.argoproj.io"];
+    let lines_of = |finalizers: &[&str], server: &str, options: &str, inside: &str| {
+        let managed = json!([
+            {"kind": "StatefulSet", "group": "apps", "version": "v1", "namespace": "shop", "name": "db"},
+            {"kind": "CustomResourceDefinition", "group": "apiextensions.k8s.io", "version": "v1", "name": "x.example.com"},
+            match inside {
+                "Namespace" => json!({"kind": "Namespace", "version": "v1", "name": "shop"}),
+                _ => json!({"kind": inside, "version": "v1", "namespace": "shop", "name": "data"}),
+            }
+        ]);
+        let path = "/apis/argoproj.io/v1/applications";
+        let world = claim("Delete", false)
+            .with_custom("argoproj.io", "applications", "Application")
+            .active("argocd")
+            .held("argoproj.io/v1", "Application", "argocd", "shop", finalizers)
+            .change(path, "shop", |one| {
+                one["spec"] = json!({"destination": {"server": server}});
+                one["status"] = json!({"resources": managed});
+            })
+            .change("/api/v1/persistentvolumeclaims", "data", |one| {
+                one["metadata"]["deletionTimestamp"] = json!(null);
+                one["metadata"]["annotations"] = json!({"argocd.argoproj.io/sync-options": options});
+            });
+        lines(&look(world, object("application", "argocd", "shop")))
+    };
+    let (local, disk) = ("https://kubernetes.default.svc", "disk vol-3 is deleted with Application argocd/shop");
+    let disk = format!("Data at risk: {disk} (reclaim policy Delete)");
+    let both = |inside: &str| {
+        format!(
+            "At risk: 2 objects ({inside}, StatefulSet shop/db) are deleted with Application argocd/shop (unless annotated \
+             Delete=false)"
+        )
+    };
+    let claim = "PersistentVolumeClaim";
+    assert_eq!(
+        lines_of(&cascade, local, "Prune=false", claim),
+        [disk.clone(), both("PersistentVolumeClaim shop/data")]
+    );
+    assert_eq!(lines_of(&cascade, local, "", "Namespace"), [disk, both("Namespace shop")]);
+    // Its claim there is another one.
+    let remote = lines_of(&cascade, "https://10.0.0.1", "", claim);
+    assert_eq!(remote, [both("PersistentVolumeClaim shop/data")]);
+    let kept = lines_of(&cascade, local, "Prune=false, Delete=false", claim);
+    assert_eq!(kept, [both("PersistentVolumeClaim shop/data")]);
+    let hooks = ["post-delete-finalizer.argocd.argoproj.io"];
+    assert_eq!(lines_of(&hooks, local, "", claim), [] as [String; 0]);
 }
 
 /// Nothing is guessed: the policy is read, of the volume that names this claim.

@@ -61,8 +61,8 @@ impl Rights {
     ) -> Result<Rights, NotReviewed> {
         let mut rights = Rights(HashMap::new());
         let at_risk = report.roots.iter().flat_map(|root| &root.at_risk);
-        let released_by = at_risk.filter_map(|one| one.released_by.as_ref());
-        let objects = objects(report).chain(released_by).chain(incidents.iter().map(|incident| &incident.object));
+        let at_risk = at_risk.flat_map(|one| one.released_by.iter().chain([&one.with]));
+        let objects = objects(report).chain(at_risk).chain(incidents.iter().map(|incident| &incident.object));
         let always = role_accesses().chain([agent_access(), Access::everything()]);
         rights.learn(reviews, user, objects.map(Access::get_object).chain(always).collect()).await?;
         let of_incidents = incidents.iter().flat_map(|one| one.holds.iter().map(|hold| (&one.object, &hold.reads)));

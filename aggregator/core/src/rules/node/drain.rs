@@ -10,7 +10,7 @@ use crate::messages::quote;
 use crate::rules::phrases::{count, lasting, some, within};
 use crate::rules::prelude::*;
 use crate::rules::webhook::Request;
-use crate::rules::{control_plane, object_reports, webhook};
+use crate::rules::{control_plane, data_at_risk, object_reports, webhook};
 
 /// More namespaces than these are cheaper to list all at once.
 const MAX_NAMESPACES: usize = 5;
@@ -93,6 +93,7 @@ fn by_whom(case: &mut Case, target: &ObjectRef, node: &Node, by: Drainer) -> Vec
     let (waited_for, passed_over): (Vec<&Pod>, Vec<&Pod>) = pods.into_iter().partition(is_waited_for);
     let (going, staying): (Vec<&Pod>, Vec<&Pod>) =
         waited_for.into_iter().partition(|pod| pod.metadata.deletion_timestamp.is_some());
+    data_at_risk::note_disks_behind(case, staying.iter().chain(&going).copied());
     given_up(case, target, by, &passed_over);
     // The pods of a node that is not well wait for the node.
     if is_true(&node.status.conditions, "Ready") && !super::is_frozen(case, node) {

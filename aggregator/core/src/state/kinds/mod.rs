@@ -161,11 +161,14 @@ pub struct ObjectSpec {
     pub provider_id: String,
     #[serde(skip_serializing_if = "References::is_empty")]
     pub references: References,
+    /// Whether what an Application manages is in another cluster.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_remote: bool,
 }
 
 impl ObjectSpec {
     fn is_empty(&self) -> bool {
-        self.provider_id.is_empty() && self.references.is_empty()
+        self.provider_id.is_empty() && self.references.is_empty() && !self.is_remote
     }
 }
 
@@ -173,7 +176,13 @@ impl<'de> Deserialize<'de> for ObjectSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let spec = Value::deserialize(deserializer)?;
         let provider_id = text(&spec, "providerID").to_owned();
-        Ok(ObjectSpec { provider_id, references: References::read(&spec) })
+        let other = |field, own| !["", own].contains(&text(&spec["destination"], field));
+        let is_remote = other("server", "https://kubernetes.default.svc") || other("name", "in-cluster");
+        Ok(ObjectSpec {
+            provider_id,
+            references: References::read(&spec),
+            is_remote: is_remote || spec["is_remote"] == true,
+        })
     }
 }
 
@@ -195,6 +204,9 @@ pub struct ObjectStatus {
     /// Whether what it was made for is done: a snapshot is ready to use, a claim is bound, a pod has ended.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_done: bool,
+    /// What an Application manages.
+    #[serde(rename = "resources", skip_serializing_if = "<[Named]>::is_empty")]
+    pub managed: Box<[Named]>,
 }
 
 impl<'de> Deserialize<'de> for ObjectStatus {
@@ -228,6 +240,7 @@ impl<'de> Deserialize<'de> for ObjectStatus {
             error_message: error.into(),
             is_done: ["readyToUse", "isDone"].iter().any(|field| status[*field] == true)
                 || matches!(text(&status, "phase"), "Bound" | "Succeeded" | "Failed"),
+            managed: Named::list(&status["resources"]),
         })
     }
 }

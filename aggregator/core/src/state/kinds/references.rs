@@ -10,6 +10,8 @@ use crate::resource::ObjectRef;
 
 /// More names of one field are not read.
 const MAX_NAMES: usize = 64;
+/// Nor more objects of one list.
+const MAX_LISTED: usize = 256;
 /// No name is longer.
 const MAX_NAME_BYTES: usize = 253;
 
@@ -112,6 +114,12 @@ impl Named {
 
     pub fn is_empty(&self) -> bool {
         self.name.is_empty()
+    }
+
+    /// A list of objects, each with its kind.
+    pub(super) fn list(all: &Value) -> Box<[Named]> {
+        let all = all.as_array().into_iter().flatten().take(MAX_LISTED);
+        all.filter_map(|one| Named::read(one, "name")).filter(|named| !named.kind.is_empty()).collect()
     }
 
     fn read(value: &Value, key: &str) -> Option<Self> {

@@ -1,6 +1,6 @@
 //! A root in the list: its name, and the words that a filter looks in.
 
-use aggregator_core::report::Root;
+use aggregator_core::report::{AtRisk, Root};
 use findings::{Confidence, Verdict, duration};
 use maud::{Markup, html};
 
@@ -31,6 +31,7 @@ pub fn card(root: &Root) -> Markup {
             a href={ "#root=" (id) } data-root=(id) {
                 strong.cause { (title) }
                 span.name { (name) }
+                @for line in AtRisk::data_lines(&root.at_risk) { span.danger { (line) } }
                 span.facts {
                     span.verdict.(root.verdict.as_str()) { (verdict) }
                     @if let Some(seconds) = root.oldest() { " for " (duration(seconds)) }
@@ -55,4 +56,26 @@ pub fn verdict(verdict: Verdict) -> &'static str {
 /// `1 object`, `2 objects`.
 pub fn counted(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use aggregator_core::report::AtRiskKind;
+    use aggregator_core::state::{ObjectRef, known};
+    use findings::Evidence;
+
+    use super::super::chain_diagram::tests::root;
+    use super::*;
+
+    #[test]
+    fn a_card_says_that_data_is_at_risk() {
+        let mut root = root(&[&["a", "b"]]);
+        assert!(!card(&root).into_string().contains("risk"));
+        let service = ObjectRef::namespaced(known::SERVICES, "shop", "web");
+        root.at_risk = vec![AtRisk::new(AtRiskKind::LoadBalancer, "203.0.113.7", &service, Evidence::new("", ""))];
+        assert!(!card(&root).into_string().contains("risk"), "no data is lost with it");
+        let claim = ObjectRef::claim("shop", "data");
+        root.at_risk.push(AtRisk::new(AtRiskKind::Disk, "vol-3", &claim, Evidence::new("", "")));
+        assert!(card(&root).into_string().contains("Data at risk: disk vol-3 is deleted with "));
+    }
 }
