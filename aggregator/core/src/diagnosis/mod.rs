@@ -54,6 +54,8 @@ pub struct Diagnosis {
     pub missing: bool,
     /// Whether the request to delete it would be refused, so that its deletion would not begin.
     pub is_delete_refused: bool,
+    /// Whether it is asked what its deletion would do, and it is being deleted already.
+    pub is_deleted_already: bool,
     /// Seconds since it should have been gone; negative before.
     pub overdue: Option<i64>,
     /// The kind of what cannot go on before it is gone: the StatefulSet or the claim of a pod.

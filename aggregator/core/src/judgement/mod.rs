@@ -69,6 +69,7 @@ fn report(state: &State, graph: &Graph, has_questions: bool) -> ClusterReport {
         subject: state.subject.clone(),
         refused: refused.or_else(|| missing.clone()),
         is_missing: missing.is_some(),
+        is_deleted_already: graph.victims.iter().any(|node| graph.diagnosis(*node).is_deleted_already),
         is_delete_refused: graph.victims.iter().any(|node| graph.diagnosis(*node).is_delete_refused),
         verdict,
         counts: Counts::default(),

@@ -41,6 +41,9 @@ pub struct ClusterReport {
     /// Before a deletion: whether the request for it would be refused.
     #[serde(skip)]
     pub is_delete_refused: bool,
+    /// Before a deletion: whether that has begun already.
+    #[serde(skip)]
+    pub is_deleted_already: bool,
     /// The worst verdict in it.
     pub verdict: Verdict,
     /// How many objects there are of each; every output shows these numbers.

@@ -21,6 +21,7 @@ const MAX_NAMES: usize = 5;
 pub fn explain(case: &mut Case, target: &ObjectRef, look: fn(&mut Case, &ObjectRef)) {
     if is_going(case.lister, target) {
         look(case, target);
+        case.diagnosis.is_deleted_already = case.lister.is_named(target);
         return minimum_age::spare(&mut case.diagnosis);
     }
     let release = Release::new(case.lister.subject());
@@ -42,7 +43,11 @@ pub fn explain(case: &mut Case, target: &ObjectRef, look: fn(&mut Case, &ObjectR
                 format!("; this asks the API server: kubectl delete {}{at} --dry-run=server", target.typed_name());
             note_policies(case, request, &target.to_string(), &ask);
             if case.lister.is_going(&object.metadata) {
-                case.diagnosis.note(format!("{target} is being deleted already: ask without --before what holds it."));
+                case.diagnosis.is_deleted_already = true;
+                case.diagnosis.note(format!(
+                    "{target} is being deleted already. What holds it: kubectl why-terminating {}{at}",
+                    target.typed_name()
+                ));
             }
         }
         let namespace = target.namespace.as_deref().unwrap_or_default();

@@ -3,6 +3,7 @@
 use std::io::IsTerminal as _;
 use std::time::Instant;
 
+use aggregator_core::judgement::judge;
 use aggregator_core::state::{Question, State, Subject};
 use jiff::Timestamp;
 
@@ -20,7 +21,8 @@ pub async fn query(client: &Client, subject: &Subject, flags: &Flags) -> Result<
     Ok(state)
 }
 
-/// The same, about the caller's own namespace where that is all that may be seen.
+/// The same, about the caller's own namespace where that is all that may be seen, and without `--before` about what is
+/// being deleted already.
 pub async fn query_visible(
     client: &Client,
     subject: &mut Subject,
@@ -38,6 +40,11 @@ pub async fn query_visible(
         }
         _ => Ok(state),
     }
+        Subject::Before { word, namespace, name } if judge(&state).is_deleted_already => {
+            eprintln!("note: it is being deleted already: this is what holds it, as without --before");
+            *subject = Subject::Object { word: word.clone(), namespace: namespace.clone(), name: name.clone() };
+            query(client, subject, flags).await
+        }
 }
 
 /// Asks which Kubernetes it is, which the judgement seldom needs to know.

@@ -30,8 +30,8 @@ pub fn redact(report: &ClusterReport, state: &State) -> serde_json::Result<Clust
     }
     aliases.replace_in(&mut value);
     let redacted: ClusterReport = serde_json::from_value(value)?;
-    let ClusterReport { is_missing, is_delete_refused, .. } = *report;
-    Ok(ClusterReport { is_missing, is_delete_refused, ..redacted })
+    let ClusterReport { is_missing, is_delete_refused, is_deleted_already, .. } = *report;
+    Ok(ClusterReport { is_missing, is_delete_refused, is_deleted_already, ..redacted })
 }
 
 /// What stands in place of each name.

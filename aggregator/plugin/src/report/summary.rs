@@ -13,6 +13,9 @@ pub fn summary(report: &ClusterReport, style: Style) -> String {
     let Counts { stuck, unknown, .. } = report.counts;
     if matches!(report.subject, Subject::Before { .. }) {
         return match report.verdict {
+    if report.is_deleted_already {
+        return style.bad("It is being deleted already: what would hold it holds it now");
+    }
             Verdict::Stuck => style.bad(&format!("{}{}", stuck_before(report), causes(report))),
             Verdict::CannotTell => {
                 style.doubtful("Nothing was seen that would hold it, but not everything could be looked at")

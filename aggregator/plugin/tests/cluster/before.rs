@@ -85,9 +85,9 @@ fn a_namespace_with_nothing_wrong_would_go_and_says_what_is_lost() {
         text.starts_with(&format!("Nothing would hold it\n{DISK}\n\nNamespace shop: would be deleted\n")),
         "{text}"
     );
-    // What is not stuck yet holds it all the same.
+    // There is nothing to predict.
     let text = tree(&before(recording("dstate-fuse"), "ns", "exam-dstate").report, Detail::Short, 100, Style::Plain);
-    assert!(text.starts_with("It would be held for now; that is not called stuck yet\n"), "{text}");
+    assert!(text.starts_with("It is being deleted already: what would hold it holds it now\n"), "{text}");
     // An operator elsewhere that runs takes its finalizers off.
     let looked = before(operator(shop(), "ops", 1), "ns", "shop");
     assert_eq!((looked.causes(), looked.report.verdict), (vec![], Verdict::Clear), "{:#?}", looked.report);

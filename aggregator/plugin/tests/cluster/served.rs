@@ -253,7 +253,19 @@ fn a_wait_ends_when_its_object_is_gone_and_tells_what_holds_it_meanwhile() {
     assert!(output.success() && began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
     let mut said = String::new();
     std::io::Read::read_to_string(&mut child.0.stdout.take().unwrap(), &mut said).unwrap();
-    assert_eq!(said, "pod/p is gone\n");
+    assert_eq!(said, "pod/p is deleted\n");
+}
+
+/// What it would do it does already.
+#[test]
+fn what_is_being_deleted_already_gets_the_answer_without_before() {
+    let server = Server::start("dstate-fuse");
+    let ask = |arguments: &[&str]| server.plugin(arguments).output().unwrap();
+    let before = ask(&["--before", "pod/p", "-n", "exam-dstate"]);
+    let now = ask(&["pod/p", "-n", "exam-dstate"]);
+    assert!(text(&before.stderr).contains("note: it is being deleted already"), "{}", text(&before.stderr));
+    assert!(text(&before.stdout).contains("Pod exam-dstate/p: Stuck for "), "{}", text(&before.stdout));
+    assert_eq!((before.status.code(), text(&now.stderr).as_str()), (now.status.code(), ""));
 }
 
 /// kubectl knows that it is still there; we know why as well.

@@ -89,6 +89,7 @@ fn report(roots: Vec<Root>) -> ClusterReport {
         complete: true,
         refused: None,
         is_missing: false,
+        is_deleted_already: false,
         is_delete_refused: false,
         verdict: Verdict::Stuck,
         counts: Counts::default(),
