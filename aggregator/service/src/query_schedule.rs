@@ -21,7 +21,10 @@ pub const MIN_COSTLY_INTERVAL: Duration = Duration::from_secs(60);
 const INTERVAL_PER_OBJECT: Duration = Duration::from_millis(10);
 /// A kind of which nothing is being deleted is scanned again after so long.
 const SCAN_INTERVAL: Duration = Duration::from_secs(600);
-/// But after a minute if something of it was stuck so recently: what was released is often deleted again.
+/// But after two minutes if one request reads the whole kind and one of its objects has a finalizer: only such an object gets
+/// stuck. Of 150 kinds that is little more than a request a second.
+const HELD_SCAN_INTERVAL: Duration = Duration::from_secs(120);
+/// And after a minute if something of it was stuck so recently: what was released is often deleted again.
 const RECENTLY_STUCK: Duration = Duration::from_secs(3600);
 
 /// When an answer was asked for and when it will be again.
@@ -76,6 +79,9 @@ impl Schedule {
         let interval = match (&answered.question, &answered.answer) {
             (question, _) if is_lease_query(question) => LEASE_INTERVAL,
             (_, Answer::Seen(facts)) if is_scan && facts.count() == 0 && stuck_at.is_some() => MIN_COSTLY_INTERVAL,
+            (_, Answer::Seen(facts)) if is_scan && facts.count() == 0 && answered.is_short_and_held => {
+                HELD_SCAN_INTERVAL
+            }
             // What is shown as stuck must not be long after its end.
             (_, Answer::Seen(_)) if is_scan => interval_floor,
             _ if is_same => {
@@ -141,4 +147,24 @@ pub fn is_lease_query(question: &Question) -> bool {
 /// Some time after another.
 pub fn later(at: Timestamp, by: Duration) -> Timestamp {
     jiff::SignedDuration::try_from(by).ok().and_then(|by| at.checked_add(by).ok()).unwrap_or(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use aggregator_core::state::Resource;
+
+    use super::*;
+
+    #[test]
+    fn a_kind_that_can_get_stuck_is_scanned_sooner() {
+        let now = Timestamp::UNIX_EPOCH;
+        let due_after = |is_short_and_held: bool| {
+            let question = Question::terminating_metadata(Resource::new("example.com", "v1", "gadgets"), Scope::All);
+            let none = Answer::Seen(Facts::none(&question).unwrap());
+            let answered = Answered { is_short_and_held, ..Answered::whole(question, none) };
+            Schedule::answered(Some(&Schedule::first(now)), &answered, true, None, now).due
+        };
+        assert_eq!(due_after(true), later(now, HELD_SCAN_INTERVAL));
+        assert_eq!(due_after(false), later(now, SCAN_INTERVAL));
+    }
 }

@@ -7,7 +7,7 @@ use findings::FaultKind;
 use super::bounded_client::BoundedClient;
 use super::pages::Pages;
 use super::paths::path;
-use super::scan::scan;
+use super::scan::{has_finalizers, scan};
 
 /// Of a list that is longer than what is kept of it, so many times that are read: other namespaces come later in it. What is
 /// being deleted is found only in a list that is read to its end, however long a flood makes it.
@@ -32,6 +32,8 @@ pub struct Listing<'a> {
     max_read: usize,
     all: Option<Gathered>,
     read: usize,
+    pages_read: usize,
+    has_finalizers: bool,
     is_cut: bool,
     failed: Option<Answer<Facts>>,
     /// Whether nothing more is to be read.
@@ -63,6 +65,8 @@ impl<'a> Listing<'a> {
             max_read,
             all: None,
             read: 0,
+            pages_read: 0,
+            has_finalizers: false,
             is_cut: false,
             failed: None,
             is_done: false,
@@ -73,7 +77,10 @@ impl<'a> Listing<'a> {
 
     pub async fn next_page(&mut self) {
         let Question::Objects { select, detail, .. } = &self.question else { return self.is_done = true };
-        let answer = self.pages.ask((*detail).into()).await.and_then(|body| page(&self.question, &body));
+        let body = self.pages.ask((*detail).into()).await;
+        self.pages_read += 1;
+        self.has_finalizers |= self.question.is_scan() && body.as_ref().seen().is_some_and(|body| has_finalizers(body));
+        let answer = body.and_then(|body| page(&self.question, &body));
         let (Page { mut facts, next, remaining }, bytes) = match answer {
             Answer::Seen(page) => page,
             // The list was too old to go on with, or as much has come as there is room for, or a scan ended early. What has
@@ -125,7 +132,8 @@ impl<'a> Listing<'a> {
                 return Answered::whole(self.question, Answer::Failed(fault));
             }
         };
-        Answered { question: self.question, answer, cut, not_read: self.remaining.filter(|_| cut) }
+        let is_short_and_held = self.has_finalizers && self.pages_read == 1;
+        Answered { question: self.question, answer, cut, not_read: self.remaining.filter(|_| cut), is_short_and_held }
     }
 }
 

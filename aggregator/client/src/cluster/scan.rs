@@ -26,6 +26,7 @@ pub struct Scanned {
 }
 
 const DELETION_TIMESTAMP: &[u8] = br#""deletionTimestamp""#;
+const FINALIZERS: &[u8] = br#""finalizers":["#;
 const METADATA: &[u8] = br#""metadata":"#;
 const ITEMS: &[u8] = br#""items":["#;
 
@@ -35,6 +36,11 @@ pub fn scan(body: &[u8]) -> Result<Scanned, serde_json::Error> {
         Some(scanned) => Ok(scanned),
         None => thorough(body),
     }
+}
+
+/// Whether an object of a page has a finalizer: without one none gets stuck. Who set it stands under `f:finalizers`.
+pub fn has_finalizers(body: &[u8]) -> bool {
+    memmem::find(body, FINALIZERS).is_some()
 }
 
 #[derive(Default, Deserialize)]
@@ -146,6 +152,15 @@ mod tests {
         // In a text its quotes are escaped.
         let text = r#"{"metadata":{"name":"d","annotations":{"last":"{\"metadata\":{\"deletionTimestamp\":null}}"}}}"#;
         assert_eq!(quick(page(&[text, GOES].join(",")).as_bytes()).map(|scanned| scanned.terminating.len()), Some(1));
+    }
+
+    #[test]
+    fn a_finalizer_is_no_record_of_one() {
+        let own = r#"{"metadata":{"name":"c","finalizers":["example.com/hold"]}}"#;
+        let record =
+            r#"{"metadata":{"name":"d","managedFields":[{"fieldsV1":{"f:metadata":{"f:finalizers":{".":{}}}}}]}}"#;
+        let text = r#"{"metadata":{"name":"e","annotations":{"last":"{\"finalizers\":[\"x\"]}"}}}"#;
+        assert_eq!([own, record, text].map(|one| has_finalizers(page(one).as_bytes())), [true, false, false]);
     }
 
     #[test]

@@ -28,7 +28,9 @@ const FEW: usize = 2000;
 /// Asks for those objects of a list that are being deleted.
 pub async fn ask(server: &BoundedClient<'_>, question: &Question) -> Answered {
     match found(server, question).await {
-        Found::One(answer, cut) => Answered { question: question.clone(), answer, cut, not_read: None },
+        Found::One(answer, cut) => {
+            Answered { question: question.clone(), answer, cut, not_read: None, is_short_and_held: false }
+        }
         Found::Whole => list(server, question.clone()).await,
     }
 }

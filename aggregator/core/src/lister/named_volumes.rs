@@ -59,7 +59,13 @@ mod tests {
         assert!(beside(0..MAX_VOLUMES) && !beside(0..MAX_VOLUMES + 1));
         // Of the list too much was left out: the others are asked for by name all the same.
         for question in list.clone() {
-            state.add(Answered { question, answer: Answer::Missing, cut: true, not_read: None });
+            state.add(Answered {
+                question,
+                answer: Answer::Missing,
+                cut: true,
+                not_read: None,
+                is_short_and_held: false,
+            });
         }
         assert_eq!(limited(&state, MAX_VOLUMES..MAX_VOLUMES + 9).len(), 9);
     }

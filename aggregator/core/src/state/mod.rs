@@ -124,11 +124,14 @@ pub struct Answered {
     /// How many objects of a list that was not read to its end were not read, where the server counted them.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub not_read: Option<usize>,
+    /// Of a scan: whether it took one page, with an object that has a finalizer.
+    #[serde(skip)]
+    pub is_short_and_held: bool,
 }
 
 impl Answered {
     pub fn whole(question: Question, answer: Answer<Facts>) -> Self {
-        Answered { question, answer, cut: false, not_read: None }
+        Answered { question, answer, cut: false, not_read: None, is_short_and_held: false }
     }
 }
 

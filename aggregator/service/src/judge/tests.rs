@@ -6,7 +6,13 @@ use crate::query_schedule::{MIN_COSTLY_INTERVAL, is_costly};
 
 fn listed(question: &Question, cut: bool) -> Change {
     let facts = Page::read(question, br#"{"metadata":{},"items":[]}"#).unwrap().facts;
-    Change::Listed(Answered { question: question.clone(), answer: Answer::Seen(facts), cut, not_read: None })
+    Change::Listed(Answered {
+        question: question.clone(),
+        answer: Answer::Seen(facts),
+        cut,
+        not_read: None,
+        is_short_and_held: false,
+    })
 }
 
 fn cut(judge: &Judge) -> usize {

@@ -288,7 +288,10 @@ async fn stream(client: &Client, question: &Question, bounds: Bounds) -> Result<
             client::Change::Listed => {
                 let cut = whole.is_cut();
                 let answer = Answer::Seen(whole.into_facts());
-                return Ok((Answered { question: question.clone(), answer, cut, not_read: None }, watch));
+                return Ok((
+                    Answered { question: question.clone(), answer, cut, not_read: None, is_short_and_held: false },
+                    watch,
+                ));
             }
         }
     }

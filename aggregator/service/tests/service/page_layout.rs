@@ -131,6 +131,17 @@ fn what_is_chosen_and_what_is_counted_follow_the_filter() -> anyhow::Result<()> 
         browser.eval("document.getElementById('filter').focus(); document.getElementById('filter').select()")?;
         browser.types(words)
     };
+    let scanned = browser.eval("document.querySelector('.scanned summary').textContent")?;
+    assert!(scanned.as_str().is_some_and(|text| text.starts_with("Scanned ") && text.ends_with(" kinds")), "{scanned}");
+    // Arrow keys lead from the filter to the first, to the next, and back.
+    browser.eval("document.getElementById('filter').focus()")?;
+    let focused = |n: usize| format!("document.activeElement === document.querySelectorAll('.roots a')[{n}]");
+    for (key, code, n) in [("ArrowDown", 40, 0), ("ArrowDown", 40, 1), ("ArrowUp", 38, 0)] {
+        browser.press(key, code, 0)?;
+        assert_eq!(browser.eval(&focused(n))?, true, "{key} to {n}");
+    }
+    browser.press("ArrowUp", 38, 0)?;
+    assert_eq!(browser.eval("document.activeElement.id")?, "filter");
     // The finalizer stands on the card.
     filter(&mut browser, &format!("account-{other}"))?;
     browser.until(&roots(1))?;

@@ -75,6 +75,7 @@ impl List<'_> {
             @if filter.is_empty() {
                 @for line in [report.young_line(), report.normal_line()].into_iter().flatten() { p { (line) } }
                 (self.resolved(is_nothing_stuck))
+                (scanned(report))
                 (not_scanned(report))
             }
         }
@@ -116,6 +117,17 @@ fn unexplained_in_words(unexplained: &[&Held]) -> String {
     let counts = counts.iter().filter(|(number, _)| *number > 0);
     let counts: Vec<String> = counts.map(|(number, state)| format!("{} {state}", counted(*number, "object"))).collect();
     format!("{}, not explained", counts.join(", "))
+}
+
+fn scanned(report: &ClusterReport) -> Markup {
+    html! {
+        @if !report.looked_at.is_empty() {
+            details.scanned {
+                summary { "Scanned " (counted(report.looked_at.len(), "kind")) }
+                p { (report.looked_at.join(", ")) }
+            }
+        }
+    }
 }
 
 fn not_scanned(report: &ClusterReport) -> Markup {

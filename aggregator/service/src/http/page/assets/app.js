@@ -13,6 +13,7 @@ let behind = false;
 
 // Where Tab stops in what is shown of one root.
 const STOPS = "[tabindex='0'], button, summary";
+const STEPS = { ArrowDown: 1, ArrowUp: -1 };
 const WIDE = matchMedia("(min-width: 56rem)");
 const FILTER_DELAY_MS = 200;
 
@@ -59,9 +60,9 @@ const showList = async () => {
   const markup = await answer.text();
   if (query !== place().get("q")) return 200;
   const focused = document.activeElement?.dataset?.root;
-  const unfolded = find("list").querySelector("details")?.open;
+  const unfolded = [...find("list").querySelectorAll("details[open]")].map((one) => one.className);
   put(find("list"), markup);
-  if (unfolded) find("list").querySelector("details")?.setAttribute("open", "");
+  for (const one of find("list").querySelectorAll("details")) one.open ||= unfolded.includes(one.className);
   if (focused) links().find((link) => link.dataset.root === focused)?.focus();
   showAges();
   return 200;
@@ -256,9 +257,20 @@ addEventListener("popstate", async () => {
   await showList().catch(() => {});
   await showOne(false).catch(() => {});
 });
+// From one root to the next, from the filter to the first.
+const step = (event) => {
+  const all = links();
+  const at = all.indexOf(document.activeElement);
+  if (at < 0 && document.activeElement !== find("filter")) return;
+  const next = all[at + STEPS[event.key]] ?? (at === 0 ? find("filter") : null);
+  if (!next) return;
+  event.preventDefault();
+  next.focus();
+};
 addEventListener("keydown", (event) => {
   if (!session || event.ctrlKey || event.metaKey || event.altKey) return;
   const isTyping = document.activeElement?.tagName === "INPUT";
+  if (STEPS[event.key]) return step(event);
   if (event.key === "Escape" && document.body.classList.contains("one") && !WIDE.matches) back();
   if (event.key !== "/" || isTyping) return;
   event.preventDefault();
