@@ -45,7 +45,7 @@ impl Page {
         if parts.len() > lines {
             parts.truncate(lines);
             if let Some(last) = parts.last_mut() {
-                *last = cut(&format!("{last} …"), room);
+                *last = cut_at_word(last, room);
             }
         }
         for (index, part) in parts.iter().enumerate() {
@@ -59,6 +59,17 @@ impl Page {
     pub fn finish(self) -> String {
         self.text
     }
+}
+
+/// A line that goes on: its last words make room for `…`. One word that is longer is cut.
+fn cut_at_word(line: &str, room: usize) -> String {
+    let mut kept = line.trim_end();
+    while kept.chars().count() + 2 > room
+        && let Some((before, _)) = kept.rsplit_once(' ')
+    {
+        kept = before.trim_end();
+    }
+    cut(&format!("{kept} …"), room)
 }
 
 /// Breaks at spaces only: a name or an address that is cut cannot be copied.
@@ -94,6 +105,9 @@ mod tests {
         let cut = "Note  a text that is longer than two\n      lines of forty columns, and goes …\n";
         assert_eq!(at_most(2, text), cut);
         assert_eq!(at_most(1, "short"), "Note  short\n");
+        // The last word makes room.
+        let full = "a text of which the line ends near it, and more";
+        assert_eq!(at_most(1, full), "Note  a text of which the line ends …\n");
     }
 
     #[test]

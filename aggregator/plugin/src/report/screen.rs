@@ -110,6 +110,22 @@ fn lines_by_cause(page: &mut Page, roots: &[Root]) {
     }
 }
 
+/// Parts, each with its columns, in as few lines as hold them: none is broken where it fits a line.
+fn packed(page: &mut Page, lead: &str, parts: impl Iterator<Item = (usize, String)>) {
+    let indent = lead.chars().count();
+    let (mut line, mut used) = (lead.to_owned(), indent);
+    for (columns, part) in parts {
+        if used > indent && used + 2 + columns > page.width() {
+            page.line(&line);
+            (line, used) = (" ".repeat(indent), indent);
+        }
+        let gap = if used > indent { "  " } else { "" };
+        line = format!("{line}{gap}{part}");
+        used += gap.len() + columns;
+    }
+    page.line(&line);
+}
+
 fn age(root: &Root) -> String {
     match root.verdict {
         Verdict::Progressing => "for now".to_owned(),

@@ -132,6 +132,22 @@ fn a_line_of_many_names_the_finalizer() {
     assert!(text.contains("  widget/w in team-9  finalizer op9.io/x  1 widget, 1 ns  10m\n"), "{text}");
 }
 
+/// What is one thing stays on one line, where that is wide enough.
+#[test]
+fn of_many_roots_no_name_is_broken_off_at_80_columns() {
+    let mut world = healthy().with_custom("example.com", "widgets", "Widget");
+    for number in 1..=9 {
+        let (name, finalizer) =
+            (format!("a-widget-with-a-longer-name-{number}"), format!("account-{number}.example.com/x"));
+        world = world.active("team").held("example.com/v1", "Widget", "team", &name, &[&finalizer]);
+    }
+    let text = screen(&look(world, everything()).report, 80, Style::Plain);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let lines =
+        "  widget/a-widget-with-a-longer-name-9 in team\n             finalizer account-9.example.com/x  1 widget";
+    assert!(text.contains(lines), "{text}");
+}
+
 #[test]
 fn the_oldest_root_is_first_and_each_has_its_proof() {
     let world = healthy().with_custom("example.com", "widgets", "Widget");
@@ -220,7 +236,7 @@ fn the_table_has_one_row_for_each_root_and_is_never_cut() {
 fn what_could_not_be_looked_at_is_one_line() {
     let world = healthy().refuse("/api/v1/persistentvolumeclaims", 403, "persistentvolumeclaims is forbidden");
     let text = shown(&look(world, everything()));
-    assert!(text.starts_with("Nothing stuck was seen, but not everything could be looked at"), "{text}");
+    assert!(text.starts_with("Nothing stuck was found, but not everything could be read"), "{text}");
     assert!(text.contains("\nUnknown  persistentvolumeclaims: not visible to us"), "{text}");
 }
 
@@ -235,15 +251,22 @@ fn rights_that_are_missing_are_said_once_with_the_command_that_asks_for_them() {
     };
     let one = refused(healthy(), "/api/v1/nodes", "nodes", "");
     let text = shown(&look(one, everything()));
-    assert!(text.contains("\nUnknown  you may not list nodes (all namespaces); hides which nodes are"), "{text}");
+    assert!(text.contains("\nUnknown  no permission to list nodes (all namespaces); hides which nodes are"), "{text}");
     assert!(text.contains("\n         kubectl auth can-i list nodes -A\n"), "{text}");
+    let line = plugin::report::not_read(&look(refused(healthy(), "/api/v1/nodes", "nodes", ""), everything()).report);
+    let says = "not everything could be read: no permission to list nodes (all namespaces); to ask for it: kubectl auth can-i list nodes -A";
+    assert_eq!(line.as_deref(), Some(says));
+    assert_eq!(plugin::report::not_read(&look(healthy(), everything()).report), None);
     let two = refused(healthy(), "/api/v1/nodes", "nodes", "");
     let two = refused(two, "/apis/storage.k8s.io/v1/volumeattachments", "volumeattachments", "storage.k8s.io");
     let looked = look(two, everything());
     for text in [shown(&looked), tree(&looked.report, Detail::Short, 100, Style::Plain)] {
         assert_eq!(text.matches("Unknown  ").count(), 1, "{text}");
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(words.contains("you may not list nodes, volumeattachments.storage.k8s.io (all namespaces)"), "{text}");
+        assert!(
+            words.contains("no permission to list nodes, volumeattachments.storage.k8s.io (all namespaces)"),
+            "{text}"
+        );
         assert!(text.contains("\n         kubectl auth can-i --list\n"), "{text}");
         assert!(
             words.contains("which nodes are being deleted") && words.contains("which volumeattachments are"),
