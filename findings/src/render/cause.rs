@@ -2,17 +2,20 @@
 
 use super::{Page, Style};
 use crate::cause::{self, DO_NOT};
-use crate::{Cause, clean, near_name};
+use crate::{Cause, clean, near_name, some};
 
 /// As wide as the pages of the answers.
 const WIDTH: usize = 100;
 
+/// More ids that have a word in them are counted.
+const MAX_NEAR: usize = 3;
+
 /// No entry has this id.
 #[derive(Debug, thiserror::Error)]
-#[error("no cause is called {typed:?}{}; without a name, all of them are listed", .near.map(|id| format!(" (did you mean {id}?)")).unwrap_or_default())]
+#[error("no cause is called {typed:?}{}; without a name, all of them are listed", .near.as_ref().map(|id| format!(" (did you mean {id}?)")).unwrap_or_default())]
 pub struct NoSuchCause {
     typed: String,
-    near: Option<&'static str>,
+    near: Option<String>,
 }
 
 /// All causes, one a line, or all that the entry of this id says.
@@ -21,9 +24,16 @@ pub fn causes(id: Option<&str>) -> Result<String, NoSuchCause> {
         return Ok(cause::all().map(|cause| format!("{:<32} {}\n", cause.id, cause.title)).collect());
     };
     let known = cause::all().find(|cause| cause.id.eq_ignore_ascii_case(id));
-    known
-        .map(explain)
-        .ok_or_else(|| NoSuchCause { typed: clean(id, 60), near: near_name(id, cause::all().map(|cause| cause.id)) })
+    known.map(explain).ok_or_else(|| NoSuchCause { typed: clean(id, 60), near: near(id) })
+}
+
+/// The id that is most alike, else the first that have the word in them.
+fn near(typed: &str) -> Option<String> {
+    let ids = || cause::all().map(|cause| cause.id);
+    let word = typed.to_lowercase();
+    let within: Vec<&str> = ids().filter(|id| !word.is_empty() && id.to_lowercase().contains(&word)).collect();
+    let like = near_name(typed, ids()).map(str::to_owned);
+    like.filter(|_| within.is_empty()).or_else(|| (!within.is_empty()).then(|| some(&within, MAX_NEAR)))
 }
 
 fn explain(cause: &Cause) -> String {
@@ -74,6 +84,7 @@ mod tests {
         for typed in ["NodeUnreachabel", "nodeunreachable1", "NodeUnrechable"] {
             assert!(error(typed).contains("did you mean NodeUnreachable?"), "{}", error(typed));
         }
+        assert!(error("pvc").contains("did you mean PvcUsedByPod, PvcProtectionNotReleased?"), "{}", error("pvc"));
         assert!(!error("web-0").contains("did you mean"), "{}", error("web-0"));
     }
 }

@@ -53,7 +53,7 @@ fn report(state: &State, graph: &Graph, has_questions: bool) -> ClusterReport {
     answer.gaps.leave_out(more.len(), "objects with more root causes than one answer holds", "what else holds them");
     if graph.cut {
         let why = "more objects wait for each other than are looked into at once".to_owned();
-        answer.gaps.too_large(why, "what the rest waits for; name one object to look at it alone");
+        answer.gaps.too_large(why, "what the rest waits for; name one object to check it alone");
     }
     let is_blind = graph.cut || !more.is_empty() || graph.about.is_blind() || has_questions;
     let verdict = answer.verdict.max(if is_blind { Verdict::CannotTell } else { Verdict::Clear });

@@ -95,7 +95,7 @@ impl Refusal {
         Some(format!("kubectl auth can-i {} {} {at}", word(verb)?, word(resource)?))
     }
 
-    /// Several in words: `you may not list nodes, pods (all namespaces)`.
+    /// Several in words: `no permission to list nodes, pods (all namespaces)`.
     pub fn words(all: &BTreeSet<Refusal>) -> String {
         let mut rights: BTreeMap<(&str, Option<&str>), Vec<&str>> = BTreeMap::new();
         for Refusal { verb, resource, namespace } in all {
@@ -105,7 +105,7 @@ impl Refusal {
             let at = namespace.map_or("all namespaces".to_owned(), |namespace| format!("namespace {namespace}"));
             format!("{verb} {} ({at})", resources.join(", "))
         });
-        clean(&format!("you may not {}", each.collect::<Vec<_>>().join("; ")), 400)
+        clean(&format!("no permission to {}", each.collect::<Vec<_>>().join("; ")), 400)
     }
 
     /// The one command that shows of several whether the caller has them.

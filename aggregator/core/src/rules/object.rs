@@ -1,7 +1,7 @@
 //! Objects of any other kind: only finalizers hold them.
 
 use super::phrases::{held_by, overdue};
-use super::{finalizer, invalid_owner, node};
+use super::{data_at_risk, finalizer, invalid_owner, node};
 use crate::rules::prelude::*;
 
 /// Explains an object by its metadata.
@@ -31,6 +31,7 @@ pub fn explain(case: &mut Case, target: &ObjectRef) {
         }
         return;
     }
+    data_at_risk::note_managed(case, target, meta);
     if !drains(case, target) {
         finalizer::explain(case, target, meta);
     }

@@ -5,7 +5,9 @@ use findings::{clean, duration};
 use super::object_reports;
 use super::phrases::{age, overdue, some, within};
 use super::webhook::Request;
-use super::{agent, control_plane, finalizer, node, object, owner, pod_not_terminating, replacement, webhook};
+use super::{
+    agent, control_plane, data_at_risk, finalizer, node, object, owner, pod_not_terminating, replacement, webhook,
+};
 use crate::messages::kubelet;
 use crate::messages::quote;
 use crate::rules::prelude::*;

@@ -39,8 +39,7 @@ pub fn explain(case: &mut Case, target: &ObjectRef, look: fn(&mut Case, &ObjectR
             let request = Request::about(target, &object.metadata, "DELETE");
             case.diagnosis.is_delete_refused = webhook::refuses(case, &[request]);
             let at = target.namespace.as_ref().map_or(String::new(), |namespace| format!(" -n {namespace}"));
-            let ask =
-                format!("; this asks the API server: kubectl delete {}{at} --dry-run=server", target.typed_name());
+            let ask = format!("; test it: kubectl delete {}{at} --dry-run=server", target.typed_name());
             note_policies(case, request, &target.to_string(), &ask);
             if case.lister.is_going(&object.metadata) {
                 case.diagnosis.is_deleted_already = true;

@@ -58,6 +58,11 @@ pub fn respond(report: &ClusterReport, state: Option<&State>, flags: &AnswerFlag
         (None, Output::JsonPath(template)) => template.render(&serde_json::to_value(report)?)?,
         (None, Output::CustomColumns(columns)) => columns.render(report, !flags.no_headers, style)?,
     };
+    if matches!(form, Output::Table | Output::Name | Output::CustomColumns(_))
+        && let Some(line) = report::not_read(report)
+    {
+        eprintln!("note: {}", render::screened(&line, Style::Plain));
+    }
     let text = if flags.share.is_some() { report::share(report, state.and_then(kubernetes), &text) } else { text };
     match form {
         // Its tabs are those of the template.

@@ -13,8 +13,8 @@ use findings::RootId;
 
 use crate::report::{Columns, Template};
 
-const AFTER_HELP: &str = "Exit codes: 0 nothing is stuck, 1 usage or failure, 2 something is stuck, 3 unknown,
-4 nothing is stuck in what was scanned, and not everything was
+const AFTER_HELP: &str = "Exit codes: 0 nothing is stuck, 1 usage or failure, 2 something is stuck,
+3 unknown, 4 nothing is stuck in what was scanned, and not everything was
 Commands in an answer are POSIX sh";
 
 /// Show what keeps objects in Terminating, and what to do about it.
@@ -305,7 +305,7 @@ fn waiting(text: &str) -> Result<Duration, String> {
     const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
     let whole = if text.bytes().all(|byte| byte.is_ascii_digit()) { format!("{text}s") } else { text.to_owned() };
     let Ok(parsed) = whole.parse::<jiff::SignedDuration>() else {
-        return Err("give a time, for example 30s, 5m, or 0 to look once".to_owned());
+        return Err("give a time, for example 30s, 5m, or 0 to check once".to_owned());
     };
     Ok(if parsed.is_negative() { WEEK } else { Duration::try_from(parsed).unwrap_or(WEEK).min(WEEK) })
 }

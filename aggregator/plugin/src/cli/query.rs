@@ -34,17 +34,19 @@ pub async fn query_visible(
         Subject::Everything { namespace: namespace @ None, .. }
             if !flags.all_namespaces && state.refuses_all_namespaces() =>
         {
-            eprintln!("note: you may not list the pods of all namespaces; this is about namespace {own} (as -n {own})");
+            eprintln!(
+                "note: no permission to list pods in all namespaces; this is about namespace {own} (as -n {own})"
+            );
             *namespace = Some(own.to_owned());
             query(client, subject, flags).await
         }
-        _ => Ok(state),
-    }
         Subject::Before { word, namespace, name } if judge(&state).is_deleted_already => {
             eprintln!("note: it is being deleted already: this is what holds it, as without --before");
             *subject = Subject::Object { word: word.clone(), namespace: namespace.clone(), name: name.clone() };
             query(client, subject, flags).await
         }
+        _ => Ok(state),
+    }
 }
 
 /// Asks which Kubernetes it is, which the judgement seldom needs to know.

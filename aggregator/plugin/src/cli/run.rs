@@ -65,7 +65,7 @@ async fn run(args: Args) -> Result<ExitCode> {
             let namespace = flags.namespace.clone().unwrap_or(own.namespace);
             let subject = subject(&object, namespace, &flags)?;
             if flags.workload_kubeconfig.is_some() {
-                bail!("wait follows no Machine into another cluster: leave --workload-kubeconfig out");
+                bail!("wait does not follow a Machine into another cluster: leave --workload-kubeconfig out");
             }
             watch::wait(&client, &subject, &flags, timeout).await.map_err(|error| with_server(error, own.server))
         }

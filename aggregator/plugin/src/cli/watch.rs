@@ -108,7 +108,7 @@ pub async fn watch(client: &Client, subject: &Subject, flags: &Flags) -> Result<
 /// Waits until an object is gone, as `kubectl wait --for=delete` does; when time is up, says what holds it.
 pub async fn wait(client: &Client, subject: &Subject, flags: &Flags, most: Duration) -> Result<ExitCode> {
     let Subject::Object { word, name, .. } = subject else {
-        bail!("wait for one object: TYPE/NAME, for example pod/db-0 -n shop")
+        bail!("give one object to wait for: TYPE/NAME, for example pod/db-0 -n shop")
     };
     let end = Instant::now() + most;
     let mut looking = Poller::new(client, subject, flags);
@@ -129,13 +129,14 @@ pub async fn wait(client: &Client, subject: &Subject, flags: &Flags, most: Durat
             if last.is_none() && !report.is_missing {
                 return respond(&report, None, &flags.answer);
             }
-            print(&format!("{word}/{name} is gone\n"), Style::Plain)?;
+            let how = if last.is_some() { "is deleted" } else { "does not exist" };
+            print(&format!("{word}/{name} {how}\n"), Style::Plain)?;
             return Ok(ExitCode::SUCCESS);
         }
         let now: Vec<RootId> = report.roots.iter().map(|root| root.id).collect();
         if before.as_ref().is_some_and(|before| *before != now) {
             let roots = roots(&report);
-            eprintln!("{}: held by something else now: {}", report.at, render::screened(&roots, Style::Plain));
+            eprintln!("{}: now held by {}", report.at, render::screened(&roots, Style::Plain));
         }
         before = Some(now);
         if Instant::now() >= end {
@@ -147,10 +148,11 @@ pub async fn wait(client: &Client, subject: &Subject, flags: &Flags, most: Durat
 
 fn timed_out(report: &ClusterReport, word: &str, name: &str, flags: &Flags) -> Result<ExitCode> {
     let answer = match report.verdict {
-        Verdict::Progressing => "it is terminating normally",
-        Verdict::Clear | Verdict::CannotTell | Verdict::Stuck => "what holds it",
+        Verdict::Progressing => "It is terminating normally",
+        Verdict::Clear => "It is not being deleted",
+        Verdict::CannotTell | Verdict::Stuck => "What holds it",
     };
-    eprintln!("error: timed out waiting for {word}/{name} to be deleted; {answer}:");
+    eprintln!("error: timed out waiting for the deletion of {word}/{name}. {answer}:");
     let code = respond(report, None, &flags.answer)?;
     // It is still there, so a script that waits must not go on.
     Ok(match report.verdict {
@@ -167,5 +169,5 @@ fn roots(report: &ClusterReport) -> String {
         format!("{} ({place})", root.finding.cause.id)
     });
     let all: Vec<String> = all.collect();
-    if all.is_empty() { "nothing that is stuck".to_owned() } else { all.join(", ") }
+    if all.is_empty() { "nothing that was found".to_owned() } else { all.join(", ") }
 }

@@ -21,6 +21,7 @@ pub use name::name;
 pub use redact::redact;
 pub use screen::screen;
 pub use share::share;
+pub use summary::not_read;
 pub use table::table;
 pub use tree::{explain, tree};
 pub use yaml::yaml;

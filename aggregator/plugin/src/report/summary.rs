@@ -8,17 +8,19 @@ use aggregator_core::state::{Subject, known};
 use findings::render::Style;
 use findings::{Confidence, FaultKind, Unknown, Verdict, duration};
 
+use super::short_names;
+
 /// One line: how many objects are stuck, of how many causes, and for how long.
 pub fn summary(report: &ClusterReport, style: Style) -> String {
     let Counts { stuck, unknown, .. } = report.counts;
-    if matches!(report.subject, Subject::Before { .. }) {
-        return match report.verdict {
     if report.is_deleted_already {
         return style.bad("It is being deleted already: what would hold it holds it now");
     }
+    if matches!(report.subject, Subject::Before { .. }) {
+        return match report.verdict {
             Verdict::Stuck => style.bad(&format!("{}{}", stuck_before(report), causes(report))),
             Verdict::CannotTell => {
-                style.doubtful("Nothing was seen that would hold it, but not everything could be looked at")
+                style.doubtful("Nothing was found that would hold it, but not everything could be read")
             }
             Verdict::Progressing => style.doubtful("It would be held for now; that is not called stuck yet"),
             Verdict::Clear => "Nothing would hold it".to_owned(),
@@ -36,7 +38,7 @@ pub fn summary(report: &ClusterReport, style: Style) -> String {
     }
     match (parts.is_empty(), report.verdict) {
         (false, _) => parts.join(", "),
-        (true, Verdict::CannotTell) => style.doubtful("Nothing stuck was seen, but not everything could be looked at"),
+        (true, Verdict::CannotTell) => style.doubtful("Nothing stuck was found, but not everything could be read"),
         // What holds no deletion: a pod made anew that is not ready, an object that the garbage collector deletes again.
         (true, Verdict::Clear) if !report.roots.is_empty() => "No deletion is stuck. Found beside that:".to_owned(),
         (true, _) if !report.not_scanned.is_empty() => "Nothing is stuck in what was scanned".to_owned(),
@@ -59,6 +61,17 @@ fn stuck_before(report: &ClusterReport) -> &'static str {
 fn causes(report: &ClusterReport) -> String {
     let roots = roots_in_words(report.roots.iter().filter(|root| root.verdict == Verdict::Stuck));
     if roots.is_empty() { roots } else { format!(", {roots}") }
+}
+
+/// In one line what could not be read, for an answer that has no place for it, and which permission to ask for.
+pub fn not_read(report: &ClusterReport) -> Option<String> {
+    let groups = by_reason(&report.unknown);
+    let words = |group: &NotSeen| match group.command() {
+        Some(command) => format!("{}; to ask for it: {command}", group.why()),
+        None => format!("{}: {}", short_names::some(&group.sources()), group.why()),
+    };
+    let all: Vec<String> = groups.iter().map(words).collect();
+    (!all.is_empty()).then(|| format!("not everything could be read: {}", all.join("; ")))
 }
 
 /// What could not be seen for the same reason.

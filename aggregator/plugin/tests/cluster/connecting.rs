@@ -154,7 +154,15 @@ fn a_developer_gets_her_namespaces_answer() {
     // Who asks for all of them is not given less.
     let all = cluster.ask_as(&config, &["-A"], &[]);
     assert!(!text(&all.stderr).contains("this is about"), "{}", text(&all.stderr));
-    assert!(text(&all.stdout).contains("you may not list"), "{}", text(&all.stdout));
+    assert!(text(&all.stdout).contains("no permission to list"), "{}", text(&all.stdout));
+    // What has no place for it says so beside the answer.
+    for form in ["name", "table"] {
+        let all = cluster.ask_as(&config, &["-A", "-o", form], &[]);
+        let (said, noted) = (text(&all.stdout), text(&all.stderr));
+        assert!(noted.starts_with("note: not everything could be read: no permission to list "), "{noted}");
+        assert!(noted.contains("; to ask for it: kubectl auth can-i ") && noted.lines().count() == 1, "{noted}");
+        assert!(!said.contains("permission"), "{said}");
+    }
 }
 
 #[test]

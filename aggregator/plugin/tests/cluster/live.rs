@@ -145,7 +145,7 @@ fn what_is_said_now_takes_the_place_of_what_was_said() {
     let Answer::Seen(Facts::AgentEvents(said)) = &mut nothing.answer else { panic!("{nothing:?}") };
     said.clear();
     let notes = live(nothing).report.notes;
-    let note = "The agent on node-a, asked now, names nothing that holds Pod exam-dstate/p.";
+    let note = "The agent on node-a, queried now, names nothing that holds Pod exam-dstate/p.";
     assert!(notes.contains(note), "{notes:#?}");
 }
 
@@ -156,7 +156,7 @@ fn without_the_right_it_is_what_was_said_before() {
     let looked = look_with(world, object("pod", "exam-dstate", "p"), |state| state.live = true);
     assert_eq!(looked.causes(), ["FuseServerNotResponding"], "{:#?}", looked.report);
     let says = format!("{:?}", looked.report.notes);
-    assert!(says.contains("was not asked now") && says.contains("create pods/exec in why-terminating"), "{says}");
+    assert!(says.contains("could not be queried") && says.contains("create pods/exec in why-terminating"), "{says}");
     assert!(!looked.commands().iter().any(|command| command.contains("exec")), "no step takes it");
     // Without the flag no agent is queried.
     let quiet = look(stuck().told(AgentEventFixture::fuse(&[POD])), object("pod", "exam-dstate", "p"));
@@ -310,7 +310,7 @@ fn before_a_deletion_the_right_may_be_missing_as_well() {
     let looked = look_before(world, before("ns", "shop"), Vec::new());
     assert_eq!(looked.report.verdict, Verdict::Clear, "{:#?}", looked.report);
     let says = format!("{:?}", looked.report.notes);
-    assert!(says.contains("was not asked now") && says.contains("create pods/exec in why-terminating"), "{says}");
+    assert!(says.contains("could not be queried") && says.contains("create pods/exec in why-terminating"), "{says}");
     // An agent of before knows no such flag: it writes nothing.
     let (old, _) = answered(asks("shop", "db-00", true), Vec::new(), Bounds::default());
     let looked = look_before(shop(1), before("ns", "shop"), vec![old]);

@@ -300,7 +300,7 @@ fn a_lease_of_somebody_else_tells_nothing() {
         note.starts_with("Not readable with these permissions, and not needed for the verdict: leases of ops (")
     };
     let note = looked.report.notes.iter().find(is_it).unwrap_or_else(|| panic!("{:#?}", looked.report.notes));
-    let rights = "(you may not list leases.coordination.k8s.io (namespace ops): kubectl auth can-i list \
+    let rights = "(no permission to list leases.coordination.k8s.io (namespace ops): kubectl auth can-i list \
                   leases.coordination.k8s.io -n ops).";
     assert!(note.ends_with(rights), "{note}");
 }

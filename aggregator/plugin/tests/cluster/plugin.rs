@@ -93,7 +93,7 @@ fn a_mistake_is_told_in_words() {
         );
     }
     let wait = run(&["wait", "--kubeconfig", file.path().to_str().unwrap(), "pod/a", "pod/b"]);
-    assert!(String::from_utf8(wait.stderr).unwrap().contains("wait for one object"));
+    assert!(String::from_utf8(wait.stderr).unwrap().contains("give one object to wait for"));
     for one in [&["--before"][..], &["--before", "ns/a", "ns/b"]] {
         assert!(said(one).contains("for example ns/shop"), "{one:?}");
     }

@@ -35,7 +35,7 @@ pub fn markdown(incident: &Incident, now: Timestamp) -> String {
 
 fn timeline(incident: &Incident) -> Vec<(Timestamp, String)> {
     let mut lines = vec![
-        (incident.asked, "its deletion was asked for".to_owned()),
+        (incident.asked, "its deletion was requested".to_owned()),
         (incident.stuck_since, "it was judged to be stuck".to_owned()),
     ];
     for hold in &incident.holds {

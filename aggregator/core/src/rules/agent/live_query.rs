@@ -24,12 +24,12 @@ pub fn ask<'a>(case: &mut Case<'_, 'a>, pod: &Pod, on: &Node, about: About) -> O
         Answer::Seen(said) => {
             if said.is_empty() && about == About::Terminating {
                 case.diagnosis
-                    .note(format!("The agent on {node}, asked now, names nothing that holds {}.", shown(pod)));
+                    .note(format!("The agent on {node}, queried now, names nothing that holds {}.", shown(pod)));
             }
             return Some(said);
         }
         Answer::Unasked => case.diagnosis.pending = true,
-        Answer::Missing => case.diagnosis.note(format!("The agent on {node} was not asked now: its pod is gone.")),
+        Answer::Missing => case.diagnosis.note(format!("The agent on {node} could not be queried: its pod is gone.")),
         Answer::Failed(fault) => {
             // No step grants it: it is root on the node.
             let right = match fault.kind {
@@ -40,7 +40,7 @@ pub fn ask<'a>(case: &mut Case<'_, 'a>, pod: &Pod, on: &Node, about: About) -> O
                 About::Terminating => "This answer uses its Events instead.",
                 About::Running => "Its Events say nothing about running pods.",
             };
-            case.diagnosis.note(format!("The agent on {node} was not asked now ({fault}{right}). {instead}"));
+            case.diagnosis.note(format!("The agent on {node} could not be queried ({fault}{right}). {instead}"));
         }
     }
     None
@@ -58,14 +58,14 @@ fn running_agent(case: &mut Case, node: &str) -> Option<(String, String)> {
         }
         Answer::Seen(agents) => agents,
         Answer::Missing | Answer::Failed(_) => {
-            case.diagnosis.note(format!("The agent on {node} was not asked now: its pod is not visible to us."));
+            case.diagnosis.note(format!("The agent on {node} could not be queried: its pod is not visible to us."));
             return None;
         }
     };
     let is_here = |agent: &&&Pod| agent.spec.node_name == node && is_true(&agent.status.conditions, "Ready");
     let agent = agents.iter().find(is_here);
     if agent.is_none() {
-        case.diagnosis.note(format!("The agent on {node} was not asked now: there is none that is ready."));
+        case.diagnosis.note(format!("The agent on {node} could not be queried: there is none that is ready."));
     }
     agent.map(|agent| agent.metadata.namespace_and_name())
 }

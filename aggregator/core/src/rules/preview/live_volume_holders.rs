@@ -34,7 +34,7 @@ pub fn explain(case: &mut Case, target: &ObjectRef) {
     }
     if pods.is_empty() {
         case.diagnosis
-            .note(format!("No agent was asked: no running pod would be deleted with {target}, and none uses it."));
+            .note(format!("No agent was queried: no running pod would be deleted with {target}, and none uses it."));
     }
     if !free.is_empty() {
         case.diagnosis.note(format!(
@@ -44,8 +44,8 @@ pub fn explain(case: &mut Case, target: &ObjectRef) {
     }
     if !others.is_empty() {
         case.diagnosis.note(format!(
-            "The agents answered now for {} of {}. Nothing is known about: {}. At most {MAX_QUERIES} are asked about; to ask \
-             about one: kubectl why-terminating --before --live pod/NAME -n NAMESPACE",
+            "The agents answered now for {} of {}. Nothing is known about: {}. At most {MAX_QUERIES} are queried; for \
+             one: kubectl why-terminating --before --live pod/NAME -n NAMESPACE",
             pods.len() - others.len(),
             count(pods.len(), "running pod"),
             some(&others, MAX_NAMES)
