@@ -2,6 +2,7 @@
 
 pub(super) mod controller_reports;
 pub(super) mod ineffective_removal;
+pub(super) mod paused;
 pub(super) mod registry;
 pub(super) mod remover;
 pub(super) mod users;

@@ -26,7 +26,7 @@ mod webhook;
 files_of_causes! {
     api_service, control_plane, namespace::conditions, namespace::failing_lists, namespace::finish,
     namespace::unlisted, preview, webhook, admission_policy, crd, object, finalizer, finalizer::remover,
-    finalizer::controller_reports, finalizer::registry, finalizer::users, finalizer::ineffective_removal, owner,
+    finalizer::controller_reports, finalizer::registry, finalizer::users, finalizer::paused, finalizer::ineffective_removal, owner,
     garbage_collector, deletion_cycle, pod, pod_not_terminating, completed_pod, node, node::drain,
     persistent_volume_claim, persistent_volume, volume_attachment, invalid_owner,
 }
