@@ -5,13 +5,16 @@ use std::collections::BTreeSet;
 use findings::event::{CONTROLLER, NAMESPACE};
 use foldhash::{HashMap, HashMapExt as _};
 
-use crate::state::{AgentEvent, Detail, Question, Scope, Select, known};
+use super::{Lister, slice_of};
+use crate::access::Access;
+use crate::lister::Dependency;
+use crate::state::{AgentEvent, Answer, Detail, Kind as _, Pod, Question, Scope, Select, known};
 
 /// For more nodes than these all Events of agents are asked for at once.
 const MAX_SINGLE_NODES: usize = 4;
 
 /// The labels of the agents' pods, as `deploy/` sets them.
-pub const LABELS: &str = "app.kubernetes.io/name=why-terminating,app.kubernetes.io/component=agent";
+const LABELS: &str = "app.kubernetes.io/name=why-terminating,app.kubernetes.io/component=agent";
 
 /// What to ask to hear of these nodes. When there are more Events than are kept of one list, each is asked for alone.
 pub fn questions(nodes: &BTreeSet<String>, all_are_cut: bool) -> Vec<Question> {
@@ -55,6 +58,43 @@ impl<'a> ByNode<'a> {
     pub fn events(&self, node: &str) -> impl Iterator<Item = &'a AgentEvent> {
         let next = |at: &usize| self.next.get(*at).copied().flatten();
         std::iter::successors(self.first.get(node).copied(), next).filter_map(|at| self.events.get(at))
+    }
+}
+
+impl<'a> Lister<'a> {
+    /// The Events that regard this node and call themselves an agent's.
+    pub fn agent_events(&self, node: &str) -> Answer<Vec<&'a AgentEvent>> {
+        let of_all = question(None);
+        self.depends_on(Dependency::object(&of_all, None, node));
+        if let Some(all) = self.state.answers.get(&of_all).filter(|all| !all.cut) {
+            self.reads(Access::of_question(&of_all));
+            let all = all.answer.as_ref().and_then(slice_of::<AgentEvent>);
+            return all.map(|events| self.by_node.get_or_init(|| ByNode::new(events)).events(node).collect());
+        }
+        let of_one = question(Some(node));
+        if !self.is_answered(&of_one) {
+            self.trace.borrow_mut().silent_nodes.insert(node.to_owned());
+            return Answer::Unasked;
+        }
+        let all = self.each::<AgentEvent>(of_one);
+        all.map(|events| events.into_iter().filter(|event| event.regarding.name == node).collect())
+    }
+
+    /// The Events of all agents, as far as they are known: of a list that was cut the rest adds to an answer, and is not missed.
+    pub fn all_agent_events(&self) -> &'a [AgentEvent] {
+        let question = question(None);
+        if !self.is_answered(&question) {
+            self.asks(question);
+            return &[];
+        }
+        self.reads(Access::of_question(&question));
+        let facts = self.state.answers.get(&question).and_then(|answered| answered.answer.as_ref().seen());
+        facts.and_then(AgentEvent::among).unwrap_or_default()
+    }
+
+    /// The agents' own pods.
+    pub fn agents(&self) -> Answer<Vec<&'a Pod>> {
+        self.select(known::PODS, Scope::All, Select::Labels(LABELS.to_owned()))
     }
 }
 

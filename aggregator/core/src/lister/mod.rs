@@ -4,7 +4,9 @@
 mod agent_events;
 mod named_volumes;
 mod rights;
+mod subject;
 mod trace;
+mod written;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,8 +22,8 @@ pub use trace::{Changes, Dependency, Trace};
 use crate::access::{Access, Reads};
 use crate::messages::Message;
 use crate::state::{
-    AgentEvent, Answer, Answered, ApiResource, Counts, Detail, Discovery, Facts, Kind, Lease, Meta, Namespace, Node,
-    Object, ObjectRef, PersistentVolume, Pod, Question, Resource, Scope, Select, State, Subject, Version, known,
+    AgentEvent, Answer, Answered, ApiResource, Counts, Detail, Discovery, Facts, Kind, Lease, Namespace, Object,
+    ObjectRef, PersistentVolume, Pod, Question, Resource, Scope, Select, State, Subject, Version, known,
 };
 
 /// A state, and the questions that came up while it was judged.
@@ -79,88 +81,6 @@ impl<'a> Lister<'a> {
     fn is_answered(&self, question: &Question) -> bool {
         self.depends_on(Dependency::answer(question));
         self.state.answers.contains_key(question)
-    }
-
-    /// When the cluster was looked at.
-    pub fn now(&self) -> Timestamp {
-        self.state.at
-    }
-
-    /// Seconds from `then` until the cluster was looked at.
-    pub fn seconds_since(&self, then: Timestamp) -> i64 {
-        self.state.seconds_since(then)
-    }
-
-    /// What the user asked about.
-    pub fn subject(&self) -> &'a Subject {
-        &self.state.subject
-    }
-
-    /// Whether the user named this very object.
-    pub fn is_named(&self, target: &ObjectRef) -> bool {
-        let is_kind = |word: &str| match known::named(word) {
-            Some(known) => target.is(known),
-            None => {
-                let all = self.discovery().seen().map(|all| all.all_named(word)).unwrap_or_default();
-                all.iter().any(|(it, _)| *it == target.resource)
-            }
-        };
-        self.subject().named().into_iter().any(|(word, namespace, name)| {
-            *name == target.name && target.namespace.as_ref().is_none_or(|at| at == namespace) && is_kind(word)
-        })
-    }
-
-    /// Whether agents may be asked now.
-    pub fn asks_live(&self) -> bool {
-        self.state.live
-    }
-
-    /// Where the check of this pod ran, if it was run once on its node for this answer.
-    pub fn node_check(&self, pod: &Pod) -> Option<&'a (String, String)> {
-        self.state
-            .node_check
-            .as_ref()
-            .filter(|check| check.pod == pod.metadata.namespace_and_name())
-            .map(|check| &check.ran_in)
-    }
-
-    /// Whether Secrets may be scanned.
-    pub fn scans_all_kinds(&self) -> bool {
-        self.state.all_kinds
-    }
-
-    /// Whether every kind is scanned.
-    pub fn scans(&self) -> bool {
-        matches!(self.state.subject, Subject::Everything { .. })
-    }
-
-    /// Whether every kind is scanned in all namespaces.
-    pub fn scans_cluster(&self) -> bool {
-        matches!(self.state.subject, Subject::Everything { namespace: None, .. })
-    }
-
-    /// Whether the deletion is only assumed, without a request.
-    pub fn is_of_deleted_machine(&self) -> bool {
-        self.state.is_of_deleted_machine
-    }
-
-    pub fn is_before(&self) -> bool {
-        matches!(self.state.subject, Subject::Before { .. })
-    }
-
-    /// Whether the deletion of this was requested, and is not only assumed.
-    pub fn is_going(&self, meta: &Meta) -> bool {
-        meta.deletion_timestamp.is_some_and(|at| !self.is_before() || at < self.state.at)
-    }
-
-    /// `is being deleted`; of what is only assumed to be, `would be deleted`.
-    pub fn deletion(&self, meta: &Meta) -> &'static str {
-        if self.is_going(meta) { "is being deleted" } else { "would be deleted" }
-    }
-
-    /// The same of a namespace.
-    pub fn namespace_deletion(&self, name: &str) -> &'static str {
-        self.namespace(name).seen().map_or("is being deleted", |namespace| self.deletion(&namespace.metadata))
     }
 
     /// What is to be asked when all this came up.
@@ -397,58 +317,6 @@ impl<'a> Lister<'a> {
         self.one(resource, Detail::Metadata, namespace, name)
     }
 
-    /// The Events that regard this node and call themselves an agent's.
-    pub fn agent_events(&self, node: &str) -> Answer<Vec<&'a AgentEvent>> {
-        let of_all = agent_events::question(None);
-        self.depends_on(Dependency::object(&of_all, None, node));
-        if let Some(all) = self.state.answers.get(&of_all).filter(|all| !all.cut) {
-            self.reads(Access::of_question(&of_all));
-            let all = all.answer.as_ref().and_then(slice_of::<AgentEvent>);
-            return all.map(|events| self.by_node.get_or_init(|| ByNode::new(events)).events(node).collect());
-        }
-        let of_one = agent_events::question(Some(node));
-        if !self.is_answered(&of_one) {
-            self.trace.borrow_mut().silent_nodes.insert(node.to_owned());
-            return Answer::Unasked;
-        }
-        let all = self.each::<AgentEvent>(of_one);
-        all.map(|events| events.into_iter().filter(|event| event.regarding.name == node).collect())
-    }
-
-    /// The Events of all agents, as far as they are known: of a list that was cut the rest adds to an answer, and is not missed.
-    pub fn all_agent_events(&self) -> &'a [AgentEvent] {
-        let question = agent_events::question(None);
-        if !self.is_answered(&question) {
-            self.asks(question);
-            return &[];
-        }
-        self.reads(Access::of_question(&question));
-        let facts = self.state.answers.get(&question).and_then(|answered| answered.answer.as_ref().seen());
-        facts.and_then(AgentEvent::among).unwrap_or_default()
-    }
-
-    /// The agents' own pods.
-    pub fn agents(&self) -> Answer<Vec<&'a Pod>> {
-        self.select(known::PODS, Scope::All, Select::Labels(agent_events::LABELS.to_owned()))
-    }
-
-    /// Seconds since a Lease of the state was renewed when it was read, where it had run out by then.
-    pub fn expired_for(&self, lease: &Lease) -> Option<u64> {
-        lease.expired_for(self.read_at(lease))
-    }
-
-    /// When a Lease of the state was read.
-    pub fn read_at(&self, lease: &Lease) -> Timestamp {
-        let known = |(question, at): &'a (Question, Timestamp)| {
-            let facts = self.state.answers.get(question)?.answer.as_ref().seen()?;
-            Some((Lease::among(facts)?, *at))
-        };
-        let all = self.leases.get_or_init(|| self.state.leases_at.iter().filter_map(known).collect());
-        // One Lease may stand in two answers.
-        let its = all.iter().find(|(leases, _)| leases.as_ptr_range().contains(&std::ptr::from_ref(lease)));
-        its.map_or(self.state.at, |(_, at)| *at)
-    }
-
     /// Whether a list of its namespace alone lacks an object: that of all namespaces may be older.
     pub fn lacks(&self, resource: &Resource, namespace: &str, name: &str) -> Answer<bool> {
         let own = Question::terminating_metadata(resource.clone(), Scope::Namespace(namespace.to_owned()));
@@ -515,25 +383,6 @@ impl<'a> Lister<'a> {
         let answers = self.state.answers.values();
         let facts = answers.filter_map(|answered| answered.answer.as_ref().seen());
         facts.filter_map(|facts| K::among(facts)).flatten()
-    }
-
-    /// When kube-controller-manager last wrote the status of an object that was met, and of which.
-    pub fn controllers_wrote(&self) -> Option<&(Timestamp, ObjectRef)> {
-        self.trace.borrow_mut().depends_on_all = true;
-        for known in [known::NAMESPACES, known::NODES] {
-            self.reads(Access::list(&known.into(), &Scope::All));
-        }
-        let look = || {
-            let wrote = |known, meta: &Meta| {
-                let shown = ObjectRef::cluster_wide(known, &meta.name);
-                meta.controllers_wrote_at().map(|at| (at, shown))
-            };
-            let namespaces =
-                self.met::<Namespace>(known::NAMESPACES).filter_map(|one| wrote(known::NAMESPACES, &one.metadata));
-            let nodes = self.met::<Node>(known::NODES).filter_map(|one| wrote(known::NODES, &one.metadata));
-            namespaces.chain(nodes).max()
-        };
-        self.controllers_wrote.get_or_init(look).as_ref()
     }
 
     fn each<K: Kind>(&self, question: Question) -> Answer<Vec<&'a K>> {
