@@ -38,7 +38,6 @@ pub fn weigh(group: &str, condition: &Condition, is_of_before: bool) -> Option<W
     let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
     let (is_bad, is_about) = (has(BAD), has(DELETION));
     let is_going = is_about && !is_bad && name.ends_with("ing");
-    let is_silent = condition.reason.is_empty() && condition.message.is_empty();
     // Cluster API does nothing with what is paused, not even delete it (cluster-api: util/paused/paused.go). Others do.
     let is_cluster_api = group == "cluster.x-k8s.io" || group.ends_with(".cluster.x-k8s.io");
     if name == "paused" && condition.status == "True" && is_cluster_api {
@@ -47,6 +46,9 @@ pub fn weigh(group: &str, condition: &Condition, is_of_before: bool) -> Option<W
     let goes_on = condition.status == "True" && !is_about && !is_bad && name.ends_with("ing");
     let is_neither = goes_on || NEITHER.contains(&name.as_str());
     let weight = match condition.status.as_str() {
+        // No more than a status says nothing of the deletion when it is older, nor of what is wrong.
+        _ if condition.is_bare() && is_of_before => return None,
+        "False" if condition.is_bare() && !is_about => return None,
         // What goes on, or does not, may still say what is wrong.
         _ if is_neither && reports::is_complaint(&condition.message) => Weight::Fails,
         _ if is_neither => return None,
@@ -55,7 +57,6 @@ pub fn weigh(group: &str, condition: &Condition, is_of_before: bool) -> Option<W
         "True" if is_going && !condition.message.is_empty() => Weight::Goes,
         "False" if is_bad || is_going => return None,
         "False" if is_about => Weight::Blocks,
-        "False" if is_silent => return None,
         "False" => Weight::Fails,
         "Unknown" if DEFAULTS.contains(&condition.reason.as_str()) => return None,
         "Unknown" if is_about => Weight::Blocks,

@@ -120,9 +120,7 @@ fn has_conditions(resource: &Resource) -> bool {
 fn status<'a>(case: &mut Case<'_, 'a>, target: &ObjectRef, meta: &Meta) -> Vec<ObjectReport<'a>> {
     let source = format!("status of {target}");
     let conditions = |all: &'a [Condition]| {
-        // Nothing was reported of the deletion then.
-        let is_silent = |one: &&Condition| one.is_bare() && (one.is_of_before(meta) || one.is_unchanged(meta));
-        let each = all.iter().filter(|one| !is_silent(one)).filter_map(|one| {
+        let each = all.iter().filter_map(|one| {
             let is_of_before = one.is_of_before(meta) || one.is_unchanged(meta);
             Some((weigh(&target.resource.group, one, is_of_before)?, is_of_before, one))
         });
