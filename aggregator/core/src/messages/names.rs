@@ -27,6 +27,21 @@ impl Message {
         FIRST.is_match(&self.0) && self.places(name).any(|before| is_telling || before.is_some_and(is_quoted))
     }
 
+    /// Whether it says that something must be gone or done first.
+    pub fn is_of_first(&self) -> bool {
+        FIRST.is_match(&self.0)
+    }
+
+    /// Whether it speaks of objects of this kind, as people write it: `ServiceBinding`, `service bindings`, `bindings`.
+    pub fn is_of_kind(&self, kind: &str) -> bool {
+        let words = self.0.to_ascii_lowercase();
+        let joined: String = words.chars().filter(|c| !matches!(c, ' ' | '-' | '_')).collect();
+        let last = kind.rfind(|c: char| c.is_ascii_uppercase()).map_or(kind, |at| &kind[at..]).to_ascii_lowercase();
+        let is_last = |word: &str| word.strip_prefix(&last).is_some_and(|end| matches!(end, "" | "s" | "es"));
+        joined.contains(&kind.to_ascii_lowercase())
+            || words.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| last.len() > 3 && is_last(word))
+    }
+
     /// What stands before the name, each time that it is a word of its own.
     fn places<'m>(&'m self, name: &'m str) -> impl Iterator<Item = Option<char>> + use<'m> {
         let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '-';
@@ -60,5 +75,16 @@ mod tests {
         let job = Message::from("failed to clean up: see logs for job cleanup-4a1b.");
         assert!(job.names("cleanup-4a1b") && !job.names("cleanup") && !job.names(""));
         assert!(!Message::from("https://job-a.example.com").names("job-a"));
+    }
+
+    #[test]
+    fn a_kind_as_people_write_it() {
+        for words in ["2 ServiceBindings exist", "there are service bindings", "the instance has bindings", "binding/x"]
+        {
+            assert!(Message::from(words).is_of_kind("ServiceBinding"), "{words}");
+        }
+        for words in ["service is in use", "rebinding", "bound"] {
+            assert!(!Message::from(words).is_of_kind("ServiceBinding"), "{words}");
+        }
     }
 }

@@ -189,3 +189,67 @@ fn what_it_names_and_is_gone_is_probably_missed() {
     let unknown = json!({"identityRef": {"kind": "Unserved", "name": "identity"}});
     assert_eq!(asked(naming(unknown, json!({}))).causes(), ["FinalizerControllerFailing"]);
 }
+
+/// An object beside the database that is not being deleted.
+fn restore(world: World, change: impl FnOnce(&mut Value)) -> World {
+    let made = world.ago(300);
+    let mut restore = json!({
+        "apiVersion": "example.com/v1", "kind": "Backup",
+        "metadata": {"name": "nightly", "namespace": "team", "uid": "nightly", "creationTimestamp": made},
+        "spec": {}, "status": {}
+    });
+    change(&mut restore);
+    world.with(restore)
+}
+
+/// openshift/hive: a ClusterDeprovision is made for the deletion of a ClusterDeployment.
+#[test]
+fn what_its_controller_made_for_the_clean_up_and_fails_is_the_root() {
+    let made = |seconds_ago: i64, status: &str| {
+        let world = database();
+        let made = world.ago(seconds_ago);
+        let status = status.to_owned();
+        restore(world, |one| {
+            one["metadata"]["creationTimestamp"] = made.into();
+            one["metadata"]["ownerReferences"] = owned_by("Database", "Database-orders");
+            one["status"] = json!({"conditions": [
+                {"type": "AuthenticationFailure", "status": status, "reason": "Denied", "message": "no credentials"}
+            ]});
+        })
+    };
+    let looked = asked(made(300, "True"));
+    assert_eq!(looked.causes(), ["FinalizerControllerNeedsMissing"], "{:#?}", looked.report);
+    let last = "Backup team/nightly: its controller needs it: AuthenticationFailure=True";
+    looked.assert_chain(0, &["Database team/orders: ", "Deployment ops/op: runs", last]);
+    // Made before the deletion, or without a failure.
+    for world in [made(3600, "True"), made(300, "False")] {
+        assert_eq!(asked(world).causes(), ["FinalizerControllerFailing"]);
+    }
+}
+
+/// sap-btp-service-operator, open-cluster-management, rook: the object counts what uses it, and names none.
+#[test]
+fn what_uses_it_by_its_own_words_is_named() {
+    let saying = |message: &str, spec: Value| {
+        let message = message.to_owned();
+        let world = database().change("/apis/example.com/v1/databases", "orders", |one| {
+            one["status"] = json!({"conditions": [
+                {"type": "Deleted", "status": "False", "reason": "InUse", "message": message}
+            ]});
+        });
+        restore(world, |one| one["spec"] = spec)
+    };
+    let looked = asked(saying("cannot be deleted: 1 backup still exists", json!({"databaseName": "orders"})));
+    assert_eq!(looked.causes(), ["ProtectedWhileInUse"], "{:#?}", looked.report);
+    let last = "Backup team/nightly: is left, and is not being deleted";
+    looked.assert_chain(0, &["Database team/orders: ", "Deployment ops/op: runs", last]);
+    assert!(looked.commands().iter().any(|command| command.contains("nightly")), "{:?}", looked.commands());
+    for (message, spec) in [
+        ("cannot be deleted: 1 backup still exists", json!({"databaseName": "other"})),
+        ("cannot be deleted: 1 replica still exists", json!({"databaseName": "orders"})),
+        ("the backup failed: no space", json!({"databaseName": "orders"})),
+    ] {
+        let looked = asked(saying(message, spec));
+        assert!(looked.chain(0).iter().all(|link| !link.contains("nightly")), "{message}: {:?}", looked.chain(0));
+    }
+}

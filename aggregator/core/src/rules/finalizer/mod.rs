@@ -1,11 +1,13 @@
 //! Finalizers: who must take one off, and whether that program lives.
 
 mod account;
+mod behind_controller;
 mod blocking_finalizer;
 mod controller;
 pub mod controller_manager;
 mod controller_reports;
 mod deadlock;
+mod dependents;
 mod finalizer_cause;
 mod grouping;
 mod ineffective_removal;

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::blocking_finalizer::is_within;
-use super::referenced_objects::Lack;
+use super::referenced_objects::{Lack, Need};
 use crate::messages::leads::{self, Lead};
 use crate::messages::{Message, quote};
 use crate::rules::object_reports::{self, Weight};
@@ -78,9 +78,13 @@ fn owned(case: &mut Case, target: &ObjectRef, meta: &Meta) {
         [&served.kind, &served.plural].iter().any(|it| waited_for.contains(&it.to_lowercase()))
     };
     let is_of_domain = |resource: &Resource| domain(&resource.group) == domain(&target.resource.group);
+    // Lists of the whole cluster cost too much for a guess.
+    let is_near = |resource: &Resource| {
+        !resource.is_built_in() && (case.lister.scans() || target.namespace.is_some() || is_of_domain(resource))
+    };
     let mut kinds = discovery.deletable_kinds();
     kinds.retain(|(resource, served)| {
-        (!resource.is_built_in() || is_waited_for(served)) && (served.namespaced || target.namespace.is_none())
+        (is_near(resource) || is_waited_for(served)) && (served.namespaced || target.namespace.is_none())
     });
     kinds.sort_by_key(|(resource, served)| {
         (!is_waited_for(served), resource.group != target.resource.group, !is_of_domain(resource))
@@ -94,7 +98,11 @@ fn owned(case: &mut Case, target: &ObjectRef, meta: &Meta) {
         };
         // Each link of the chain is shown to those who may read it.
         let (answer, _) = case.lister.read_apart(|lister| lister.terminating_metadata(&resource, scope));
-        for one in case.diagnosis.silently(answer).unwrap_or_default() {
+        let all = match is_of_domain(&resource) {
+            true => case.diagnosis.optional(resource.for_kubectl(), "whether one of them belongs to it", answer),
+            false => case.diagnosis.silently(answer),
+        };
+        for one in all.unwrap_or_default() {
             let Meta { name, namespace, uid, .. } = &one.metadata;
             let is_above = meta.owner_references.iter().any(|owner| owner.uid == *uid);
             let is_beside = *namespace == target.namespace && resource.group == target.resource.group;
@@ -120,7 +128,7 @@ fn domain(group: &str) -> &str {
 
 /// Whether an object belongs to another one: by its owner, by a label with that one's uid, or by one with its name under a key
 /// that is called as its kind: `cluster.x-k8s.io/cluster-name`.
-fn belongs(one: &Meta, target: &ObjectRef, meta: &Meta) -> bool {
+pub fn belongs(one: &Meta, target: &ObjectRef, meta: &Meta) -> bool {
     let kind = target.kind.to_lowercase();
     let is_called_so = |key: &str| {
         key.rsplit_once('/').is_some_and(|(domain, name)| {
@@ -134,16 +142,19 @@ fn belongs(one: &Meta, target: &ObjectRef, meta: &Meta) -> bool {
         && (one.owner_references.iter().any(|owner| owner.uid == meta.uid) || one.labels.keys().any(has_label))
 }
 
-fn scope_of(namespace: Option<&str>) -> Scope {
+pub fn scope_of(namespace: Option<&str>) -> Scope {
     namespace.map_or(Scope::All, within)
 }
 
 /// A Job or a pod that belongs to the object and does not end well: it is how the controller cleans up. What had failed
 /// before the deletion is of another task, unless the object's words name it.
-pub fn failing_clean_up(case: &mut Case, target: &ObjectRef, meta: &Meta) -> Option<(ObjectRef, Lack)> {
+pub fn failing_clean_up(case: &mut Case, target: &ObjectRef, meta: &Meta) -> Option<Need> {
     let namespace = target.namespace.as_deref().filter(|_| !target.resource.is_built_in())?;
-    let jobs = case.diagnosis.silently(case.lister.list::<Job>(known::JOBS, within(namespace)))?;
-    let pods = case.diagnosis.silently(case.lister.list::<Pod>(known::PODS, within(namespace)))?;
+    let adds = "whether one of them cleans up and fails";
+    let jobs = case.lister.list::<Job>(known::JOBS, within(namespace));
+    let jobs = case.diagnosis.optional(format!("jobs of {namespace}"), adds, jobs)?;
+    let pods = case.lister.list::<Pod>(known::PODS, within(namespace));
+    let pods = case.diagnosis.optional(format!("pods of {namespace}"), adds, pods)?;
     let said = object_reports::read(case, target, meta);
     let asked = meta.deletion_requested_at();
     let is_of_deletion = |one: &Meta, failed: Option<jiff::Timestamp>| {
@@ -154,14 +165,16 @@ pub fn failing_clean_up(case: &mut Case, target: &ObjectRef, meta: &Meta) -> Opt
     let failed_at = |job: &Job| condition(&job.status.conditions, "Failed").and_then(|one| one.last_transition_time);
     let mut jobs = jobs.into_iter().filter(|job| is_of_deletion(&job.metadata, failed_at(job))).take(MAX_PARTS);
     let of_job = jobs.find_map(|job| not_ending(namespace, job, &pods));
-    of_job.or_else(|| {
+    let found = of_job.or_else(|| {
         let own = pods.into_iter().filter(|pod| is_of_deletion(&pod.metadata, pod.ended_at()));
         own.take(MAX_PARTS).find_map(|pod| not_running(namespace, pod, ""))
-    })
+    });
+    found.map(|(object, lack)| Need { object, lack, is_for_cleanup: true })
 }
 
-/// What a field `…Ref` of an object that reports nothing names, and does not exist.
-pub fn gone(case: &mut Case, target: &ObjectRef, meta: &Meta) -> Option<ObjectRef> {
+/// What a field `…Ref` of an object that reports nothing names, and does not exist. In a namespace that is being deleted it
+/// may be gone in the order of the deletion, after its controller had used it.
+pub fn gone(case: &mut Case, target: &ObjectRef, meta: &Meta) -> Option<Need> {
     if object_reports::read(case, target, meta).iter().any(|said| said.weight != Weight::Restates) {
         return None;
     }
@@ -173,10 +186,15 @@ pub fn gone(case: &mut Case, target: &ObjectRef, meta: &Meta) -> Option<ObjectRe
         let [(resource, served)] = all.as_slice() else { return None };
         let place = Some(named.namespace.clone()).filter(|named| !named.is_empty()).or(target.namespace.clone());
         let namespace = place.filter(|_| served.namespaced);
+        if namespace.as_deref().is_some_and(|place| case.lister.is_namespace_terminating(place)) {
+            return None;
+        }
         let answer = case.lister.object(resource, namespace.as_deref(), &named.name);
         let (kind, name, is_gone) = (served.kind.clone().into(), named.name.clone(), answer.is_missing());
         case.diagnosis.silently(answer);
-        is_gone.then(|| ObjectRef { kind, resource: resource.clone(), namespace, name })
+        let object = ObjectRef { kind, resource: resource.clone(), namespace, name };
+        let lack = Lack::Missing("does not exist, and the object names it");
+        is_gone.then_some(Need { object, lack, is_for_cleanup: true })
     })
 }
 

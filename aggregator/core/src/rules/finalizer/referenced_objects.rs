@@ -1,5 +1,9 @@
 //! Objects that show why the finalizer of another stays: its Job, its class, its issuer.
 
+use findings::Creation;
+
+use super::behind_controller::LAST_STEP;
+use super::blocking_finalizer::BlockingFinalizer;
 use crate::rules::object_reports::{self, Weight};
 use crate::rules::phrases::Quote;
 use crate::rules::prelude::*;
@@ -45,7 +49,7 @@ enum Named {
 }
 
 /// What the objects of a kind need by name to be handled.
-pub struct Needed {
+struct Needed {
     group: &'static str,
     plural: &'static str,
     by: Named,
@@ -54,9 +58,9 @@ pub struct Needed {
     /// The kinds it may be, with their plurals; the first where the object does not say it.
     kinds: &'static [(&'static str, &'static str)],
     /// Whether its controller takes the object for its own without it.
-    pub is_for_cleanup: bool,
+    is_for_cleanup: bool,
     /// What follows when it does not exist.
-    pub words: &'static str,
+    words: &'static str,
 }
 
 const NEEDED: &[Needed] = &[
@@ -107,20 +111,6 @@ const NEEDED: &[Needed] = &[
     },
 ];
 
-/// A Job by which a controller cleans up.
-pub const CLEANUP_JOB: Needed = Needed {
-    group: "batch",
-    plural: "jobs",
-    by: Named::Namespace,
-    of: "batch",
-    kinds: &[("Job", "jobs")],
-    is_for_cleanup: true,
-    words: "",
-};
-
-/// Whatever a field of the object names.
-pub const NAMED: Needed = Needed { words: "does not exist, and the object names it", ..CLEANUP_JOB };
-
 const fn of_flux(group: &'static str, plural: &'static str) -> Needed {
     Needed {
         group,
@@ -147,13 +137,53 @@ const fn of_kafka(plural: &'static str) -> Needed {
 
 /// How what an object needs stands.
 pub enum Lack {
-    Missing,
+    /// It does not exist, and what follows from that.
+    Missing(&'static str),
     /// It reports this: in brief, where, and all of it.
     Failing(String, Quote),
 }
 
+/// What an object needs to be handled, and does not have.
+pub struct Need {
+    pub object: ObjectRef,
+    pub lack: Lack,
+    /// Whether its controller takes the object for its own without it.
+    pub is_for_cleanup: bool,
+}
+
+impl Need {
+    /// Without its class an object is no controller's; without its issuer its controller does not finish. `found` is what was
+    /// found of that controller.
+    pub fn root(self, case: &Case, blocking: &BlockingFinalizer, found: RootCause) -> RootCause {
+        let Need { object, lack, is_for_cleanup } = self;
+        let is_refused = || object.namespace.as_deref().is_some_and(|at| case.lister.is_namespace_terminating(at));
+        let (state, words, (source, says)) = match lack {
+            Lack::Missing(words) => {
+                let state = if is_refused() { Creation::Refused } else { Creation::Possible };
+                (state, words.to_owned(), (object.to_string(), "not found".to_owned()))
+            }
+            Lack::Failing(brief, quote) => (Creation::Exists, format!("its controller needs it: {brief}"), quote),
+        };
+        let root = RootCause::below(&cause::FINALIZER_CONTROLLER_NEEDS_MISSING, blocking.target)
+            .same_as(&object)
+            .in_place_of_own()
+            .given(Circumstance::Creation(state))
+            .name(Placeholder::User, object.typed_name())
+            .name_if(Placeholder::UserNamespace, object.namespace.as_deref())
+            .evidence(source, says)
+            .with_evidence(found.draft.evidence.iter().map(|one| (&one.source, &one.says)));
+        let root = LAST_STEP.into_iter().fold(root, |root, value| root.name_if(value, found.value(value)));
+        let (links, missing) = match is_for_cleanup {
+            true => (found.steps.len(), "that this alone keeps its controller from finishing"),
+            false => (1, "that its controller looks at the class first: some do not"),
+        };
+        let links = found.steps.into_iter().take(links).fold(root, RootCause::step);
+        links.step(Step::about(&object, words)).probable(missing)
+    }
+}
+
 /// What the object names and needs, where it does not exist or does not work.
-pub fn lacking(case: &mut Case, target: &ObjectRef, meta: &Meta) -> Option<(ObjectRef, &'static Needed, Lack)> {
+pub fn lacking(case: &mut Case, target: &ObjectRef, meta: &Meta) -> Option<Need> {
     let Resource { group, plural, .. } = &target.resource;
     let needed = NEEDED.iter().find(|one| one.group == group && one.plural == plural)?;
     let (said, name) = match needed.by {
@@ -174,13 +204,14 @@ pub fn lacking(case: &mut Case, target: &ObjectRef, meta: &Meta) -> Option<(Obje
     let namespace = target.namespace.clone().filter(|_| served.namespaced);
     let object = ObjectRef { kind: (*kind).into(), resource, namespace, name };
     let answer = case.lister.object(&object.resource, object.namespace.as_deref(), &object.name);
+    let is_for_cleanup = needed.is_for_cleanup;
     if answer.is_missing() {
-        return Some((object, needed, Lack::Missing));
+        return Some(Need { object, lack: Lack::Missing(needed.words), is_for_cleanup });
     }
     let found = case.diagnosis.optional(object.to_string(), "whether what the object needs exists", answer)?;
     let said = object_reports::read(case, &object, &found.metadata).into_iter();
-    let first = said.filter(|said| FAILS.contains(&said.weight)).find(|_| needed.is_for_cleanup)?;
-    Some((object, needed, Lack::Failing(first.brief(), (first.source, first.says))))
+    let first = said.filter(|said| FAILS.contains(&said.weight)).find(|_| is_for_cleanup)?;
+    Some(Need { object, lack: Lack::Failing(first.brief(), (first.source, first.says)), is_for_cleanup })
 }
 
 /// Conditions with which an object does not work.

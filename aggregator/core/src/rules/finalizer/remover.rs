@@ -3,32 +3,28 @@
 mod built_in;
 mod serving;
 
-use findings::{Controller, Creation, Existence, Users, Verdict, Words};
+use findings::{Controller, Users};
 
 use self::serving::Serving;
 use super::account;
+use super::behind_controller;
 use super::blocking_finalizer::{BlockingFinalizer, is_down};
 use super::controller::{self, Basis, Candidate, Controllers, Wanted};
-use super::controller_reports::{self, Led};
+use super::controller_reports;
 use super::deadlock;
 use super::finalizer_cause::{refused, setter as setter_words};
 use super::grouping;
 use super::load_balancer;
-use super::mentioned;
 use super::operator::{self, Operator};
-use super::parts;
-use super::paused;
 use super::powerful;
-use super::referenced_objects::{self, Lack, Needed};
+use super::referenced_objects;
 use super::registry::KnownFinalizer;
 use super::setter;
 use super::users;
 use super::workloads_of_account::Runner;
-use crate::rules::admission_policy;
-use crate::rules::leads::Repair;
-use crate::rules::phrases::{Quote, some, within};
+use crate::rules::phrases::{Quote, some};
 use crate::rules::prelude::*;
-use crate::rules::webhook::{self, Request};
+use crate::rules::webhook;
 
 /// More of the others are not shown.
 const MAX_OTHERS: usize = 4;
@@ -60,147 +56,16 @@ pub fn explain(case: &mut Case, blocking: &BlockingFinalizer) {
         return;
     }
     let is_open = !is_used && blocking.is_open(&found);
-    if let Some((object, needed, lack)) = needed.filter(|(_, needed, _)| is_open || !needed.is_for_cleanup) {
-        let is_refused = object.namespace.as_deref().is_some_and(|place| case.lister.is_namespace_terminating(place));
-        let creation = if is_refused { Creation::Refused } else { Creation::Possible };
-        case.diagnosis.causes.push(without_needed(blocking, found, &object, (needed, lack, creation)));
-        return;
-    }
-    if let Some(root) = paused::explain(blocking, &found).filter(|_| is_open) {
+    if let Some(need) = needed.filter(|need| is_open || !need.is_for_cleanup) {
+        let root = need.root(case, blocking, found);
         case.diagnosis.causes.push(root);
         return;
     }
-    let mut found = found;
-    if is_open {
-        let before = case.diagnosis.waits_for.len();
-        for (quote, explains) in mentioned::read(case, blocking) {
-            let words = explains.then(|| quote.1.clone());
-            found = controller_reports::add_words(found.with_evidence([quote]), words);
-        }
-        parts::wait_for(case, blocking.target, blocking.meta);
-        if case.diagnosis.pending || case.diagnosis.waits_for.len() > before {
-            return;
-        }
-        let job = parts::failing_clean_up(case, blocking.target, blocking.meta);
-        if case.diagnosis.pending {
-            return;
-        }
-        if let Some((object, lack)) = job {
-            let lacking = (&referenced_objects::CLEANUP_JOB, lack, Creation::Exists);
-            case.diagnosis.causes.push(without_needed(blocking, found, &object, lacking));
-            return;
-        }
-        if let Some(says) = without_job(case, blocking) {
-            let found =
-                found.instead(&cause::FINALIZER_CONTROLLER_BLOCKED).evidence(blocking.target.to_string(), &says);
-            let found = controller_reports::add_words(found, Some(says)).in_place_of_own();
-            case.diagnosis.causes.push(found.probable("that its controller has not cleaned up in another way"));
-            return;
-        }
-    }
-    let found = if is_open { lead_on(case, blocking, found) } else { Some(found) };
-    let gone = match is_open && blocking.is_custom() && found.is_some() && !case.diagnosis.pending {
-        true => parts::gone(case, blocking.target, blocking.meta),
-        false => None,
+    let found = match is_open {
+        true => behind_controller::find(case, blocking, found),
+        false => Some(grouping::keyed(blocking, found)),
     };
-    if let Some((object, found)) = gone.zip(found.clone()) {
-        let is_refused = object.namespace.as_deref().is_some_and(|place| case.lister.is_namespace_terminating(place));
-        let creation = if is_refused { Creation::Refused } else { Creation::Possible };
-        let lacking = (&referenced_objects::NAMED, Lack::Missing, creation);
-        case.diagnosis.causes.push(without_needed(blocking, found, &object, lacking));
-        return;
-    }
-    case.diagnosis.causes.extend(found.map(|found| grouping::keyed(blocking, found).in_place_of_own()));
-}
-
-/// Without its class an object is no controller's; without its issuer its controller does not finish.
-fn without_needed(
-    blocking: &BlockingFinalizer,
-    found: RootCause,
-    object: &ObjectRef,
-    (needed, lack, creation): (&Needed, Lack, Creation),
-) -> RootCause {
-    let (state, words, (source, says)) = match lack {
-        Lack::Missing => (creation, needed.words.to_owned(), (object.to_string(), "not found".to_owned())),
-        Lack::Failing(brief, quote) => (Creation::Exists, format!("its controller needs it: {brief}"), quote),
-    };
-    let root = RootCause::below(&cause::FINALIZER_CONTROLLER_NEEDS_MISSING, blocking.target)
-        .same_as(object)
-        .in_place_of_own()
-        .given(Circumstance::Creation(state))
-        .name(Placeholder::User, object.typed_name())
-        .name_if(Placeholder::UserNamespace, object.namespace.as_deref())
-        .evidence(source, says)
-        .with_evidence(found.draft.evidence.iter().map(|one| (&one.source, &one.says)));
-    let root = LAST_STEP.into_iter().fold(root, |root, value| root.name_if(value, found.value(value)));
-    let (links, missing) = match needed.is_for_cleanup {
-        true => (found.steps.len(), "that this alone keeps its controller from finishing"),
-        false => (1, "that its controller looks at the class first: some do not"),
-    };
-    let links = found.steps.into_iter().take(links).fold(root, RootCause::step);
-    links.step(Step::about(object, words)).probable(missing)
-}
-
-/// Why its controller cannot create the Job by which it cleans up, where there is none yet.
-fn without_job(case: &mut Case, blocking: &BlockingFinalizer) -> Option<String> {
-    let namespace = blocking.known.filter(|known| known.by_job).and_then(|_| blocking.target.namespace.as_deref())?;
-    if !case.lister.is_namespace_terminating(namespace) {
-        return None;
-    }
-    let jobs = case.diagnosis.silently(case.lister.list::<Job>(known::JOBS, within(namespace)))?;
-    let is_there = jobs.iter().any(|job| job.metadata.name.contains(&blocking.target.name));
-    (!is_there).then(|| {
-        format!(
-            "its controller cleans up by a Job, and nothing new can be created in {namespace}, which is being deleted"
-        )
-    })
-}
-
-/// What the removal of this one finalizer takes.
-const LAST_STEP: [Placeholder; 3] = [Placeholder::Finalizer, Placeholder::FinalizerPatch, Placeholder::Lost];
-
-/// A controller that runs, or is unknown, is no more than a link where the object's own words name what is in its way: the
-/// chain goes on there. Nothing when `diagnosis` says what that is.
-fn lead_on(case: &mut Case, blocking: &BlockingFinalizer, found: RootCause) -> Option<RootCause> {
-    let first = case.diagnosis.causes.len();
-    match controller_reports::follow_leads(case, blocking.target, blocking.meta) {
-        Led::Nowhere => {
-            let found = match controller_reports::names_budget(case, blocking.target, blocking.meta) {
-                true => found.given(Circumstance::RemoteBudget(Existence::Present)),
-                false => found,
-            };
-            let update = Request::about(blocking.target, blocking.meta, "UPDATE");
-            let policies = admission_policy::evaluated(case, update).into_iter().take(MAX_OTHERS);
-            let says =
-                "evaluated for each update of the object: its expressions may refuse to let the finalizer be removed";
-            let mut asked: Vec<Quote> = policies.map(|(policy, _)| (policy.to_string(), says.to_owned())).collect();
-            asked.extend(webhook::witnesses(case, update).into_iter().take(MAX_OTHERS));
-            let admission = if asked.is_empty() { Existence::Gone } else { Existence::Present };
-            return Some(found.given(Circumstance::Admission(admission)).with_evidence(asked));
-        }
-        Led::Repaired(Repair { name, how, .. }) => {
-            let mut found = found.given(Circumstance::Words(Words::Refuted));
-            if let Some(last) = found.steps.last_mut() {
-                last.words = format!("{}; {name} {how}", last.words);
-            }
-            return Some(found);
-        }
-        Led::Claimed(_) if found.verdict != Verdict::Stuck => return Some(found),
-        Led::Claimed(root) => case.diagnosis.causes.push(*root),
-        Led::Further => {}
-    }
-    let missing = "that this alone keeps its controller from finishing: the object's own words lead there";
-    for root in case.diagnosis.causes.iter_mut().skip(first) {
-        let links = found.steps.iter().rev().fold(root.clone(), |root, step| root.under(step.clone()));
-        let known = root.draft.evidence.clone();
-        let evidence = found.draft.evidence.iter().filter(|one| !known.contains(one));
-        let evidence = evidence.map(|one| (&one.source, &one.says));
-        let links = links.in_place_of_own().with_evidence(evidence);
-        // Where nothing brings back what is missing, its steps end with this one finalizer.
-        let links = LAST_STEP.into_iter().fold(links, |links, value| links.name_if(value, found.value(value)));
-        *root = if links.draft.missing.is_some() { links } else { links.probable(missing) };
-    }
-    None
+    case.diagnosis.causes.extend(found.map(RootCause::in_place_of_own));
 }
 
 /// Who serves a custom kind, and why that one has not released it.

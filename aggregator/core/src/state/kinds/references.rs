@@ -53,6 +53,8 @@ pub enum Field {
     Account,
     /// Any field `…Ref` that has a kind and a name.
     Any,
+    /// Any field `instanceName`, or `instanceRef` that has no kind: it names an object of a kind that is called so, or ends so.
+    CalledAsKind,
 }
 
 /// Where a field stands, what it calls the name, and which other must have which value for it to count.
@@ -163,9 +165,16 @@ impl References {
         let fields = spec.as_object().into_iter().flatten().filter(|(name, _)| is_other(name));
         let any = fields.filter_map(|(_, value)| Named::read(value, "name")).filter(|named| !named.kind.is_empty());
         let any: Box<[Named]> = any.take(MAX_NAMES).collect();
-        if !any.is_empty() {
-            found.insert(Field::Any, any);
-        }
+        let called = spec.as_object().into_iter().flatten().filter_map(|(key, value)| {
+            let kind =
+                key.strip_suffix("Name").or(key.strip_suffix("Ref")).filter(|_| is_other(key) || value.is_string())?;
+            let kind = format!("{}{}", kind.get(..1)?.to_ascii_uppercase(), kind.get(1..)?);
+            let named = Named::read(value, "name").filter(|named| named.kind.is_empty())?;
+            Some(Named { kind, ..named })
+        });
+        let called: Box<[Named]> = called.take(MAX_NAMES).collect();
+        let more = [(Field::Any, any), (Field::CalledAsKind, called)];
+        found.extend(more.into_iter().filter(|(_, named)| !named.is_empty()));
         References(found)
     }
 
@@ -182,6 +191,16 @@ impl References {
     /// All that this field names.
     pub fn all(&self, field: Field) -> &[Named] {
         self.0.get(&field).map_or(&[], |all| all)
+    }
+
+    /// Whether any field names this object with its kind, or is called as that.
+    pub fn name_by_kind(&self, object: &ObjectRef) -> bool {
+        let is_called = |named: &Named| {
+            let named = Named { kind: String::new(), ..named.clone() };
+            named.is(object)
+        };
+        self.name(Field::Any, object)
+            || self.all(Field::CalledAsKind).iter().any(|named| object.kind.ends_with(&named.kind) && is_called(named))
     }
 
     /// Whether this field names this object.
@@ -225,5 +244,30 @@ mod tests {
         kept["deletionPolicy"] = "Retain".into();
         assert!(!References::read(&kept).name(Field::Snapshot, &of("VolumeSnapshot", "shop", "s")), "it is kept");
         assert_eq!(References::read(&json!({"references": read})), read, "as it is saved");
+    }
+
+    /// ServiceBinding (sap-btp-service-operator), FlinkSessionJob (flink-kubernetes-operator).
+    #[test]
+    fn a_field_is_called_as_the_kind_that_it_names() {
+        let object = |kind: &'static str, name: &str| ObjectRef {
+            kind: kind.into(),
+            resource: crate::resource::Resource::new("example.com", "v1", "any"),
+            namespace: Some("shop".to_owned()),
+            name: name.to_owned(),
+        };
+        let names = |spec: Value, kind| References::read(&spec).name_by_kind(&object(kind, "x"));
+        assert!(names(json!({"serviceInstanceName": "x"}), "ServiceInstance"));
+        assert!(names(json!({"deploymentName": "x"}), "FlinkDeployment"));
+        assert!(names(json!({"clusterRef": {"name": "x"}}), "Cluster"));
+        assert!(names(json!({"ownerRef": {"kind": "Cluster", "name": "x"}}), "Cluster"));
+        for spec in [
+            json!({"serviceInstanceName": "y"}),
+            json!({"instanceId": "x"}),
+            json!({"name": "x"}),
+            json!({"clusterRef": {"name": "x", "namespace": "other"}}),
+            json!({"secretName": "x"}),
+        ] {
+            assert!(!names(spec.clone(), "ServiceInstance") && !names(spec, "Cluster"));
+        }
     }
 }

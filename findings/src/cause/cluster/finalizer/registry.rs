@@ -156,7 +156,9 @@ causes! {
             ProviderConfig while managed resources use it, a GatewayClass while it has Gateways, a ResourceClaim while a pod \
             has reserved it. Deleting it first is \
             the wrong order, and nothing is broken.")
-        .proof("A finalizer is left that docs/finalizers.md knows to wait for the last user of the object.")
+        .proof("A finalizer is left that docs/finalizers.md knows to wait for the last user of the object. \
+            Or the object's own words say that objects of a kind must be gone first, and one of that kind names it in its \
+            spec or belongs to it: then it is probable.")
         .safe(&[
             SEE_USER,
             RELEASE_USERS.when(&[USED]),
