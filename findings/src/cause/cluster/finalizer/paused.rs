@@ -18,6 +18,7 @@ causes! {
                 .if_known(),
             step("End the pause; the controller then cleans up").run("kubectl label {type} {name} -n {namespace} {pause_label}-")
                 .if_known(),
+            step("Where Git or a chart sets the pause, end it there too: it is set again otherwise"),
             READ_LOG,
         ])
         .note(RESUMES)
