@@ -138,13 +138,13 @@ fn of_many_roots_no_name_is_broken_off_at_80_columns() {
     let mut world = healthy().with_custom("example.com", "widgets", "Widget");
     for number in 1..=9 {
         let (name, finalizer) =
-            (format!("a-widget-with-a-longer-name-{number}"), format!("account-{number}.example.com/x"));
+            (format!("a-widget-with-a-longer-name-{number}"), format!("account-{number}.example.org/x"));
         world = world.active("team").held("example.com/v1", "Widget", "team", &name, &[&finalizer]);
     }
     let text = screen(&look(world, everything()).report, 80, Style::Plain);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let lines =
-        "  widget/a-widget-with-a-longer-name-9 in team\n             finalizer account-9.example.com/x  1 widget";
+        "  widget/a-widget-with-a-longer-name-9 in team\n             finalizer account-9.example.org/x  1 widget";
     assert!(text.contains(lines), "{text}");
 }
 

@@ -20,13 +20,16 @@ fn service(kind: &str, set_by: Option<&str>) -> Looked {
 }
 
 fn service_held_by(finalizer: &str, kind: &str, set_by: Option<&str>) -> Looked {
+    look(held_service(finalizer, kind, set_by), object("service", "team", "web"))
+}
+
+fn held_service(finalizer: &str, kind: &str, set_by: Option<&str>) -> World {
     let world = healthy().active("team").held("v1", "Service", "team", "web", &[finalizer]);
     let world = world.change("/api/v1/services", "web", |one| one["spec"] = json!({"type": kind}));
-    let world = match set_by {
+    match set_by {
         Some(manager) => world.set_by("/api/v1/services", "web", manager),
         None => world,
-    };
-    look(world, object("service", "team", "web"))
+    }
 }
 
 fn texts(looked: &Looked) -> Vec<&str> {
@@ -82,6 +85,12 @@ fn a_service_that_never_had_a_load_balancer() {
     assert!(!remedy.breaks.contains("costs money"), "{}", remedy.breaks);
     let looked = service_held_by("service.k8s.aws/resources", "ClusterIP", Some("helm"));
     assert_eq!(looked.causes(), ["FinalizerControllerGone"]);
+    assert!(has(&looked, "nothing is left to clean up"), "{:#?}", texts(&looked));
+    // Where workloads may not be listed nothing shows that its controller is gone.
+    let unseen = held_service("service.k8s.aws/resources", "ClusterIP", Some("helm"));
+    let unseen = unseen.refuse("/apis/apps/v1/deployments", 403, "forbidden");
+    let looked = look(unseen, object("service", "team", "web"));
+    assert_eq!(looked.causes(), ["ExternalResourceFinalizer"], "{:#?}", looked.report);
     assert!(has(&looked, "nothing is left to clean up"), "{:#?}", texts(&looked));
     // It may have had one: a name that many programs have is no applier's, and a Service without managedFields says nothing.
     for (kind, set_by) in [

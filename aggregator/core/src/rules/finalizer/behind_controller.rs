@@ -60,7 +60,7 @@ pub fn find(case: &mut Case, blocking: &BlockingFinalizer, mut found: RootCause)
 
 /// Why its controller cannot create the Job by which it cleans up, where there is none yet.
 fn without_job(case: &mut Case, blocking: &BlockingFinalizer) -> Option<String> {
-    let namespace = blocking.known.filter(|known| known.by_job).and_then(|_| blocking.target.namespace.as_deref())?;
+    let namespace = blocking.known.filter(|known| known.by_job).and(blocking.target.namespace.as_deref())?;
     if !case.lister.is_namespace_terminating(namespace) {
         return None;
     }

@@ -8,6 +8,9 @@ use super::workloads_of_account::Runner;
 use crate::rules::phrases::Quote;
 use crate::rules::prelude::*;
 
+/// What leads from the finalizer to a program, in words.
+type Link<'l> = &'l dyn Fn(&Runner) -> Option<String>;
+
 /// A shorter name of a kind begins the names of unrelated programs.
 const MIN_KIND_CHARS: usize = 8;
 
@@ -30,7 +33,7 @@ pub fn find<'a>(case: &mut Case, blocking: &BlockingFinalizer, found: &Controlle
         Some(format!("installed with the CRD: {link}"))
     };
     let is_named = |runner: &Runner| is_named_by(blocking, runner);
-    let links: [&dyn Fn(&Runner) -> Option<String>; 3] = [&is_set_by, &is_installed_with, &is_named];
+    let links: [Link; 3] = [&is_set_by, &is_installed_with, &is_named];
     let mut left: Vec<&Runner> = found.powerful.iter().collect();
     for link in links {
         let linked: Vec<_> = left.iter().filter_map(|runner| Some((*runner, link(runner)?))).collect();

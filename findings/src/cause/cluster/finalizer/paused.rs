@@ -19,7 +19,6 @@ causes! {
             step("End the pause; the controller then cleans up").run("kubectl label {type} {name} -n {namespace} {pause_label}-")
                 .if_known(),
             step("Where Git or a chart sets the pause, end it there too: it is set again otherwise"),
-            READ_LOG,
         ])
         .note(RESUMES)
         .danger(BY_HAND)

@@ -186,7 +186,6 @@ causes! {
             check("See which namespaces it is set to watch")
                 .run("kubectl -n {workload_namespace} get {workload} -o yaml | grep -i -A1 -e watch -e -namespace").if_known(),
             step("Add the object's namespace there, with rights in it, or run the controller for it until its objects are gone"),
-            READ_LOG,
         ])
         .note(RESUMES)
         .danger(BY_HAND)
