@@ -47,7 +47,7 @@ mod tests {
         assert!(!incidents.is_empty() && incidents.iter().all(|one| one["end"].is_null()), "{incidents:#?}");
         let id = incidents[0]["id"].as_str().unwrap();
         let (status, text) = running.get(&format!("/api/v1/incidents/{id}?format=md"), "admin");
-        assert!(status == 200 && text.starts_with("# ") && text.contains("its deletion was asked for"), "{text}");
+        assert!(status == 200 && text.starts_with("# ") && text.contains("its deletion was requested"), "{text}");
         let (status, metrics) = running.get("/metrics", "admin");
         assert!(status == 200 && metrics.contains("why_terminating_cluster_objects{"), "{metrics}");
         assert!(metrics.contains("why_terminating_cluster_oldest_stuck_seconds "), "{metrics}");
