@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::HostRoot;
-use super::multipath::{line, slaves};
+use super::multipath::{line, name_at, slaves};
 use crate::observation::{BlockDevice, BlockKind, BlockLayer, BlockStack, Dev, FileSystemErrors, HostPath};
 use crate::sys;
 
@@ -47,11 +47,6 @@ fn stack(sysfs: &Path, mounted: Dev) -> Option<BlockStack> {
 fn errors(file_system: &Path) -> Option<FileSystemErrors> {
     let number = |name: &str| line(&file_system.join(name))?.parse::<u64>().ok();
     Some(FileSystemErrors { count: number("errors_count")?, last_ms: number("last_error_time")?.saturating_mul(1000) })
-}
-
-/// The last part of where a link leads.
-pub(super) fn name_at(link: &Path) -> Option<String> {
-    String::from_utf8(sys::read_link(link).ok()?.rsplit(|b| *b == b'/').next()?.to_vec()).ok()
 }
 
 /// What a device is built on: the whole of a partition, else what it has taken.

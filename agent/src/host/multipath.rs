@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{HostRoot, block_stack::name_at};
+use super::HostRoot;
 use crate::observation::{Dev, MultipathMap, MultipathPath};
 use crate::sys;
 
@@ -43,6 +43,11 @@ pub(super) fn slaves(device: &Path) -> Option<Vec<String>> {
     let mut names: Vec<String> = entries.iter().filter_map(|entry| entry.name.to_str().map(str::to_owned)).collect();
     names.sort();
     Some(names)
+}
+
+/// The last part of where a link leads.
+pub(super) fn name_at(link: &Path) -> Option<String> {
+    String::from_utf8(sys::read_link(link).ok()?.rsplit(|b| *b == b'/').next()?.to_vec()).ok()
 }
 
 fn state(sysfs: &Path, device: &str) -> Option<String> {

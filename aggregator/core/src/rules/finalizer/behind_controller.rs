@@ -9,6 +9,7 @@ use super::grouping;
 use super::mentioned;
 use super::parts;
 use super::paused;
+use super::referenced_objects::LAST_STEP;
 use crate::rules::admission_policy;
 use crate::rules::leads::Repair;
 use crate::rules::phrases::{Quote, within};
@@ -17,9 +18,6 @@ use crate::rules::webhook::{self, Request};
 
 /// More policies and webhooks are not shown.
 const MAX_ASKED: usize = 4;
-
-/// What the removal of this one finalizer takes.
-pub const LAST_STEP: [Placeholder; 3] = [Placeholder::Finalizer, Placeholder::FinalizerPatch, Placeholder::Lost];
 
 /// What lies behind a controller that runs or is unknown: parts that are being deleted, what it made for the clean-up and
 /// fails, what the object's words name, what uses it or is gone. Nothing when `diagnosis` says what it is, or an answer is out.

@@ -2,7 +2,6 @@
 
 use findings::Creation;
 
-use super::behind_controller::LAST_STEP;
 use super::blocking_finalizer::BlockingFinalizer;
 use crate::rules::object_reports::{self, Weight};
 use crate::rules::phrases::Quote;
@@ -134,6 +133,9 @@ const fn of_kafka(plural: &'static str) -> Needed {
         words: "does not exist: the operator that removes the finalizer went with it",
     }
 }
+
+/// What the removal of this one finalizer takes.
+pub const LAST_STEP: [Placeholder; 3] = [Placeholder::Finalizer, Placeholder::FinalizerPatch, Placeholder::Lost];
 
 /// How what an object needs stands.
 pub enum Lack {
